@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.peers_script import SERIAL
 from pagefile.ports import Embedder, Vector
 
-#: What the encoder reads of a text, see `models.embedders.encoder`.
+#: What the encoder reads of a text, see `models.embedders`.
 _READ_CHARS = 1000
 
 

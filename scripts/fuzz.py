@@ -28,7 +28,7 @@ with atheris.instrument_imports(include=["pagefile"]):
     from pagefile.engine.drafts import checked_json, result_text
     from pagefile.engine.transfer import _check
     from pagefile.errors import PagefileError
-    from pagefile.models.streaming import _Answer
+    from pagefile.models.chat import _Answer
     from pagefile.settings.sources import load
     from pagefile.standalone.session import SessionValue
     from pagefile.text.anchors import anchors

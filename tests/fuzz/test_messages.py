@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from pagefile import InvalidTurnError, Memory
 from pagefile.shapes import given_back, parsed
-from pagefile.shapes.media import decoded
-from pagefile.shapes.spelling import SPELLINGS, read_arguments
-from pagefile.shapes.storable import results_cleaned
+from pagefile.shapes.parsing import results_cleaned
+from pagefile.shapes.spelling import SPELLINGS, decoded, read_arguments
 
 from .values import FOREIGN, JSONISH, PIECES, TEXT
 

@@ -14,8 +14,8 @@ from pagefile.client import Client
 from pagefile.client.problems import error_in, error_of
 from pagefile.client.streaming import events_in
 from pagefile.errors import ModelOutputError
+from pagefile.models.chat import _Answer
 from pagefile.models.extractors import _parsed as extracted
-from pagefile.models.streaming import _Answer
 from pagefile.ports import ToolCall
 from pagefile.service.chatting import _arguments
 from pagefile.standalone import SessionValue

@@ -20,9 +20,7 @@ ENVIRONMENT = {"settings/sources.py"}
 
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
-    "integrations/failing.py::FailOpen.attempt": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
-    "integrations/failing.py::FailOpen.attempt_here": "the same edge for work that waits for nothing; it logs with traceback",
-    "integrations/failing.py::FailOpen.attempt_blocking": "the same edge for hooks without an event loop; it logs with traceback",
+    "integrations/failing.py::FailOpen._contained": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
     "tiers/derivation.py::Derivation._keep_terms": "nobody waits for it, and a later round tries again; it logs with traceback",
     "tiers/derivation.py::Derivation._make_vectors": "whatever an embedder raises; it is told, and a later round tries again",
     "tiers/meaning.py::Meaning.near": "whatever an embedder raises; words are still there, and the receipt says so",
@@ -59,11 +57,10 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/opening.py::open_vectors": "the extra milvus, which nobody needs whose vectors live in the database",
     "text/encodings.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
     "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
-    "models/embedders/encoder.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",
-    "models/embedders/endpoint.py::_openai": "the extra openai, and a second that nobody needs who has no endpoint",
+    "models/embedders.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",
+    "models/endpoint.py::Endpoint._openai": "the extra openai, and a second that nobody needs who has no endpoint",
     "models/extractors.py::_parsed": "pydantic, which importing Pagefile must not load; nobody needs it who has no model",
-    "models/streaming.py::_errors": "the extra openai brings both, and a second that nobody needs who has no model",
-    "models/chat.py::_openai": "the extra openai, and a second that nobody needs who has no model",
+    "models/chat.py::_errors": "the extra openai brings both, and a second that nobody needs who has no model",
     "text/words.py::_cut": "reads a dictionary for a quarter of a second, which English never needs",
     "text/words.py::_Stemmers.__init__": "PyStemmer ships no types; the protocol beside it stands for them",
     "text/vocabularies.py::_optional": "the extras tokenizers, qwen and deepseek",

@@ -33,7 +33,7 @@ from pagefile.engine.drafts import (
 from pagefile.engine.reading import checked_kind
 from pagefile.records import JsonValue, Step, checked_id, checked_text
 from pagefile.shapes import listed, plain_json
-from pagefile.shapes.storable import results_cleaned
+from pagefile.shapes.parsing import results_cleaned
 from pagefile.verbs import Verb
 from pagefile.window.beside import tool_texts
 from pagefile.wire.texts import MAX_PAGE

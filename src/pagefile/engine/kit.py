@@ -8,8 +8,7 @@ from pagefile.errors import SettingsError
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
 from pagefile.models.extractors import ChatExtractor, RuleExtractor
-from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
-from pagefile.models.synopses import ChatSynopsis
+from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ChatSynopsis, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Clock, Embedder, FactExtractor, Meter, Store, Summarizer, VectorHome
 from pagefile.settings import EmbedderSettings, ModelSettings, Settings
 from pagefile.tiers.archive import Archive, ArchiveRules, Describe

@@ -8,10 +8,11 @@ would have done without a memory.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
+from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
@@ -22,10 +23,53 @@ logger = logging.getLogger("pagefile")
 
 R = TypeVar("R")
 D = TypeVar("D")
+Work: TypeAlias = Callable[[], Awaitable[R]]
 
 
 class SlowMemoryError(TimeoutError):
     """The memory took longer than a hook may wait."""
+
+
+class MemoryLoop:
+    """The event loop that a memory lives on. Its work runs there, wherever the caller is.
+
+    For a `Memory` that is the loop this is created in, or the first one it is used from.
+    """
+
+    def __init__(self, memory: Memory | BlockingMemory) -> None:
+        blocking = isinstance(memory, BlockingMemory)
+        self.memory = memory.inner if blocking else memory
+        self._loop = memory.loop.wait(_this_loop) if blocking else _running_loop()
+
+    @property
+    def is_here(self) -> bool:
+        return self._loop is not None and self._loop is _running_loop()
+
+    def started(self, work: Work[R]) -> asyncio.Future[R]:
+        """The work, started from a coroutine."""
+        here = asyncio.get_running_loop()
+        self._loop = self._loop or here
+        if self._loop is here:
+            return here.create_task(_awaited(work))
+        return asyncio.wrap_future(self._submitted(work))
+
+    def started_blocking(self, work: Work[R]) -> Future[R]:
+        """The work, started from a thread without an event loop, or with one that is not the memory's."""
+        if self.is_here:
+            raise SettingsError(
+                "A synchronous call would hold up the event loop that this memory lives on: use the asynchronous one "
+                "(`await agent.ainvoke(…)`, `await store.aput(…)`), or give a BlockingMemory."
+            )
+        return self._submitted(work)
+
+    def _submitted(self, work: Work[R]) -> Future[R]:
+        if self._loop is None:
+            raise SettingsError(
+                "It is not known in which event loop this memory was opened: make the integration there, or give a BlockingMemory."
+            )
+        if self._loop.is_closed() or self.memory.engine.closed:
+            raise ClosedError
+        return asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
 
 
 class FailOpen:
@@ -38,18 +82,16 @@ class FailOpen:
     def __init__(self, memory: Memory | BlockingMemory, integration: str, *, timeout_s: float = 5.0) -> None:
         if timeout_s <= 0:
             raise SettingsError(f"timeout_s is {timeout_s!r}: give the seconds a hook may wait, above 0.")
-        self.memory = memory.inner if isinstance(memory, BlockingMemory) else memory
+        self._loop = MemoryLoop(memory)
+        self.memory = self._loop.memory
         self.integration = integration
         self.timeout_s = timeout_s
-        self._loop = memory.loop.wait(this_loop) if isinstance(memory, BlockingMemory) else running_loop()
         self._breaker = Breaker(monotonic)
         self._told: set[tuple[str, type[Exception]]] = set()
         # Python only keeps weak references to tasks, so abandoned ones are held here until they end.
         self._held: set[asyncio.Future[Any]] = set()
 
-    async def attempt(
-        self, what: str, work: Callable[[], Awaitable[R]], otherwise: D, *, always: bool = False
-    ) -> R | D:
+    async def attempt(self, what: str, work: Work[R], otherwise: D, *, always: bool = False) -> R | D:
         """The result of the work, or `otherwise` if it fails or times out.
 
         After a timeout a circuit breaker skips the memory for a while and returns `otherwise` immediately, except for work marked
@@ -59,104 +101,74 @@ class FailOpen:
         if ticket is None and not always:
             self._count()
             return otherwise
-        try:
-            return self._succeeded(ticket, await self._waited(work))
-        except Exception as error:
-            self._failed(what, error, ticket)
-            return otherwise
+        with self._contained(what, ticket):
+            return await self._waited(work)
+        return otherwise
 
-    def attempt_blocking(
-        self, what: str, work: Callable[[], Awaitable[R]], otherwise: D, *, always: bool = False
-    ) -> R | D:
+    def attempt_blocking(self, what: str, work: Work[R], otherwise: D, *, always: bool = False) -> R | D:
         """Like `attempt`, from a thread without an event loop, or with one that is not the memory's."""
         ticket = self._breaker.enter()
         if ticket is None and not always:
             self._count()
             return otherwise
-        try:
-            return self._succeeded(ticket, self._waited_blocking(work))
-        except Exception as error:
-            self._failed(what, error, ticket)
-            return otherwise
+        with self._contained(what, ticket):
+            return self._waited_blocking(work)
+        return otherwise
 
     def attempt_here(self, what: str, work: Callable[[], R], otherwise: D) -> R | D:
         """Like `attempt`, for synchronous work."""
-        try:
+        with self._contained(what, None):
             return work()
-        except Exception as error:
-            self._failed(what, error, None)
-            return otherwise
-
-    def attempt_now_or_soon(self, what: str, work: Callable[[], Awaitable[R]], otherwise: D) -> R | D:
-        """Like `attempt`, for a hook that cannot await: on the memory's own loop it only starts the work and returns `otherwise`."""
-        if self._loop is None or self._loop is not running_loop():
-            return self.attempt_blocking(what, work, otherwise)
-        begun = self._loop.create_task(self.attempt(what, work, otherwise))
-        self._held.add(begun)
-        begun.add_done_callback(self._ended)
         return otherwise
 
-    # -- running --------------------------------------------------------------------------------------------------------
+    def attempt_now_or_soon(self, what: str, work: Work[R], otherwise: D) -> R | D:
+        """Like `attempt`, for a hook that cannot await: on the memory's own loop it only starts the work and returns `otherwise`."""
+        if not self._loop.is_here:
+            return self.attempt_blocking(what, work, otherwise)
+        self._hold(asyncio.ensure_future(self.attempt(what, work, otherwise)))
+        return otherwise
 
-    async def _waited(self, work: Callable[[], Awaitable[R]]) -> R:
-        here = asyncio.get_running_loop()
-        if self._loop is None:
-            self._loop = here
-        if self._loop is here:
-            # A separate task, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.
-            running: asyncio.Future[R] = here.create_task(awaited(work))
-        else:
-            running = asyncio.wrap_future(self._started(work))
+    async def _waited(self, work: Work[R]) -> R:
+        # A task of its own, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.
+        running = self._loop.started(work)
         try:
             done, _ = await asyncio.wait({running}, timeout=self.timeout_s)
-        except BaseException:
-            running.cancel()
-            raise
+        finally:
+            running.cancel()  # without effect once it is done
         if not done:
-            self._give_up(running)
+            self._hold(running)
             raise SlowMemoryError(f"no answer within {self.timeout_s:g} s")
         return running.result()
 
-    def _waited_blocking(self, work: Callable[[], Awaitable[R]]) -> R:
-        if self._loop is not None and self._loop is running_loop():
-            raise SettingsError(
-                "A synchronous call holds up the event loop that this memory lives on: use the asynchronous one (`await agent.ainvoke(…)`), "
-                "or give a BlockingMemory."
-            )
-        running = self._started(work)
+    def _waited_blocking(self, work: Work[R]) -> R:
+        running = self._loop.started_blocking(work)
         try:
-            return running.result(self.timeout_s)
-        except BaseException as error:
+            done, _ = wait({running}, self.timeout_s)
+        finally:
             running.cancel()
-            if isinstance(error, TimeoutError) and not running.done():
-                raise SlowMemoryError(f"no answer within {self.timeout_s:g} s") from error
-            raise
+        if not done:
+            raise SlowMemoryError(f"no answer within {self.timeout_s:g} s")
+        return running.result()
 
-    def _started(self, work: Callable[[], Awaitable[R]]) -> Future[R]:
-        if self._loop is None:
-            raise SettingsError(
-                "It is not known in which event loop this memory was opened: make the integration there, or give a BlockingMemory."
-            )
-        if self._loop.is_closed():
-            raise ClosedError
-        return asyncio.run_coroutine_threadsafe(awaited(work), self._loop)
-
-    def _give_up(self, running: asyncio.Future[R]) -> None:
-        running.cancel()
+    def _hold(self, running: asyncio.Future[Any]) -> None:
         self._held.add(running)
         running.add_done_callback(self._ended)
 
-    def _ended(self, running: asyncio.Future[R]) -> None:
+    def _ended(self, running: asyncio.Future[Any]) -> None:
         self._held.discard(running)
         if not running.cancelled():
             running.exception()  # retrieved, so that asyncio does not report it again
 
-    # -- reporting ------------------------------------------------------------------------------------------------------
-
-    def _succeeded(self, ticket: int | None, result: R) -> R:
-        if ticket is not None:
-            self._breaker.succeeded(ticket)
-        return result
+    @contextmanager
+    def _contained(self, what: str, ticket: int | None) -> Generator[None]:
+        """The one place where a failure stops: it is reported, and the caller continues after the block."""
+        try:
+            yield
+        except Exception as error:
+            self._failed(what, error, ticket)
+        else:
+            if ticket is not None:
+                self._breaker.succeeded(ticket)
 
     def _failed(self, what: str, error: Exception, ticket: int | None) -> None:
         if self.memory.engine.settings.on_tier_error == "raise":
@@ -182,18 +194,16 @@ class FailOpen:
         engine.meter.count("pagefile_degraded_total", tier=self.integration)
 
 
-async def awaited(work: Callable[[], Awaitable[R]]) -> R:
+async def _awaited(work: Work[R]) -> R:
     """Creates the awaitable inside the running loop, so that whatever it creates belongs to that loop."""
     return await work()
 
 
-async def this_loop() -> asyncio.AbstractEventLoop:
-    """The running event loop, for a call from another thread."""
+async def _this_loop() -> asyncio.AbstractEventLoop:
     return asyncio.get_running_loop()
 
 
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The event loop running in this thread, if any."""
+def _running_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

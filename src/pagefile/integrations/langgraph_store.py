@@ -4,16 +4,17 @@ It needs only LangGraph's base class and works the same in every Pagefile store:
 evaluated here, not in SQL.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.errors import ClosedError, MissingExtraError, ModelOutputError, SettingsError
-from pagefile.integrations.failing import awaited, running_loop, this_loop
+from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError
+from pagefile.integrations.failing import MemoryLoop, Work
+from pagefile.models.embedders import of_unit_length
 from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
 
@@ -45,10 +46,10 @@ _MINUTE_S = 60.0
 #: Embed the whole value as one text.
 _EVERYTHING = "$"
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$gt": lambda one, other: one > other,
-    "$gte": lambda one, other: one >= other,
-    "$lt": lambda one, other: one < other,
-    "$lte": lambda one, other: one <= other,
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
 }
 
 
@@ -75,8 +76,8 @@ class PagefileStore(BaseStore):
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> None:
-        self._memory = memory.inner if isinstance(memory, BlockingMemory) else memory
-        self._loop = memory.loop.wait(this_loop) if isinstance(memory, BlockingMemory) else running_loop()
+        self._loop = MemoryLoop(memory)
+        self._memory = self._loop.memory
         user = None if user_id is None else checked_id(user_id, "user_id")
         self._scope = Scope(DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant"), user)
         self.index_config = index
@@ -91,7 +92,7 @@ class PagefileStore(BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         asked = _checked(ops)
-        return await self._awaited(lambda: self._done(asked))
+        return await self._loop.started(lambda: self._done(asked))
 
     def sweep_ttl(self) -> int:
         """Remove expired items and return how many there were; every write does so too."""
@@ -99,35 +100,14 @@ class PagefileStore(BaseStore):
 
     async def asweep_ttl(self) -> int:
         """Like `sweep_ttl`, asynchronously."""
-        return await self._awaited(self._swept)
+        return await self._loop.started(self._swept)
 
-    def _waited(self, work: Callable[[], Awaitable[R]]) -> R:
-        if self._loop is None or self._loop is running_loop():
-            raise SettingsError(
-                "A synchronous call would hold up the event loop that this memory lives on: use the asynchronous one "
-                "(`await store.aput(…)`), or give a BlockingMemory."
-            )
-        loop = self._open_loop()
-        running = asyncio.run_coroutine_threadsafe(awaited(work), loop)
+    def _waited(self, work: Work[R]) -> R:
+        running = self._loop.started_blocking(work)
         try:
             return running.result()
-        except BaseException:
-            running.cancel()
-            raise
-
-    async def _awaited(self, work: Callable[[], Awaitable[R]]) -> R:
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-        if self._loop is asyncio.get_running_loop():
-            return await work()
-        loop = self._open_loop()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(awaited(work), loop))
-
-    def _open_loop(self) -> asyncio.AbstractEventLoop:
-        assert self._loop is not None
-        if self._loop.is_closed() or self._memory.engine.closed:
-            raise ClosedError
-        return self._loop
+        finally:
+            running.cancel()  # without effect once it is done
 
     # -- one batch ------------------------------------------------------------------------------------------------------
 
@@ -164,20 +144,15 @@ class PagefileStore(BaseStore):
         if not last:
             return
         vectors: Mapping[ItemKey, Vector] = {}
+        maker = None
         if self._index is not None:
             vectors = await self._index.vectors_of([op for op in last if op.value is not None])
-        maker = None if self._index is None else self._index.maker
-        writes = [
-            ItemWrite(
-                op.namespace,
-                op.key,
-                cast("JsonValue", op.value),
-                None if op.ttl is None else op.ttl * _MINUTE_S,
-                vectors.get((op.namespace, op.key)),
-                maker,
-            )
-            for op in last
-        ]
+            maker = self._index.maker
+        writes: list[ItemWrite] = []
+        for op in last:
+            ttl_s = None if op.ttl is None else op.ttl * _MINUTE_S
+            value, rows = cast("JsonValue", op.value), vectors.get((op.namespace, op.key))
+            writes.append(ItemWrite(op.namespace, op.key, value, ttl_s, rows, maker))
         await self._items.write(self._scope, writes, now=self._now())
 
     async def _listed(self, op: ListNamespacesOp) -> list[Namespace]:
@@ -200,13 +175,13 @@ class PagefileStore(BaseStore):
         return [SearchItem(**_fields(item), score=score) for item, score in ranked]
 
     async def _newest(self, op: SearchOp) -> list[tuple[StoredItem, float | None]]:
-        if not op.filter:
+        if op.filter:
+            found = (await self._passing(op))[op.offset : op.offset + op.limit]
+        else:
             found = await self._items.under(
                 self._scope, op.namespace_prefix, now=self._now(), limit=op.limit, offset=op.offset
             )
-            return [(item, None) for item in found]
-        passed = await self._passing(op)
-        return [(item, None) for item in passed[op.offset : op.offset + op.limit]]
+        return [(item, None) for item in found]
 
     async def _ranked(self, op: SearchOp, index: "_Index") -> list[tuple[StoredItem, float | None]]:
         """Most similar first, each by its best text; items without a vector come last, so that a search misses nothing."""
@@ -245,8 +220,6 @@ class PagefileStore(BaseStore):
 
 
 class _Index:
-    """Embeds the texts of values."""
-
     def __init__(self, memory: Memory, config: IndexConfig) -> None:
         given = config.get("embed")
         self._own: Embedder | None = None
@@ -273,21 +246,14 @@ class _Index:
 
     async def vectors_of(self, ops: Sequence[PutOp]) -> dict[ItemKey, Vector]:
         """The vectors of each value; values without text, or excluded from the index, are left out."""
-        texts = {(op.namespace, op.key): self._texts(op) for op in ops}
-        flat = [text for found in texts.values() for text in found]
-        if not flat:
+        texts = {(op.namespace, op.key): found for op in ops if (found := self._texts(op))}
+        if not texts:
             return {}
-        rows = await self.embedded(flat)
-        vectors: dict[ItemKey, Vector] = {}
-        start = 0
-        for key, found in texts.items():
-            if found:
-                vectors[key] = rows[start : start + len(found)]
-                start += len(found)
-        return vectors
+        rows = await self.embedded([text for found in texts.values() for text in found])
+        ends = np.cumsum([len(found) for found in texts.values()])
+        return dict(zip(texts, np.split(rows, ends[:-1]), strict=True))
 
     async def embedded(self, texts: Sequence[str]) -> Vector:
-        """One unit-length row per text."""
         if self._own is not None:
             made = await self._own.embed(texts)
         else:
@@ -297,8 +263,7 @@ class _Index:
             raise ModelOutputError(
                 f"The embedder makes vectors of {rows.shape[1]} numbers, and the index has dims={self._dims}: give dims={rows.shape[1]}."
             )
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return (rows / np.where(lengths == 0, 1, lengths)).astype(np.float32)
+        return of_unit_length(rows)
 
     def _texts(self, op: PutOp) -> list[str]:
         if op.index is False:
@@ -311,7 +276,7 @@ class _Index:
         return found
 
 
-# -- checking operations ------------------------------------------------------------------------------------------------
+# -- checking operations ----------------------------------------------------------------------------------------------
 
 
 def _checked(ops: Iterable[Op]) -> list[Op]:
@@ -343,16 +308,12 @@ def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
         return False
     if condition.match_type not in {"prefix", "suffix"}:
         raise ValueError(f"Unsupported match type: {condition.match_type}")
-    part = (
-        namespace[: len(path)]
-        if condition.match_type == "prefix"
-        else namespace[len(namespace) - len(path) :]
-    )
+    start = 0 if condition.match_type == "prefix" else len(namespace) - len(path)
+    part = namespace[start : start + len(path)]
     return all(wanted in {"*", label} for wanted, label in zip(path, part, strict=True))
 
 
 def _passes(value: Any, wanted: Mapping[str, Any]) -> bool:
-    """Whether a value matches a filter."""
     return isinstance(value, Mapping) and all(
         _equal(_at(cast("Mapping[str, Any]", value), key), condition) for key, condition in wanted.items()
     )

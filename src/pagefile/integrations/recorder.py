@@ -13,12 +13,13 @@ from typing import Any, Literal, TypeAlias, cast
 from pagefile.content import Message, ToolCall
 from pagefile.engine import Conversation
 from pagefile.engine.drafts import result_text
-from pagefile.records import Turn
+from pagefile.records import Step, Turn
 from pagefile.shapes import answered_steps, cleaned, compact, parsed, question, step_tool
 from pagefile.shapes.media import read_media
 from pagefile.tiers.page_text import LOADING_TOOLS
 
-_NOTHING: Mapping[str, Any] = {}
+#: The types of blocks in which Anthropic's models think.
+THINKING = frozenset({"thinking", "redacted_thinking"})
 
 Carrier: TypeAlias = Literal["openai", "anthropic"]
 #: An image, a sound, a file or something unknown, as a block of any provider.
@@ -30,12 +31,17 @@ class Thought:
     """A model's thought, with everything its provider needs to accept it back: signature, id, encrypted content."""
 
     text: str
-    sealed: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    sealed: Mapping[str, Any] = field(default_factory=dict[str, Any])
     #: Whether it is Anthropic's, and can be sent back there.
     anthropic: bool = False
 
+    @classmethod
+    def of_block(cls, block: Mapping[str, Any]) -> "Thought":
+        """The thought in an Anthropic block; `index` numbers the pieces of a stream."""
+        sealed = {key: value for key, value in block.items() if key not in {"thinking", "index"}}
+        return cls(str(block.get("thinking") or ""), sealed, anthropic=True)
+
     def block(self) -> dict[str, Any]:
-        """The thought as an Anthropic block."""
         if self.sealed.get("type") == "redacted_thinking":
             return dict(self.sealed)
         return {**self.sealed, "type": "thinking", "thinking": self.text}
@@ -43,8 +49,6 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A tool call."""
-
     tool: str
     input: object
     call_id: str | None = None
@@ -52,8 +56,6 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user said and showed."""
-
     blocks: tuple[str | Shown, ...]
 
     def json(self) -> dict[str, Any]:
@@ -92,7 +94,6 @@ class Said:
 
     @property
     def plain(self) -> bool:
-        """Whether it is only text."""
         return all(isinstance(block, str) for block in self.blocks)
 
     @property
@@ -111,7 +112,6 @@ class Said:
         return "anthropic" if any(thought.anthropic for thought in thoughts) else "openai"
 
     def json(self, carrier: Carrier) -> dict[str, Any]:
-        """The message in a format."""
         return self._anthropic() if carrier == "anthropic" else self._openai()
 
     def _anthropic(self) -> dict[str, Any]:
@@ -156,7 +156,6 @@ class Returned:
         return result_text("\n".join(text for text in texts if text is not None))
 
     def json(self, carrier: Carrier) -> dict[str, Any]:
-        """The message in a format."""
         shown = any(not isinstance(block, str) for block in self.blocks)
         content: Any = _shown(self.blocks) if shown else self.text
         error = {"is_error": True} if self.error else {}
@@ -188,8 +187,11 @@ async def completed(
 ) -> Turn:
     """The turn with everything that happened in it, done.
 
-    The answer is the last thing the model said unless `answer` is given, as for outputs that are not text.
+    The answer is the last thing the model said unless `answer` is given, as for outputs that are not text. Of a turn that is done
+    already only the answer counts: the same one changes nothing, another one conflicts.
     """
+    if turn.status != "open":
+        return await chat.complete(turn, answer)
     last = happened[-1] if happened else None
     if isinstance(last, Said) and not last.calls and answer in {None, last.text, last.words}:
         answer = None
@@ -215,6 +217,13 @@ def unwritten(turn: Turn, happened: Iterable[Happened]) -> list[Happened]:
         else:
             new.append(one)
     return new
+
+
+async def kept(chat: Conversation, turn: Turn, said: Iterable[Said], result: Returned) -> tuple[Turn, Step]:
+    """The turn extended by a result and what the model said before it, and the step that holds the result."""
+    turn = await written(chat, turn, [*said, result])
+    number = step_of(turn, result)
+    return turn, turn.steps[-1 if number is None else number]
 
 
 def step_of(turn: Turn, returned: Returned, taken: Iterable[int] = ()) -> int | None:
@@ -281,7 +290,6 @@ def _merged(blocks: Iterable[Any]) -> list[Any]:
 
 
 def _beside(thoughts: Sequence[Thought], name: str) -> dict[str, Any]:
-    """Thoughts as fields of a message."""
     text = "\n".join(thought.text for thought in thoughts if thought.text)
     sealed = [dict(thought.sealed) for thought in thoughts if thought.sealed]
     return {**({name: text} if text else {}), **({"reasoning_details": sealed} if sealed else {})}

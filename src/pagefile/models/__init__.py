@@ -2,8 +2,7 @@
 
 from pagefile.models.chat import OpenAIChat
 from pagefile.models.embedders import LangChainEmbedder, OpenAIEmbedder, UniversalSentenceEncoder
-from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ExtractiveSummarizer
-from pagefile.models.synopses import ChatSynopsis
+from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ChatSynopsis, ExtractiveSummarizer
 
 __all__ = [
     "CallableSummarizer",

@@ -1,12 +1,18 @@
-"""Any chat model behind an OpenAI-compatible endpoint."""
+"""Any chat model behind an OpenAI-compatible endpoint.
+
+Whatever goes wrong in the middle of a stream is raised as our own errors: the endpoint reports an error
+between two pieces, the connection breaks, a piece is not JSON, or the answer ends without a finish reason.
+"""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from dataclasses import dataclass, field
+from json import JSONDecodeError
 from typing import Any, cast
+from uuid import uuid4
 
-from pagefile.errors import MissingExtraError, ModelOutputError, ModelUnavailableError
-from pagefile.models.streaming import streamed
-from pagefile.ports import ChatModel, Spoken
+from pagefile.errors import ModelOutputError, ModelUnavailableError
+from pagefile.models.endpoint import Endpoint
+from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import JsonValue
 
 
@@ -17,28 +23,15 @@ class OpenAIChat(ChatModel):
         self, model: str, *, base_url: str | None = None, api_key: str | None = None, timeout_s: float = 60.0
     ) -> None:
         self.model = model
-        self._client: Any = None
-        self._base_url = base_url
-        self._api_key = api_key
-        self._timeout_s = timeout_s
+        self._endpoint = Endpoint(f"The model {model!r}", "A chat model", base_url, api_key, timeout_s)
 
     async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
-        client = self._open()
-        errors = _errors()
-        try:
+        client = self._endpoint.client
+        with self._endpoint.translating("chat completion"):
             answer = await client.chat.completions.create(
                 model=self.model, messages=list(messages), max_tokens=max_tokens, temperature=0
             )
             text = cast("str | None", answer.choices[0].message.content) if answer.choices else None
-        except errors as error:
-            raise ModelUnavailableError(
-                f"The model {self.model!r} did not answer ({type(error).__name__})."
-            ) from error
-        except (AttributeError, TypeError, ValueError) as error:
-            # A response outside the protocol breaks the client in unpredictable ways.
-            raise ModelOutputError(
-                f"The model {self.model!r} gave an answer that is no chat completion."
-            ) from error
         if not text or not text.strip():
             raise ModelOutputError(f"The model {self.model!r} gave an empty answer.")
         return text
@@ -46,35 +39,87 @@ class OpenAIChat(ChatModel):
     async def stream(
         self, messages: Sequence[Mapping[str, JsonValue]], *, tools: Sequence[Mapping[str, JsonValue]] = ()
     ) -> AsyncGenerator[Spoken]:
-        async with aclosing(streamed(self._open(), self.model, messages, tools)) as pieces:
-            async for piece in pieces:
-                yield piece
+        client = self._endpoint.client
+        asked = {"tools": [{"type": "function", "function": dict(tool)} for tool in tools]} if tools else {}
+        answer = _Answer(self.model)
+        try:
+            stream = await client.chat.completions.create(
+                model=self.model, messages=[dict(message) for message in messages], stream=True, **asked
+            )
+            async with stream:
+                async for chunk in stream:
+                    for text in answer.take(chunk):
+                        yield Spoken(text)
+        except _errors() as error:
+            what = "broke off its answer" if answer.begun else "did not answer"
+            raise ModelUnavailableError(
+                f"The model {self.model!r} {what} ({type(error).__name__})."
+            ) from error
+        yield answer.last()
 
     async def close(self) -> None:
-        """Close the connections."""
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        await self._endpoint.close()
 
-    def _open(self) -> Any:
-        if self._client is None:
-            openai = _openai()
-            self._client = openai.AsyncOpenAI(
-                base_url=self._base_url,
-                api_key=self._api_key or "none",
-                timeout=self._timeout_s,
-                max_retries=0,
+
+@dataclass(slots=True)
+class _Call:
+    """A tool call that arrives in pieces."""
+
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class _Answer:
+    model: str
+    begun: bool = False
+    spoke: bool = False
+    finish: str | None = None
+    calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
+
+    def take(self, chunk: Any) -> list[str]:
+        """The texts in a chunk; calls are collected until they are complete."""
+        self.begun = True
+        # The chunk with the usage has no choices at all.
+        if not chunk.choices:
+            return []
+        choice = chunk.choices[0]
+        self.finish = choice.finish_reason or self.finish
+        delta = choice.delta
+        if delta is None:
+            return []
+        for piece in delta.tool_calls or ():
+            self._call(piece)
+        if not delta.content:
+            return []
+        self.spoke = self.spoke or bool(delta.content.strip())
+        return [delta.content]
+
+    def last(self) -> Spoken:
+        if self.finish is None:
+            raise ModelOutputError(
+                f"The answer of the model {self.model!r} stopped without an end: what came is not the whole of it."
             )
-        return self._client
+        if not self.spoke and not self.calls:
+            raise ModelOutputError(f"The model {self.model!r} gave an empty answer.")
+        calls = (call for _, call in sorted(self.calls.items()))
+        whole = tuple(ToolCall(call.id or f"call_{uuid4().hex}", call.name, call.arguments) for call in calls)
+        return Spoken(calls=whole, finish=self.finish)
+
+    def _call(self, piece: Any) -> None:
+        # Some servers omit the index and send each call in one piece.
+        index = len(self.calls) if piece.index is None else piece.index
+        call = self.calls.setdefault(index, _Call())
+        call.id = piece.id or call.id
+        if piece.function is not None:
+            call.name += piece.function.name or ""
+            call.arguments += piece.function.arguments or ""
 
 
-def _openai() -> Any:
-    try:
-        import openai  # noqa: PLC0415 - an extra, and slow to import
-    except ImportError as error:
-        raise MissingExtraError.of("openai", "A chat model") from error
-    return openai
+def _errors() -> tuple[type[Exception], ...]:
+    """What the client raises: its own errors and, in the middle of a stream, those of its dependencies."""
+    import httpx  # noqa: PLC0415 - the extra openai brings both
+    import openai  # noqa: PLC0415 - likewise, and slow to import
 
-
-def _errors() -> type[Exception]:
-    return cast("type[Exception]", _openai().OpenAIError)
+    return openai.OpenAIError, httpx.HTTPError, JSONDecodeError

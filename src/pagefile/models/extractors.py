@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pagefile.errors import ModelOutputError
-from pagefile.models.prompts import prompt
+from pagefile.models.prompts import asking
 from pagefile.ports import ChatModel, FactExtractor, Proposal, Said
 from pagefile.text.facts_rules import stated
 from pagefile.text.scripts import language
 
 if TYPE_CHECKING:
-    from pagefile.models.fact_schema import FoundFacts
+    from pagefile.models.fact_schema import FoundFact, FoundFacts
+    from pagefile.text.facts_rules import Stated
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 #: How much of a long message a model is given.
@@ -24,19 +25,7 @@ class RuleExtractor(FactExtractor):
     """Knows a few ways in which people talk about themselves, in Chinese and English; needs no model and never fails."""
 
     async def extract(self, said: Sequence[Said]) -> list[Proposal]:
-        return [
-            Proposal(
-                one.turn_id,
-                found.quote,
-                found.text,
-                found.category,
-                found.confidence,
-                found.subject,
-                found.attribute,
-            )
-            for one in said
-            for found in stated(one.text)
-        ]
+        return [_proposal(one, found, found.confidence) for one in said for found in stated(one.text)]
 
 
 class ChatExtractor(FactExtractor):
@@ -54,24 +43,18 @@ class ChatExtractor(FactExtractor):
             for number, one in enumerate(said, start=1)
         ]
         tongue = language(" ".join(one.text[:_READ_CHARS] for one in said))
-        messages = [
-            {"role": "system", "content": prompt("facts", tongue)},
-            {"role": "user", "content": "\n".join(lines)},
-        ]
+        messages = asking("facts", tongue, "\n".join(lines))
         answer = _parsed(await self._model.complete(messages, max_tokens=_MAX_TOKENS))
         return [
-            Proposal(
-                said[found.turn - 1].turn_id,
-                found.quote,
-                found.text,
-                found.category,
-                0.8 if found.confidence is None else found.confidence,
-                found.subject,
-                found.attribute,
-            )
+            _proposal(said[found.turn - 1], found, 0.8 if found.confidence is None else found.confidence)
             for found in answer.facts
             if found.turn <= len(said)
         ]
+
+
+def _proposal(said: Said, found: "Stated | FoundFact", confidence: float) -> Proposal:
+    about = found.subject, found.attribute
+    return Proposal(said.turn_id, found.quote, found.text, found.category, confidence, *about)
 
 
 def _parsed(text: str) -> "FoundFacts":

@@ -22,8 +22,6 @@ class FoundFact(BaseModel):
 
 
 class FoundFacts(BaseModel):
-    """The whole answer."""
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     facts: list[FoundFact]

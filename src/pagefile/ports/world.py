@@ -55,14 +55,12 @@ class SummaryRequest:
 class Summarizer(ABC):
     """Summarizes what was said."""
 
+    #: How much it reads at once; longer input is split, each part with the summary so far.
+    max_input_chars: int = 24_000
+
     @abstractmethod
     async def summarize(self, request: SummaryRequest) -> str:
         """One text that summarizes `previous` and `said` together. May raise `ModelError`."""
-
-    @property
-    def max_input_chars(self) -> int:
-        """How much it reads at once; longer input is split, each part with the summary so far."""
-        return 24_000
 
 
 @dataclass(frozen=True, slots=True)

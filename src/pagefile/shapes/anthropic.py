@@ -5,51 +5,37 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from pagefile.content import Media, Message, Other, Part, Reasoning, Role, Text, ToolCall, ToolResult
-from pagefile.shapes.filling import Filling
-from pagefile.shapes.media import media_block, text_block
-from pagefile.shapes.reading import Reader, content_blocks
-from pagefile.shapes.skeleton import Path, as_object
+from pagefile.content import Message, Part, Reasoning, Role, ToolCall, ToolResult
+from pagefile.shapes.media import media_block, said_block, text_block
+from pagefile.shapes.reading import BlockReader, Reader
+from pagefile.shapes.skeleton import Filling, Path, as_object
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 #: The user message inserted if the assistant speaks first.
 _OPENING = "…"
 #: The text of an error if the tool returned none.
 _FAILED = "error"
-_THINKING = frozenset({"thinking", "redacted_thinking"})
 
 
 def read(reader: Reader) -> Message:
-    """Parse one message."""
-    role = ROLES.get(str(reader.raw.get("role")))
-    if role is None:
-        raise reader.refuse(f"has the role {reader.raw.get('role')!r}: known are {', '.join(ROLES)}.")
+    role = reader.role(ROLES)
     foreign = reader.raw.get("reasoning")
     if isinstance(foreign, str) and foreign:
         # Reasoning of another provider's model: it does not become a block, since it lacks a signature.
         reader.reasoning([(foreign, ("reasoning",))], {})
-    content_blocks(
-        reader, reader.raw.get("content"), ("content",), lambda block, path: _read_block(reader, block, path)
-    )
+    reader.content({"text": "text"}, _BLOCKS)
     if reader.parts and all(isinstance(part, ToolResult) for part in reader.parts):
         return reader.message("tool")
     return reader.message(role)
 
 
-def _read_block(reader: Reader, block: Any, path: Path) -> None:
-    given = reader.mapping(block)
-    kind = given.get("type")
-    if kind == "text" and isinstance(given.get("text"), str):
-        reader.text(given["text"], (*path, "text"))
-    elif kind in _THINKING:
-        _read_thinking(reader, given, path)
-    elif kind == "tool_use":
-        reader.call(str(given.get("name") or ""), given.get("input"), given.get("id"), (*path, "input"))
-    elif kind == "tool_result":
-        error = given.get("is_error") is True
-        reader.result(given.get("content"), (*path, "content"), call_id=given.get("tool_use_id"), error=error)
-    else:
-        reader.block(block, path)
+def _read_call(reader: Reader, block: Mapping[str, Any], path: Path) -> None:
+    reader.call(str(block.get("name") or ""), block.get("input"), block.get("id"), (*path, "input"))
+
+
+def _read_result(reader: Reader, block: Mapping[str, Any], path: Path) -> None:
+    error = block.get("is_error") is True
+    reader.result(block.get("content"), (*path, "content"), call_id=block.get("tool_use_id"), error=error)
 
 
 def _read_thinking(reader: Reader, block: Mapping[str, Any], path: Path) -> None:
@@ -61,7 +47,15 @@ def _read_thinking(reader: Reader, block: Mapping[str, Any], path: Path) -> None
         reader.sealed(key, (*path, key))
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+_BLOCKS: Mapping[str, BlockReader] = {
+    "thinking": _read_thinking,
+    "redacted_thinking": _read_thinking,
+    "tool_use": _read_call,
+    "tool_result": _read_result,
+}
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
@@ -74,23 +68,16 @@ def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
 
 
 def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | None:
-    own = message.shape == "anthropic"
     match part:
-        case Text(text):
-            return text_block(text, "anthropic") if own or text.strip() else None
-        case Reasoning(text, sealed) if own:
+        case Reasoning(text, sealed) if message.shape == "anthropic":
             kind = sealed.get("type", "thinking")
             return {"type": kind, **sealed, **({"thinking": text} if kind == "thinking" else {})}
-        case Media():
-            return media_block(part, "anthropic", filling.blobs)
         case ToolCall(step):
             return _call(step, filling)
         case ToolResult():
             return _result(part, filling)
-        case Other(value) if own and isinstance(value, dict):
-            return dict(value)
         case _:
-            return None
+            return said_block(part, message, "anthropic", filling.blobs)
 
 
 def _call(number: int, filling: Filling) -> dict[str, Any]:
@@ -100,13 +87,14 @@ def _call(number: int, filling: Filling) -> dict[str, Any]:
 
 
 def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
-    text = filling.result(part.step)
+    step = filling.steps[part.step]
+    text = step.result
     said = list(_said(text, part.blocks))
     # The API refuses an error without text.
     content: Any = text if text.strip() else _FAILED if part.error else ""
     if part.media or len(said) > 1 or any(block["type"] != "text" for block in said):
         content = [*said, *(media_block(media, "anthropic", filling.blobs) for media in part.media)]
-    result = {"type": "tool_result", "tool_use_id": filling.steps[part.step].call_id, "content": content}
+    result = {"type": "tool_result", "tool_use_id": step.call_id, "content": content}
     return {**result, "is_error": True} if part.error else result
 
 

@@ -1,11 +1,11 @@
-"""Detects which of the three shapes messages are in, from what only one of them has."""
+"""Detects what was given: which of the three shapes, a complete response around messages, or a fragment, which is refused."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from pagefile.content import Shape
 from pagefile.shapes.reading import refused
-from pagefile.shapes.skeleton import as_object
+from pagefile.shapes.skeleton import as_list, as_object, objects_in
 
 _NAMES: Mapping[Shape, str] = {
     "openai": "OpenAI Chat",
@@ -25,6 +25,10 @@ _BLOCKS: Mapping[str, Shape] = {
 #: Keys besides role and content that only OpenAI Chat has, or only an Anthropic answer.
 _CHAT_KEYS = frozenset({"tool_calls", "function_call", "tool_call_id", "reasoning_content", "audio"})
 _ANSWER_KEYS = frozenset({"stop_reason", "stop_sequence"})
+#: Items of OpenAI Responses that have a text without a role.
+_SPEAKING_ITEMS = frozenset({"reasoning", "configuration_update"})
+#: How the events of a stream begin: "response." for OpenAI Responses, the rest for Anthropic.
+_EVENTS = ("response.", "content_block_", "message_start", "message_delta", "message_stop")
 
 
 def shape_of(messages: Sequence[tuple[int, Mapping[str, Any]]], default: Shape | None = None) -> Shape:
@@ -58,20 +62,63 @@ def _shape(message: Mapping[str, Any], index: int) -> Shape | None:
         )
     if _CHAT_KEYS & message.keys() or message["role"] in ("tool", "function"):
         return "openai"
-    content = message.get("content")
-    blocks = cast("list[Any]", content) if isinstance(content, list) else []
+    blocks = objects_in(message.get("content"))
     return next((shape for block in blocks if (shape := block_shape(block)) is not None), None)
 
 
 def _is_text(message: Mapping[str, Any]) -> bool:
-    content = message.get("content")
-    blocks = cast("list[Any]", content) if isinstance(content, list) else []
+    blocks = as_list(message.get("content")) or ()
     return all((as_object(block) or {}).get("type") == "text" for block in blocks)
 
 
-def block_shape(block: Any) -> Shape | None:
+def block_shape(block: Mapping[str, Any]) -> Shape | None:
     """The only shape that has such a block; None if it is unknown, or several have it."""
-    if not isinstance(block, dict):
-        return None
-    kind = str(cast("dict[str, Any]", block).get("type"))
+    kind = str(block.get("type"))
     return _BLOCKS.get(kind) or ("anthropic" if kind.endswith("_tool_result") else None)
+
+
+def unwrapped(message: dict[str, Any], index: int) -> Iterator[dict[str, Any]]:
+    """The messages of a complete response, or the message itself."""
+    kind = message.get("object")
+    if kind == "chat.completion" and "role" not in message:
+        yield _chosen(message, index)
+    elif kind == "response" and isinstance(message.get("output"), list):
+        yield from objects_in(message["output"])
+    else:
+        _refuse_pieces(message, index)
+        yield message
+
+
+def _chosen(completion: Mapping[str, Any], index: int) -> dict[str, Any]:
+    messages = objects_in([choice.get("message") for choice in objects_in(completion.get("choices"))])
+    if len(messages) != 1:
+        raise refused(
+            index,
+            f"has {len(messages)} choices: give the message of the one that was taken, choices[0].message.",
+        )
+    return messages[0]
+
+
+def _refuse_pieces(message: Mapping[str, Any], index: int) -> None:
+    """Fragments would be stored as unknown items, and nothing they say would be remembered."""
+    kind = str(message.get("type"))
+    if message.get("object") == "chat.completion.chunk" or kind.startswith(_EVENTS):
+        raise refused(index, "is a piece of a stream: collect the stream, and give the whole message.")
+    if "role" in message:
+        return
+    if kind in {"text", "refusal"} or block_shape(message) is not None:
+        raise refused(
+            index,
+            f"is a block of a message ({kind!r}), not a message: give {{'role': 'assistant', 'content': [the blocks]}}.",
+        )
+    if "type" in message and kind not in _SPEAKING_ITEMS and _has_text(message):
+        raise refused(
+            index,
+            f"has the type {kind!r}, which no provider has, and no role: give {{'role': 'user', 'content': '…'}}, or a message "
+            "of OpenAI Chat, OpenAI Responses or Anthropic.",
+        )
+
+
+def _has_text(message: Mapping[str, Any]) -> bool:
+    said = message.get("content") or message.get("text")
+    return isinstance(said, str) or any(isinstance(piece.get("text"), str) for piece in objects_in(said))

@@ -4,12 +4,13 @@ import base64
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
-from pagefile.content import Media, Shape
-from pagefile.shapes.base64_text import decoded, spelling_of
+from pagefile.content import Media, Message, Other, Part, Shape, Text
 from pagefile.shapes.pixels import estimated_tokens, is_text, sampled_tokens
 from pagefile.shapes.skeleton import Path
+from pagefile.shapes.spelling import decoded, spelling_of
 
 Kind = Literal["image", "audio", "file"]
 Block = Mapping[str, Any]
@@ -64,7 +65,7 @@ def _file_id(media: Media, provider: str | None = None) -> str | None:
     return name if head in _KEEPERS and head == (provider or head) else None
 
 
-# -- reading --------------------------------------------------------------------------------------------------------
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _estimated(found: FoundMedia, shape: Shape, count: Count | None) -> FoundMedia:
@@ -120,11 +121,6 @@ def _input_audio(block: Block) -> FoundMedia:
     return _by_data(Media("audio", media_type), sound["data"], ("input_audio", "data"))
 
 
-def _file(block: Block) -> FoundMedia:
-    file = block["file"]
-    return _openai_file(file, ("file",))
-
-
 def _openai_file(file: Block, path: Path) -> FoundMedia:
     name = file.get("filename")
     if file.get("file_data"):
@@ -140,18 +136,6 @@ def _input_image(block: Block) -> FoundMedia:
     if block.get("image_url"):
         return _by_url(Media("image", detail=_detail(block)), block["image_url"], ("image_url",))
     return FoundMedia(Media("image", url=f"openai:{block['file_id']}", detail=_detail(block)), {})
-
-
-def _input_file(block: Block) -> FoundMedia:
-    return _openai_file(block, ())
-
-
-def _image(block: Block) -> FoundMedia:
-    return _anthropic("image", block)
-
-
-def _document(block: Block) -> FoundMedia:
-    return _anthropic("file", block)
 
 
 def _anthropic(kind: Kind, block: Block) -> FoundMedia:
@@ -174,20 +158,20 @@ def _written(media: Media, text: str) -> FoundMedia:
     return FoundMedia(held, {("source", "data"): {"$blob_text": held.blob}}, data)
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[Block], FoundMedia]] = {
     "image_url": _image_url,
     "input_audio": _input_audio,
-    "file": _file,
+    "file": lambda block: _openai_file(block["file"], ("file",)),
     "input_image": _input_image,
-    "input_file": _input_file,
-    "image": _image,
-    "document": _document,
+    "input_file": lambda block: _openai_file(block, ()),
+    "image": partial(_anthropic, "image"),
+    "document": partial(_anthropic, "file"),
 }
 #: The shape of blocks that are not OpenAI's.
 _OWNERS: Mapping[str, Shape] = {"image": "anthropic", "document": "anthropic"}
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[str, Any]:
@@ -196,6 +180,23 @@ def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[
     writer = _WRITERS.get((shape, media.kind))
     block = writer(media, data) if writer else None
     return text_block(note(media), shape) if block is None else block
+
+
+def said_block(
+    part: Part, message: Message, shape: Shape, blobs: Mapping[str, bytes]
+) -> dict[str, Any] | None:
+    """A text, an image, a file or something unknown as a provider's block; None if the provider does not get it."""
+    own = message.shape == shape or (message.shape == "plain" and shape == "openai")
+    match part:
+        case Text(text):
+            return text_block(text, shape) if own or text.strip() else None
+        case Media():
+            return media_block(part, shape, blobs)
+        case Other(value) if isinstance(value, Mapping):
+            accepted = own if shape == "anthropic" else message.role == "user"
+            return dict(value) if accepted else None
+        case _:
+            return None
 
 
 def shown_tokens(media: Media, shape: Shape, count: Count) -> int:
@@ -250,64 +251,51 @@ def _openai_document(media: Media, data: bytes | None) -> dict[str, Any] | None:
     return {"type": "file", "file": {"filename": media.name or "file", "file_data": _address(media, data)}}
 
 
-def _responses_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
-    image = {"type": "input_image", "detail": media.detail or "auto"}
+def _responses(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    is_image, url = media.kind == "image", _address(media, data)
+    block = {"type": "input_image", "detail": media.detail or "auto"} if is_image else {"type": "input_file"}
     if file_id := _file_id(media, "openai"):
-        return {**image, "file_id": file_id}
-    url = _address(media, data)
-    return None if url is None else {**image, "image_url": url}
-
-
-def _responses_file(media: Media, data: bytes | None) -> dict[str, Any] | None:
-    if file_id := _file_id(media, "openai"):
-        return {"type": "input_file", "file_id": file_id}
-    url = _address(media, data)
+        return {**block, "file_id": file_id}
     if url is None:
         return None
+    if is_image:
+        return {**block, "image_url": url}
     if data is None:
-        return {"type": "input_file", "file_url": url}
-    return {"type": "input_file", "filename": media.name or "file", "file_data": url}
+        return {**block, "file_url": url}
+    return {**block, "filename": media.name or "file", "file_data": url}
 
 
 #: Types that Anthropic accepts as bytes.
-_ANTHROPIC_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_ANTHROPIC_BYTES: Mapping[str, frozenset[str]] = {
+    "image": frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"}),
+    "file": frozenset({"application/pdf"}),
+}
 
 
-def _anthropic_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
-    if data is not None and media.media_type in _ANTHROPIC_IMAGES:
-        return {"type": "image", "source": _base64_source(media, data)}
-    source = _pointing_source(media)
-    return None if source is None else {"type": "image", "source": source}
+def _anthropic_block(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    source = _anthropic_source(media, data)
+    kind = "image" if media.kind == "image" else "document"
+    return None if source is None else {"type": kind, "source": source}
 
 
-def _anthropic_file(media: Media, data: bytes | None) -> dict[str, Any] | None:
-    source = _pointing_source(media)
-    if data is not None and media.media_type == "application/pdf":
-        source = _base64_source(media, data)
-    elif data is not None and is_text(media):
+def _anthropic_source(media: Media, data: bytes | None) -> dict[str, Any] | None:
+    if data is not None and media.media_type in _ANTHROPIC_BYTES[media.kind]:
+        return {"type": "base64", "media_type": media.media_type, "data": base64.b64encode(data).decode()}
+    if data is not None and is_text(media):
         # Only one text type is accepted.
-        source = {"type": "text", "media_type": "text/plain", "data": data.decode("utf-8", "replace")}
-    return None if source is None else {"type": "document", "source": source}
-
-
-def _pointing_source(media: Media) -> dict[str, Any] | None:
-    """The source of media that is not given as bytes."""
+        return {"type": "text", "media_type": "text/plain", "data": data.decode("utf-8", "replace")}
     if file_id := _file_id(media, "anthropic"):
         return {"type": "file", "file_id": file_id}
     url = _address(media, None)
     return None if url is None else {"type": "url", "url": url}
 
 
-def _base64_source(media: Media, data: bytes) -> dict[str, Any]:
-    return {"type": "base64", "media_type": media.media_type, "data": base64.b64encode(data).decode()}
-
-
 _WRITERS = {
     ("openai", "image"): _openai_image,
     ("openai", "audio"): _openai_audio,
     ("openai", "file"): _openai_document,
-    ("responses", "image"): _responses_image,
-    ("responses", "file"): _responses_file,
-    ("anthropic", "image"): _anthropic_image,
-    ("anthropic", "file"): _anthropic_file,
+    ("responses", "image"): _responses,
+    ("responses", "file"): _responses,
+    ("anthropic", "image"): _anthropic_block,
+    ("anthropic", "file"): _anthropic_block,
 }

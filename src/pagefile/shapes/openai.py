@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from pagefile.content import Media, Message, Other, Part, Role, Text, ToolCall, ToolResult
+from pagefile.content import Media, Message, Role, ToolCall, ToolResult
 from pagefile.records import Step
-from pagefile.shapes.filling import Filling
-from pagefile.shapes.media import media_block, text_block
-from pagefile.shapes.reading import Reader, content_blocks
-from pagefile.shapes.skeleton import Path, as_list, as_object
+from pagefile.shapes.media import said_block
+from pagefile.shapes.reading import Reader
+from pagefile.shapes.skeleton import Filling, Path, as_list, as_object
 from pagefile.shapes.spelling import compact
 from pagefile.shapes.steps import ShownStep
 
@@ -20,52 +19,30 @@ ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+#: Text blocks, and the key that holds the text.
+TEXTS: Mapping[str, str] = {"text": "text", "refusal": "refusal"}
 #: Fields in which providers return reasoning, beside the content.
 _REASONING = ("reasoning_content", "reasoning")
 
 
 def read(reader: Reader) -> Message:
-    """Parse one message."""
-    raw = reader.raw
-    role = ROLES.get(str(raw.get("role")))
-    if role is None:
-        raise reader.refuse(f"has the role {raw.get('role')!r}: known are {', '.join(ROLES)}.")
+    raw, role = reader.raw, reader.role(ROLES)
     if role == "tool":
         # The chat API has no field for errors; clients that record them use Anthropic's name for it.
         error = raw.get("is_error") is True
-        call_id, tool = raw.get("tool_call_id"), _named(raw)
+        call_id, tool = raw.get("tool_call_id"), raw["name"] if isinstance(raw.get("name"), str) else None
         reader.result(raw.get("content"), ("content",), call_id=call_id, tool=tool, error=error)
         return reader.message(role)
     for name in _REASONING:
         if isinstance(raw.get(name), str) and raw[name]:
             reader.reasoning([(raw[name], (name,))], {})
-    content_blocks(
-        reader, raw.get("content"), ("content",), lambda block, path: _read_block(reader, block, path)
-    )
-    _read_refusal(reader)
+    reader.content(TEXTS)
+    if isinstance(raw.get("refusal"), str) and raw["refusal"]:
+        reader.text(raw["refusal"], ("refusal",))
     _read_calls(reader)
     if not reader.parts and raw.get("parsed") is not None:
         reader.value(raw["parsed"], ("parsed",))
     return reader.message(role)
-
-
-def _named(raw: Mapping[str, Any]) -> str | None:
-    return raw["name"] if isinstance(raw.get("name"), str) else None
-
-
-def _read_block(reader: Reader, block: Any, path: Path) -> None:
-    given = reader.mapping(block)
-    for kind in ("text", "refusal"):
-        if given.get("type") == kind and isinstance(given.get(kind), str):
-            reader.text(given[kind], (*path, kind))
-            return
-    reader.block(block, path)
-
-
-def _read_refusal(reader: Reader) -> None:
-    refusal = reader.raw.get("refusal")
-    if isinstance(refusal, str) and refusal:
-        reader.text(refusal, ("refusal",))
 
 
 def _read_calls(reader: Reader) -> None:
@@ -99,7 +76,7 @@ def _read_function(reader: Reader, function: Mapping[str, Any], call_id: object,
         reader.call(tool, arguments, call_id, (*path, "arguments"))
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def laid_out(messages: Iterable[Message]) -> list[Message]:
@@ -152,7 +129,8 @@ def _called(step: Step | ShownStep) -> dict[str, Any]:
 
 
 def _spoken(message: Message, filling: Filling) -> list[dict[str, Any]]:
-    blocks = [block for part in message.parts if (block := _block(part, message, filling)) is not None]
+    found = [said_block(part, message, "openai", filling.blobs) for part in message.parts]
+    blocks = [block for block in found if block is not None]
     calls = [_called(filling.steps[part.step]) for part in message.parts if isinstance(part, ToolCall)]
     if not blocks and not calls and message.shape not in {"openai", "plain"}:
         return []
@@ -167,15 +145,3 @@ def _content(blocks: Sequence[dict[str, Any]], role: str) -> Any:
         if all(isinstance(text, str) for text in texts):
             return "\n".join(cast("list[str]", texts))
     return list(blocks)
-
-
-def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | None:
-    match part:
-        case Text(text):
-            return text_block(text, "openai") if text or message.shape == "openai" else None
-        case Media():
-            return media_block(part, "openai", filling.blobs)
-        case Other(value) if message.role == "user" and isinstance(value, Mapping):
-            return dict(value)
-        case _:
-            return None

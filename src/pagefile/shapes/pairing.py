@@ -30,17 +30,14 @@ def prepared(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def calls_of(message: Message) -> set[int]:
-    """The steps that a message calls."""
     return {part.step for part in message.parts if isinstance(part, ToolCall)}
 
 
 def answered_steps(messages: Iterable[Message]) -> set[int]:
-    """The steps that have a result."""
     return {part.step for message in messages for part in message.parts if isinstance(part, ToolResult)}
 
 
 def waiting_steps(messages: Sequence[Message]) -> set[int]:
-    """The steps that were called but have no result."""
     return {step for message in messages for step in calls_of(message)} - answered_steps(messages)
 
 
@@ -140,8 +137,51 @@ def _joined(said: Sequence[Message]) -> Message:
 
 
 def _others(run: Iterable[Message]) -> Iterator[Message]:
-    """What else was said between the assistant's messages."""
     for message in run:
         parts = tuple(part for part in message.parts if not isinstance(part, ToolResult))
         if parts:
             yield Message("user" if message.role == "tool" else message.role, parts, message.shape)
+
+
+# -- the question and the answer of a turn ----------------------------------------------------------------------------
+
+
+def question(messages: Sequence[Message]) -> str | None:
+    """The first thing the user said; anything shown with it, or instead of it, is named."""
+    return next(
+        (text for message in messages if message.role == "user" and (text := _question(message))), None
+    )
+
+
+def answer(messages: Sequence[Message]) -> str | None:
+    """The last thing the assistant said, preferably after the last tool result."""
+    last = max((place for place, message in enumerate(messages) if _has_result(message)), default=-1)
+    return _last_said(messages[last + 1 :]) or _last_said(messages[: last + 1])
+
+
+def _last_said(messages: Sequence[Message]) -> str | None:
+    said = (_said(message) for message in reversed(messages) if message.role == "assistant")
+    return next((text for text in said if text), None)
+
+
+def _question(message: Message) -> str | None:
+    named = " ".join(name for part in message.parts if (name := _name(part)))
+    return "\n".join(text for text in (_said(message), named) if text) or None
+
+
+def _name(part: Part) -> str | None:
+    match part:
+        case Media():
+            return note(part)
+        case Other({"type": str(kind)}):
+            return f"[{kind}]"
+        case _:
+            return None
+
+
+def _said(message: Message) -> str | None:
+    return message.text if message.text.strip() else None
+
+
+def _has_result(message: Message) -> bool:
+    return any(isinstance(part, ToolResult) for part in message.parts)

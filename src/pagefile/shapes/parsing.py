@@ -9,14 +9,11 @@ from pagefile.errors import InvalidTurnError
 from pagefile.nesting import texts_in
 from pagefile.records import Step, checked_text
 from pagefile.shapes import anthropic, openai, responses
-from pagefile.shapes.detecting import shape_of
-from pagefile.shapes.filling import Filling
+from pagefile.shapes.detecting import shape_of, unwrapped
 from pagefile.shapes.pairing import answered_steps
 from pagefile.shapes.reading import Book, Reader, plain_json, refused
 from pagefile.shapes.rendering import WRITERS
-from pagefile.shapes.skeleton import carved, same
-from pagefile.shapes.storable import results_cleaned
-from pagefile.shapes.unwrapping import unwrapped
+from pagefile.shapes.skeleton import Filling, carved, same
 
 _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
     "plain": openai.read,
@@ -24,12 +21,13 @@ _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
     "responses": responses.read,
     "anthropic": anthropic.read,
 }
+#: Where results are: in messages of these roles, in items and blocks of these types, under this key.
+_BY_ROLE = {"tool": "content", "function": "content"}
+_BY_TYPE = {"function_call_output": "output", "custom_tool_call_output": "output", "tool_result": "content"}
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Parsed messages."""
-
     messages: tuple[Message, ...]
     #: Calls that the messages start, in order, with their results if they have arrived.
     steps: tuple[Step, ...]
@@ -97,3 +95,25 @@ def _check_texts(message: Message, steps: Sequence[Step], index: int) -> None:
             checked_text(text, "it")
         except InvalidTurnError as error:
             raise refused(index, f"cannot be stored: {error}") from error
+
+
+def results_cleaned(value: Any) -> Any:
+    """The message with NUL and lone surrogates replaced in its tool results, which callers do not control."""
+    if isinstance(value, list):
+        return [results_cleaned(inner) for inner in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    given = cast("dict[str, Any]", value)
+    key = _BY_TYPE.get(str(given.get("type"))) or _BY_ROLE.get(str(given.get("role")))
+    return {name: cleaned(inner) if name == key else results_cleaned(inner) for name, inner in given.items()}
+
+
+def cleaned(value: Any) -> Any:
+    """The value with NUL and lone surrogates replaced in all its texts."""
+    if isinstance(value, str):
+        return value.replace("\0", "␀").encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [cleaned(inner) for inner in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {cleaned(key): cleaned(inner) for key, inner in cast("dict[str, Any]", value).items()}
+    return value

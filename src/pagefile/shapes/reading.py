@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from pagefile.content import (
     JsonValue,
@@ -36,12 +36,10 @@ _TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
 
 
 def step_tool(name: str) -> str:
-    """The name of a tool as stored in a step."""
     return name.strip()[:MAX_TOOL_CHARS].strip() or UNKNOWN_TOOL
 
 
 def refused(index: int, what: str) -> InvalidTurnError:
-    """The error for a message that cannot be read."""
     return InvalidTurnError(f"messages[{index}] {what}")
 
 
@@ -62,7 +60,6 @@ class Book:
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def all(self) -> list[Step]:
-        """Every step in its current state."""
         return [*(self.results.get(number, step) for number, step in enumerate(self.known)), *self.steps]
 
     def begin(self, tool: str, value: JsonValue, call_id: object) -> int:
@@ -117,15 +114,50 @@ class Reader:
         self._holes: dict[Path, Any] = {}
 
     def message(self, role: Role) -> Message:
-        """The message, with the skeleton of its original JSON."""
         return Message(role, tuple(self.parts), self.shape, carved(self.raw, self._holes))
 
     def refuse(self, what: str) -> InvalidTurnError:
-        """The error for this message."""
         return refused(self.index, what)
 
+    def role(self, roles: Mapping[str, Role]) -> Role:
+        """The role of the message, by the names that its vendor knows."""
+        role = roles.get(str(self.raw.get("role")))
+        if role is None:
+            raise self.refuse(f"has the role {self.raw.get('role')!r}: known are {', '.join(roles)}.")
+        return role
+
+    def content(self, texts: Mapping[str, str], others: Mapping[str, "BlockReader"] | None = None) -> None:
+        """Add the content: a text, nothing, or blocks.
+
+        `texts` names the key of the text in each type of text block, `others` what reads further types.
+        """
+        content = self.raw.get("content")
+        if isinstance(content, list):
+            for place, block in enumerate(cast("list[Any]", content)):
+                self._content_block(block, ("content", place), texts, others or {})
+        elif content and isinstance(content, str):
+            self.text(content, ("content",))
+        elif content is not None and content != "":
+            raise self.refuse(
+                f"has a content that is {_kind(content)}: give a text, a list of blocks or None."
+            )
+
+    def _content_block(
+        self, block: Any, path: Path, texts: Mapping[str, str], others: Mapping[str, "BlockReader"]
+    ) -> None:
+        given = self.mapping(block)
+        kind = str(given.get("type"))
+        key = texts.get(kind)
+        if key is not None and isinstance(given.get(key), str):
+            self.text(given[key], (*path, key))
+        elif kind in others:
+            others[kind](self, given, path)
+        elif (media := self._media(given, path)) is not None:
+            self.parts.append(media)
+        else:
+            self.other(block, path)
+
     def text(self, text: str, path: Path) -> None:
-        """Add a text."""
         self._part(Text(text), {path: {"$part": [len(self.parts)]}})
 
     def value(self, value: JsonValue, path: Path) -> None:
@@ -183,17 +215,7 @@ class Reader:
         else:
             pieces.add(compact(block), path, "$result_json", whole=given.get("type") in _RESULT_BLOCKS)
 
-    def block(self, block: Any, path: Path) -> None:
-        """Add a block that is an image, a sound, a file, or unknown."""
-        given = self.mapping(block)
-        media = self._media(given, path)
-        if media is not None:
-            self.parts.append(media)
-        else:
-            self.other(block, path)
-
     def other(self, value: JsonValue, path: Path) -> None:
-        """Add something unknown."""
         self._part(Other(value), {path: {"$other": len(self.parts)}})
 
     def mapping(self, value: Any) -> Mapping[str, Any]:
@@ -216,6 +238,10 @@ class Reader:
     def _part(self, part: Part, holes: Mapping[Path, Any]) -> None:
         self.parts.append(part)
         self._holes.update(holes)
+
+
+#: Reads a block of one type: adds its parts to the reader.
+BlockReader: TypeAlias = Callable[[Reader, Mapping[str, Any], Path], None]
 
 
 @dataclass(slots=True)
@@ -245,18 +271,6 @@ class _Pieces:
             for text, (*_, start, whole) in zip(self.texts, self._places, strict=True)
             if whole
         )
-
-
-def content_blocks(reader: Reader, content: Any, path: Path, read: Callable[[Any, Path], None]) -> None:
-    """The content of a message: a text, nothing, or blocks that `read` processes one by one."""
-    if isinstance(content, str):
-        if content:
-            reader.text(content, path)
-    elif isinstance(content, list):
-        for place, block in enumerate(cast("list[Any]", content)):
-            read(block, (*path, place))
-    elif content is not None:
-        raise reader.refuse(f"has a content that is {_kind(content)}: give a text, a list of blocks or None.")
 
 
 def plain_json(message: object, index: int) -> dict[str, Any]:

@@ -3,23 +3,25 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pagefile.content import Media, Message, Other, Part, Reasoning, Text, ToolCall, ToolResult
-from pagefile.shapes.filling import Filling
-from pagefile.shapes.media import media_block, text_block
-from pagefile.shapes.openai import ROLES
-from pagefile.shapes.reading import Reader, content_blocks
-from pagefile.shapes.skeleton import Path, as_list, as_object
+from pagefile.content import Media, Message, Other, Part, Reasoning, Role, Text, ToolCall, ToolResult
+from pagefile.shapes import openai
+from pagefile.shapes.media import media_block, said_block, text_block
+from pagefile.shapes.reading import Reader
+from pagefile.shapes.skeleton import Filling, Path, as_list, as_object
+from pagefile.shapes.spelling import compact
 
-_TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+_ROLES: Mapping[str, Role] = {name: role for name, role in openai.ROLES.items() if role != "tool"}
+_TEXTS = {**openai.TEXTS, "input_text": "text", "output_text": "text"}
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
 
 
 def read(reader: Reader) -> Message:
-    """Parse one item."""
     raw = reader.raw
     kind = raw.get("type") or ("message" if "role" in raw else "item_reference")
     if kind == "message":
-        return _read_message(reader)
+        role = reader.role(_ROLES)
+        reader.content(_TEXTS)
+        return reader.message(role)
     if kind in _RESULTS:
         reader.result(raw.get("output"), ("output",), call_id=raw.get("call_id"), tool=_text(raw.get("name")))
         return reader.message("tool")
@@ -40,27 +42,6 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _read_message(reader: Reader) -> Message:
-    role = ROLES.get(str(reader.raw.get("role")))
-    if role is None or role == "tool":
-        raise reader.refuse(
-            f"has the role {reader.raw.get('role')!r}: known are system, developer, user, assistant."
-        )
-    content_blocks(
-        reader, reader.raw.get("content"), ("content",), lambda block, path: _read_block(reader, block, path)
-    )
-    return reader.message(role)
-
-
-def _read_block(reader: Reader, block: Any, path: Path) -> None:
-    given = reader.mapping(block)
-    key = _TEXTS.get(str(given.get("type")))
-    if key is not None and isinstance(given.get(key), str):
-        reader.text(given[key], (*path, key))
-    else:
-        reader.block(block, path)
-
-
 def _read_reasoning(reader: Reader) -> None:
     """Its summary and its text are one piece of reasoning in several parts; the rest of the item signs it."""
     raw = reader.raw
@@ -76,7 +57,7 @@ def _read_reasoning(reader: Reader) -> None:
         reader.sealed(key, (key,))
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+# -- writing ----------------------------------------------------------------------------------------------------------
 
 
 def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
@@ -96,7 +77,8 @@ def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
 
 
 def _message(message: Message, parts: Sequence[Part], filling: Filling) -> list[dict[str, Any]]:
-    blocks = [block for part in parts if (block := _block(part, message, filling)) is not None]
+    found = [said_block(part, message, "responses", filling.blobs) for part in parts]
+    blocks = [block for block in found if block is not None]
     if not blocks:
         return []
     only = blocks[0].get("text") if len(blocks) == 1 else None
@@ -106,26 +88,12 @@ def _message(message: Message, parts: Sequence[Part], filling: Filling) -> list[
     return [{"role": message.role, "content": content}]
 
 
-def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | None:
-    match part:
-        case Text(text):
-            return text_block(text, "responses") if text.strip() or message.shape == "responses" else None
-        case Media():
-            return media_block(part, "responses", filling.blobs)
-        case Other(value) if isinstance(value, Mapping):
-            return dict(value)
-        case _:
-            return None
-
-
 def _item(part: Part, message: Message, filling: Filling) -> list[dict[str, Any]]:
     match part:
         case ToolCall(number):
             step = filling.steps[number]
-            arguments = filling.arguments(number)
-            return [
-                {"type": "function_call", "call_id": step.call_id, "name": step.tool, "arguments": arguments}
-            ]
+            call = {"call_id": step.call_id, "name": step.tool, "arguments": compact(step.input)}
+            return [{"type": "function_call", **call}]
         case ToolResult():
             return [_result(part, filling)]
         case Reasoning(text, sealed) if message.shape == "responses":
@@ -140,9 +108,10 @@ def _item(part: Part, message: Message, filling: Filling) -> list[dict[str, Any]
 
 
 def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
-    text = filling.result(part.step)
+    step = filling.steps[part.step]
+    text = step.result
     output: Any = text
     if part.media:
         said = [text_block(text, "responses")] if text else []
         output = [*said, *(media_block(media, "responses", filling.blobs) for media in part.media)]
-    return {"type": "function_call_output", "call_id": filling.steps[part.step].call_id, "output": output}
+    return {"type": "function_call_output", "call_id": step.call_id, "output": output}

@@ -4,8 +4,15 @@ A reference is an object with a single key that starts with "$". The caller's ow
 a second one, so that they cannot be mistaken for references.
 """
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
+
+from pagefile.content import Message
+from pagefile.records import Step
+from pagefile.shapes.spelling import SPELLINGS, encoded
+from pagefile.shapes.steps import ShownStep
 
 #: The position of a value in a message: keys of objects, indexes of lists.
 Path: TypeAlias = tuple[str | int, ...]
@@ -48,13 +55,16 @@ def same(one: Any, other: Any) -> bool:
 
 
 def as_object(value: Any) -> dict[str, Any] | None:
-    """The value, if it is a JSON object."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def as_list(value: Any) -> list[Any] | None:
-    """The value, if it is a list."""
     return cast("list[Any]", value) if isinstance(value, list) else None
+
+
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """The JSON objects in a list; none if it is something else."""
+    return [inner for inner in as_list(value) or () if isinstance(inner, dict)]
 
 
 def _escaped(key: str) -> str:
@@ -67,3 +77,51 @@ def _unescaped(key: str) -> str:
 
 def _is_reference(key: str) -> bool:
     return key.startswith("$") and not key.startswith("$$")
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """What fills messages: the steps of a turn, as stored or as shown, and the available bytes."""
+
+    steps: Sequence[Step] | Mapping[int, ShownStep]
+    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+    def as_given(self, message: Message) -> Any:
+        """The message as it came; raises `LookupError` if part of it is unavailable."""
+        return filled(message.given, lambda reference, value: self._resolved(message, reference, value))
+
+    def _resolved(self, message: Message, reference: str, value: Any) -> Any:
+        match reference, value:
+            case "$part", [int(number), *span]:
+                text = getattr(message.parts[number], "text", "")
+                return text[slice(*span)] if span else text
+            case "$part_json", _:
+                return json.loads(self._resolved(message, "$part", [value]))
+            case "$sealed", [int(number), key]:
+                sealed = getattr(message.parts[number], "sealed", None)
+                return None if sealed is None else sealed[key]
+            case "$other", int(number):
+                return getattr(message.parts[number], "value", None)
+            case "$input", int(number):
+                return self.steps[number].input
+            case "$arguments", [int(number), spelling]:
+                return SPELLINGS[spelling](self.steps[number].input)
+            case "$result", [int(number)]:
+                return self.steps[number].result
+            case "$result", [int(number), *span] if self._is_whole(number):
+                return self.steps[number].result[slice(*span)]
+            case "$result_json", _:
+                return json.loads(self._resolved(message, "$result", value))
+            case "$blob", [blob]:
+                return encoded(self.blobs[blob])
+            case "$blob", [blob, prefix, *spelling]:
+                return prefix + encoded(self.blobs[blob], *spelling)
+            case "$blob_text", blob:
+                return self.blobs[blob].decode()
+            case _:
+                raise LookupError(reference, value)
+
+    def _is_whole(self, number: int) -> bool:
+        """Whether the text of a result is the original one, in which ranges can be found."""
+        step = self.steps[number]
+        return isinstance(step, Step) and step.whole and not step.lost_chars

@@ -67,7 +67,6 @@ def fitted_tool(name: str, shape: Shape) -> str:
 
 @lru_cache(maxsize=1024)
 def fitted_id(call_id: str, shape: Shape) -> str:
-    """A call id as a provider accepts it."""
     fitted = call_id if shape in {"openai", "plain"} else _FOREIGN.sub("_", call_id)
     return _fitted(call_id, fitted, _MOST_ID_CHARS[shape])
 

@@ -171,14 +171,10 @@ class _Bounded(Summarizer):
 
     def __init__(self, write: Callable[[SummaryRequest], Awaitable[str]], max_input_chars: int) -> None:
         self._write = write
-        self._max_input_chars = max_input_chars
+        self.max_input_chars = max_input_chars
 
     async def summarize(self, request: SummaryRequest) -> str:
         return whole_sentences(await self._write(request), request.max_chars)
-
-    @property
-    def max_input_chars(self) -> int:
-        return self._max_input_chars
 
 
 def conversation_text(request: SummaryRequest) -> str:

@@ -178,25 +178,21 @@ def spoken(answer):
 
 
 @still_open("frameworks-F26")
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        ("remember", {"text": "The user's router password is hunter2!Blue."}),
-        ("recall", {}),
-    ],
-)
-async def test_a_tool_that_cannot_do_it_says_why(memory, name, given):
-    """A refused fact or a missing argument is answered with words that a model can read."""
+async def test_a_tool_that_cannot_do_it_says_why(memory):
+    """A refused fact is answered with words that a model can read."""
     with promised("the tool answers"):
-        answer = await tools_of(memory)[name].handler(given)
+        answer = await tools_of(memory)["remember"].handler(
+            {"text": "The user's router password is hunter2!Blue."}
+        )
     assert spoken(answer).strip()
     assert [] == await memory.facts("ada")
 
 
 @finding("frameworks-F26")
-async def test_loading_without_an_id_says_why(memory):
-    """A page that is not named is answered with words that a model can read."""
-    assert spoken(await tools_of(memory)["load_tool_history"].handler({})).strip()
+@pytest.mark.parametrize("name", ["load_tool_history", "recall"])
+async def test_a_missing_argument_is_explained(memory, name):
+    """A page that is not named, or no question, is answered with words that a model can read."""
+    assert spoken(await tools_of(memory)[name].handler({})).strip()
 
 
 @still_open("frameworks-F26")

@@ -5,8 +5,7 @@ import json
 from tests.heavy import heavy, is_there
 
 if is_there("claude"):
-    from pagefile.integrations.claude_agent.shapes import pictured
-    from pagefile.integrations.claude_agent.transcript import Transcript
+    from pagefile.integrations.claude_agent.shapes import Transcript, pictured
 
 pytestmark = heavy("claude")
 

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from pagefile.integrations.langchain import PagefileMiddleware
-from pagefile.integrations.langchain.blocks import asked, said
+from pagefile.integrations.langchain.messages import asked, said
 
 from .models import Recorder
 

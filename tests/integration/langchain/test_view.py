@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from pagefile.integrations.langchain.reading import exchanges, tool_uses
+from pagefile.integrations.langchain.messages import exchanges, tool_uses
 from pagefile.integrations.langchain.view import (
     cut_to,
     fitted,

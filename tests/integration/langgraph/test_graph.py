@@ -21,7 +21,7 @@ from pagefile.integrations.langgraph import (
     build_conversation_graph,
     build_prompt_from_state,
 )
-from pagefile.integrations.langgraph.prompt import prompt_tokens
+from pagefile.integrations.langgraph.state import prompt_tokens
 from pagefile.ports import ChatModel, Spoken
 
 from .conftest import SESSION, USER, Model

@@ -15,7 +15,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 
 from pagefile import Memory, ModelOutputError, ModelUnavailableError, Settings
 from pagefile.models import LangChainEmbedder, OpenAIEmbedder, UniversalSentenceEncoder
-from pagefile.models.embedders import encoder as encoders
+from pagefile.models import embedders as encoders
 from pagefile.settings import EmbedderSettings
 from tests.waiting import PATIENCE_S, until
 

@@ -7,6 +7,7 @@ prompt; `load_tool_history` brings back the rest. Our hooks never stop a run: th
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -22,17 +23,15 @@ from claude_agent_sdk.types import HookContext, HookEvent
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import SettingsError
-from pagefile.integrations.claude_agent.shapes import pictured, retold, told
-from pagefile.integrations.claude_agent.telling import unsaid
-from pagefile.integrations.claude_agent.transcript import Transcript
+from pagefile.integrations.claude_agent.shapes import Transcript, pictured, retold, told
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.recorder import Called, Returned, Said, completed, step_of, written
+from pagefile.integrations.recorder import Called, Returned, Said, completed, kept
+from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.shapes import compact
-from pagefile.standalone.tools import tool_schemas
-from pagefile.tiers.facts_book import refuse_orders
 from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.window.parts import MemoryPart
 
 #: The most Claude Code accepts with a prompt; beyond it, the model gets the path of a file instead.
 CONTEXT_LIMIT = 10_000
@@ -47,13 +46,10 @@ _SERVER = "pagefile"
 _ANSWERING = "StructuredOutput"
 
 HookAnswer = dict[str, Any]
-Hook = Callable[[Any, str | None, HookContext], Awaitable[Any]]
 
 
 @dataclass(slots=True)
 class _Session:
-    """The state of one Claude Code session."""
-
     chat: Conversation
     turn: Turn | None = None
     prompt: str = ""
@@ -124,15 +120,11 @@ class ClaudeMemory:
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
         """Only the hooks."""
         return {
-            "UserPromptSubmit": [
-                HookMatcher(hooks=[self._guarded("a prompt", self._on_prompt, always=True)])
-            ],
-            "PreToolUse": [HookMatcher(hooks=[self._guarded("looking up an equal call", self._before_tool)])],
-            "PostToolUse": [
-                HookMatcher(hooks=[self._guarded("a tool's result", self._after_tool, always=True)])
-            ],
-            "PreCompact": [HookMatcher(hooks=[self._guarded("compaction", self._on_compact)])],
-            "Stop": [HookMatcher(hooks=[self._guarded("an answer", self._on_stop, always=True)])],
+            "UserPromptSubmit": self._guarded("a prompt", self._on_prompt, always=True),
+            "PreToolUse": self._guarded("looking up an equal call", self._before_tool),
+            "PostToolUse": self._guarded("a tool's result", self._after_tool, always=True),
+            "PreCompact": self._guarded("compaction", self._on_compact),
+            "Stop": self._guarded("an answer", self._on_stop, always=True),
         }
 
     def server(self) -> McpSdkServerConfig:
@@ -142,16 +134,10 @@ class ClaudeMemory:
 
     def tools(self) -> list[SdkMcpTool[Any]]:
         """Only the tools: `load_tool_history`, `search_tool_history`, `recall` and `remember`."""
-        language = self._memory.engine.settings.language
-        paging = [
-            SdkMcpTool(s["name"], s["description"], s["parameters"], self._paging(s["name"]))
-            for s in tool_schemas(language)
-        ]
-        words = _WORDS[language]
+        schemas = memory_tool_schemas(self._memory.engine.settings.language)
         return [
-            *paging,
-            SdkMcpTool("recall", words["recall"], _asks("query", words["query"]), self._recall),
-            SdkMcpTool("remember", words["remember"], _asks("text", words["text"]), self._remember),
+            SdkMcpTool(name, schema["description"], schema["parameters"], partial(self._answered, name))
+            for name, schema in schemas.items()
         ]
 
     def tool_names(self) -> list[str]:
@@ -223,9 +209,7 @@ class ClaudeMemory:
         async with session.lock:
             result = Returned(Called(name, given["tool_input"], tool_use_id), tuple(blocks))
             said = await _said(session, given)
-            session.turn = await written(session.chat, session.turn, [*said, result])
-            number = step_of(session.turn, result)
-            step = session.turn.steps[-1 if number is None else number]
+            session.turn, step = await kept(session.chat, session.turn, said, result)
         if step.page is None or step.whole or name in self._exempt:
             return {}
         passages = await session.chat.load(step.page, query=session.prompt, limit=self._excerpt_tokens)
@@ -252,33 +236,17 @@ class ClaudeMemory:
         work: Callable[[Mapping[str, Any], str | None], Awaitable[HookAnswer]],
         *,
         always: bool = False,
-    ) -> Hook:
+    ) -> list[HookMatcher]:
         async def hook(given: Any, tool_use_id: str | None, _context: HookContext) -> Any:
             return await self._failing.attempt(what, lambda: work(given, tool_use_id), {}, always=always)
 
-        return hook
+        return [HookMatcher(hooks=[hook])]
 
-    # -- tools --------------------------------------------------------------------------------------------------------
-
-    def _paging(self, name: str) -> Callable[[Any], Awaitable[dict[str, Any]]]:
-        async def call(arguments: Mapping[str, object]) -> dict[str, Any]:
-            session = next(reversed(self._sessions.values()), None)
-            chat = self._newest_chat()
-            return _content(await chat.call_tool(name, arguments, turn=session.turn if session else None))
-
-        return call
-
-    async def _recall(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        hits = await self._memory.recall(str(arguments["query"]), user_id=self._user, tenant=self._tenant)
-        lines = [f"- [{hit.at:%Y-%m-%d}] {' '.join(hit.text.split())}" for hit in hits]
-        return _content("\n".join(lines) or f"[无结果 / nothing found] {arguments['query']}")
-
-    async def _remember(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        refuse_orders(str(arguments["text"]))
-        fact = await self._memory.remember(
-            str(arguments["text"]), user_id=self._user, tenant=self._tenant, confidence=0.9
-        )
-        return _content(f"[已记住 / remembered] {fact.text}")
+    async def _answered(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        session = next(reversed(self._sessions.values()), None)
+        turn = session.turn if session else None
+        caller = ToolCaller(self._memory, self._newest_chat(), turn, confidence=0.9)
+        return _content(await caller.answer(tool, arguments))
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
@@ -329,27 +297,21 @@ async def _looked_up(chat: Conversation, tool: str, arguments: object) -> str | 
     return None if cached is None else cached.answer
 
 
-# -- texts ------------------------------------------------------------------------------------------------------------
+def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:
+    """The lines of memory not told yet, up to a number of characters; from then on they count as told.
 
-_WORDS: Mapping[str, Mapping[str, str]] = {
-    "zh": {
-        "recall": "在与该用户的过往对话中查找相关内容。",
-        "query": "要查找的内容",
-        "remember": "记住一条关于该用户的长期事实或偏好，仅限用户明确说过的内容。",
-        "text": "要记住的一句话",
-    },
-    "en": {
-        "recall": "Look for something in the past conversations with this user.",
-        "query": "What to look for",
-        "remember": "Remember a lasting fact or preference about this user; only what the user said.",
-        "text": "The sentence to remember",
-    },
-}
-
-
-def _asks(name: str, description: str) -> dict[str, Any]:
-    properties = {name: {"type": "string", "description": description}}
-    return {"type": "object", "properties": properties, "required": [name]}
+    The note that memories are not instructions comes before the first of them and is not repeated either.
+    """
+    told = MemoryPart(language=memory.language, note=not said)
+    for block, texts in memory.sections.items():
+        kept: list[str] = []
+        for line in "\n".join(texts).split("\n"):
+            more = told.with_section(block, [*kept, line])
+            if line not in said and len(more.text) <= most:
+                said.add(line)
+                kept.append(line)
+        told = told.with_section(block, kept)
+    return told.text
 
 
 def _content(text: str) -> dict[str, Any]:

@@ -7,10 +7,9 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("langchain", "The LangChain middleware") from error
 
-from pagefile.integrations.langchain.chat import LangChainChat
 from pagefile.integrations.langchain.editing import ArchiveToolUsesEdit
 from pagefile.integrations.langchain.middleware import PagefileMiddleware
-from pagefile.integrations.langchain.summarizing import pagefile_summarizer
+from pagefile.integrations.langchain.summarizing import LangChainChat, pagefile_summarizer
 from pagefile.integrations.langchain.tools import memory_tools
 
 __all__ = [

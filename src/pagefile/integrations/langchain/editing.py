@@ -10,8 +10,8 @@ from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.engine.drafts import checked_json
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.langchain.reading import ToolUse, exchanges, tool_uses
-from pagefile.integrations.langchain.scoping import Given, Whose, whose
+from pagefile.integrations.langchain.messages import ToolUse, exchanges, tool_uses
+from pagefile.integrations.langchain.tools import Given, Whose, whose
 from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, Scope, Step
 from pagefile.shapes import step_tool

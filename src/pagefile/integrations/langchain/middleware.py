@@ -1,7 +1,8 @@
 """`PagefileMiddleware`: memory for a LangChain agent, in its requests and never in its state."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Generic, cast
 
 from langchain.agents.middleware.types import (
@@ -20,44 +21,33 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from pagefile.blocking import BlockingMemory
-from pagefile.engine import Conversation, Memory
+from pagefile.engine import Memory
 from pagefile.engine.asking import at_least
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.langchain.reading import Exchange, ToolUse, exchanges, structured_text
-from pagefile.integrations.langchain.recording import Talk
-from pagefile.integrations.langchain.results import context_of, messages_of, tool_messages, with_messages
-from pagefile.integrations.langchain.scoping import Given, Whose, whose
-from pagefile.integrations.langchain.tools import tools_of
-from pagefile.integrations.langchain.view import (
-    Shown,
-    View,
-    fitted,
-    logged_history,
-    native_history,
-    plain_view,
-    request_tokens,
-    running_tail,
-    shown_in,
-    system_with,
-    with_text,
+from pagefile.integrations.langchain import view
+from pagefile.integrations.langchain.messages import (
+    Exchange,
+    ToolUse,
+    exchanges,
+    messages_of,
+    structured_text,
+    tool_messages,
+    with_messages,
 )
+from pagefile.integrations.langchain.recording import Talk
+from pagefile.integrations.langchain.tools import Given, Whose, tools_of, whose
+from pagefile.integrations.langchain.view import View
 from pagefile.integrations.recorder import step_of
+from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
 from pagefile.records import Turn
+from pagefile.window.parts import Parts
 from pagefile.window.wording import WORDINGS
 
 #: How many conversations' running turns are cached; older ones are read from the log again.
 _TALKS = 1000
 #: The minimum size of a window, however long the system message is.
 _LEAST_WINDOW = 200
-
-
-@dataclass(frozen=True, slots=True)
-class _Frozen:
-    """What stays byte-identical through all model calls of a turn."""
-
-    system: str
-    memory: str
 
 
 class PagefileMiddleware(
@@ -123,12 +113,11 @@ class PagefileMiddleware(
         self._archive_in_state = archive_in_state
         self._incognito = incognito
         self._count = engine.counter.count
-        self._guide = WORDINGS[engine.settings.language].guide
-        self._told_guide = self._guide if offer_tools else ""
+        self._guide = WORDINGS[engine.settings.language].guide if offer_tools else ""
         self._talks: Lru[Whose, Talk] = Lru(_TALKS)
-        self._frozen: Lru[tuple[Whose, str], _Frozen] = Lru(_TALKS)
-        tools = tools_of(self._edge, self._given, self._chat, incognito=incognito)
-        self.tools = tools if offer_tools else []
+        #: The system text and the memory of a turn, which stay byte-identical through all its model calls.
+        self._frozen: Lru[tuple[Whose, str], tuple[str, str]] = Lru(_TALKS)
+        self.tools = tools_of(self._edge, self._given, self._caller) if offer_tools else []
 
     # -- model calls ------------------------------------------------------------------------------------------------------
 
@@ -138,9 +127,9 @@ class PagefileMiddleware(
         handler: Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]],
     ) -> ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[ResponseT]:
         who = whose(self._given, request.runtime.context)
-        view = self._edge.attempt_blocking("the window", lambda: self._viewed(who, request), None)
-        with _Watch(self, who, request.state):
-            return handler(self._request(request, view))
+        found = self._edge.attempt_blocking("the window", lambda: self._viewed(who, request), None)
+        with self._watched(who, request.state):
+            return handler(self._request(request, found))
 
     async def awrap_model_call(
         self,
@@ -148,17 +137,17 @@ class PagefileMiddleware(
         handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
     ) -> ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[ResponseT]:
         who = whose(self._given, request.runtime.context)
-        view = await self._edge.attempt("the window", lambda: self._viewed(who, request), None)
-        with _Watch(self, who, request.state):
-            return await handler(self._request(request, view))
+        found = await self._edge.attempt("the window", lambda: self._viewed(who, request), None)
+        with self._watched(who, request.state):
+            return await handler(self._request(request, found))
 
     # -- tool calls -------------------------------------------------------------------------------------------------------
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
-        who = whose(self._given, context_of(request))
-        with _Watch(self, who, request.state):
+        who = whose(self._given, cast("Any", request).runtime.context)
+        with self._watched(who, request.state):
             result = handler(request)
         return self._edge.attempt_blocking(
             "archiving a result", lambda: self._archived(who, request, result), result, always=True
@@ -169,8 +158,8 @@ class PagefileMiddleware(
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        who = whose(self._given, context_of(request))
-        with _Watch(self, who, request.state):
+        who = whose(self._given, cast("Any", request).runtime.context)
+        with self._watched(who, request.state):
             result = await handler(request)
         return await self._edge.attempt(
             "archiving a result", lambda: self._archived(who, request, result), result, always=True
@@ -196,60 +185,64 @@ class PagefileMiddleware(
             self._talks[who] = Talk(chat)
         return self._talks[who]
 
-    def _chat(self, who: Whose) -> Conversation:
-        return self._talk(who).chat
+    def _caller(self, who: Whose) -> ToolCaller:
+        return ToolCaller(self._edge.memory, self._talk(who).chat, incognito=self._incognito)
 
     async def _viewed(self, who: Whose, request: ModelRequest[ContextT]) -> View | None:
         """The request as fitted by the window; None if there is no turn to build one for."""
         talk = self._talk(who)
-        _, told = exchanges(messages_of(request.state))
-        turn = await talk.begun(told)
+        turn = await talk.begun(_turns(request.state))
         if turn is None:
             return None
-        plain = plain_view(request.system_message, request.messages)
-        base = system_with(request.system_message, self._told_guide)
-        fixed = request_tokens([*([base] if base else []), *plain.preamble], self._count)
-        shown = await self._shown(talk, turn, max(_LEAST_WINDOW, self._window_tokens - fixed))
-        frozen = self._frozen.get((who, turn.id))
-        if frozen is None:
-            frozen = self._frozen[who, turn.id] = _Frozen(shown.system, shown.memory)
-        view = replace(
+        plain = view.plain_view(request.system_message, request.messages)
+        base = view.system_with(request.system_message, self._guide)
+        fixed = view.request_tokens([*([base] if base else []), *plain.preamble], self._count)
+        parts = await self._parts(talk, turn, max(_LEAST_WINDOW, self._window_tokens - fixed))
+        # The guide to archived results is in every request, so that the start of the prompt does not change when the
+        # first result is archived.
+        system = replace(parts, guide="").system
+        if (who, turn.id) not in self._frozen:
+            self._frozen[who, turn.id] = (system, parts.beside)
+        system, memory = self._frozen[who, turn.id]
+        results = {} if parts.current is None else view.results_in(parts.current)
+        whole = replace(
             plain,
-            system=system_with(base, frozen.system),
-            history=tuple(self._history(talk, request.messages, shown)),
-            memory=frozen.memory,
-            less_memory=shown.memory,
+            system=view.system_with(base, system),
+            history=tuple(self._history(talk, request.messages, parts)),
+            memory=memory,
+            less_memory=parts.beside,
             turn_id=turn.id,
-            tail=running_tail(plain.tail, turn, shown.results, tight=False),
+            tail=view.running_tail(plain.tail, turn, results, tight=False),
         )
-        if view.tokens(self._count) > self._window_tokens:
-            view = replace(view, tail=running_tail(plain.tail, turn, shown.results, tight=True))
-        return view
+        if whole.tokens(self._count) > self._window_tokens:
+            return replace(whole, tail=view.running_tail(plain.tail, turn, results, tight=True))
+        return whole
 
-    async def _shown(self, talk: Talk, turn: Turn, window_tokens: int) -> Shown:
+    async def _parts(self, talk: Talk, turn: Turn, window_tokens: int) -> Parts:
         window = await talk.chat.context(
             turn=turn, window_tokens=window_tokens, recent_turns=self._recent_turns, placement="tail"
         )
         if any(shown.turn_id not in talk.turns for shown in window.parts.turns):
             listing = await talk.chat.turns(newest=True, limit=len(window.receipt) + 1)
             talk.turns |= {known.id: known for known in listing}
-        return shown_in(window, talk.turns)
+        return window.parts
 
     def _history(
-        self, talk: Talk, messages: Sequence[BaseMessage], shown: Shown
+        self, talk: Talk, messages: Sequence[BaseMessage], parts: Parts
     ) -> list[tuple[BaseMessage, ...]]:
         """The thread's own history takes precedence, even if it is only a summary; without any, the log's is used."""
         preamble, found = exchanges(messages)
         earlier = found[:-1]
         if not earlier and not preamble:
-            return logged_history(shown)
-        return native_history(earlier, [talk.done(exchange) for exchange in earlier], shown.turns)
+            return view.logged_history(parts.turns, parts.blobs)
+        shown = [(talk.turns[one.turn_id], one) for one in parts.turns]
+        return view.native_history(earlier, [talk.done(exchange) for exchange in earlier], shown)
 
-    def _request(self, request: ModelRequest[ContextT], view: View | None) -> ModelRequest[ContextT]:
+    def _request(self, request: ModelRequest[ContextT], found: View | None) -> ModelRequest[ContextT]:
         """The request within its window; without memory if that failed."""
-        whole = view if view is not None else plain_view(request.system_message, request.messages)
+        whole = found or view.plain_view(request.system_message, request.messages)
         fits = self._edge.attempt_here(
-            "fitting a request", lambda: fitted(whole, self._window_tokens, self._count), whole
+            "fitting a request", lambda: view.fitted(whole, self._window_tokens, self._count), whole
         )
         return request.override(system_message=fits.system, messages=cast("list[Any]", fits.messages()))
 
@@ -258,8 +251,7 @@ class PagefileMiddleware(
     ) -> ToolMessage | Command[Any]:
         """Record the result. The state keeps it as returned, or as a placeholder with `archive_in_state`."""
         talk = self._talk(who)
-        _, told = exchanges(messages_of(request.state))
-        turn = await talk.begun(told)
+        turn = await talk.begun(_turns(request.state))
         if turn is None:
             return result
         call = request.tool_call
@@ -275,33 +267,32 @@ class PagefileMiddleware(
         if number is None or not isinstance(cast("Any", use.message.content), str):
             return use.message
         step = turn.steps[number]
-        return use.message if step.whole or step.page is None else with_text(use.message, step.result)
+        return use.message if step.whole or step.page is None else view.with_text(use.message, step.result)
 
     async def _finished(self, who: Whose, state: AgentState[ResponseT]) -> None:
-        talk = self._talk(who)
-        _, told = exchanges(messages_of(state))
-        last = told[-1] if told else Exchange((), tuple(messages_of(state)))
+        turns = _turns(state)
+        last = turns[-1] if turns else Exchange((), tuple(messages_of(state)))
         structured = structured_text(cast("Any", state).get("structured_response"))
-        await talk.finish(told, last.rest, last.answer or structured or last.last_words)
+        await self._talk(who).finish(turns, last.rest, last.answer or structured or last.last_words)
 
-    def failed(self, who: Whose, state: Any) -> None:
-        """The run raised: its turn is aborted when the user's next message arrives."""
-        _, told = exchanges(messages_of(state))
-        if told and who in self._talks:
-            self._talks[who].failed.add(told[-1].id)
+    @contextmanager
+    def _watched(self, who: Whose, state: Any) -> Generator[None]:
+        """Notes that a model or a tool raised: its turn is aborted when the user's next message arrives.
+
+        An interrupt does not count as a failure.
+        """
+        failed = True
+        try:
+            yield
+            failed = False
+        except GraphBubbleUp:
+            failed = False
+            raise
+        finally:
+            turns = _turns(state) if failed else []
+            if turns and who in self._talks:
+                self._talks[who].failed.add(turns[-1].id)
 
 
-class _Watch:
-    """Notices when a model or a tool raises; an interrupt does not count as a failure."""
-
-    def __init__(self, middleware: PagefileMiddleware[Any, Any], who: Whose, state: Any) -> None:
-        self._middleware = middleware
-        self._who = who
-        self._state = state
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, GraphBubbleUp):
-            self._middleware.failed(self._who, self._state)
+def _turns(state: Any) -> list[Exchange]:
+    return exchanges(messages_of(state))[1]

@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage
 
 from pagefile.engine import Conversation
 from pagefile.errors import ConflictError
-from pagefile.integrations.langchain.reading import Exchange, ToolUse, happened, turn_id
+from pagefile.integrations.langchain.messages import Exchange, ToolUse, happened, turn_id
 from pagefile.integrations.recorder import begun, completed, written
 from pagefile.records import Turn
 
@@ -79,26 +79,21 @@ class Talk:
     ) -> Turn | None:
         """Complete the turn of the last exchange; `rest` is the thread's part of it."""
         async with self._lock:
-            return await self._finish(found, rest, answer)
-
-    async def _finish(
-        self, found: Sequence[Exchange], rest: Sequence[BaseMessage], answer: str | None
-    ) -> Turn | None:
-        turn = await self._begun(found)
-        if turn is None:
-            return None
-        try:
-            done = self._keep(await completed(self.chat, turn, happened(rest), answer))
-        except ConflictError:
-            # The turn was ended elsewhere meanwhile: record what was said anyway.
-            if not found:
-                raise
-            done = await self._recorded(found[-1], answer)
-        if self.running is not None and self.running.id == turn.id:
-            self.running, self.answers = None, None
-        if found:
-            self.settled[_key(found[-1])] = done.id
-        return done
+            turn = await self._begun(found)
+            if turn is None:
+                return None
+            try:
+                done = self._keep(await completed(self.chat, turn, happened(rest), answer))
+            except ConflictError:
+                # The turn was ended elsewhere meanwhile: record what was said anyway.
+                if not found:
+                    raise
+                done = await self._recorded(found[-1], answer)
+            if self.running is not None and self.running.id == turn.id:
+                self.running, self.answers = None, None
+            if found:
+                self.settled[_key(found[-1])] = done.id
+            return done
 
     def done(self, exchange: Exchange) -> str | None:
         """The id of the done turn for an earlier exchange; None if the log has none."""
@@ -166,9 +161,7 @@ class Talk:
 
     async def _written(self, exchange: Exchange, answer: str | None, turn_id: str) -> Turn:
         turn = await begun(self.chat, exchange.asked, turn_id)
-        if turn.status == "open":
-            return self._keep(await completed(self.chat, turn, exchange.happened, answer))
-        return self._keep(await self.chat.complete(turn, answer))
+        return self._keep(await completed(self.chat, turn, exchange.happened, answer))
 
     def _keep(self, turn: Turn) -> Turn:
         self.turns[turn.id] = turn
@@ -198,12 +191,11 @@ class _Index:
         versions = self.versions(exchange.id)
         if not versions:
             return self._by_words.get((exchange.asked.text, exchange.answer or None))
-        same = [
-            turn for turn in versions if turn.status == "done" and turn.assistant == (exchange.answer or None)
-        ]
-        open_ = [turn for turn in versions if turn.status == "open"]
+        answer = exchange.answer or None
+        same = [turn for turn in versions if turn.status == "done" and turn.assistant == answer]
+        still_open = [turn for turn in versions if turn.status == "open"]
         unanswered = versions if exchange.answer is None else ()
-        return next((turn for turn in (*same, *open_, *unanswered)), None)
+        return next(iter((*same, *still_open, *unanswered)), None)
 
 
 def _key(exchange: Exchange) -> tuple[str, int]:

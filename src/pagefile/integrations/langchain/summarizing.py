@@ -1,23 +1,50 @@
-"""Pagefile's summaries for LangChain's `SummarizationMiddleware`."""
+"""Summaries in both directions: LangChain's models write Pagefile's, and Pagefile writes those of `SummarizationMiddleware`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
+from pagefile.errors import ModelOutputError
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.langchain.blocks import asked
-from pagefile.integrations.langchain.reading import is_memory, is_user, text_of, tool_uses
+from pagefile.integrations.langchain.messages import asked, is_memory, is_user, text_of, tool_uses
+from pagefile.models.endpoint import foreign
 from pagefile.models.summarizers import ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
+from pagefile.records import JsonValue
 from pagefile.text.extract import summarize
 from pagefile.tiers.summaries import SUMMARY_CHARS
 from pagefile.window.placeholder import placeholder_uuid
 
 #: What `SummarizationMiddleware` puts before a summary.
 _LANGCHAINS_WORDS = "Here is a summary of the conversation to date:"
+
+
+class LangChainChat(ChatModel):
+    """A LangChain chat model: `Memory.open(…, model=LangChainChat(init_chat_model("…")))`.
+
+    `limit` is the provider's parameter for the maximum length of an answer (`max_tokens` for most, `num_predict` or
+    `max_output_tokens` for some); None leaves the length to the model.
+    """
+
+    def __init__(self, model: BaseChatModel, *, limit: str | None = "max_tokens") -> None:
+        self.model = model
+        self._limit = limit
+
+    async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
+        options: dict[str, Any] = {self._limit: max_tokens} if self._limit else {}
+        prompt = convert_to_messages(cast("Any", messages))
+        # Without the callbacks of the surrounding run: a summary must not appear in that run's stream.
+        with foreign(f"The model {type(self.model).__name__} did not answer"):
+            answer = await self.model.ainvoke(prompt, {"callbacks": []}, **options)
+        text = text_of(answer)
+        if not text.strip():
+            raise ModelOutputError(f"The model {type(self.model).__name__} gave an empty answer.")
+        return text
 
 
 def pagefile_summarizer(

@@ -7,8 +7,8 @@ Messages are never modified here, only copied.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -20,17 +20,26 @@ from langchain_core.messages import (
 )
 
 from pagefile.content import media_in
-from pagefile.integrations.langchain.blocks import with_media_named
-from pagefile.integrations.langchain.reading import MEMORY_NAME, Exchange, ToolUse, exchanges, tool_uses
+from pagefile.integrations.langchain.messages import (
+    CALL_BLOCKS,
+    MEMORY_NAME,
+    Exchange,
+    ToolUse,
+    blocks_of,
+    exchanges,
+    tool_uses,
+    with_media_named,
+)
 from pagefile.integrations.recorder import step_of
 from pagefile.records import Turn
 from pagefile.text.clip import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
-from pagefile.window.receipt import Window
 from pagefile.window.renderings import chat_turn
 from pagefile.window.shown import ShownTurn
 
 Count = Callable[[str], int]
+#: Earlier turns, as logged and as the window shows them.
+Pairs: TypeAlias = Sequence[tuple[Turn, ShownTurn]]
 
 #: The assumed cost of a picture, a sound or a file, which no text tokenizer can count.
 MEDIA_TOKENS = 1000
@@ -38,63 +47,7 @@ MEDIA_TOKENS = 1000
 _SMALLEST_RESULT_CHARS = 200
 
 
-# -- what a window shows ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """An earlier turn, as logged and as shown in the window."""
-
-    turn: Turn
-    shown: ShownTurn
-
-    @property
-    def slim(self) -> bool:
-        """Whether its tool calls were left out."""
-        return self.shown.form == "slim"
-
-    @property
-    def names_media(self) -> bool:
-        """Whether it has images or files, and the window has no room for any of them."""
-        shown = media_in(self.shown.messages)
-        return any(media_in(self.turn.messages)) and not any(media.blob or media.url for media in shown)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A window's contents, arranged for the middleware."""
-
-    system: str
-    memory: str
-    turns: list[Earlier]
-    #: The text shown for each step of the running turn.
-    results: Mapping[int, str]
-    #: The bytes of images and files in the turns.
-    blobs: Mapping[str, bytes]
-
-
-def shown_in(window: Window, turns: Mapping[str, Turn]) -> Shown:
-    """The contents of a window; raises `LookupError` if it has turns that are not among `turns`.
-
-    The guide to archived results is left out: the middleware puts it into every request, so that the start of the prompt
-    does not change when the first result is archived.
-    """
-    parts = window.parts
-    return Shown(
-        system=replace(parts, guide="").system,
-        memory=parts.beside,
-        turns=[Earlier(turns[shown.turn_id], shown) for shown in parts.turns],
-        results={} if parts.current is None else results_in(parts.current),
-        blobs=parts.blobs,
-    )
-
-
-def results_in(shown: ShownTurn) -> dict[int, str]:
-    """The text shown for each step."""
-    return {number: step.result for number, step in shown.steps.items()}
-
-
-# -- from the thread's messages to the request's --------------------------------------------------------------------------
+# -- from the thread's messages to the request's ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +64,7 @@ class View:
     tail: tuple[BaseMessage, ...]
     turn_id: str = ""
     #: The memory of the current window, used when the one from the start of the turn has become too large.
-    less_memory: str = field(default="")
+    less_memory: str = ""
 
     def messages(self) -> list[BaseMessage]:
         """The messages in order, memory right before the user's last one."""
@@ -142,20 +95,19 @@ def plain_view(system: SystemMessage | None, messages: Sequence[BaseMessage]) ->
 
 
 def native_history(
-    earlier: Sequence[Exchange], done: Sequence[str | None], shown: Sequence[Earlier]
+    earlier: Sequence[Exchange], done: Sequence[str | None], shown: Pairs
 ) -> list[tuple[BaseMessage, ...]]:
     """The thread's own earlier turns that the window shows, with their results as the window shows them.
 
     `done` names the turn of each. One missing from the log (it was abandoned) stays unless a newer one was dropped.
     """
-    by_id = {one.turn.id: one for one in shown}
+    by_id = {turn.id: (turn, one) for turn, one in shown}
     groups: list[tuple[BaseMessage, ...]] = []
     for exchange, turn_id in zip(reversed(earlier), reversed(done), strict=True):
-        one = by_id.get(turn_id) if turn_id is not None else None
-        if one is not None:
-            groups.append(_as_shown(exchange, one))
-        elif turn_id is None:
+        if turn_id is None:
             groups.append(_without_loose_ends(exchange.messages))
+        elif turn_id in by_id:
+            groups.append(_as_shown(exchange, *by_id[turn_id]))
         else:
             break
     return groups[::-1]
@@ -163,24 +115,23 @@ def native_history(
 
 def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
     """The messages of an abandoned turn, without unanswered calls: providers reject those."""
-    answered = {use.message.tool_call_id for use in tool_uses(messages)}
-    loose = {
-        str(call["id"])
-        for message in messages
-        if isinstance(message, AIMessage) and any(call["id"] not in answered for call in message.tool_calls)
-        for call in message.tool_calls
-    }
-    return tuple(
-        message
-        for message in messages
-        if not (isinstance(message, AIMessage) and any(call["id"] in loose for call in message.tool_calls))
-        and not (isinstance(message, ToolMessage) and message.tool_call_id in loose)
-    )
+    answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
+    loose: set[str] = set()
+    for message in messages:
+        calls = _call_ids(message)
+        loose |= calls if calls - answered else set()
+    return tuple(message for message in messages if loose.isdisjoint(_call_ids(message)))
 
 
-def logged_history(shown: Shown) -> list[tuple[BaseMessage, ...]]:
+def _call_ids(message: BaseMessage) -> set[str]:
+    if isinstance(message, ToolMessage):
+        return {message.tool_call_id}
+    return {str(call["id"]) for call in message.tool_calls} if isinstance(message, AIMessage) else set()
+
+
+def logged_history(shown: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[tuple[BaseMessage, ...]]:
     """Earlier turns from the log, for a thread that has none."""
-    return [tuple(convert_to_messages(cast("Any", chat_turn(one.shown, shown.blobs)))) for one in shown.turns]
+    return [tuple(convert_to_messages(cast("Any", chat_turn(turn, blobs)))) for turn in shown]
 
 
 def running_tail(
@@ -204,18 +155,25 @@ def _is_placeholder(use: ToolUse, turn: Turn) -> bool:
     return number is not None and not turn.steps[number].whole and turn.steps[number].result == use.text
 
 
-def _as_shown(exchange: Exchange, one: Earlier) -> tuple[BaseMessage, ...]:
-    messages = _with_tools_as_shown(exchange, one)
-    return tuple(map(with_media_named, messages)) if one.names_media else messages
+def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> tuple[BaseMessage, ...]:
+    messages = (*exchange.humans, *_rest_as_shown(exchange, turn, shown))
+    # Without room for any of its images and files, the window names them.
+    has_media = any(media.blob or media.url for media in media_in(shown.messages))
+    if any(media_in(turn.messages)) and not has_media:
+        return tuple(map(with_media_named, messages))
+    return messages
 
 
-def _with_tools_as_shown(exchange: Exchange, one: Earlier) -> tuple[BaseMessage, ...]:
-    if not one.slim:
-        return (*exchange.humans, *_replaced(exchange.rest, one.turn, results_in(one.shown)))
+def _rest_as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Sequence[BaseMessage]:
+    if shown.form != "slim":
+        return _replaced(exchange.rest, turn, results_in(shown))
     if exchange.answer is not None:
-        return (*exchange.humans, exchange.rest[-1])
-    answer = [AIMessage(one.turn.assistant)] if one.turn.assistant else []
-    return (*exchange.humans, *answer)
+        return exchange.rest[-1:]
+    return [AIMessage(turn.assistant)] if turn.assistant else []
+
+
+def results_in(shown: ShownTurn) -> dict[int, str]:
+    return {number: step.result for number, step in shown.steps.items()}
 
 
 def _replaced(messages: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str]) -> list[BaseMessage]:
@@ -255,7 +213,7 @@ def system_with(message: SystemMessage | None, text: str) -> SystemMessage | Non
     return message.model_copy(update={"content": [*content, {"type": "text", "text": f"\n\n{text}"}]})
 
 
-# -- within the window ----------------------------------------------------------------------------------------------------
+# -- within the window ------------------------------------------------------------------------------------------------
 
 
 def fitted(view: View, budget: int, count: Count) -> View:
@@ -274,7 +232,7 @@ def fitted(view: View, budget: int, count: Count) -> View:
         view = replace(view, preamble=())
         over = view.tokens(count) - budget
     if over > 0 and view.memory:
-        view = replace(view, memory="", less_memory="")
+        view = replace(view, memory="")
         over = view.tokens(count) - budget
     return replace(view, tail=_shortened(view.tail, over, count)) if over > 0 else view
 
@@ -306,15 +264,12 @@ def cut_to(text: str, tokens: int, count: Count) -> str:
 
 
 def request_tokens(messages: Iterable[BaseMessage], count: Count) -> int:
-    """The cost of messages as a chat request."""
     return REPLY_OVERHEAD + sum(message_tokens(message, count) for message in messages)
 
 
 def message_tokens(message: BaseMessage, count: Count) -> int:
     """The cost of one message, including its tool calls."""
-    content = cast("Any", message.content)
-    parts: list[Any] = [content] if isinstance(content, str) else content
-    tokens = MESSAGE_OVERHEAD + sum(_part_tokens(part, count) for part in parts)
+    tokens = MESSAGE_OVERHEAD + sum(_part_tokens(part, count) for part in blocks_of(message))
     if isinstance(message, AIMessage):
         for call in message.tool_calls:
             arguments = json.dumps(call["args"], ensure_ascii=False, separators=(",", ":"), default=str)
@@ -325,9 +280,8 @@ def message_tokens(message: BaseMessage, count: Count) -> int:
 def _part_tokens(part: Any, count: Count) -> int:
     if isinstance(part, str):
         return count(part)
-    text = part.get("text") if isinstance(part, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - blocks are whatever a provider takes
-    if isinstance(text, str):
-        return count(text)
+    block = cast("Mapping[str, Any]", part if isinstance(part, Mapping) else {})
+    if isinstance(block.get("text"), str):
+        return count(block["text"])
     # Calls are in `tool_calls` too, and counted there.
-    calls = {"tool_use", "tool_call", "input_json_delta", "function_call"}
-    return 0 if isinstance(part, Mapping) and part.get("type") in calls else MEDIA_TOKENS  # pyright: ignore[reportUnknownMemberType] - as above
+    return 0 if block.get("type") in CALL_BLOCKS else MEDIA_TOKENS

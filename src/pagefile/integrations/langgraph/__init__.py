@@ -7,9 +7,10 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("langgraph", "The conversation graph") from error
 
-from pagefile.integrations.langgraph.chat import ChatRequest, ConversationChat
 from pagefile.integrations.langgraph.graph import (
     ChatEvent,
+    ChatRequest,
+    ConversationChat,
     ConversationNodes,
     build_conversation_graph,
     conversation_builder,
@@ -23,8 +24,7 @@ from pagefile.integrations.langgraph.nodes import (
     retrieve_node,
     route_node,
 )
-from pagefile.integrations.langgraph.prompt import build_prompt_from_state
-from pagefile.integrations.langgraph.state import ConversationState, NodeTrace
+from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, build_prompt_from_state
 
 __all__ = [
     "ChatEvent",

@@ -18,15 +18,15 @@ from langchain_core.runnables import Runnable
 
 from pagefile.engine import Memory
 from pagefile.engine.owning import check_opens
-from pagefile.errors import InvalidTurnError, SettingsError
-from pagefile.integrations.langchain.blocks import asked as asked_of
-from pagefile.integrations.langchain.blocks import said
-from pagefile.integrations.langchain.reading import happened
-from pagefile.integrations.langgraph.prompt import build_prompt_from_state, prompt_tokens
+from pagefile.errors import InvalidTurnError, ModelOutputError, SettingsError
+from pagefile.integrations.langchain.messages import asked as asked_of
+from pagefile.integrations.langchain.messages import happened, said
 from pagefile.integrations.langgraph.speaking import AnyModel, spoken
 from pagefile.integrations.langgraph.state import (
     ConversationState,
     NodeTrace,
+    build_prompt_from_state,
+    prompt_tokens,
     question,
     running,
 )
@@ -49,7 +49,7 @@ Router: TypeAlias = Any
 #: An object with `retrieve(query=…, kb_prefix=…)`, such a function, or a LangChain retriever.
 Retriever: TypeAlias = Any
 
-# -- route -------------------------------------------------------------------------------------------------------------
+# -- route ------------------------------------------------------------------------------------------------------------
 
 
 async def route_node(state: ConversationState, *, router: Router | None = None) -> ConversationState:
@@ -63,7 +63,7 @@ async def route_node(state: ConversationState, *, router: Router | None = None) 
     return {"kb_prefix": prefix, "agent_type": agent, "use_retrieval": prefix not in NO_RETRIEVAL}
 
 
-# -- recall ------------------------------------------------------------------------------------------------------------
+# -- recall -----------------------------------------------------------------------------------------------------------
 
 
 class MemoryService(Protocol):
@@ -143,7 +143,7 @@ async def _recent(history: ConversationHistory, conversation_id: str) -> list[Co
     return (await history.get_context(conversation_id))["recent_history"]
 
 
-# -- retrieve ----------------------------------------------------------------------------------------------------------
+# -- retrieve ---------------------------------------------------------------------------------------------------------
 
 
 async def retrieve_node(state: ConversationState, *, retriever: Retriever | None = None) -> ConversationState:
@@ -172,7 +172,7 @@ def _result(found: Any) -> dict[str, Any]:
     return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {"content": str(found)}
 
 
-# -- generate ----------------------------------------------------------------------------------------------------------
+# -- generate ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,15 +208,17 @@ async def generating(
     told: dict[str, Any] = {"prompt_tokens": prompt_tokens(prompt, wording.count)}
     if state.get("debug"):
         told["prompt"] = [{"role": message.type, "content": str(message.text)} for message in prompt]
-    async with aclosing(spoken(model, prompt, callbacks=callbacks)) as pieces:
+    async with aclosing(spoken(model, prompt, callbacks)) as pieces:
         async for piece in pieces:
             if isinstance(piece, str):
                 yield piece
+            elif not str(piece.text).strip() and not piece.tool_calls:
+                raise ModelOutputError("The model gave an empty answer.")
             else:
                 yield {"messages": [piece], "trace": [NodeTrace(node="generate", told=told)]}
 
 
-# -- persist -----------------------------------------------------------------------------------------------------------
+# -- persist ----------------------------------------------------------------------------------------------------------
 
 
 async def persist_node(
@@ -236,11 +238,7 @@ async def persist_node(
     chat = store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)
     turn_id = state.get("turn_id") or asked.id or str(uuid4())
     turn = await begun(chat, asked_of([asked]), turn_id)
-    if turn.status == "open":
-        turn = await completed(chat, turn, happened(since))
-    else:
-        # Already done on a rerun: completing it with the same text is a no-op, with another it conflicts.
-        turn = await chat.complete(turn, said(answer).text)
+    turn = await completed(chat, turn, happened(since), said(answer).text)
     if history is not None:
         _index_later(history, turn.scope, turn.id, turn.user or "", turn.assistant or "")
     told = {"turn_id": turn.id, "seq": turn.seq, "tokens": turn.tokens}
@@ -260,7 +258,7 @@ def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user:
         history.summarizer.schedule_update(conversation)
 
 
-# -- calling user code -------------------------------------------------------------------------------------------------
+# -- calling user code ------------------------------------------------------------------------------------------------
 
 
 async def _awaited(answer: Any) -> Any:

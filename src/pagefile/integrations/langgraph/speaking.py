@@ -17,7 +17,7 @@ from langchain_core.messages import (
 from langchain_core.runnables import Runnable
 
 from pagefile.errors import ModelOutputError, SettingsError
-from pagefile.integrations.langchain.reading import structured_text
+from pagefile.integrations.langchain.messages import structured_text
 from pagefile.ports import ChatModel, ToolCall
 
 #: A LangChain model (with its tools bound), a `ChatModel`, or a function from the messages to an answer.
@@ -30,16 +30,8 @@ AnyModel: TypeAlias = (
 Speech: TypeAlias = AsyncGenerator[str | AIMessage]
 
 
-async def spoken(model: AnyModel, prompt: Sequence[BaseMessage], *, callbacks: Sequence[Any] = ()) -> Speech:
-    """The pieces of the answer as they arrive, and finally the message; an empty one is an error."""
-    async with aclosing(_speech(model, list(prompt), callbacks)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, AIMessage) and not str(piece.text).strip() and not piece.tool_calls:
-                raise ModelOutputError("The model gave an empty answer.")
-            yield piece
-
-
-def _speech(model: Any, prompt: list[BaseMessage], callbacks: Sequence[Any]) -> Speech:
+def spoken(model: AnyModel, prompt: list[BaseMessage], callbacks: Sequence[Any] = ()) -> Speech:
+    """The pieces of the answer as they arrive, and finally the message."""
     if isinstance(model, ChatModel):
         return _by_chat_model(model, prompt)
     if isinstance(model, Runnable):
@@ -82,7 +74,7 @@ async def _by_runnable(
 async def _by_chat_model(model: ChatModel, prompt: list[BaseMessage]) -> Speech:
     texts: list[str] = []
     calls: tuple[ToolCall, ...] = ()
-    async with aclosing(model.stream(_openai_messages(prompt))) as pieces:
+    async with aclosing(model.stream(cast("Any", convert_to_openai_messages(prompt)))) as pieces:
         async for piece in pieces:
             if piece.text:
                 texts.append(piece.text)
@@ -102,11 +94,6 @@ async def _by_function(model: Callable[..., Any], prompt: list[BaseMessage]) -> 
     if message.text:
         yield str(message.text)
     yield message
-
-
-def _openai_messages(prompt: list[BaseMessage]) -> list[dict[str, Any]]:
-    converted: Any = convert_to_openai_messages(prompt)
-    return converted
 
 
 def _call(call: ToolCall) -> Any:

@@ -1,13 +1,22 @@
-"""The state of the conversation graph: what is known while a question is answered, instead of arguments through six layers."""
+"""The state of the conversation graph, which all nodes share, and the prompt that is built from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import add
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 
 from pagefile.errors import InvalidTurnError
-from pagefile.standalone import ConversationMessage
+from pagefile.standalone import ConversationMessage, build_general_prompt
+from pagefile.text.clip import cut
+
+RETRIEVAL_HEADING = "【检索结果】"
+#: The maximum length of each retrieval result in a prompt.
+MAX_RESULT_CHARS = 2000
+#: The overhead of a chat message besides its text.
+_FRAME_TOKENS = 4
+_CONTENT_KEYS = ("content", "text", "page_content", "snippet")
+_SOURCE_KEYS = ("title", "source", "id")
 
 
 class NodeTrace(TypedDict):
@@ -73,5 +82,82 @@ def running(state: ConversationState) -> tuple[HumanMessage, Sequence[BaseMessag
 
 
 def question(state: ConversationState) -> str:
-    """The text of the user's last message."""
     return str(running(state)[0].text)
+
+
+# -- the prompt -------------------------------------------------------------------------------------------------------
+
+
+def build_prompt_from_state(
+    state: ConversationState,
+    *,
+    system_message: str,
+    window_tokens: int | None = None,
+    count: Callable[[str], int] = len,
+) -> list[BaseMessage]:
+    """系统消息、长期记忆、对话背景、相关历史、检索结果、最近的消息、问题; None and empty values have no block.
+
+    Above `window_tokens`, the least important parts are dropped first: the oldest recent messages, then recalled turns, then the last
+    retrieval results. The system message, the facts, the summary, the question and what was said since are never cut.
+    """
+    history = list(state.get("episodic_memory") or ())
+    results = list(state.get("retrieval_results") or ())
+    while True:
+        prompt = _prompt(state, system_message, history, results)
+        if window_tokens is None or prompt_tokens(prompt, count) <= window_tokens:
+            return prompt
+        if not _shortened(history, results):
+            return prompt
+
+
+def prompt_tokens(prompt: Iterable[BaseMessage], count: Callable[[str], int]) -> int:
+    return sum(count(str(message.text)) + _FRAME_TOKENS for message in prompt)
+
+
+def result_lines(results: Sequence[Mapping[str, Any]]) -> str:
+    """One numbered line per retrieval result, with its source."""
+    return "\n".join(f"[{number}] {_line(result)}" for number, result in enumerate(results, 1))
+
+
+def _prompt(
+    state: ConversationState,
+    system_message: str,
+    history: Sequence[ConversationMessage],
+    results: Sequence[Mapping[str, Any]],
+) -> list[BaseMessage]:
+    asked, since = running(state)
+    plain = build_general_prompt(
+        system_message,
+        state.get("memory_context"),
+        state.get("conversation_summary"),
+        history,
+        str(asked.text),
+    )
+    *before, _ = convert_to_messages([dict(message) for message in plain])
+    # Some endpoints reject a system message after the first user message.
+    place = next((at for at, one in enumerate(before) if not isinstance(one, SystemMessage)), len(before))
+    found = [SystemMessage(f"{RETRIEVAL_HEADING}\n{result_lines(results)}")] if results else []
+    return [*before[:place], *found, *before[place:], HumanMessage(asked.content), *since]
+
+
+def _shortened(history: list[ConversationMessage], results: list[dict[str, Any]]) -> bool:
+    """Drop the least important item; False if nothing is left to drop."""
+    recent = next((at for at, message in enumerate(history) if not message.get("recalled")), None)
+    if recent is not None:
+        del history[recent]
+        # An answer without its question says little, so it is dropped too.
+        if recent < len(history) and history[recent]["role"] == "assistant":
+            del history[recent]
+        return True
+    for left in (history, results):
+        if left:
+            left.pop()
+            return True
+    return False
+
+
+def _line(result: Mapping[str, Any]) -> str:
+    content = next((str(result[key]) for key in _CONTENT_KEYS if result.get(key)), None)
+    source = next((str(result[key]) for key in _SOURCE_KEYS if result.get(key)), None)
+    said = cut(" ".join((content or str(dict(result))).split()), MAX_RESULT_CHARS)
+    return f"{source}: {said}" if source and content else said

@@ -4,9 +4,7 @@ Each format has a pure reader from its API's JSON to `Brought`; `take_over` writ
 None of the packages read from is required.
 """
 
-from pagefile.integrations.moving.langchain import from_langchain
-from pagefile.integrations.moving.mem0 import from_mem0
-from pagefile.integrations.moving.redis_agent_memory import from_redis_agent_memory
+from pagefile.integrations.moving.readers import from_langchain, from_mem0, from_redis_agent_memory
 from pagefile.integrations.moving.shapes import Brought, BroughtFact, BroughtTurn
 from pagefile.integrations.moving.taking import FORMATS, read_dump, take_over
 

@@ -7,18 +7,16 @@ from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import NAMESPACE_URL, uuid5
 
+from pagefile.integrations.recorder import Called
 from pagefile.records import MAX_ID_CHARS, JsonObject, JsonValue, utc
 
 #: The confidence of a fact that another memory's model extracted without rating it.
 EXTRACTED_CONFIDENCE = 0.8
 
 _ROLES = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-    "tool": "tool",
-    "function": "tool",
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai"), "assistant"),
+    **dict.fromkeys(("tool", "function"), "tool"),
 }
 
 
@@ -62,15 +60,6 @@ class Brought:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call in a message."""
-
-    id: str | None
-    tool: str
-    input: JsonValue = None
-
-
-@dataclass(frozen=True, slots=True)
 class Said:
     """One message of another memory."""
 
@@ -78,7 +67,7 @@ class Said:
     text: str
     id: str | None = None
     at: datetime | None = None
-    calls: tuple[Call, ...] = ()
+    calls: tuple[Called, ...] = ()
     #: For a tool's result: the call it answers, and the tool's name if given.
     call_id: str | None = None
     tool: str | None = None
@@ -86,27 +75,28 @@ class Said:
 
 @dataclass(slots=True)
 class _Open:
-    """The turn being assembled."""
-
     first: Said
     place: int
     user: str | None = None
     spoken: list[str] = field(default_factory=list[str])
-    calls: dict[str | None, Call] = field(default_factory=dict[str | None, Call])
+    calls: dict[str | None, Called] = field(default_factory=dict[str | None, Called])
     steps: list[JsonObject] = field(default_factory=list[JsonObject])
 
     def hear(self, said: Said, role: str) -> None:
         if role == "tool":
-            call = self.calls.get(said.call_id) or Call(said.call_id, said.tool or "tool")
-            step: dict[str, JsonValue] = {
-                "tool": said.tool or call.tool,
-                "input": call.input,
-                "result": said.text,
-            }
-            self.steps.append(step | ({"call_id": said.call_id} if said.call_id else {}))
+            call = self.calls.get(said.call_id) or Called(said.tool or "tool", None, said.call_id)
+            name = {"call_id": said.call_id} if said.call_id else {}
+            self.steps.append(
+                {
+                    "tool": said.tool or call.tool,
+                    "input": cast("JsonValue", call.input),
+                    "result": said.text,
+                    **name,
+                }
+            )
         elif said.text:
             self.spoken.append(said.text)
-        self.calls |= {call.id: call for call in said.calls}
+        self.calls |= {call.call_id: call for call in said.calls}
 
 
 def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str | None) -> Brought:
@@ -125,16 +115,9 @@ def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str
         if running.user is None and answer is None:
             left_out["tool results nobody asked for"] += len(running.steps)
             return
+        name, steps = _turn_id(running, conversation_id), tuple(running.steps)
         turns.append(
-            BroughtTurn(
-                _turn_id(running, conversation_id),
-                running.user,
-                answer,
-                conversation_id,
-                user_id,
-                tuple(running.steps),
-                running.first.at,
-            )
+            BroughtTurn(name, running.user, answer, conversation_id, user_id, steps, running.first.at)
         )
 
     for place, said in enumerate(messages):
@@ -161,21 +144,18 @@ def _turn_id(running: _Open, conversation_id: str | None) -> str:
     return given if kept else str(uuid5(NAMESPACE_URL, f"pagefile:moving:{given}"))
 
 
-# -- reading arbitrary JSON ---------------------------------------------------------------------------------------------
+# -- reading arbitrary JSON -------------------------------------------------------------------------------------------
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """A mapping; empty for anything else."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def items(value: object) -> Sequence[object]:
-    """A list; empty for anything else."""
     return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
 
 
 def text(value: object) -> str | None:
-    """A text that is not blank."""
     return value.strip() if isinstance(value, str) and value.strip() else None
 
 

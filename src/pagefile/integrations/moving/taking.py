@@ -11,9 +11,7 @@ import anyio
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import FactRejectedError, InvalidTurnError, TransferError
-from pagefile.integrations.moving.langchain import from_langchain
-from pagefile.integrations.moving.mem0 import from_mem0
-from pagefile.integrations.moving.redis_agent_memory import from_redis_agent_memory
+from pagefile.integrations.moving.readers import from_langchain, from_mem0, from_redis_agent_memory
 from pagefile.integrations.moving.shapes import EXTRACTED_CONFIDENCE, Brought, BroughtFact, BroughtTurn
 from pagefile.text.facts import fact_key
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Collection, Iterable
 from contextvars import Context, copy_context
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pydantic_ai import RunContext
+from pydantic_ai import FunctionToolset, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.capabilities.abstract import WrapRunHandler, WrapToolExecuteHandler
 from pydantic_ai.messages import ToolCallPart
@@ -19,16 +18,20 @@ from pydantic_ai.toolsets import AbstractToolset
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.engine.asking import at_least
-from pagefile.errors import InvalidTurnError, SettingsError
+from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.pydantic_ai.happenings import asked
+from pagefile.integrations.pydantic_ai.messages import asked
 from pagefile.integrations.pydantic_ai.run import Options, RunMemory
-from pagefile.integrations.pydantic_ai.tools import TOOLS, toolset
+from pagefile.integrations.tools import RECALL_TOOL, REMEMBER_TOOL, ToolCaller, memory_tool_schemas
+from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.tiers.workspace import ToolRule, Workspaces
-from pagefile.window.placeholder import LOAD_TOOL
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.render import Placement
 
+#: Every tool, in the order in which they are offered.
+TOOLS = (RECALL_TOOL, REMEMBER_TOOL, LOAD_TOOL, SEARCH_TOOL)
+_UNAVAILABLE = "[记忆暂不可用 / memory is unavailable] Go on without it."
 #: A value, or a function that finds it for a run: from its dependencies, its metadata …
 Given = str | Callable[[RunContext[Any]], str] | None
 
@@ -80,7 +83,7 @@ class PagefileMemory(AbstractCapability[Any]):
             rules=tuple(rules),
         )
         # Shared by the per-run copies.
-        self._served: dict[Scope, None] = {}
+        self._served: Lru[Scope, None] = Lru(settings.workspace.max_runs)
         self._run: RunMemory | None = None
 
     @classmethod
@@ -113,25 +116,34 @@ class PagefileMemory(AbstractCapability[Any]):
     # -- hooks ----------------------------------------------------------------------------------------------------------
 
     async def for_run(self, ctx: RunContext[Any]) -> "PagefileMemory":
-        find = _Finder(ctx, copy_context())
-        run = await self._edge.attempt("finding whose memory it is", partial(self._opened, find), None)
-        return self._for(run)
+        find = partial(_found, ctx, copy_context())
+        run = await self._edge.attempt("finding whose memory it is", partial(self._opened, ctx, find), None)
+        # A copy for every run: an agent's capability serves many concurrently.
+        mine = copy(self)
+        mine._run = run  # noqa: SLF001 - a copy of its own
+        return mine
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
         if not self._tools:
             return None
-        return toolset(self._run, self._tools, self._edge.memory.engine.settings.language)
+        schemas = memory_tool_schemas(self._edge.memory.engine.settings.language)
+        # Without a run they are only described: each run brings its own.
+        nobody = self._run is not None and self._run.chat.scope.user is None
+        offered = [name for name in TOOLS if name in self._tools and not (nobody and name == REMEMBER_TOOL)]
+        return FunctionToolset([_tool(self._run, schemas[name]) for name in offered])
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         run = self._run
         if run is None:
             return await handler()
         await run.begin()
+        ended = False
         try:
             result = await handler()
-        except BaseException:
-            await run.abort()
-            raise
+            ended = True
+        finally:
+            if not ended:
+                await run.abort()
         await run.complete(result.output, result.all_messages())
         return result
 
@@ -156,50 +168,55 @@ class PagefileMemory(AbstractCapability[Any]):
         answer = None if ours else await run.answered(call)
         return answer if answer is not None else await run.keep(call, await handler(args), ctx.messages)
 
-    def _for(self, run: RunMemory | None) -> "PagefileMemory":
-        """A copy for every run: an agent's capability serves many concurrently."""
-        mine = copy(self)
-        mine._run = run  # noqa: SLF001 - a copy of its own
-        return mine
-
-    async def _opened(self, find: "_Finder") -> RunMemory:
+    async def _opened(self, ctx: RunContext[Any], find: Callable[[str, Given], str | None]) -> RunMemory:
         """The memory of a run. Without a user it has none, rather than somebody else's."""
-        ctx, memory = find.ctx, self._edge.memory
         conversation = find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id)
-        chat = memory.conversation(
+        chat = self._edge.memory.conversation(
             conversation,
             user_id=find("user_id", self._user),
             tenant=find("tenant", self._tenant),
             agent=ctx.agent.name if ctx.agent is not None else None,
         )
-        self._served.pop(chat.scope, None)
         self._served[chat.scope] = None
-        while len(self._served) > memory.engine.settings.workspace.max_runs:
-            del self._served[next(iter(self._served))]
         question = asked(ctx.prompt, ctx.messages)
         apart = self._tools - {LOAD_TOOL}
         return RunMemory(self._edge, chat, self._options, str(ctx.run_id), question, apart)
 
 
-@dataclass(frozen=True, slots=True)
-class _Finder:
-    """Calls the user's functions for a run, with the context variables of the caller that started it.
+def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> str | None:
+    """A value, or what the user's function finds for a run.
 
-    The memory may live in another thread, where a web framework's current user is not set.
+    The function is called with the context variables of the caller that started the run: the memory may live in another thread,
+    where a web framework's current user is not set.
     """
+    if not callable(given):
+        return given
+    found = context.run(given, ctx)
+    if not found:
+        raise InvalidTurnError(
+            f"The function given as {name} found nothing for this run: it has to return an id."
+        )
+    return found
 
-    ctx: RunContext[Any]
-    context: Context
 
-    def __call__(self, name: str, given: Given) -> str | None:
-        if not callable(given):
-            return given
-        found = self.context.run(given, self.ctx)
-        if not found:
-            raise InvalidTurnError(
-                f"The function given as {name} found nothing for this run: it has to return an id."
-            )
-        return found
+def _tool(run: RunMemory | None, schema: dict[str, Any]) -> Tool[Any]:
+    name: str = schema["name"]
+
+    async def call(**arguments: Any) -> str:
+        if run is None:
+            return _UNAVAILABLE
+        return await run.edge.attempt(name, partial(_answered, run, name, arguments), _UNAVAILABLE)
+
+    return Tool[Any].from_schema(call, name, schema["description"], schema["parameters"])
+
+
+async def _answered(run: RunMemory, name: str, arguments: dict[str, Any]) -> str:
+    try:
+        return await ToolCaller(run.edge.memory, run.chat, run.turn).answer(name, arguments)
+    except PagefileError as error:
+        if name != REMEMBER_TOOL:
+            raise
+        return f"[未能记住 / not remembered] {error}"
 
 
 def _tool_names(tools: bool | Collection[str]) -> frozenset[str]:

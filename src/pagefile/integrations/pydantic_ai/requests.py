@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from pagefile.integrations.pydantic_ai.parts import part_text
+from pagefile.integrations.pydantic_ai.messages import part_text
 from pagefile.text.clip import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.compile import CUT_TURNS
@@ -63,8 +63,11 @@ class Fit:
     excerpt: Excerpt
     language: Language = "zh"
 
+    def note(self, words: Mapping[Language, str], count: int) -> UserPromptPart:
+        """Tells the model how much was left out."""
+        return UserPromptPart(words[self.language].format(count=count))
+
     def cost(self, messages: Iterable[ModelMessage]) -> int:
-        """The token cost of messages."""
         return sum(
             MESSAGE_OVERHEAD + self.count(part_text(part)) for message in messages for part in message.parts
         )
@@ -114,7 +117,7 @@ async def fitted(
     left = fit.room_tokens - fit.cost(question) - sum(costs)
     gone = 0
     if left < 0:
-        left -= fit.cost([ModelRequest([_steps_note(len(steps), fit)])])
+        left -= fit.cost([ModelRequest([fit.note(_STEPS_LEFT_OUT, len(steps))])])
     while left < 0 and gone < len(steps) - 1:
         left += costs[gone]
         gone += 1
@@ -124,7 +127,7 @@ async def fitted(
     if left < 0:
         running = _clipped(running, fit, -left)
     if gone:
-        question = [_with_parts(question[0], after=[_steps_note(gone, fit)]), *question[1:]]
+        question = [_with_parts(question[0], after=[fit.note(_STEPS_LEFT_OUT, gone)]), *question[1:]]
     return [*_recent(before, question[0], fit, left), *question[1:], *running]
 
 
@@ -139,10 +142,6 @@ def _units(current: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
             units.append([])
         units[-1].append(message)
     return units
-
-
-def _steps_note(count: int, fit: Fit) -> UserPromptPart:
-    return UserPromptPart(_STEPS_LEFT_OUT[fit.language].format(count=count))
 
 
 async def _fuller(running: Sequence[ModelMessage], fit: Fit, left: int) -> tuple[dict[Key, str], int]:
@@ -170,7 +169,6 @@ def _keys(message: ModelMessage) -> list[Key]:
 
 
 def key_of(part: ToolReturnPart) -> Key:
-    """Identifies a result within its run."""
     return part.tool_call_id, part_text(part)
 
 
@@ -210,7 +208,7 @@ def _clipped(running: Sequence[ModelMessage], fit: Fit, over: int) -> list[Model
     return messages
 
 
-# -- what came before ---------------------------------------------------------------------------------------------------
+# -- what came before -------------------------------------------------------------------------------------------------
 
 
 def _recent(
@@ -221,16 +219,12 @@ def _recent(
     if sum(fit.cost(exchange) for exchange in exchanges) <= left:
         return [*before, question]
     own = [part for message in before for part in _frameworks_own(message)]
-    left -= fit.cost([ModelRequest([*own, _exchanges_note(len(exchanges), fit)])])
+    left -= fit.cost([ModelRequest([*own, fit.note(_LEFT_OUT, len(exchanges))])])
     number = _first_that_fits([fit.cost(exchange) for exchange in exchanges], left)
     gone = [message for exchange in exchanges[:number] for message in exchange]
     head, *rest = [*(message for exchange in exchanges[number:] for message in exchange), question]
     told = [part for message in gone for part in _frameworks_own(message)]
-    return [_with_parts(head, before=[*told, _exchanges_note(number, fit)]), *rest]
-
-
-def _exchanges_note(count: int, fit: Fit) -> UserPromptPart:
-    return UserPromptPart(_LEFT_OUT[fit.language].format(count=count))
+    return [_with_parts(head, before=[*told, fit.note(_LEFT_OUT, number)]), *rest]
 
 
 def _first_that_fits(costs: Sequence[int], left: int) -> int:

