@@ -34,7 +34,7 @@ from pagefile.tiers.past import PastWindow
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, placeholder
-from pagefile.window.strategies import Strategy
+from pagefile.window.residency import Strategy
 from pagefile.window.wording import ZH, Wording
 
 logger = logging.getLogger("pagefile")

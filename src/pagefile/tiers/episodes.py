@@ -38,7 +38,7 @@ from pagefile.tiers.meaning import Horizon, Meaning
 from pagefile.tiers.past import PastWindow
 from pagefile.window.budget import EPISODES_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate
-from pagefile.window.episodes import episode_forms
+from pagefile.window.forms import episode_forms
 
 _BATCH = 1000
 #: From this many turns on, a search takes long enough to be worth a thread.

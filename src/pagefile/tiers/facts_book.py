@@ -17,8 +17,7 @@ from pagefile.lru import Lru
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
 from pagefile.text.facts import FactIndex, coerced_confidence, confirmed_confidence, fact_key
-from pagefile.text.facts_orders import order_in
-from pagefile.text.facts_secrets import secret_in
+from pagefile.text.facts_refusals import order_in, secret_in
 from pagefile.tiers.base import Counter
 
 MAX_FACT_CHARS = 10_000

@@ -21,6 +21,7 @@ from pagefile.ports import (
 )
 from pagefile.records import Scope, Turn
 from pagefile.text.facts_rules import own_words
+from pagefile.text.words import TRIVIAL
 from pagefile.tiers.facts_book import Draft, FactBook, refuse_orders
 
 logger = logging.getLogger("pagefile")
@@ -29,37 +30,6 @@ logger = logging.getLogger("pagefile")
 TIER = "facts"
 _BATCH = 20
 _MOST = 10_000
-#: Messages that say nothing if they are alone in a turn.
-_TRIVIAL = frozenset(
-    (
-        "嗯",
-        "嗯嗯",
-        "好",
-        "好的",
-        "好吧",
-        "行",
-        "可以",
-        "对",
-        "是",
-        "是的",
-        "不",
-        "不是",
-        "谢谢",
-        "继续",
-        "哈哈",
-        "ok",
-        "okay",
-        "yes",
-        "no",
-        "yep",
-        "nope",
-        "sure",
-        "thanks",
-        "hi",
-        "hello",
-        "你好",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +100,7 @@ class FactLearner:
             Said(turn.id, words, turn.at)
             for turn in turns
             if turn.scope.user is not None and turn.user and (words := own_words(turn.user).strip())
-            if words.casefold().strip(" 。.!！~") not in _TRIVIAL
+            if words.casefold().strip(" 。.!！~") not in TRIVIAL
         ]
         if not said:
             return []

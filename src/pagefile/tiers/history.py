@@ -16,14 +16,13 @@ from pagefile.tiers.checkpoints import Checkpoints, WindowRules
 from pagefile.tiers.filling import Filling
 from pagefile.tiers.past import PastWindow
 from pagefile.window.candidates import Candidate, Form
-from pagefile.window.forms import turn_forms
+from pagefile.window.forms import ShownSummary, shown_summary, turn_forms
 from pagefile.window.measure import recounted
 from pagefile.window.receipt import Window
 from pagefile.window.render import escape
 from pagefile.window.residency import demoted_results
 from pagefile.window.running import running_turn
 from pagefile.window.shown import ShownTurn
-from pagefile.window.summary import ShownSummary, shown_summary
 from pagefile.window.wording import ZH, Wording
 
 #: Full results of earlier turns take at most the window divided by this; beyond it the oldest become notes.

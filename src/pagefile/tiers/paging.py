@@ -17,8 +17,14 @@ from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text
 from pagefile.window.placeholder import gist, placeholder_uuid
 from pagefile.window.render import escape
-from pagefile.window.residency import WORKING_SET_SHARE, Use, resident_pages
-from pagefile.window.strategies import PageHint, Strategy, pages_to_load
+from pagefile.window.residency import (
+    WORKING_SET_SHARE,
+    PageHint,
+    Strategy,
+    Use,
+    pages_to_load,
+    resident_pages,
+)
 
 #: Texts of pages cached between the calls of a tool loop, in characters.
 CACHE_CHARS = 16_000_000

@@ -1,6 +1,6 @@
 """Compares two windows: what entered, what left, what changed its form, and how the texts differ."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import takewhile
@@ -8,10 +8,10 @@ from typing import Literal, cast
 
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import PRIORITY, Block, Message
+from pagefile.window.measure import Count
 from pagefile.window.receipt import Receipt, Verdict, Window
 from pagefile.window.renderings import text_of
 
-Count = Callable[[str], int]
 #: "form": shown fuller or shorter; "block": the same text, counted elsewhere (a recent turn that became an
 #: older one).
 Change = Literal["entered", "left", "form", "block", "same"]

@@ -9,7 +9,7 @@ This guarantees, and tests verify: never over budget; the same input gives the s
 never drops a candidate in favour of one of lower rank.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -30,7 +30,7 @@ from pagefile.window.candidates import (
     Form,
     Message,
 )
-from pagefile.window.measure import media_tokens
+from pagefile.window.measure import Count, media_tokens
 from pagefile.window.parts import MemoryPart, Parts
 from pagefile.window.receipt import Verdict
 from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash
@@ -40,8 +40,6 @@ from pagefile.window.shown import ShownTurn, joined
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.
 CUT_TURNS = 8
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)

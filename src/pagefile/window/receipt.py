@@ -1,11 +1,12 @@
 """What was kept, what was left out, and why: the receipt of a window."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, cast
 
-from pagefile.records import JsonObject, JsonValue
-from pagefile.window.beside import Beside
+from pagefile.records import JsonObject
+from pagefile.window.budget import Beside
 from pagefile.window.candidates import PRIORITY, Block, Message
 from pagefile.window.parts import Parts
 from pagefile.window.renderings import anthropic, plain, responses
@@ -26,6 +27,10 @@ class Verdict:
     score: float | None = None
     #: A note about it, such as what a summary covers.
     note: str = ""
+
+
+_FIELDS = tuple(one.name for one in fields(Verdict))
+_values = attrgetter(*_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,42 +77,19 @@ class Receipt:
 
     def to_json(self) -> JsonObject:
         """The receipt as plain JSON."""
-        return {
-            "budget": self.budget,
-            "framing": self.framing,
-            "counter": self.counter,
-            "exact": self.exact,
-            "degraded": list(self.degraded),
-            "reserved": dict(self.reserved.items()),
-            "verdicts": [_verdict_json(verdict) for verdict in self.verdicts],
-        }
+        _, *own = fields(self)
+        value: dict[str, Any] = {one.name: getattr(self, one.name) for one in own}
+        value |= {"degraded": list(self.degraded), "reserved": dict(self.reserved)}
+        value["verdicts"] = [dict(zip(_FIELDS, _values(verdict), strict=True)) for verdict in self.verdicts]
+        return value
 
 
 def receipt_from(value: JsonObject) -> Receipt:
     """The inverse of `Receipt.to_json`."""
-    given = cast("Mapping[str, Any]", value)
-    return Receipt(
-        tuple(Verdict(**verdict) for verdict in given["verdicts"]),
-        given["budget"],
-        given["framing"],
-        given["counter"],
-        given["exact"],
-        tuple(given["degraded"]),
-        given.get("reserved", {}),
-    )
-
-
-def _verdict_json(verdict: Verdict) -> dict[str, JsonValue]:
-    return {
-        "id": verdict.id,
-        "block": verdict.block,
-        "kept": verdict.kept,
-        "form": verdict.form,
-        "tokens": verdict.tokens,
-        "reason": verdict.reason,
-        "score": verdict.score,
-        "note": verdict.note,
-    }
+    given = cast("dict[str, Any]", dict(value))
+    given["verdicts"] = tuple(Verdict(**verdict) for verdict in given["verdicts"])
+    given["degraded"] = tuple(given["degraded"])
+    return Receipt(**given)
 
 
 @dataclass(frozen=True, slots=True)
