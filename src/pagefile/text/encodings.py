@@ -8,53 +8,27 @@ opened must pass a self-test: a tokenizer with a broken vocabulary still returns
 import base64
 import hashlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 from pagefile.text.counting import ExactCounter
+from pagefile.text.tables import table
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """What defines an encoding, and how to check that a source of it is correct."""
+    """What defines an encoding, and how to check that a source of it is correct (`encodings.toml`)."""
 
-    #: How text is split before the merges, as published by tiktoken.
     pattern: str
-    #: The SHA-256 of the rank file, as pinned in tiktoken.
     sha256: str
-    #: The name of the rank file in tiktoken's cache (the SHA-1 of its download URL).
     cache_name: str
-    #: Texts with known counts.
-    probes: tuple[tuple[str, int], ...]
+    probes: Sequence[tuple[str, int]]
 
 
-_O200K_PATTERN = (
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n/]*"
-    r"|\s*[\r\n]+"
-    r"|\s+(?!\S)"
-    r"|\s+"
-)
-
-ENCODINGS = {
-    "cl100k_base": Encoding(
-        pattern=r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
-        sha256="223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-        cache_name="9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-        probes=(("hello world", 2), ("你好，世界！", 7), ("<|endoftext|>hi", 8), ("12345678", 3), ("", 0)),
-    ),
-    "o200k_base": Encoding(
-        pattern=_O200K_PATTERN,
-        sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-        cache_name="fb374d419588a4632f3f557e76b4b70aebbca790",
-        probes=(("hello world", 2), ("你好，世界！", 4), ("<|endoftext|>hi", 8), ("12345678", 3), ("", 0)),
-    ),
-}
+ENCODINGS = {name: Encoding(**row) for name, row in table("pagefile.text", "encodings").items()}
 
 
 class _Tokenizer(Protocol):

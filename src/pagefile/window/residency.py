@@ -7,7 +7,7 @@ did not ask for.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
@@ -114,40 +114,17 @@ def points_back(question: str) -> bool:
 
 
 def pages_to_load(strategy: Strategy, question: str, pages: Sequence[PageHint]) -> list[str]:
-    """The uuids that the strategy loads for this question; `pages` are ordered oldest to newest."""
+    """The uuids to load for this question; `pages` are ordered oldest to newest.
+
+    "model" leaves it to the model, which calls `load_tool_history`. "keyword": if a word refers back, the page
+    most similar to the question, or else the newest. "similarity": the page most similar to the question, if it
+    is similar enough. "hybrid": a word that refers back decides; without one, similarity does.
+    """
     if not pages or not question.strip():
         return []
-    return _POLICIES[strategy](question, pages)
-
-
-def _by_model(question: str, pages: Sequence[PageHint]) -> list[str]:
-    """Nothing: the model calls `load_tool_history` if it wants a page."""
-    return []
-
-
-def _by_keyword(question: str, pages: Sequence[PageHint]) -> list[str]:
-    """If a word refers back, the page most similar to the question, or else the newest."""
-    if not points_back(question):
-        return []
-    return _best(question, pages, 0.0) or [pages[-1].uuid]
-
-
-def _by_similarity(question: str, pages: Sequence[PageHint]) -> list[str]:
-    """The page most similar to the question, if it is similar enough."""
-    return _best(question, pages, SIMILAR_FROM)
-
-
-def _hybrid(question: str, pages: Sequence[PageHint]) -> list[str]:
-    """A word that refers back decides; without one, similarity does."""
-    return _by_keyword(question, pages) or _by_similarity(question, pages)
-
-
-_POLICIES: Mapping[Strategy, Callable[[str, Sequence[PageHint]], list[str]]] = {
-    "model": _by_model,
-    "keyword": _by_keyword,
-    "similarity": _by_similarity,
-    "hybrid": _hybrid,
-}
+    if strategy in {"keyword", "hybrid"} and points_back(question):
+        return _best(question, pages, 0.0) or [pages[-1].uuid]
+    return _best(question, pages, SIMILAR_FROM) if strategy in {"similarity", "hybrid"} else []
 
 
 def _best(question: str, pages: Sequence[PageHint], least: float) -> list[str]:

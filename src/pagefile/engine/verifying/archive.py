@@ -13,8 +13,8 @@ from pagefile.errors import HandleNotFoundError, StoreCorruptError
 from pagefile.ports import Auditor, KeptEntry, KeptPage, Lengths
 from pagefile.records import Checkpoint, Page, Scope, Step, Turn
 from pagefile.text.passages import split
-from pagefile.tiers.page_search import segmented
 from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.paging import segmented
 
 #: Without `full`, the terms of one page in this many are recomputed.
 SAMPLE = 20

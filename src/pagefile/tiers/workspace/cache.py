@@ -1,9 +1,8 @@
 """Results of tools that need not be called twice in a run, and how old they are."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from pagefile.lru import Lru
 from pagefile.window.wording import Wording
 
 #: Calls remembered per run; the least recently used is evicted first.
@@ -43,35 +42,6 @@ class Call:
     archive_uuid: str | None
     #: The outline of a table of contents, shown beside its placeholder.
     outline: str = ""
-
-
-class Calls:
-    """The calls of a run, by tool and input."""
-
-    def __init__(self) -> None:
-        self._known: Lru[tuple[str, str], Call] = Lru(MAX_CALLS)
-
-    def put(self, key: tuple[str, str], call: Call) -> None:
-        """Remember a call, or its newer result."""
-        self._known[key] = call
-
-    def get(self, key: tuple[str, str], now: datetime, max_age_s: float) -> Call | None:
-        """A call that is recent enough; a `max_age_s` of 0 means for the whole session."""
-        call = self._known.get(key)
-        if call is None:
-            return None
-        if max_age_s > 0 and now - call.at > timedelta(seconds=max_age_s):
-            self.drop(key)
-            return None
-        return call
-
-    def drop(self, key: tuple[str, str]) -> None:
-        """Forget a call, so that it is made again next time."""
-        self._known.pop(key, None)
-
-    def clear(self) -> None:
-        """Forget every call."""
-        self._known.clear()
 
 
 def age_in_words(seconds: float, wording: Wording) -> str:
