@@ -273,15 +273,14 @@ def _rules(occasion: Occasion) -> WindowRules:
 def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
     """Which full results of earlier turns are replaced by one-line notes, by turn."""
     full = [
-        (f"{turn.id}\0{number}", step.result_tokens)
+        ((turn.id, number), step.result_tokens)
         for turn in turns
         for number, step in enumerate(turn.steps)
         if step.page and step.whole
     ]
     demoted: dict[str, set[int]] = {}
-    for key in demoted_results(full, limit_tokens) if full else ():
-        turn_id, _, number = key.partition("\0")
-        demoted.setdefault(turn_id, set()).add(int(number))
+    for turn_id, number in demoted_results(full, limit_tokens):
+        demoted.setdefault(turn_id, set()).add(number)
     return demoted
 
 
@@ -290,11 +289,11 @@ def _running_demoted(steps: Sequence[Step], limit_tokens: int) -> set[int]:
     if limit_tokens <= 0:
         return set()
     full = [
-        (str(number), step.result_tokens if step.whole else step.page_tokens)
+        (number, step.result_tokens if step.whole else step.page_tokens)
         for number, step in enumerate(steps)
         if step.page
     ]
-    return {int(number) for number in demoted_results(full, limit_tokens)}
+    return demoted_results(full, limit_tokens)
 
 
 def _note_losses(turns: Sequence[Turn], occasion: Occasion) -> None:

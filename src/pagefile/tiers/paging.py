@@ -16,7 +16,7 @@ import anyio.to_thread
 from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
 from pagefile.ports import LogView, PageIndex, PageKeeper, PageStore, PageTerms
-from pagefile.records import PageHit, Scope, Step
+from pagefile.records import PageHit, Scope, Step, Turn
 from pagefile.text.ranking import Ranked, WordIndex
 from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, Occasion
@@ -94,8 +94,8 @@ class Paging:
     async def _wanted(self, occasion: Occasion) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""
         view = occasion.view
-        uses = list(_uses(view))
-        sizes = {step.page: step.page_tokens for turn in view.turns for step in turn.steps if step.page}
+        uses = [Use(at, page) for at, _, _, step, page in _paged(view) if step.tool in LOADING_TOOLS]
+        sizes = {page: step.page_tokens for _, _, _, step, page in _paged(view)}
         pinned: set[str] = set()
         if sizes or (view.checkpoint is not None and view.checkpoint.archive_refs):
             for page in await self._keeper.pinned(occasion.scope):
@@ -107,7 +107,7 @@ class Paging:
             uses,
             len(view.turns),
             pinned=pinned,
-            tokens={uuid: tokens for uuid, tokens in sizes.items() if uuid},
+            tokens=sizes,
             limit_tokens=occasion.window_tokens // WORKING_SET_SHARE,
         )
         return list(dict.fromkeys([*occasion.load, *picked, *resident]))
@@ -177,23 +177,20 @@ class Paging:
         self._excerpts.clear()
 
 
-def _uses(view: LogView) -> Iterator[Use]:
-    for number, turn in enumerate(view.turns):
-        for step in turn.steps:
-            if step.page and step.tool in LOADING_TOOLS:
-                yield Use(number, step.page)
+def _paged(view: LogView) -> Iterator[tuple[int, Turn, int, Step, str]]:
+    """The steps of earlier turns that have a page: number of the turn, turn, index of the step, step, page."""
+    for at, turn in enumerate(view.turns):
+        for number, step in enumerate(turn.steps):
+            if step.page:
+                yield at, turn, number, step, step.page
 
 
 def _places(view: LogView) -> dict[str, tuple[str, int]]:
     """Where each page is shown, once: at the step that fetched it, else at the newest one that loaded it."""
     fetched: dict[str, tuple[str, int]] = {}
     loaded: dict[str, tuple[str, int]] = {}
-    for turn in view.turns:
-        for number, step in enumerate(turn.steps):
-            if step.page and step.tool in LOADING_TOOLS:
-                loaded[step.page] = turn.id, number
-            elif step.page:
-                fetched[step.page] = turn.id, number
+    for _, turn, number, step, page in _paged(view):
+        (loaded if step.tool in LOADING_TOOLS else fetched)[page] = turn.id, number
     return loaded | fetched
 
 
@@ -208,15 +205,9 @@ def _running(view: LogView) -> Iterator[tuple[int, Step]]:
 def _hints(view: LogView) -> list[PageHint]:
     """What is known about the pages in the history, oldest first, from their placeholders."""
     hints: dict[str, PageHint] = {}
-    for turn in view.turns:
-        for step in turn.steps:
-            if (
-                step.page
-                and not step.whole
-                and step.tool not in LOADING_TOOLS
-                and placeholder_uuid(step.result)
-            ):
-                hints[step.page] = PageHint(step.page, f"{turn.user or ''} {gist(step.result)}")
+    for _, turn, _, step, page in _paged(view):
+        if not step.whole and step.tool not in LOADING_TOOLS and placeholder_uuid(step.result):
+            hints[page] = PageHint(page, f"{turn.user or ''} {gist(step.result)}")
     return list(hints.values())
 
 

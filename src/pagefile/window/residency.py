@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pagefile.text.facts import FactIndex
 
+K = TypeVar("K")
 #: Two uses within this many turns make a page resident, and this many turns without one evict it.
 REUSE_TURNS = 3
 #: Resident pages of earlier turns take at most the window divided by this.
@@ -80,14 +81,14 @@ def _within(uuids: Sequence[str], tokens: Mapping[str, int], limit_tokens: int) 
     return kept
 
 
-def demoted_results(sizes: Sequence[tuple[str, int]], limit_tokens: int) -> set[str]:
+def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]:
     """Which full results are demoted when many medium ones accumulate: the oldest, until the rest fits or
     only the newest is left.
 
     `sizes` are (key, tokens) of results shown in full, oldest first.
     """
     over = sum(tokens for _, tokens in sizes) - limit_tokens
-    demoted: set[str] = set()
+    demoted: set[K] = set()
     for key, tokens in sizes[:-1]:
         if over <= 0:
             break
