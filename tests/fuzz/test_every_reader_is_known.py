@@ -72,7 +72,7 @@ READERS: dict[str, str] = {
     "stores/postgres/place.py::_shown": FILES,
     "stores/postgres/upgrading.py::dump_command": FILES,
     "stores/redis/labels.py::read": STREAMS,
-    "text/encodings.py::_read_ranks": OWN,
+    "text/vocabularies.py::_read_ranks": OWN,
     "text/sources.py::_read": TIME,
     "text/synopsis/kinds.py::_is_whole": TIME,
     "text/synopsis/kinds.py::_json": TIME,

@@ -42,7 +42,7 @@ BROAD_EXCEPTS: dict[str, str] = {
     "stores/sqlite/lanes.py::Writer._do_alone": "whatever a job raises belongs to the one who asked; the thread must live",
     "stores/sqlite/lanes.py::Readers._serve": "whatever a job raises belongs to the one who asked; the thread must live",
     "text/counting.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
-    "text/encodings.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
+    "text/vocabularies.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
 }
 
 #: Imports that may wait until they are needed, and why.
@@ -63,8 +63,8 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/milvus/driver.py::_pymilvus": "the extra milvus, and three seconds of which the event loop must know nothing",
     "stores/opening.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",
     "stores/vectors/opening.py::open_vectors": "the extra milvus, which nobody needs whose vectors live in the database",
-    "text/encodings.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
-    "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
+    "text/vocabularies.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
+    "text/vocabularies.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
     "models/embedders/encoder.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",
     "models/embedders/endpoint.py::_openai": "the extra openai, and a second that nobody needs who has no endpoint",
     "models/extractors.py::_parsed": "pydantic, which importing Pagefile must not load; nobody needs it who has no model",

@@ -8,7 +8,6 @@ from operator import itemgetter
 
 from pagefile.records import JsonValue
 from pagefile.text.clip import cut
-from pagefile.text.synopsis.kinds import references
 
 #: The maximum number kept: few readers need more, and a page of links would be nothing but sources.
 MOST = 50
@@ -43,6 +42,9 @@ _LINKED = re.compile(
 )
 _NAMES = frozenset({"文档标题", "文档名称", "标题", "title", "document"})
 _HEADING = re.compile(r"\n#{1,6} ")
+#: Headings of reference lists: literal, because searching for these is cheap.
+_REFERENCES = ("Reference Document List", "来源文档", "参考文档", "参考来源")
+_HASHES = re.compile(r"[ \t]*+#{1,6} *\Z")
 
 _JSON_ADDRESSES = ("url", "link", "href")
 _JSON_NAMES = ("title", "name", "source", "document")
@@ -76,6 +78,21 @@ def _render(name: str, address: str) -> str:
     if not name or room < 8:
         return cut(address, MAX_CHARS)
     return f"{cut(name, room)} ({address})"
+
+
+def references(text: str) -> list[tuple[int, int]]:
+    """Where the headings of reference lists begin and end; LightRAG writes its own without `##`."""
+    found: list[tuple[int, int]] = []
+    for name in _REFERENCES:
+        place = text.find(name)
+        while place >= 0 and len(found) < 10:
+            line = text.rfind("\n", max(0, place - 20), place) + 1 or max(0, place - 20)
+            bare = name.isascii() and line == place
+            if bare or _HASHES.match(text, line, place):
+                end = text.find("\n", place)
+                found.append((line, end if end >= 0 else len(text)))
+            place = text.find(name, place + 1)
+    return sorted(found)
 
 
 # -- in text -----------------------------------------------------------------------------------------------------------

@@ -36,8 +36,7 @@ from pagefile.ports import (
     Watermarks,
 )
 from pagefile.records import Scope, Turn
-from pagefile.text.meaning import blended, embedded_texts, question_texts
-from pagefile.text.speech import said_terms
+from pagefile.text.speech import blended, embedded_texts, question_texts, said_terms
 from pagefile.text.words import terms
 
 #: Names the way `said_terms` and `terms` split a text: it must change whenever their output does, which a

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Literal
 
 from pagefile.records import JsonValue
+from pagefile.text.sources import references
 from pagefile.text.tables import table
 
 Kind = Literal[
@@ -73,21 +74,6 @@ def delimiter(text: str) -> str:
     """The delimiter of a CSV."""
     lines = _whole_lines(text[:HEAD_CHARS].lstrip("\ufeff \t\r\n"))
     return next((mark for mark in "\t,;" if _is_delimited(lines, mark)), ",")
-
-
-def references(text: str) -> list[tuple[int, int]]:
-    """Where the headings of reference lists begin and end; LightRAG writes its own without `##`."""
-    found: list[tuple[int, int]] = []
-    for name in TABLE["references"]:
-        place = text.find(name)
-        while place >= 0 and len(found) < 10:
-            line = text.rfind("\n", max(0, place - 20), place) + 1 or max(0, place - 20)
-            bare = name.isascii() and line == place
-            if bare or PATTERNS["heading"].match(text, line, place):
-                end = text.find("\n", place)
-                found.append((line, end if end >= 0 else len(text)))
-            place = text.find(name, place + 1)
-    return sorted(found)
 
 
 def hits(value: JsonValue) -> list[dict[str, JsonValue]]:

@@ -6,6 +6,7 @@ and a store that fails costs the page, not the run.
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from functools import partial
 from typing import Literal
 
@@ -17,9 +18,7 @@ from pagefile.text.clip import clip, cut
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Counter, off_loop
 from pagefile.tiers.page_text import LOADING_TOOLS, fitting_slice, is_quoted
-from pagefile.tiers.workspace.cache import MAX_CALLS, CachedResult, Call, age_in_words
-from pagefile.tiers.workspace.chunks import ContentChunk
-from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, Result, chunk_text, remember
+from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, Result, chunk_text, remember
 from pagefile.tiers.workspace.outline import entries, outline
 from pagefile.tiers.workspace.results import canonical, toc_of
 from pagefile.tiers.workspace.rules import DEFAULT_RULES, NOTHING, Kind, ToolRule, rule_for
@@ -27,6 +26,57 @@ from pagefile.window.candidates import Form
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
 from pagefile.window.render import escape
 from pagefile.window.wording import WORDINGS, Wording
+
+#: Calls remembered per run; the least recently used is evicted first.
+MAX_CALLS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CachedResult:
+    """The answer to an earlier call."""
+
+    tool: str
+    #: For the model: the whole result, or its placeholder if it is large.
+    text: str
+    #: One line that says what this is and how old it is.
+    note: str
+    age_s: float
+    #: The age in words, such as "3 分钟前".
+    age: str
+    #: The page with the full text, if it was archived.
+    archive_uuid: str | None
+    #: If False, `text` is incomplete, and the page has the rest.
+    whole: bool
+
+    @property
+    def answer(self) -> str:
+        """What a tool wrapper returns in place of the tool's result."""
+        return f"{self.note}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that can be answered again."""
+
+    at: datetime
+    #: The result, unless it is so long that only its page has it.
+    text: str | None
+    archive_uuid: str | None
+    #: The outline of a table of contents, shown beside its placeholder.
+    outline: str = ""
+
+
+def age_in_words(seconds: float, wording: Wording) -> str:
+    """How long ago, in natural language."""
+    minutes = int(max(0.0, seconds) // 60)
+    just_now, by_minute, by_hour, by_day = wording.ages
+    if minutes < 1:
+        return just_now
+    if minutes < 60:
+        return by_minute.format(n=minutes)
+    hours = minutes // 60
+    return by_hour.format(n=hours) if hours < 24 else by_day.format(n=hours // 24)
+
 
 #: A text that could not be archived is kept for equal calls up to this length.
 HELD_CHARS = 400_000
