@@ -1,7 +1,7 @@
 """What must never be stored as a fact, in Chinese and English.
 
-Nobody's passwords, keys, card and identity numbers; and from a model, no instruction to a model that reads it
-later. What people want from their assistant ("answer in French", "以后用中文回答") is a fact about them. An
+Passwords, keys, card and identity numbers, whoever states them; and, from a model, an instruction to a model that
+reads it later. What people want from their assistant ("answer in French", "以后用中文回答") is a fact about them. An
 instruction is one that overrides a model's instructions, extracts them, or gives it a different identity.
 """
 

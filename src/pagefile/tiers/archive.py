@@ -127,10 +127,7 @@ class Archive(OwnTier):
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """Pages that are back: in place of their placeholders, or in the memory block if those are not in the window."""
-        pages = await self._paging.bring(occasion)
-        occasion.pages.update(pages.earlier)
-        occasion.running.update(pages.current)
-        return pages.elsewhere
+        return await self._paging.bring(occasion)
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}

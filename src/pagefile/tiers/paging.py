@@ -40,18 +40,6 @@ CACHE_CHARS = 16_000_000
 LEAST_EXCERPT_TOKENS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class PagesIn:
-    """The pages of one window."""
-
-    #: Of earlier turns, by turn and index of the step whose placeholder they replace.
-    earlier: Mapping[tuple[str, int], Sequence[Text]]
-    #: Of the running turn, by index of the step.
-    current: Mapping[int, Sequence[Text]]
-    #: Pages whose turn is not in the window: they go into the memory block.
-    elsewhere: Sequence[Candidate]
-
-
 class Paging:
     """Reads the pages that a window shows."""
 
@@ -64,8 +52,11 @@ class Paging:
         self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
         self._excerpts: Lru[tuple[Scope, str, str, int], tuple[str, int]] = Lru(64)
 
-    async def bring(self, occasion: Occasion) -> PagesIn:
-        """Everything this window shows of the archive; what cannot be read is noted and stays a placeholder."""
+    async def bring(self, occasion: Occasion) -> Sequence[Candidate]:
+        """Add what this window shows of the archive to the occasion, and return pages whose turn is not in the window.
+
+        What cannot be read is noted and stays a placeholder.
+        """
         view = occasion.view
         wanted = await self._wanted(occasion)
         running = dict(_running(view))
@@ -76,14 +67,16 @@ class Paging:
         current = {
             n: await self._shown(occasion, step.page or "", step, share) for n, step in running.items()
         }
+        # Only once everything is read: a window gets all of it or, if the tier fails, none.
+        occasion.running.update(current)
         places = _places(view)
-        elsewhere = [
-            self._entry(uuid, earlier[uuid], rank)
-            for rank, uuid in enumerate(wanted)
-            if uuid not in places and earlier[uuid]
-        ]
-        back = {places[uuid]: texts for uuid, texts in earlier.items() if texts and uuid in places}
-        return PagesIn(back, current, elsewhere)
+        elsewhere: list[Candidate] = []
+        for rank, (uuid, texts) in enumerate(earlier.items()):
+            if texts and uuid in places:
+                occasion.pages[places[uuid]] = texts
+            elif texts:
+                elsewhere.append(self._entry(uuid, texts, rank))
+        return elsewhere
 
     def _entry(self, uuid: str, texts: Sequence[Text], rank: int) -> Candidate:
         """A page in the memory block, escaped like everything there."""
