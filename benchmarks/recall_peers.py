@@ -15,7 +15,7 @@ import anyio.to_thread
 from benchmarks.recall_data import Asked, Corpus, Said
 from benchmarks.recall_rankers import Ranker
 from benchmarks.recall_vectors import Remembered
-from pagefile.text.stopwords import STOP_WORDS
+from pagefile.text.words import STOP_WORDS
 
 #: Chroma takes so many at once.
 _BATCH = 1000

@@ -39,6 +39,10 @@ class Lru(OrderedDict[K, V]):
     def get(self, key: K, default: D | None = None, /) -> V | D | None:
         return self[key] if key in self else default  # noqa: SIM401 - this is it
 
+    def drop(self, matches: Callable[[K], bool]) -> list[V]:
+        """Remove the keys that match, and return their values."""
+        return [self.pop(key) for key in [key for key in self if matches(key)]]
+
     def trim(self) -> None:
         """Evict what exceeds the limit; call it after making a value heavier."""
         if self._weight is None:

@@ -71,15 +71,15 @@ READERS: dict[str, str] = {
     "stores/postgres/place.py::_shown": FILES,
     "stores/postgres/migrating.py::dump_command": FILES,
     "stores/redis/labels.py::read": STREAMS,
-    "text/encodings.py::_read_ranks": OWN,
+    "text/vocabularies.py::_read_ranks": OWN,
     "text/sources.py::_read": TIME,
     "text/synopsis/kinds.py::_is_whole": TIME,
     "text/synopsis/kinds.py::_json": TIME,
     "text/synopsis/structured.py::_parsed_lines": TIME,
+    "text/tables.py::table": OWN,
     "tiers/archive.py::": OWN,
     "tiers/page_text.py::checked_uuid": FILES,
     "tiers/workspace/results.py::_read_text": RESULTS,
-    "window/models.py::known_models": OWN,
     "window/parts.py::parts_from": OWN,
 }
 

@@ -21,20 +21,16 @@ ENVIRONMENT = {"settings/sources.py"}
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
     "integrations/failing.py::FailOpen._contained": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
-    "tiers/derivation.py::Derivation._keep_terms": "nobody waits for it, and a later round tries again; it logs with traceback",
-    "tiers/derivation.py::Derivation._make_vectors": "whatever an embedder raises; it is told, and a later round tries again",
-    "tiers/meaning.py::Meaning.near": "whatever an embedder raises; words are still there, and the receipt says so",
     "engine/shielding.py::catching": "foreign code runs in it, and the caller says what becomes of the failure: it is logged and counted, stands in the receipt, is raised again outside of the task group, or the text says that not all is there",
     "engine/engine.py::Engine.guarded": "the same, without a context manager for every window",
     "engine/engine.py::Engine.absorb": "the same, without a context manager for every turn that is recorded",
-    "tiers/archive.py::Archive._described": "whatever a model raises; the synopsis without a model takes its place",
     "tiers/workspace/results.py::_Reading.read": "whatever an object that a tool returned raises when it is looked at; nothing is remembered of it",
-    "tiers/summaries.py::summary_of": "whatever a model or a caller's function raises; a summary is extracted instead",
+    "tiers/base.py::guarded": "whatever a model, an embedder or a vector store raises; what depends on it reports it and goes on without",
     "service/chatting.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
     "service/gates.py::LastHandler.__call__": "the service's last handler: it logs and answers with a problem document",
     "stores/sqlite/lanes.py::_Job.run": "whatever a job raises belongs to the one who asked; the thread must live",
     "text/counting.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
-    "text/encodings.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
+    "text/vocabularies.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
 }
 
 #: Imports that may wait until they are needed, and why.
@@ -55,8 +51,8 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/milvus/driver.py::_pymilvus": "the extra milvus, and three seconds of which the event loop must know nothing",
     "stores/opening.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",
     "stores/opening.py::open_vectors": "the extra milvus, which nobody needs whose vectors live in the database",
-    "text/encodings.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
-    "text/encodings.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
+    "text/vocabularies.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
+    "text/vocabularies.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
     "models/embedders.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",
     "models/endpoint.py::Endpoint._openai": "the extra openai, and a second that nobody needs who has no endpoint",
     "models/extractors.py::_parsed": "pydantic, which importing Pagefile must not load; nobody needs it who has no model",

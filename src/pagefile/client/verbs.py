@@ -35,7 +35,7 @@ from pagefile.records import JsonValue, Step, checked_id, checked_text
 from pagefile.shapes import listed, plain_json
 from pagefile.shapes.parsing import results_cleaned
 from pagefile.verbs import Verb
-from pagefile.window.beside import tool_texts
+from pagefile.window.budget import tool_texts
 from pagefile.wire.texts import MAX_PAGE
 
 P = ParamSpec("P")

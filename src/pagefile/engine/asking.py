@@ -11,7 +11,7 @@ from pagefile.errors import InvalidTurnError, SettingsError
 from pagefile.records import MAX_INT, JsonObject, Turn, checked_id, utc
 from pagefile.settings import Settings
 from pagefile.tiers.page_text import checked_uuid
-from pagefile.window.beside import Beside
+from pagefile.window.budget import Beside
 from pagefile.window.models import UNPUBLISHED, model_limits
 from pagefile.window.render import Placement
 

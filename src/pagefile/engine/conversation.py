@@ -41,7 +41,7 @@ from pagefile.shapes import listed
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.history import History
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
-from pagefile.window.beside import tool_texts, tools_tokens
+from pagefile.window.budget import tool_texts, tools_tokens
 from pagefile.window.measure import step_tokens
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement

@@ -29,8 +29,7 @@ from pagefile.stores import CachedSessions, versions_in
 from pagefile.stores.caching import ErasedSessions, erased_version
 from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Occasion, Tier, homes
 from pagefile.tiers.page_text import LOADING_TOOLS
-from pagefile.window.beside import Beside
-from pagefile.window.budget import Budget
+from pagefile.window.budget import Beside, Budget
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.receipt import Window
 

@@ -40,7 +40,7 @@ from pagefile.records import (
     Turn,
 )
 from pagefile.schema import Body, Count, Id, Mirror, Moment, Text
-from pagefile.window.beside import Beside
+from pagefile.window.budget import Beside
 from pagefile.window.candidates import Block, candidate_from
 from pagefile.window.receipt import Verdict
 from pagefile.window.render import Placement

@@ -14,14 +14,12 @@ from pagefile.settings import EmbedderSettings, ModelSettings, Settings
 from pagefile.tiers.archive import Archive, ArchiveRules, Describe
 from pagefile.tiers.base import Counter, Tier
 from pagefile.tiers.checkpoints import Checkpoints, WindowRules
-from pagefile.tiers.derivation import Derivation
+from pagefile.tiers.derivation import Derivation, Health, Horizon
 from pagefile.tiers.episodes import Episodes
-from pagefile.tiers.facts import FactRules, Facts
+from pagefile.tiers.facts import FactLearner, FactRules, Facts
 from pagefile.tiers.facts_book import FactBook
-from pagefile.tiers.facts_learning import FactLearner
 from pagefile.tiers.history import History
 from pagefile.tiers.indexing import Reader, Terms, TurnVectors
-from pagefile.tiers.meaning import Health, Horizon
 from pagefile.tiers.workspace import DEFAULT_RULES, WorkspaceRules, Workspaces, parsed_rules
 from pagefile.window.wording import WORDINGS
 

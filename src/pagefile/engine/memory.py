@@ -57,11 +57,11 @@ from pagefile.stores.opening import open_vectors
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Tier
+from pagefile.tiers.derivation import Health
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.facts import Facts
 from pagefile.tiers.facts_book import Draft
 from pagefile.tiers.indexing import TurnVectors
-from pagefile.tiers.meaning import Health
 from pagefile.tiers.page_text import checked_uuid
 
 

@@ -13,8 +13,7 @@ import anyio
 
 from pagefile.engine.drafts import checked_json
 from pagefile.records import JsonObject, JsonValue, Step, checked_text
-from pagefile.tiers.base import Counts, Tier
-from pagefile.tiers.past import PastWindow
+from pagefile.tiers.base import Counts, PastWindow, Tier
 from pagefile.window.candidates import MEMORY, REQUIRED, SYSTEM, Block, Candidate, Form
 
 T = TypeVar("T")

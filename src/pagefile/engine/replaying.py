@@ -28,9 +28,8 @@ from pagefile.records import Call, JsonObject, JsonValue, Scope, Step, Turn
 from pagefile.settings import Settings
 from pagefile.settings.model import parsed
 from pagefile.text.tokens import CachedCounter, open_counter
-from pagefile.tiers.base import FAILED, Counter, Remembered, Tier
+from pagefile.tiers.base import FAILED, Before, Counter, PastWindow, Remembered, Tier
 from pagefile.tiers.page_text import LOADING_TOOLS
-from pagefile.tiers.past import Before, PastWindow
 from pagefile.window.candidates import PRIORITY, Block
 from pagefile.window.comparing import Comparison, compared
 from pagefile.window.measure import measured_step, step_tokens

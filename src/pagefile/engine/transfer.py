@@ -71,7 +71,7 @@ from pagefile.records import (
 from pagefile.stores.facts import restored
 from pagefile.stores.rules import check_whole, restoration
 from pagefile.text.passages import split
-from pagefile.tiers.facts_learning import TIER
+from pagefile.tiers.facts import TIER
 
 _BATCH = 500
 #: More calls than are kept of any conversation.

@@ -41,7 +41,7 @@ from pagefile.ports import NO_LABELS, KeptItem, Labels, labels_of
 from pagefile.records import Call, Entry, Fact, Head, JsonObject, JsonValue, Page, Revision, Scope, Step, Turn
 from pagefile.shapes import Filling, note
 from pagefile.shapes.skeleton import filled
-from pagefile.tiers.facts_learning import TIER
+from pagefile.tiers.facts import TIER
 
 #: Fields added after the first exports: omitted if empty, so that earlier versions can read the line.
 _LATER = frozenset({"project", "agent"})

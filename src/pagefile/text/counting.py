@@ -1,6 +1,6 @@
 """Counting tokens: the protocol, the exact counter, the estimate, and a cache in front of either.
 
-The vocabularies themselves are in `encodings` and `vocabularies`; callers use `tokens.open_counter`.
+The vocabularies themselves are in `vocabularies`; callers use `tokens.open_counter`.
 """
 
 import re

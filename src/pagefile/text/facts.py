@@ -7,16 +7,16 @@ new fact affects only the sums of those that share a feature with it.
 """
 
 import math
-import threading
-from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pagefile.text.ranking import Posting, SlotIndex
+from pagefile.text.scores import number
 from pagefile.text.words import terms
 
 K = TypeVar("K", bound=Hashable)
@@ -34,7 +34,6 @@ _DIVERSE_AMONG = 40
 _RUNS = (2, 3, 4)
 #: Beyond this share of new facts, all sums are recomputed at once.
 _BULK_SHARE = 0.1
-_PACK_AT = 0.25
 
 
 def features(text: str) -> Counter[str]:
@@ -48,34 +47,30 @@ def features(text: str) -> Counter[str]:
     return found
 
 
-class _Posting:
+class _Posting(Posting):
     """The facts that contain a feature, how often, and how many of them still exist."""
 
-    __slots__ = ("counts", "held", "slots")
+    __slots__ = ("held",)
 
     def __init__(self) -> None:
-        self.slots = array("i")
-        self.counts = array("f")
+        super().__init__()
         self.held = 0
 
+    def squares(self) -> tuple[npt.NDArray[np.int32], Floats]:
+        """Slots, and the squares of the counts."""
+        slots, counts = self.arrays()
+        return slots, counts.astype(np.float64) ** 2
 
-class FactIndex(Generic[K]):
+
+class FactIndex(SlotIndex[K]):
     """The facts of one user, which are added and removed one at a time. Thread-safe."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._postings: dict[str, _Posting] = {}
-        self._slot_of: dict[K, int] = {}
-        self._keys: list[K] = []
         self._texts: list[str] = []
         #: A, B and C of the formula above, one row each.
         self._sums = np.zeros((3, 16))
-        self._lock = threading.Lock()
-
-    def __len__(self) -> int:
-        return len(self._slot_of)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._slot_of
 
     def add(self, items: Iterable[tuple[K, str]]) -> None:
         """Add facts; an existing key gets the new text."""
@@ -87,11 +82,6 @@ class FactIndex(Generic[K]):
                 self._append(key, text, bulk=bulk)
             if bulk:
                 self._sum_up()
-
-    def remove(self, keys: Iterable[K]) -> None:
-        """Remove facts; unknown keys are ignored."""
-        with self._lock:
-            self._remove(keys)
 
     def similarities(self, query: str) -> dict[K, float]:
         """The cosine similarity (0 to 1) of each fact that shares a feature with the query; others are omitted."""
@@ -110,8 +100,7 @@ class FactIndex(Generic[K]):
 
     def _similar(self, query: str) -> tuple[list[int], list[float]]:
         asked = features(query)
-        number = len(self._slot_of) + 1  # the query counts as one of the texts
-        most = math.log(1 + number) + 1
+        most = math.log(2 + len(self._slot_of)) + 1  # the query counts as one of the texts
         slots: list[npt.NDArray[np.int32]] = []
         dots: list[Floats] = []
         shifts: list[Floats] = []
@@ -122,8 +111,9 @@ class FactIndex(Generic[K]):
             square = (most - math.log(2 + held)) ** 2
             asked_square += times * times * square
             if posting is not None and held:
-                counts = np.frombuffer(posting.counts, dtype=np.float32).astype(np.float64)
-                slots.append(np.frombuffer(posting.slots, dtype=np.int32).copy())
+                where, found = posting.arrays()
+                counts = found.astype(np.float64)
+                slots.append(where.copy())
                 dots.append(times * square * counts)
                 shifts.append((square - (most - math.log(1 + held)) ** 2) * counts * counts)
         if not slots:
@@ -156,25 +146,18 @@ class FactIndex(Generic[K]):
         if not bulk:
             self._sums[:, slot] = self._sums_of(counts)
 
-    def _remove(self, keys: Iterable[K]) -> None:
-        for key in keys:
-            slot = self._slot_of.pop(key, None)
-            if slot is None:
-                continue
-            for feature in features(self._texts[slot]):
-                posting = self._postings[feature]
-                self._held(posting, posting.held - 1)
-            self._texts[slot] = ""
-            self._sums[:, slot] = 0
-        if len(self._keys) - len(self._slot_of) > _PACK_AT * len(self._keys):
-            self._pack()
+    def _removed(self, slot: int) -> None:
+        for feature in features(self._texts[slot]):
+            posting = self._postings[feature]
+            self._held(posting, posting.held - 1)
+        self._texts[slot] = ""
+        self._sums[:, slot] = 0
 
     def _held(self, posting: _Posting, now: int) -> None:
         """One fact more or fewer contains a feature: its weight changes for all that contain it."""
         before, after = math.log(1 + posting.held), math.log(1 + now)
         posting.held = now
-        slots = np.frombuffer(posting.slots, dtype=np.int32)
-        squares = np.frombuffer(posting.counts, dtype=np.float32).astype(np.float64) ** 2
+        slots, squares = posting.squares()
         self._sums[1, slots] += (after - before) * squares
         self._sums[2, slots] += (after * after - before * before) * squares
 
@@ -191,8 +174,7 @@ class FactIndex(Generic[K]):
         """Recompute all sums from the postings."""
         self._sums[:] = 0
         for posting in self._postings.values():
-            slots = np.frombuffer(posting.slots, dtype=np.int32)
-            squares = np.frombuffer(posting.counts, dtype=np.float32).astype(np.float64) ** 2
+            slots, squares = posting.squares()
             rarity = math.log(1 + posting.held)
             for row, factor in enumerate((1.0, rarity, rarity * rarity)):
                 self._sums[row, slots] += factor * squares
@@ -202,23 +184,18 @@ class FactIndex(Generic[K]):
 
     def _pack(self) -> None:
         """Rewrite everything without what was removed, in order of insertion; this also resets rounding errors."""
-        size = len(self._keys)
-        alive = np.zeros(size, dtype=np.bool_)
-        alive[list(self._slot_of.values())] = True
-        renumbered = np.cumsum(alive, dtype=np.int32) - np.int32(1)
+        alive, renumbered = self._renumber()
         packed: dict[str, _Posting] = {}
         for feature, posting in self._postings.items():
             if posting.held:
-                slots = np.frombuffer(posting.slots, dtype=np.int32)
+                slots, counts = posting.arrays()
                 keep = alive[slots]
                 fresh = packed[feature] = _Posting()
                 fresh.slots.frombytes(renumbered[slots[keep]].tobytes())
-                fresh.counts.frombytes(np.frombuffer(posting.counts, dtype=np.float32)[keep].tobytes())
+                fresh.counts.frombytes(counts[keep].tobytes())
                 fresh.held = posting.held
         self._postings = packed
         self._texts = [text for text, lives in zip(self._texts, alive, strict=True) if lives]
-        self._keys = [key for key, lives in zip(self._keys, alive, strict=True) if lives]
-        self._slot_of = {key: slot for slot, key in enumerate(self._keys)}
         self._sums = np.zeros((3, max(16, 2 * len(self._keys))))
         self._sum_up()
 
@@ -311,13 +288,8 @@ def fact_key(text: str) -> str:
 
 def coerced_confidence(value: object, default: float = 1.0) -> float:
     """A confidence in [0, 1]; anything that is not a number gets the default."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return default
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return default
-    return min(1.0, max(0.0, number)) if math.isfinite(number) else default
+    found = number(value)
+    return default if found is None else min(1.0, max(0.0, found))
 
 
 def confirmed_confidence(held: float, again: float) -> float:

@@ -5,11 +5,13 @@ trust. Questions, conditions, quotations, code and text written by our own memor
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pagefile.text.facts import fact_key
 from pagefile.text.scripts import HAN
+from pagefile.text.tables import filled, table
 
 #: The subject of statements that people make about themselves.
 USER = "user"
@@ -31,225 +33,28 @@ class Stated:
 @dataclass(frozen=True, slots=True)
 class _Rule:
     pattern: re.Pattern[str]
-    #: The statement to store, as a template.
     says: str
     category: str
     confidence: float
-    #: `{key}` is the value: people have several of such an attribute.
-    attribute: str | None = None
-    #: Values to reject, by how they begin.
-    unless: re.Pattern[str] | None = None
+    attribute: str | None
+    unless: re.Pattern[str] | None
 
 
-_ZH_VALUE = r"(?P<value>[^，。！？!?；;,\n]{1,80})"
-_ZH_HOW = r"(?:最|很|非常|特别|一直|比较|更|真的|还是?|也|超级?|挺)*"
-_EN_VALUE = r"(?P<value>[^,.;!?\n]{1,80}(?:\.\w[^,.;!?\n]{0,40})?)"
-_EN_HOW = r"(?:really |strongly |always |usually |generally |absolutely |also |personally |definitely )*"
-_NAME = r"(?P<value>[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,2})"
-_JOBS = (
-    "engineer|developer|programmer|doctor|physician|surgeon|nurse|teacher|professor|student|designer|scientist|writer|journalist|"
-    "manager|lawyer|accountant|architect|researcher|analyst|pilot|chef|translator|consultant|photographer|musician|dentist|pharmacist"
-)
-_ZH_PERSON = re.compile(r"[你您他她它这那吗什哪谁啥]|(?:上|到)?了")
-_EN_PERSON = re.compile(
-    r"(?:it|that|this|those|these|them|you|your|what|how|where|him|her|the (?:idea|way|look|sound))\b",
-    re.IGNORECASE,
-)
+def _rule(row: Mapping[str, Any], parts: Mapping[str, str]) -> _Rule:
+    begins, pattern = ("<<zh_begins>>", row["zh"]) if "zh" in row else ("<<en_begins>>", row["en"])
+    return _Rule(
+        re.compile(filled(f"{begins}(?P<quote>{pattern})", parts)),
+        row["says"],
+        row["category"],
+        row["confidence"],
+        row.get("attribute"),
+        re.compile(filled(row["unless"], parts)) if "unless" in row else None,
+    )
 
 
-_ZH_BEGINS = r"(?:^|(?<=[，,：:]))\s*"
-_EN_BEGINS = r"(?:^|(?<=[,;:])|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bbecause ))\s*"
-
-
-def _zh(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"{_ZH_BEGINS}(?P<quote>{pattern})")
-
-
-def _en(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"{_EN_BEGINS}(?P<quote>{pattern})")
-
-
-_ORDERED_OR_BROUGHT = re.compile(r"外卖|快递|代驾|滴滴|救护车|网约车|出租车|什么|啥|[你您他她它人了]")
-_RULES: tuple[_Rule, ...] = (
-    # Corrections come first: what they correct may look like any other statement.
-    _Rule(
-        _zh(
-            rf"(?:不对|不是的?|错了|你[说记搞弄]错了|更正(?:一下)?|纠正(?:一下)?)[，,。：:！! ]*(?:其实|正确的)?(?:应该|应当|其实|准确地说)?(?:是|为|叫){_ZH_VALUE}"
-        ),
-        "用户更正：{quote}",
-        "correction",
-        0.95,
-    ),
-    _Rule(
-        _en(
-            rf"(?i:no|nope|wrong|that's wrong|that's not right|that is wrong|incorrect)[,.!:—-]+ ?(?i:actually )?(?i:it's|it is|it should be|i meant|it was){' '}{_EN_VALUE}"
-        ),
-        "The user corrected: {quote}",
-        "correction",
-        0.95,
-        unless=re.compile(
-            r"(?:fine|ok|okay|good|not|all right|alright|great|just|a|the same)\b", re.IGNORECASE
-        ),
-    ),
-    _Rule(
-        _zh(rf"(?:请|帮我)?(?:记住|记一下|牢记)[：:，, ]*{_ZH_VALUE}"),
-        "{value}",
-        "explicit",
-        1.0,
-        unless=_ZH_PERSON,
-    ),
-    _Rule(_en(rf"(?i:please )?(?i:remember|note)(?i: that)[:,]? {_EN_VALUE}"), "{value}", "explicit", 1.0),
-    _Rule(
-        _zh(
-            rf"(?:我(?:的名字)?叫(?:做)?|我的名字是|我名叫|请?叫我)(?P<value>[{HAN}·]{{2,4}}?|[A-Za-z][\w'-]*(?: [A-Z][\w'-]*){{0,2}})(?=就(?:行|好|可以)|[，。！!,；;]|$)"
-        ),
-        "用户的名字是{value}",
-        "identity",
-        0.95,
-        attribute="name",
-        unless=_ORDERED_OR_BROUGHT,
-    ),
-    _Rule(
-        _en(rf"(?i:my name is|my name's|i'm called|i am called|please call me|you can call me) {_NAME}"),
-        "The user's name is {value}",
-        "identity",
-        0.95,
-        attribute="name",
-    ),
-    _Rule(
-        _zh(rf"我(?:现在|目前|家|如今)?(?:就?住在|搬到了?|搬去了?|定居在?){_ZH_VALUE}"),
-        "用户住在{value}",
-        "identity",
-        0.9,
-        attribute="residence",
-        unless=_ZH_PERSON,
-    ),
-    _Rule(
-        _en(
-            rf"(?:I (?i:now |currently )?(?i:live|am living|am based) in|I(?i:'m| am) (?i:now |currently )?(?i:living|based) in|I(?i:'ve| have)? (?i:just |recently )?moved to) {_EN_VALUE}"
-        ),
-        "The user lives in {value}",
-        "identity",
-        0.9,
-        attribute="residence",
-        unless=_EN_PERSON,
-    ),
-    _Rule(
-        _zh(r"我对(?P<value>[^，。！？!?；;,\n]{1,40}?)过敏"),
-        "用户对{value}过敏",
-        "health",
-        1.0,
-        attribute="allergy:{key}",
-    ),
-    _Rule(
-        _en(rf"I(?i:'m| am) (?i:severely |very )?allergic to {_EN_VALUE}"),
-        "The user is allergic to {value}",
-        "health",
-        1.0,
-        attribute="allergy:{key}",
-        unless=_EN_PERSON,
-    ),
-    _Rule(
-        _zh(r"我(?:现在|目前)?在(?P<value>[^，。！？!?；;,\n]{1,40}?)(?:工作|上班|任职)"),
-        "用户在{value}工作",
-        "work",
-        0.9,
-        attribute="employer",
-        unless=_ZH_PERSON,
-    ),
-    _Rule(
-        _en(rf"I (?i:now |currently )?(?i:work|am working) (?i:at|for) {_EN_VALUE}"),
-        "The user works for {value}",
-        "work",
-        0.9,
-        attribute="employer",
-        unless=_EN_PERSON,
-    ),
-    _Rule(
-        _zh(r"我是(?:一名|一个|一位|名|位)(?P<value>[^，。！？!?；;,\n]{2,20})"),
-        "用户是{value}",
-        "work",
-        0.85,
-        attribute="occupation",
-        unless=re.compile("人|普通|爱|喜欢|想"),
-    ),
-    _Rule(
-        _en(rf"I(?i:'m| am) (?:a|an) (?P<value>(?:[\w-]+ ){{0,3}}(?:{_JOBS}))\b"),
-        "The user is {article} {value}",
-        "work",
-        0.9,
-        attribute="occupation",
-    ),
-    _Rule(_zh(rf"我(?:的)?生日是{_ZH_VALUE}"), "用户的生日是{value}", "identity", 0.95, attribute="birthday"),
-    _Rule(
-        _en(rf"(?i:my birthday is) {_EN_VALUE}"),
-        "The user's birthday is {value}",
-        "identity",
-        0.95,
-        attribute="birthday",
-    ),
-    _Rule(
-        _zh(rf"我{_ZH_HOW}(?:不喜欢|不爱|讨厌|受不了|不吃|不喝){_ZH_VALUE}"),
-        "用户不喜欢{value}",
-        "preference",
-        0.9,
-        attribute="taste:{key}",
-        unless=_ZH_PERSON,
-    ),
-    _Rule(
-        _en(
-            rf"I {_EN_HOW}(?i:don't like|do not like|dislike|hate|can't stand|cannot stand|never eat|never drink|don't eat|don't drink) {_EN_VALUE}"
-        ),
-        "The user does not like {value}",
-        "preference",
-        0.9,
-        attribute="taste:{key}",
-        unless=_EN_PERSON,
-    ),
-    _Rule(
-        _zh(rf"我{_ZH_HOW}(?:喜欢|爱|偏爱|偏好|热爱|习惯用){_ZH_VALUE}"),
-        "用户喜欢{value}",
-        "preference",
-        0.9,
-        attribute="taste:{key}",
-        unless=_ZH_PERSON,
-    ),
-    _Rule(
-        _en(rf"I {_EN_HOW}(?i:prefer|like|love|enjoy) {_EN_VALUE}"),
-        "The user likes {value}",
-        "preference",
-        0.9,
-        attribute="taste:{key}",
-        unless=_EN_PERSON,
-    ),
-    _Rule(
-        _zh(
-            r"(?:以后|今后|从现在起)(?:请|都|一律|统一|你|您)*(?P<value>(?:不要|别|勿|用|给|先|只)[^，。！？!?；;,\n]{1,60})"
-        ),
-        "用户要求：{quote}",
-        "preference",
-        0.9,
-    ),
-    _Rule(
-        _zh(r"请(?:你|您)?(?:以后|今后)?(?:不要|别|勿)(?P<value>[^，。！？!?；;,\n]{1,60})"),
-        "用户要求：{quote}",
-        "preference",
-        0.75,
-    ),
-    _Rule(
-        _en(rf"(?i:from now on,? |in the future,? |in future,? )(?i:please )?{_EN_VALUE}"),
-        "The user asked: {quote}",
-        "preference",
-        0.9,
-        unless=re.compile(r"i\b|we\b|it\b|there\b", re.IGNORECASE),
-    ),
-    _Rule(
-        _en(rf"(?i:please (?:don't|do not|never|stop)) {_EN_VALUE}"),
-        "The user asked: {quote}",
-        "preference",
-        0.75,
-    ),
-)
+_TABLE = table("pagefile.text", "facts")
+_PARTS = {**_TABLE["parts"], "han": HAN}
+_RULES = tuple(_rule(row, _PARTS) for row in _TABLE["stated"])
 
 #: What is not the user's own text: our memory and our placeholders, framework blocks, code, quotations.
 # What is opened but never closed extends to the end of its line, a placeholder to the end of the text: searching for

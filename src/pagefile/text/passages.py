@@ -9,7 +9,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 
 from pagefile.text.clip import clip
 from pagefile.text.ranking import WordIndex
@@ -199,19 +199,14 @@ def _boundary(found: Units, start: int, limits: _Limits) -> int:
     """The best boundary within reach: by kind first, then by distance to the target."""
     ideal, low = start + limits.target, start + limits.least
     near, most = start + limits.near, start + limits.most
-    for pattern in (_HEADINGS, _BLANK_LINES, _FINISHED_LINES, _LINES, _BLOCK_TAGS):
-        best = _legal(found, pattern, low, near, ideal)
-        if best is not None:
-            return best
-    for reach in (near, most):
-        best = _sentence_end(found, low, reach, ideal)
-        if best is not None:
-            return best
-    for pattern in (_LINES, _CLOSING_TAGS):
-        best = _legal(found, pattern, low, most, ideal)
-        if best is not None:
-            return best
-    return _anywhere(found, start, low, most)
+    preferred = (_HEADINGS, _BLANK_LINES, _FINISHED_LINES, _LINES, _BLOCK_TAGS)
+    attempts = chain(
+        (_legal(found, pattern, low, near, ideal) for pattern in preferred),
+        (_sentence_end(found, low, reach, ideal) for reach in (near, most)),
+        (_legal(found, pattern, low, most, ideal) for pattern in (_LINES, _CLOSING_TAGS)),
+    )
+    best = next((place for place in attempts if place is not None), None)
+    return _anywhere(found, start, low, most) if best is None else best
 
 
 def _legal(found: Units, pattern: re.Pattern[str], low: int, high: int, ideal: int) -> int | None:

@@ -58,7 +58,7 @@ class Matches:
     average: float
 
 
-class _Posting:
+class Posting:
     """The documents that contain one term, ascending, and how often."""
 
     __slots__ = ("counts", "slots")
@@ -67,22 +67,17 @@ class _Posting:
         self.slots = array("i")
         self.counts = array("f")
 
+    def arrays(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """Slots and counts as views, which pin the buffers: valid only until something is added."""
+        return np.frombuffer(self.slots, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
 
-class WordIndex(Generic[K]):
-    """BM25 over documents that are added and removed. Thread-safe.
 
-    Equal scores are ordered newest first (by insertion), because of two turns that say the same the later one
-    is more likely to be current.
-    """
+class SlotIndex(Generic[K]):
+    """Documents in slots, in order of insertion. A removed one leaves its slot empty until the index is packed."""
 
     def __init__(self) -> None:
-        self._postings: defaultdict[str, _Posting] = defaultdict(_Posting)
         self._slot_of: dict[K, int] = {}
         self._keys: list[K] = []
-        self._lengths = np.zeros(16, dtype=np.float32)
-        self._alive = np.zeros(16, dtype=np.bool_)
-        self._total = 0.0
-        self._entries = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -90,6 +85,49 @@ class WordIndex(Generic[K]):
 
     def __contains__(self, key: object) -> bool:
         return key in self._slot_of
+
+    def remove(self, keys: Iterable[K]) -> None:
+        """Remove documents; unknown keys are ignored."""
+        with self._lock:
+            self._remove(keys)
+
+    def _remove(self, keys: Iterable[K]) -> None:
+        for key in keys:
+            slot = self._slot_of.pop(key, None)
+            if slot is not None:
+                self._removed(slot)
+        if len(self._keys) - len(self._slot_of) > PACK_AT * len(self._keys):
+            self._pack()
+
+    def _removed(self, slot: int) -> None:
+        raise NotImplementedError
+
+    def _pack(self) -> None:
+        raise NotImplementedError
+
+    def _renumber(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
+        """Close the gaps; returns which old slots are still in use, and the new slot of each."""
+        alive = np.zeros(len(self._keys), dtype=np.bool_)
+        alive[list(self._slot_of.values())] = True
+        self._keys = [key for key, lives in zip(self._keys, alive, strict=True) if lives]
+        self._slot_of = {key: slot for slot, key in enumerate(self._keys)}
+        return alive, np.cumsum(alive, dtype=np.int32) - np.int32(1)
+
+
+class WordIndex(SlotIndex[K]):
+    """BM25 over documents that are added and removed. Thread-safe.
+
+    Equal scores are ordered newest first (by insertion), because of two turns that say the same the later one
+    is more likely to be current.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._postings: defaultdict[str, Posting] = defaultdict(Posting)
+        self._lengths = np.zeros(16, dtype=np.float32)
+        self._alive = np.zeros(16, dtype=np.bool_)
+        self._total = 0.0
+        self._entries = 0
 
     @property
     def postings(self) -> int:
@@ -122,17 +160,9 @@ class WordIndex(Generic[K]):
                 posting.counts.append(count)
         return length
 
-    def remove(self, keys: Iterable[K]) -> None:
-        """Remove documents; unknown keys are ignored."""
-        with self._lock:
-            for key in keys:
-                slot = self._slot_of.pop(key, None)
-                if slot is not None:
-                    self._alive[slot] = False
-                    self._total -= float(self._lengths[slot])
-            dead = len(self._keys) - len(self._slot_of)
-            if dead > PACK_AT * len(self._keys):
-                self._pack()
+    def _removed(self, slot: int) -> None:
+        self._alive[slot] = False
+        self._total -= float(self._lengths[slot])
 
     def search(
         self, words: Sequence[str], limit: int, allow: Callable[[K], bool] | None = None
@@ -200,10 +230,9 @@ class WordIndex(Generic[K]):
             scores[slots] += asked * rarity(number, len(slots)) * (K1 + 1) * counts / (counts + norms[slots])
         return scores
 
-    def _living(self, posting: _Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """A posting without removed documents, as arrays valid only during this search (they pin the buffers)."""
-        slots = np.frombuffer(posting.slots, dtype=np.int32)
-        counts = np.frombuffer(posting.counts, dtype=np.float32)
+    def _living(self, posting: Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """A posting without removed documents, valid only during this search."""
+        slots, counts = posting.arrays()
         if len(self._slot_of) == len(self._keys):
             return slots, counts
         living = self._alive[slots]
@@ -216,21 +245,18 @@ class WordIndex(Generic[K]):
 
     def _pack(self) -> None:
         """Rewrite the postings without removed documents, keeping the order of insertion."""
-        size = len(self._keys)
-        alive = self._alive[:size]
-        renumbered = np.cumsum(alive, dtype=np.int32) - np.int32(1)
-        packed: defaultdict[str, _Posting] = defaultdict(_Posting)
+        alive, renumbered = self._renumber()
+        packed: defaultdict[str, Posting] = defaultdict(Posting)
         self._entries = 0
         for word, posting in self._postings.items():
-            slots, counts = self._living(posting)
-            if len(slots):
-                packed[word].slots.frombytes(renumbered[slots].tobytes())
-                packed[word].counts.frombytes(counts.tobytes())
-                self._entries += len(slots)
+            slots, counts = posting.arrays()
+            living = alive[slots]
+            if living.any():
+                packed[word].slots.frombytes(renumbered[slots[living]].tobytes())
+                packed[word].counts.frombytes(counts[living].tobytes())
+                self._entries += len(packed[word].slots)
         self._postings = packed
-        self._keys = [key for key, lives in zip(self._keys, alive, strict=True) if lives]
-        self._slot_of = {key: slot for slot, key in enumerate(self._keys)}
-        self._lengths[: len(self._keys)] = self._lengths[:size][alive]
+        self._lengths[: len(self._keys)] = self._lengths[: len(alive)][alive]
         self._alive[:] = False
         self._alive[: len(self._keys)] = True
 

@@ -4,10 +4,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from operator import itemgetter
 
 from pagefile.records import JsonValue
 from pagefile.text.clip import cut
-from pagefile.text.synopsis.kinds import references
 
 #: The maximum number kept: few readers need more, and a page of links would be nothing but sources.
 MOST = 50
@@ -42,6 +42,9 @@ _LINKED = re.compile(
 )
 _NAMES = frozenset({"文档标题", "文档名称", "标题", "title", "document"})
 _HEADING = re.compile(r"\n#{1,6} ")
+#: Headings of reference lists: literal, because searching for these is cheap.
+_REFERENCES = ("Reference Document List", "来源文档", "参考文档", "参考来源")
+_HASHES = re.compile(r"[ \t]*+#{1,6} *\Z")
 
 _JSON_ADDRESSES = ("url", "link", "href")
 _JSON_NAMES = ("title", "name", "source", "document")
@@ -77,36 +80,51 @@ def _render(name: str, address: str) -> str:
     return f"{cut(name, room)} ({address})"
 
 
+def references(text: str) -> list[tuple[int, int]]:
+    """Where the headings of reference lists begin and end; LightRAG writes its own without `##`."""
+    found: list[tuple[int, int]] = []
+    for name in _REFERENCES:
+        place = text.find(name)
+        while place >= 0 and len(found) < 10:
+            line = text.rfind("\n", max(0, place - 20), place) + 1 or max(0, place - 20)
+            bare = name.isascii() and line == place
+            if bare or _HASHES.match(text, line, place):
+                end = text.find("\n", place)
+                found.append((line, end if end >= 0 else len(text)))
+            place = text.find(name, place + 1)
+    return sorted(found)
+
+
 # -- in text -----------------------------------------------------------------------------------------------------------
 
 
 def _in_text(text: str) -> Iterator[_Found]:
     for _, end in references(text):
         yield from _listed(text, end)
-    head = "\n" + text[:_HEAD_CHARS]
-    found = [*_numbered(head), *_linked(head), *_labelled(head)]
-    yield from (source for _, source in sorted(found, key=lambda pair: pair[0]))
+    yield from _in_order(text[:_HEAD_CHARS])
 
 
 def _listed(text: str, start: int) -> Iterator[_Found]:
     """The entries below a heading that announces references, up to the next heading."""
     end = _HEADING.search(text, start, start + _TAIL_CHARS)
-    section = "\n" + text[start : end.start() if end else start + _TAIL_CHARS]
-    entries = [*_numbered(section, addressed=False), *_linked(section), *_labelled(section)]
-    yield from (source for _, source in sorted(entries, key=lambda pair: pair[0]))
+    yield from _in_order(text[start : end.start() if end else start + _TAIL_CHARS], addressed=False)
 
 
-def _numbered(text: str, *, addressed: bool = True) -> Iterator[tuple[int, _Found]]:
+def _in_order(text: str, *, addressed: bool = True) -> list[_Found]:
+    lines = "\n" + text
+    found = [*_numbered(lines, addressed=addressed), *_linked(lines), *_labelled(lines)]
+    return [source for _, source in sorted(found, key=itemgetter(0))]
+
+
+def _numbered(text: str, *, addressed: bool) -> Iterator[tuple[int, _Found]]:
     """`[1] name (address)`; outside a reference list only with an address, since `[1]` may be anything there."""
     for match in islice(_NUMBERED.finditer(text), MOST * 4):
         entry = match[1]
         if _FIRST_LABEL.match(entry):
             continue  # its label says more
-        address = _ADDRESS.search(entry)
-        if address:
-            yield match.start(), (entry[: address.start()], _tidy(address[1] or address[2]))
-        elif not addressed:
-            yield match.start(), (entry, "")
+        name, address = _parted(entry)
+        if address or not addressed:
+            yield match.start(), (name, address)
 
 
 def _linked(text: str) -> Iterator[tuple[int, _Found]]:
@@ -119,35 +137,28 @@ def _labelled(text: str) -> Iterator[tuple[int, _Found]]:
     name, place = "", 0
     for match in islice(_LABELLED.finditer(text), MOST * 4):
         label, entry = match[1].casefold(), match[2]
+        title, address = _parted(entry)
         if label not in _NAMES:
-            address = _ADDRESS.search(entry)
-            yield (
-                (place if name else match.start()),
-                (
-                    (name or entry[: address.start()], _tidy(address[1] or address[2]))
-                    if address
-                    else (name or entry, "")
-                ),
-            )
+            yield (place if name else match.start()), (name or title, address)
             name = ""
             continue
         if name:
             yield place, (name, "")
         name, place = entry, match.start()
         second = _SECOND_LABEL.search(entry)
-        address = _ADDRESS.search(entry)
+        if second:
+            title, address = entry[: second.start()], address or entry[second.end() :]
         if second or address:
-            title = entry[: second.start() if second else address.start() if address else 0]
-            yield (
-                place,
-                (
-                    title,
-                    _tidy(address[1] or address[2]) if address else entry[second.end() :] if second else "",
-                ),
-            )
+            yield place, (title, address)
             name = ""
     if name:
         yield place, (name, "")
+
+
+def _parted(entry: str) -> _Found:
+    """What precedes the address in an entry, and the address; all of it if there is none."""
+    address = _ADDRESS.search(entry)
+    return (entry[: address.start()], _tidy(address[1] or address[2])) if address else (entry, "")
 
 
 def _tidy(address: str) -> str:

@@ -1,12 +1,17 @@
-"""How something is said: by whom, and whether it is only a question. Both affect how well it answers, but are not words.
+"""How something is said: by whom, whether it is only a question, and which texts carry its meaning.
 
-An index keeps nothing of a turn but its terms, so both are stored among them, as marks that cannot be terms
-of a text.
+An index keeps nothing of a turn but its terms, so speaker and question are stored among them, as marks that cannot
+be terms of a text. Of a turn both sides are embedded, and its vector is their mean: joined into one text they
+retrieve less, and so does either alone. A question is the mean of itself and its form as a statement, which is what
+it looks for (`docs/decisions/0012-recall-fusion.md`).
 """
 
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from pagefile.text.scripts import is_cjk
 from pagefile.text.words import terms
@@ -91,3 +96,27 @@ def _as_name(name: str) -> re.Pattern[str]:
     if is_cjk(name[0]):
         return re.compile(f"{written}(?P<own>)")
     return re.compile(rf"\b(?=[^\W\d_a-z])(?i:{written})\b(?P<own>['’]s\b)?")
+
+
+#: The topic of a side is usually at its beginning.
+SAID_CHARS = 500
+ANSWER_CHARS = 300
+
+
+def embedded_texts(user: str | None, assistant: str | None) -> tuple[str, ...]:
+    """The texts whose vectors make up that of a turn: what the user said and the head of the answer."""
+    said, answered = (user or "").strip(), (assistant or "").strip()
+    return tuple(text for text in (said[:SAID_CHARS], answered[:ANSWER_CHARS]) if text)
+
+
+def question_texts(question: str) -> tuple[str, ...]:
+    """The texts whose vectors make up that of a question: as asked, and as a statement if that differs."""
+    asked = question.strip()[:SAID_CHARS]
+    return tuple(dict.fromkeys(text for text in (asked, as_statement(asked)) if text))
+
+
+def blended(vectors: Sequence[Sequence[float] | npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+    """The normalised mean of unit-length vectors; zeros for zeros."""
+    mean = np.mean(np.asarray(vectors, dtype=np.float32), axis=0)
+    length = float(np.linalg.norm(mean))
+    return (mean / length if length else mean).astype(np.float32)

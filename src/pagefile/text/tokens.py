@@ -7,8 +7,7 @@ import threading
 
 from pagefile.errors import SettingsError
 from pagefile.text.counting import CachedCounter, EstimateCounter, TokenCounter
-from pagefile.text.encodings import ENCODINGS, open_encoding
-from pagefile.text.vocabularies import open_deepseek, open_file, open_qwen
+from pagefile.text.vocabularies import ENCODINGS, open_deepseek, open_encoding, open_file, open_qwen
 
 __all__ = [
     "KNOWN_COUNTERS",

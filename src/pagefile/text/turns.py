@@ -18,9 +18,8 @@ import numpy.typing as npt
 
 from pagefile.text.ranking import K1, Matches, WordIndex, rarity
 from pagefile.text.speech import named, speech
-from pagefile.text.stopwords import ASKING_TERMS
 from pagefile.text.times import Period, periods
-from pagefile.text.words import language, terms
+from pagefile.text.words import ASKING_TERMS, language, terms
 
 K = TypeVar("K", bound=Hashable)
 _Floats = npt.NDArray[np.float64]

@@ -15,10 +15,14 @@ from typing import Protocol, cast
 
 from pagefile.text.scripts import CJK, HANGUL, KANA, cjk_share, is_cjk, language
 from pagefile.text.sentences import sentences
-from pagefile.text.stopwords import STOP_WORDS
+from pagefile.text.tables import table
 
 __all__ = ["cjk_share", "is_cjk", "language", "sentences", "terms"]
 
+#: Words that are no terms, terms that only make a question one, and messages that say nothing.
+STOP_WORDS, ASKING_TERMS, TRIVIAL = (
+    frozenset(table("pagefile.text", "words")[name].split()) for name in ("stop", "asking", "trivial")
+)
 #: A longer run is not a word (base64, hashes): its head is enough to find it again.
 MAX_TERM_CHARS = 64
 #: A longer run seldom recurs, and is not cached.

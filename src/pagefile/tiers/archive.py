@@ -7,20 +7,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID, uuid5
 
 import anyio
-import anyio.to_thread
 
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, StoreError
 from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
-from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, PageHit, Scope, Step
+from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
 from pagefile.text.clip import clip
 from pagefile.text.passages import split
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
-from pagefile.tiers.base import Admit, Backlog, Counter, Counts, Occasion, Pace, Tier
-from pagefile.tiers.page_search import PageSearch
+from pagefile.tiers.base import Admit, Backlog, Counter, Counts, Occasion, OwnTier, Pace, guarded, off_loop
 from pagefile.tiers.page_text import (
     LOADING_TOOLS,
     THREAD_FROM_CHARS,
@@ -29,12 +28,11 @@ from pagefile.tiers.page_text import (
     is_quoted,
     loaded_uuid,
 )
-from pagefile.tiers.paging import Paging
-from pagefile.tiers.past import PastWindow
+from pagefile.tiers.paging import PageSearch, Paging
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, placeholder
-from pagefile.window.strategies import Strategy
+from pagefile.window.residency import Strategy
 from pagefile.window.wording import ZH, Wording
 
 logger = logging.getLogger("pagefile")
@@ -78,7 +76,7 @@ class ArchiveRules:
     max_bytes: int = 0
 
 
-class Archive(Tier):
+class Archive(OwnTier):
     """Tool results too long to stay in every window: they leave it as placeholders, and come back as pages."""
 
     name = "archive"
@@ -129,10 +127,7 @@ class Archive(Tier):
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
         """Pages that are back: in place of their placeholders, or in the memory block if those are not in the window."""
-        pages = await self._paging.bring(occasion)
-        occasion.pages.update(pages.earlier)
-        occasion.running.update(pages.current)
-        return pages.elsewhere
+        return await self._paging.bring(occasion)
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
@@ -164,16 +159,6 @@ class Archive(Tier):
         self._search.forget()
         return {}
 
-    async def forget_part(self, receipt: ErasureReceipt) -> None:
-        await self.forget(Scope(receipt.scope.tenant))
-
-    def trace(self, offered: Sequence[Candidate]) -> JsonValue:
-        """The log has everything except what was pinned, which is recorded separately."""
-        return None
-
-    async def replay(self, past: PastWindow) -> Tier:
-        return self
-
     async def describe(self) -> JsonObject:
         return {"page_faults": self.loads}
 
@@ -189,23 +174,17 @@ class Archive(Tier):
             return measured_step(step, self._counter.count)
         try:
             page = await self.archived(scope, step, turn_id, admit)
-        except ErasedError:
-            # Not an outage: the turn is written again after the erasure, or turns out to be gone.
-            raise
         except StoreError as error:
-            if type(error) is ConflictError:
-                # The conversation belongs to another user: nothing has failed, and the log refuses the turn
-                # as well.
+            # An erasure is not an outage: the turn is written again afterwards, or turns out to be gone. Nor is
+            # a conflict: the conversation belongs to another user, and the log refuses the turn as well.
+            if isinstance(error, ErasedError) or type(error) is ConflictError:
                 raise
             return self._cut(step, error)
-        if len(step.result) <= self._rules.threshold:
-            return measured_step(_with_page(step, page), self._counter.count)
-        short = replace(
-            _with_page(step, page),
-            result=placeholder(page, self._counter.count, self._rules.wording),
-            whole=False,
-        )
-        return measured_step(short, self._counter.count)
+        kept = _with_page(step, page)
+        if len(step.result) > self._rules.threshold:
+            text = placeholder(page, self._counter.count, self._rules.wording)
+            kept = replace(kept, result=text, whole=False)
+        return measured_step(kept, self._counter.count)
 
     async def archived(
         self, scope: Scope, step: Step, turn_id: str, admit: Admit | None = None, *, thread: str | None = None
@@ -234,11 +213,8 @@ class Archive(Tier):
 
         If the scope was erased since `epoch` (from `claim` or `admit`), `ErasedError` is raised.
         """
-        prepare = _Preparation(scope, step, turn_id, self._counter)
-        if len(step.result) < THREAD_FROM_CHARS:
-            draft = prepare()
-        else:
-            draft = await anyio.to_thread.run_sync(prepare)
+        prepare = partial(_draft, scope, step, turn_id, self._counter)
+        draft = await off_loop(prepare, len(step.result), THREAD_FROM_CHARS)
         summary = await self._described(step.result) or draft.page.result_summary
         page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
         return await self._pages.put(replace(draft, page=page, epoch=epoch))
@@ -248,7 +224,7 @@ class Archive(Tier):
         page = await self._keeper.page(scope, uuid)
         if page.scope.conversation != scope.conversation:
             return page
-        own = replace(page, uuid=_copy_uuid(there, uuid), scope=there)
+        own = replace(page, uuid=_uuid(there, uuid), scope=there)
         if page.purged is not None:
             return await self._pages.put(PageDraft(own, "", epoch=epoch, origin=scope))
         _, text = await self._pages.load(scope, uuid)
@@ -259,13 +235,10 @@ class Archive(Tier):
         """A model's description of a result; None without a model, or if it fails."""
         if self._describe is None:
             return None
-        try:
-            with anyio.fail_after(DESCRIBE_TIMEOUT_S):
-                return (await self._describe(text)).strip()[:SUMMARY_CHARS]
-        except Exception as error:
-            # Whatever the model raises: the extracted synopsis is good enough.
-            self.report(error)
-            return None
+        # Whatever the model raises: the extracted synopsis is good enough.
+        with guarded(self.report), anyio.fail_after(DESCRIBE_TIMEOUT_S):
+            return (await self._describe(text)).strip()[:SUMMARY_CHARS]
+        return None
 
     async def equal_call(self, scope: Scope, tool: str, value: JsonValue) -> Page | None:
         """A recent enough page of an equal call by the same user; None unless reuse is enabled."""
@@ -277,8 +250,7 @@ class Archive(Tier):
         # If a page is dated in the future, a clock is wrong and its age is unknown: make the call again.
         return None if page is None or page.created > now else page
 
-    # -- back into the window
-    # ------------------------------------------------------------------------------------------
+    # -- back into the window -----------------------------------------------------------------------------------------
 
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
         """A page and its full text, counted as a load."""
@@ -328,42 +300,32 @@ class Archive(Tier):
     def _cut(self, step: Step, error: StoreError) -> Step:
         """The archive is down: the turn continues with the head and the tail of the result, and says so."""
         self.report(error)
-        if len(step.result) <= self._rules.threshold:
-            return measured_step(step, self._counter.count)
-        cut = clip(step.result, min(FALLBACK_CHARS, self._rules.threshold))
-        return measured_step(
-            replace(step, result=cut, lost_chars=len(step.result) - len(cut)), self._counter.count
-        )
+        if len(step.result) > self._rules.threshold:
+            cut = clip(step.result, min(FALLBACK_CHARS, self._rules.threshold))
+            step = replace(step, result=cut, lost_chars=len(step.result) - len(cut))
+        return measured_step(step, self._counter.count)
 
 
-@dataclass(frozen=True, slots=True)
-class _Preparation:
+def _draft(scope: Scope, step: Step, turn_id: str, counter: Counter) -> PageDraft:
     """The slow part of archiving a page, without side effects."""
-
-    scope: Scope
-    step: Step
-    turn_id: str
-    counter: Counter
-
-    def __call__(self) -> PageDraft:
-        text = self.step.result
-        content_hash = hashlib.sha256(text.encode()).hexdigest()
-        page = Page(
-            uuid=_page_uuid(self.scope, self.step, self.turn_id, content_hash),
-            scope=self.scope,
-            tool=self.step.tool,
-            input=self.step.input,
-            query_summary=query_summary(self.step.input),
-            result_summary=synopsis(text)[:SUMMARY_CHARS],
-            length=len(text),
-            sources=tuple(sources(text)),
-            created=_NO_TIME,
-            tokens=self.counter.count(text),
-            counter=self.counter.name,
-            content_hash=content_hash,
-            call_hash=call_hash(self.step.tool, self.step.input),
-        )
-        return PageDraft(page, text, tuple((passage.start, passage.end) for passage in split(text)))
+    text = step.result
+    content_hash = hashlib.sha256(text.encode()).hexdigest()
+    page = Page(
+        uuid=_uuid(scope, turn_id, step.call_id, content_hash),
+        scope=scope,
+        tool=step.tool,
+        input=step.input,
+        query_summary=query_summary(step.input),
+        result_summary=synopsis(text)[:SUMMARY_CHARS],
+        length=len(text),
+        sources=tuple(sources(text)),
+        created=_NO_TIME,
+        tokens=counter.count(text),
+        counter=counter.name,
+        content_hash=content_hash,
+        call_hash=call_hash(step.tool, step.input),
+    )
+    return PageDraft(page, text, tuple((passage.start, passage.end) for passage in split(text)))
 
 
 #: Placeholder in a draft until the clock is read.
@@ -371,19 +333,9 @@ _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 _NAMESPACE = UUID("6f2f7a52-3b0e-5c1d-9b7e-7a6d0c9f1e10")
 
 
-def _page_uuid(scope: Scope, step: Step, turn_id: str, content_hash: str) -> str:
-    """The same for the same result of the same call, so that recording twice gives one page."""
-    return str(
-        uuid5(
-            _NAMESPACE,
-            "\0".join((scope.tenant, scope.conversation or "", turn_id, step.call_id, content_hash)),
-        )
-    )
-
-
-def _copy_uuid(there: Scope, uuid: str) -> str:
-    """The same for the same page in the same fork, so that forking twice gives one page."""
-    return str(uuid5(_NAMESPACE, "\0".join((there.tenant, there.conversation or "", uuid))))
+def _uuid(scope: Scope, *names: str) -> str:
+    """The same for the same names, so that recording the same call twice, or forking twice, gives one page."""
+    return str(uuid5(_NAMESPACE, "\0".join((scope.tenant, scope.conversation or "", *names))))
 
 
 def _with_page(step: Step, page: Page) -> Step:

@@ -5,25 +5,31 @@ not which.
 """
 
 from abc import ABC
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias, TypeVar
+
+import anyio.to_thread
 
 from pagefile.ports import LogView
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn
-from pagefile.tiers.past import PastWindow
+from pagefile.text.counting import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
 from pagefile.window.forms import Text
-from pagefile.window.receipt import Window
+from pagefile.window.receipt import Receipt, Window
 from pagefile.window.render import escape
 
+R = TypeVar("R")
 Note = Callable[[str], None]
 #: Checks that a turn may be written before anything of it is stored elsewhere; returns the current epoch.
 Admit = Callable[[], Awaitable[int]]
 
 #: The trace of a tier that failed: it offered nothing.
 FAILED = "failed"
+#: Counts tokens with a named tokenizer.
+Counter: TypeAlias = TokenCounter
 #: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
 _NOTHING: Counts = {}
@@ -33,18 +39,6 @@ class Report(Protocol):
     """Reports a failure that no caller has to handle."""
 
     def __call__(self, error: Exception, *, logs: bool = True) -> None: ...
-
-
-class Counter(Protocol):
-    """Counts tokens with a named tokenizer."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def exact(self) -> bool: ...
-
-    def count(self, text: str) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +77,41 @@ class Occasion:
         """
         shown = escape(text)
         return Candidate(name, "extra", (Form(self.count(shown), text=shown),), rank, score)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The original window, if it is compared with a changed one."""
+
+    turns: tuple[Turn, ...]
+    query: str | None
+
+    def turn_ids(self) -> list[str]:
+        """The turns it was made of."""
+        return [turn.id for turn in self.turns]
+
+
+@dataclass(frozen=True, slots=True)
+class PastWindow:
+    """What was recorded with a call, and what is different this time."""
+
+    #: The conversation, with its owner at the time.
+    scope: Scope
+    #: What each tier recorded, by name.
+    traces: Mapping[str, JsonValue]
+    receipt: Receipt
+    #: Changed arguments and settings, by dotted name; empty to rebuild the window as it was.
+    changes: Mapping[str, JsonValue]
+    #: The original window, if this one has changes.
+    before: Before | None = None
+
+    def changed(self, *names: str) -> bool:
+        """Whether one of these was changed; a name that ends with a dot is a whole section."""
+        return any(
+            change == name or (name.endswith(".") and change.startswith(name))
+            for change in self.changes
+            for name in names
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +268,7 @@ class Tier(ABC):
         may still hold something.
         """
 
-    # -- replay
-    # -------------------------------------------------------------------------------------------------------
+    # -- replay -------------------------------------------------------------------------------------------------------
 
     def trace(self, offered: Sequence[Candidate]) -> JsonValue:
         """What is recorded with a call so that its window can be rebuilt; None if the log is enough."""
@@ -250,12 +278,24 @@ class Tier(ABC):
         """A tier that offers what this one offered when a recorded window was made."""
         return Remembered(self, traced(past.traces.get(self.name)))
 
-    # -- inspection
-    # ---------------------------------------------------------------------------------------------------
+    # -- inspection ---------------------------------------------------------------------------------------------------
 
     async def describe(self) -> JsonObject:
         """Its part of `memory.describe()`, by key."""
         return {}
+
+
+class OwnTier(Tier):
+    """A tier of ours: its windows can be rebuilt from the log, and what it holds outside the store is only cached."""
+
+    def trace(self, offered: Sequence[Candidate]) -> JsonValue:
+        return None
+
+    async def replay(self, past: PastWindow) -> Tier:
+        return self
+
+    async def forget_part(self, receipt: ErasureReceipt) -> None:
+        await self.forget(Scope(receipt.scope.tenant))
 
 
 class Remembered(Tier):
@@ -279,6 +319,20 @@ class Remembered(Tier):
         return self._tier.limits(window_tokens)
 
 
+@contextmanager
+def guarded(failed: Callable[[Exception], object]) -> Generator[None]:
+    """Calls `failed` with whatever a model, an embedder or a vector store raises: what depends on it goes on without."""
+    try:
+        yield
+    except Exception as error:
+        failed(error)
+
+
+async def off_loop(work: Callable[[], R], size: int, least: int) -> R:
+    """Do work in a thread if it is large enough to block the event loop."""
+    return work() if size < least else await anyio.to_thread.run_sync(work)
+
+
 def within(home: Scope, scope: Scope) -> bool:
     """Whether something may belong to a scope; without a user it may belong to any user of its tenant."""
     return (
@@ -295,5 +349,9 @@ def homes(receipt: ErasureReceipt) -> list[Scope]:
 
 def traced(trace: JsonValue) -> list[Candidate]:
     """The candidates that a trace holds; none if the tier failed or recorded none."""
-    rows = trace if isinstance(trace, Sequence) and not isinstance(trace, str) else ()
-    return [candidate_from(one) for one in rows if isinstance(one, Mapping)]
+    return [candidate_from(one) for one in traced_rows(trace) if isinstance(one, Mapping)]
+
+
+def traced_rows(trace: JsonValue) -> Sequence[JsonValue]:
+    """The rows of a trace that is a list; none otherwise."""
+    return trace if isinstance(trace, Sequence) and not isinstance(trace, str) else ()

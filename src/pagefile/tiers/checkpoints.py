@@ -116,8 +116,7 @@ class Checkpoints:
     def forget(self, scope: Scope) -> None:
         """Discard what is prepared for a scope, and what is being prepared now."""
         self._erasures += 1
-        for home in [home for home in self._prepared if within(home, scope)]:
-            del self._prepared[home]
+        self._prepared.drop(lambda home: within(home, scope))
 
     async def make(
         self, scope: Scope, summary: str | None, recent_turns: int, window_tokens: int

@@ -1,25 +1,115 @@
 """Keeps what recall needs in step with the log, in rounds started by the worker, and rebuilds it on request.
 
 Writing has priority: while turns keep coming in, only a small share of the time is used. What is left when
-the process ends or dies is found by the next one from the watermarks.
+the process ends or dies is found by the next one from the watermarks. Recall by meaning may fail: recall by word
+continues, the failure is reported, and it recovers by itself.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from time import monotonic
 
 import anyio
 import anyio.lowlevel
 
+from pagefile.backoff import Backoff
 from pagefile.errors import PagefileError
-from pagefile.ports import Behind, Meter, VectorHome, Watermarks
+from pagefile.ports import Behind, Meter, Near, VectorHome, Watermarks
 from pagefile.records import JsonObject, Scope
-from pagefile.tiers.base import Backlog, RetryLater
+from pagefile.tiers.base import Backlog, RetryLater, guarded
 from pagefile.tiers.indexing import Derived, Plan, Reader, Terms, TurnVectors, tier_of
-from pagefile.tiers.meaning import Health
 
 logger = logging.getLogger("pagefile")
+
+#: The first and the longest pause after a failure.
+FIRST_REST_S = 1.0
+LONGEST_REST_S = 60.0
+
+
+class Health:
+    """Whether vectors can be made and searched now. A failure is logged once, counted, and followed by a pause."""
+
+    def __init__(self, meter: Meter, now: Callable[[], float] = monotonic) -> None:
+        self._meter = meter
+        self._backoff = Backoff(first_s=FIRST_REST_S, longest_s=LONGEST_REST_S, now=now)
+        #: Why it does not work; None if it does.
+        self.trouble: str | None = None
+
+    @property
+    def resting(self) -> bool:
+        """Whether it is too early for another attempt."""
+        return self.trouble is not None and self._backoff.left_s > 0
+
+    @property
+    def rest_s(self) -> float:
+        """Seconds until the next attempt."""
+        return self._backoff.left_s
+
+    def failed(self, error: Exception) -> None:
+        """An attempt failed."""
+        reason = str(error) if isinstance(error, PagefileError) else f"{type(error).__name__}: {error}"
+        self._meter.count("pagefile_degraded_total", tier="meaning")
+        if reason != self.trouble:
+            foreign = None if isinstance(error, (PagefileError, TimeoutError)) else error
+            logger.warning("recall goes by word alone: %s", reason, exc_info=foreign)
+        self.trouble = reason
+        self._backoff.failed()
+
+    def well(self) -> None:
+        """An attempt succeeded."""
+        if self.trouble is not None:
+            logger.info("recall goes by meaning again")
+        self.trouble = None
+        self._backoff.succeeded()
+
+
+#: How far each conversation is visible, when a past window is rebuilt.
+Horizon = Callable[[], Awaitable[Mapping[str, int]]]
+
+
+class Meaning:
+    """Finds the turns closest to a question, with a timeout and without ever failing."""
+
+    def __init__(
+        self, vectors: TurnVectors | None, health: Health, *, horizon: Horizon | None = None
+    ) -> None:
+        self.vectors = vectors
+        self.health = health
+        self._horizon = horizon
+
+    async def near(
+        self, scope: Scope, question: str, limit: int, patience_s: float
+    ) -> tuple[Sequence[Near], str | None]:
+        """The closest turns, and a note for the receipt, if any."""
+        if self.vectors is None:
+            return (), None
+        if not self.health.resting:
+            # Whatever an embedder or a vector store raises: recall by word still works.
+            with guarded(self.health.failed):
+                found = await self._near_in_time(self.vectors, scope, question, limit, patience_s)
+                self.health.well()
+                return found, None
+        return (), f"episodes were looked for by word only: {self.health.trouble}"
+
+    async def _near_in_time(
+        self, vectors: TurnVectors, scope: Scope, question: str, limit: int, patience_s: float
+    ) -> Sequence[Near]:
+        try:
+            with anyio.fail_after(patience_s):
+                return await self._near(vectors, scope, question, limit)
+        except TimeoutError as error:
+            late = f"the question's vector was not there within {patience_s:g} s"
+            raise TimeoutError(late) from error
+
+    async def _near(self, vectors: TurnVectors, scope: Scope, question: str, limit: int) -> Sequence[Near]:
+        if self._horizon is None:
+            return await vectors.near(scope, question, limit)
+        # Twice as many, since some of them did not exist yet.
+        found = await vectors.near(scope, question, 2 * limit)
+        ends = await self._horizon()
+        return [one for one in found if one.seq <= ends.get(one.conversation, 0)][:limit]
+
 
 #: While turns keep coming in, pause between batches for this many times the duration of a batch.
 REST_SHARE = 4.0
@@ -76,15 +166,12 @@ class Derivation:
 
     async def _keep_terms(self, backlog: Backlog) -> float | None:
         """Returns the seconds until the next attempt if this one failed."""
-        try:
+        # No caller waits for this: the word index computes missing terms itself, and a later round retries.
+        with guarded(self._terms_failed):
             await self._follow(self._terms, backlog, sweep=backlog.sweep)
-        except Exception as error:
-            # No caller waits for this: the word index computes missing terms itself, and a later round
-            # retries.
-            self._tell("could not keep the terms of turns", error)
-            return _RETRY_S
-        self._told = False
-        return None
+            self._told = False
+            return None
+        return _RETRY_S
 
     async def _make_vectors(self, backlog: Backlog) -> float | None:
         if self.vectors is None:
@@ -92,25 +179,21 @@ class Derivation:
         if self.health.resting and not backlog.hurried:
             self._owed = True
             return self.health.rest_s
-        try:
-            ready = self.vectors.prepared
+        ready, sweep = self.vectors.prepared, backlog.sweep or self._owed
+        self._owed = True
+        with guarded(self.health.failed):
             await self.vectors.prepare()
-            made = await self._follow(self.vectors, backlog, sweep=backlog.sweep or self._owed)
+            made = await self._follow(self.vectors, backlog, sweep=sweep)
             if not self.warm and (made or self.vectors.any):
                 await self.vectors.embedder.ready()
                 self.warm = True
-        except Exception as error:
-            # Whatever an embedder or a vector store raises: no caller waits for this, and a later round
-            # retries.
-            self.health.failed(error)
-            self._owed = True
-            return self.health.rest_s
-        self._owed = False
-        if made:
-            self._meter.count("pagefile_indexed_turns_total", made)
-        if made or not ready:
-            self.health.well()
-        return None
+            self._owed = False
+            if made:
+                self._meter.count("pagefile_indexed_turns_total", made)
+            if made or not ready:
+                self.health.well()
+            return None
+        return self.health.rest_s
 
     async def _follow(self, derived: Derived, backlog: Backlog, *, sweep: bool) -> int:
         """Read on in the conversations that were written to, or in all of them; returns the number of turns."""
@@ -142,16 +225,11 @@ class Derivation:
                 await anyio.lowlevel.checkpoint()
         return made
 
-    def _tell(self, what: str, error: Exception) -> None:
+    def _terms_failed(self, error: Exception) -> None:
         """Log a failure: as a warning the first time, then at debug level."""
-        ours = isinstance(error, PagefileError)
-        logger.log(
-            logging.DEBUG if self._told else logging.WARNING,
-            "%s: %s",
-            what,
-            error,
-            exc_info=None if ours else error,
-        )
+        level = logging.DEBUG if self._told else logging.WARNING
+        foreign = None if isinstance(error, PagefileError) else error
+        logger.log(level, "could not keep the terms of turns: %s", error, exc_info=foreign)
         self._told = True
 
     async def describe(self) -> JsonObject:
@@ -193,8 +271,7 @@ class Derivation:
             await self.vectors.prepare()
         return await self.describe()
 
-    # -- rebuild
-    # ------------------------------------------------------------------------------------------------------
+    # -- rebuild ------------------------------------------------------------------------------------------------------
 
     async def rebuild(self, progress: Progress, *, tenant: str | None, anew: bool) -> dict[str, int]:
         """Compute what is missing with the current embedder and vector store, then remove what others made."""

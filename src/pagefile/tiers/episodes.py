@@ -5,14 +5,13 @@ any), catches up before every recall, and is evicted under memory pressure: it c
 may be behind: a turn without one is found by its words.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import anyio
-import anyio.to_thread
 
 from pagefile.lru import Lru
 from pagefile.ports import (
@@ -26,19 +25,30 @@ from pagefile.ports import (
     TurnSource,
     TurnTerms,
 )
-from pagefile.records import ErasureReceipt, Hit, JsonObject, JsonValue, Scope, Turn
+from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text.gate import Gate, answers, asking, passes
 from pagefile.text.speech import in_first_person
 from pagefile.text.turns import Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, terms
-from pagefile.tiers.base import Backlog, Counter, Counts, Occasion, Pace, Remembered, Tier
-from pagefile.tiers.derivation import Derivation
+from pagefile.tiers.base import (
+    Backlog,
+    Counter,
+    Counts,
+    Occasion,
+    OwnTier,
+    Pace,
+    PastWindow,
+    Remembered,
+    Tier,
+    off_loop,
+    traced_rows,
+    within,
+)
+from pagefile.tiers.derivation import Derivation, Horizon, Meaning
 from pagefile.tiers.indexing import ANALYZER, THREAD_FROM, terms_of
-from pagefile.tiers.meaning import Horizon, Meaning
-from pagefile.tiers.past import PastWindow
 from pagefile.window.budget import EPISODES_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate
-from pagefile.window.episodes import episode_forms
+from pagefile.window.forms import episode_forms
 
 _BATCH = 1000
 #: From this many turns on, a search takes long enough to be worth a thread.
@@ -81,7 +91,7 @@ class _Ranking:
     note: str | None = None
 
 
-class Episodes(Tier):
+class Episodes(OwnTier):
     """Past turns of a user, found by their words, their meaning, their neighbours, and the time a question names."""
 
     name = "episodes"
@@ -181,9 +191,6 @@ class Episodes(Tier):
         self._let_go(scope)
         return {}
 
-    async def forget_part(self, receipt: ErasureReceipt) -> None:
-        await self.forget(Scope(receipt.scope.tenant))
-
     def _let_go(self, scope: Scope) -> None:
         """Discard everything cached that may contain what was said there."""
         self._drop(scope)
@@ -193,23 +200,17 @@ class Episodes(Tier):
 
     def _drop(self, scope: Scope) -> None:
         """Drop every index that may hold something of the scope."""
-        for home in [home for home in self._indexes if home.tenant == scope.tenant]:
-            if scope.user is None or home.user in {None, scope.user}:
-                self._indexes.pop(home)
+        owner = Scope(scope.tenant, scope.user)
+        self._indexes.drop(lambda home: within(home, owner))
         self._choices.clear()
 
     async def describe(self) -> JsonObject:
         return {"recall": await self.derivation.describe()}
 
-    # -- replay
-    # -------------------------------------------------------------------------------------------------------
+    # -- windows, and their replay: `offer` records positions, and the log has the texts ------------------------------
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {"episodes": share_of(window_tokens, EPISODES_TOKENS)}
-
-    def trace(self, offered: Sequence[Candidate]) -> JsonValue:
-        """Recorded by `offer`: positions are enough, since the log has the texts."""
-        return None
 
     async def replay(self, past: PastWindow) -> Tier:
         """The turns that were chosen, as long as the window is built from the same turns."""
@@ -218,10 +219,7 @@ class Episodes(Tier):
         return Remembered(self, await self._replayed(past), lambda occasion: _same_turns(past, occasion))
 
     async def _replayed(self, past: PastWindow) -> list[Candidate]:
-        trace = past.traces[self.name]
-        rows = (
-            cast("Sequence[Any]", trace) if isinstance(trace, Sequence) and not isinstance(trace, str) else ()
-        )
+        rows = cast("Sequence[Any]", traced_rows(past.traces[self.name]))
         refs = [TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
         near = await self._source.around(_home(past.scope), refs) if refs else ()
         there = {one.turn.id: one.turn for one in near}
@@ -278,7 +276,7 @@ class Episodes(Tier):
             meaning={_key(one): one.likeness for one in near},
             today=today,
         )
-        found = await _off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
+        found = await off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         return _Ranking([one for one in found if answers(one.parts)], note)
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[Neighbourhood] | None:
@@ -298,7 +296,7 @@ class Episodes(Tier):
             while True:
                 request = SinceRequest(home, dict(index.known), _BATCH)
                 rows = await self._kept_rows(request) if cold else await self._new_rows(request)
-                await _off_loop(partial(index.add, rows), len(rows))
+                await off_loop(partial(index.add, rows), len(rows), THREAD_FROM)
                 if len(rows) < _BATCH:
                     break
         self._indexes.trim()
@@ -315,13 +313,13 @@ class Episodes(Tier):
             for turn in await self._source.since(request)
             if (turn.scope.conversation, turn.seq) in missing
         ]
-        made = await _off_loop(partial(terms_of, turns), len(turns))
+        made = await off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
         worked_out = {(row.conversation, row.seq): row for row in made}
         return [worked_out.get((row.conversation, row.seq), row) for row in rows]
 
     async def _new_rows(self, request: SinceRequest) -> list[TurnTerms]:
         turns = await self._source.since(request)
-        return await _off_loop(partial(terms_of, turns), len(turns))
+        return await off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
 
     def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
         """A past turn as a candidate."""
@@ -331,13 +329,6 @@ class Episodes(Tier):
 
 def _same_turns(past: PastWindow, occasion: Occasion) -> bool:
     return past.before is None or past.before.turn_ids() == [turn.id for turn in occasion.view.turns]
-
-
-R = TypeVar("R")
-
-
-async def _off_loop(work: Callable[[], R], turns: int, least: int = THREAD_FROM) -> R:
-    return work() if turns < least else await anyio.to_thread.run_sync(work)
 
 
 def _home(scope: Scope) -> Scope:

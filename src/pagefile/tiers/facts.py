@@ -1,5 +1,12 @@
-"""The facts tier: lasting statements about a user, the relevant ones within their own token budget."""
+"""The facts tier: lasting statements about a user, the relevant ones within their own token budget.
 
+Completed turns are read once for what users said about themselves, and only the user's own words: not the
+assistant's, no tool output, nothing that memory wrote. What an extractor returns is accepted only if its quote is
+found in the turn. A watermark records how far a conversation was read, so that a crash loses nothing; reading a
+turn twice changes nothing.
+"""
+
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -9,19 +16,162 @@ from operator import itemgetter
 
 import numpy as np
 
-from pagefile.errors import ErasedError, ModelError
+from pagefile.errors import ErasedError, FactRejectedError, InvalidTurnError, ModelError, ModelOutputError
 from pagefile.lru import Lru
-from pagefile.ports import Embedder
-from pagefile.records import ErasureReceipt, Fact, JsonValue, Scope, Turn
+from pagefile.ports import (
+    Embedder,
+    EntryQuery,
+    FactExtractor,
+    LogReader,
+    Meter,
+    Proposal,
+    Said,
+    ViewRequest,
+    Watermarks,
+)
+from pagefile.records import Fact, Scope, Turn
 from pagefile.text.clip import clip
 from pagefile.text.facts import Floats, blended, diverse, forget_facts, scores
-from pagefile.tiers.base import FAILED, Counter, Counts, Note, Occasion, Pace, Remembered, Tier, within
-from pagefile.tiers.facts_book import FactBook, Held
-from pagefile.tiers.facts_learning import TIER, FactLearner
-from pagefile.tiers.past import PastWindow
+from pagefile.text.facts_rules import own_words
+from pagefile.text.words import TRIVIAL
+from pagefile.tiers.base import (
+    FAILED,
+    Counter,
+    Counts,
+    Note,
+    Occasion,
+    OwnTier,
+    Pace,
+    PastWindow,
+    Remembered,
+    Tier,
+    within,
+)
+from pagefile.tiers.facts_book import Draft, FactBook, Held, refuse_orders
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
 from pagefile.window.render import escape
+
+logger = logging.getLogger("pagefile")
+
+#: The name of the watermark.
+TIER = "facts"
+_BATCH = 20
+_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """The outcome for a conversation's new turns."""
+
+    turns: int = 0
+    kept: int = 0
+    refused: int = 0
+
+
+class FactLearner:
+    """Runs an extractor over a conversation's log."""
+
+    def __init__(
+        self,
+        book: FactBook,
+        reader: LogReader,
+        marks: Watermarks,
+        meter: Meter,
+        extractor: FactExtractor,
+        instead: FactExtractor | None = None,
+    ) -> None:
+        self._book = book
+        self._reader = reader
+        self._marks = marks
+        self._meter = meter
+        self.extractor = extractor
+        #: Used if the extractor's answer is unusable.
+        self._instead = instead
+
+    async def behind(self) -> list[Scope]:
+        """Conversations not fully read."""
+        return [one.scope for one in await self._marks.behind(TIER, limit=_MOST)]
+
+    async def learn(self, scope: Scope) -> Learnt:
+        """Read a conversation from its watermark to its end."""
+        assert scope.conversation is not None
+        seq = (await self._marks.known(scope, TIER)).get(scope.conversation, 0)
+        epoch = (await self._reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
+        turns = kept = refused = 0
+        while True:
+            query = EntryQuery(
+                scope,
+                kinds=frozenset({"turn", "checkpoint", "reset"}),
+                statuses=frozenset({"done", "aborted"}),
+                after_seq=seq,
+                limit=_BATCH,
+            )
+            entries = await self._reader.entries(query)
+            batch = [entry for entry in entries if isinstance(entry, Turn) and entry.status == "done"]
+            for proposal, turn in await self._proposals(batch):
+                later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
+                if await self._kept(proposal, turn, later, epoch):
+                    kept += 1
+                else:
+                    refused += 1
+            last = max((entry.seq or 0 for entry in entries), default=seq)
+            if last > seq:
+                await self._marks.advance(scope, TIER, last, epoch=epoch)
+            seq, turns = last, turns + len(batch)
+            if len(entries) < _BATCH:
+                return Learnt(turns, kept, refused)
+
+    async def _proposals(self, turns: list[Turn]) -> list[tuple[Proposal, Turn]]:
+        by_id = {turn.id: turn for turn in turns}
+        said = [
+            Said(turn.id, words, turn.at)
+            for turn in turns
+            if turn.scope.user is not None and turn.user and (words := own_words(turn.user).strip())
+            if words.casefold().strip(" 。.!！~") not in TRIVIAL
+        ]
+        if not said:
+            return []
+        try:
+            found = await self.extractor.extract(said)
+        except ModelOutputError as error:
+            if self._instead is None:
+                raise
+            logger.warning("facts are read by rules for this once: %s", error)
+            self._meter.count("pagefile_degraded_total", tier="facts")
+            found = await self._instead.extract(said)
+        return [(one, by_id[one.turn_id]) for one in found if one.turn_id in by_id]
+
+    async def _kept(self, proposal: Proposal, turn: Turn, later: frozenset[str], epoch: int) -> bool:
+        if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
+            logger.info("a proposed fact was refused: its quote is not in its turn")
+            self._meter.count("pagefile_facts_total", outcome="rejected")
+            return False
+        draft = Draft(
+            proposal.text,
+            category=proposal.category,
+            confidence=proposal.confidence,
+            source_turn=turn.id,
+            source_quote=proposal.quote,
+            conversation=turn.scope.conversation,
+            subject=proposal.subject,
+            attribute=proposal.attribute,
+            valid_from=turn.at,
+            later=later,
+            epoch=epoch,
+        )
+        try:
+            refuse_orders(proposal.text, proposal.quote)
+            fact = await self._book.remember(turn.scope, draft)
+        except ErasedError:
+            return False
+        except (FactRejectedError, InvalidTurnError) as error:
+            logger.info("a proposed fact was refused: %s", error)
+            self._meter.count("pagefile_facts_total", outcome="rejected")
+            return False
+        self._meter.count("pagefile_facts_total", outcome=fact.outcome or "stored")
+        return True
+
 
 #: Facts of this category are corrections, which have their own budget.
 CORRECTION = "correction"
@@ -34,8 +184,7 @@ _CONTEXT_CHARS = 20_000
 #: Facts embedded per window, to limit the wait; the rest get a median similarity until they are embedded.
 _EMBED_AT_ONCE = 64
 #: The first and the longest pause after a model could not be reached.
-FIRST_REST_S = 5.0
-LONGEST_REST_S = 300.0
+FIRST_REST_S, LONGEST_REST_S = 5.0, 300.0
 #: Vectors of facts cached in memory.
 _MAX_VECTORS = 50_000
 
@@ -52,7 +201,7 @@ class FactRules:
     enabled: bool = True
 
 
-class Facts(Tier):
+class Facts(OwnTier):
     """What is known about a user."""
 
     name = "facts"
@@ -96,12 +245,8 @@ class Facts(Tier):
         self.book.forget()
         forget_facts()
         self._erasures += 1
-        for key in [key for key in self._vectors if within(key[0], scope)]:
-            del self._vectors[key]
+        self._vectors.drop(lambda key: within(key[0], scope))
         return {}
-
-    async def forget_part(self, receipt: ErasureReceipt) -> None:
-        await self.forget(Scope(receipt.scope.tenant))
 
     # -- choosing those for a window ----------------------------------------------------------------------------------
 
@@ -182,12 +327,7 @@ class Facts(Tier):
             offered.append(_rest(len(ranked) - len(offered), len(ranked)))
         return offered
 
-    # -- replay
-    # -------------------------------------------------------------------------------------------------------
-
-    def trace(self, offered: Sequence[Candidate]) -> JsonValue:
-        """Recorded by `offer`: the revision is enough, since the journal has the rest."""
-        return None
+    # -- replay: `offer` records the revision, and the journal has the rest -------------------------------------------
 
     async def replay(self, past: PastWindow) -> Tier:
         """The facts in the order of the receipt, as long as the topic is the same."""
@@ -245,9 +385,6 @@ def _rest(number: int, rank: int) -> Candidate:
 def conversation_context(turns: Sequence[Turn], query: str | None, max_turns: int) -> str:
     """What the conversation is about: both sides of the last turns and the question, joined by spaces."""
     past = max(0, max_turns - 1) if query else max_turns
-    sides = (
-        [side for turn in turns[max(0, len(turns) - past) :] for side in (turn.user, turn.assistant)]
-        if past
-        else []
-    )
+    last = turns[max(0, len(turns) - past) :] if past else ()
+    sides = [side for turn in last for side in (turn.user, turn.assistant)]
     return " ".join(clip(side, _CONTEXT_CHARS) for side in (*sides, query) if side)

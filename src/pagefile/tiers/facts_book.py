@@ -4,11 +4,11 @@ The facts of a user are cached and indexed in memory until the store reports a c
 from the journal. So a window costs one small query, and adding one fact to ten thousand costs one fact.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import anyio
 
@@ -17,8 +17,7 @@ from pagefile.lru import Lru
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
 from pagefile.text.facts import FactIndex, coerced_confidence, confirmed_confidence, fact_key
-from pagefile.text.facts_orders import order_in
-from pagefile.text.facts_secrets import secret_in
+from pagefile.text.facts_refusals import order_in, secret_in
 from pagefile.tiers.base import Counter
 
 MAX_FACT_CHARS = 10_000
@@ -124,9 +123,9 @@ class FactBook:
         self._counter = counter
         self._clock = clock
         self._held: Lru[Scope, Held] = Lru(MAX_CACHED, lambda held: len(held.facts))
-        #: Per user, the lock for writers and how many use it: within a process they queue, between processes
-        #: the revision decides.
-        self._writers: dict[Scope, tuple[anyio.Lock, int]] = {}
+        #: The lock for the writers of a user, as long as there are any: within a process they queue, between
+        #: processes the revision decides.
+        self._writers: WeakValueDictionary[Scope, anyio.Lock] = WeakValueDictionary()
 
     async def held(self, scope: Scope) -> Held:
         """What is held about a user now."""
@@ -145,7 +144,7 @@ class FactBook:
         moment.
         """
         owner = Scope(scope.tenant, scope.user)
-        async with self._alone(owner):
+        async with self._writers.setdefault(owner, anyio.Lock()):
             return await self._remember(owner, draft)
 
     async def _remember(self, owner: Scope, draft: Draft) -> Fact:
@@ -238,20 +237,6 @@ class FactBook:
     def forget(self) -> None:
         """Drop what is cached in memory."""
         self._held.clear()
-
-    @asynccontextmanager
-    async def _alone(self, owner: Scope) -> AsyncGenerator[None]:
-        lock, waiting = self._writers.get(owner) or (anyio.Lock(), 0)
-        self._writers[owner] = lock, waiting + 1
-        try:
-            async with lock:
-                yield
-        finally:
-            waiting = self._writers[owner][1] - 1
-            if waiting:
-                self._writers[owner] = lock, waiting
-            else:
-                del self._writers[owner]
 
     async def _caught_up(self, owner: Scope, known: Held | None, stamp: tuple[int, int]) -> Held:
         if known is not None and stamp[0] > known.stamp[0]:

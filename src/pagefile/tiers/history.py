@@ -2,28 +2,26 @@
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import lru_cache
 from typing import Any, Literal, cast
 
 from pagefile.errors import ErasedError
+from pagefile.lru import Lru
 from pagefile.ports import CallLog, LogView, Watermarks
-from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, JsonValue, Reset, Scope, Step, Turn
+from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Reset, Scope, Step, Turn
 from pagefile.shapes import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.tiers.base import Counter, Counts, Occasion, Pace, Tier, homes
-from pagefile.tiers.checkpoints import Checkpoints, WindowRules
-from pagefile.tiers.filling import Filling
-from pagefile.tiers.past import PastWindow
+from pagefile.tiers.base import Counter, Counts, Occasion, OwnTier, Pace, homes
+from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
 from pagefile.window.candidates import Candidate, Form
-from pagefile.window.forms import turn_forms
+from pagefile.window.forms import ShownSummary, shown_summary, turn_forms
 from pagefile.window.measure import recounted
 from pagefile.window.receipt import Window
 from pagefile.window.render import escape
 from pagefile.window.residency import demoted_results
 from pagefile.window.running import running_turn
 from pagefile.window.shown import ShownTurn
-from pagefile.window.summary import ShownSummary, shown_summary
 from pagefile.window.wording import ZH, Wording
 
 #: Full results of earlier turns take at most the window divided by this; beyond it the oldest become notes.
@@ -34,12 +32,63 @@ _NONE: AbstractSet[int] = frozenset()
 _REMEMBERED = 256
 
 
+#: Conversations whose fill level is tracked; for others the log must be read.
+_TRACKED = 10_000
 #: The watermark of a process that maintains checkpoints for others.
 WATERMARK = "checkpoints"
 _MOST_BEHIND = 1000
 
 
-class History(Tier):
+#: A conversation of a tenant, whatever its user.
+_Key = tuple[str, str | None]
+
+
+class Filling:
+    """The window each conversation was last read with, and the tokens of its live turns."""
+
+    def __init__(self, default: WindowRules) -> None:
+        self._default = default
+        self._rules: Lru[_Key, WindowRules] = Lru(_TRACKED)
+        self._live: Lru[_Key, int] = Lru(_TRACKED)
+
+    def rules_of(self, scope: Scope) -> WindowRules:
+        """The window a conversation was last read with."""
+        return self._rules.get(_key(scope), self._default)
+
+    def known(self, scope: Scope) -> bool:
+        """Whether this process recently handed out a window of the conversation."""
+        return _key(scope) in self._rules
+
+    def read_with(self, scope: Scope, rules: WindowRules, live_tokens: int) -> bool:
+        """A window was handed out; returns whether a checkpoint may be due."""
+        self._rules[_key(scope)] = rules
+        self._live[_key(scope)] = live_tokens
+        return self._may_be_due(scope)
+
+    def written(self, scope: Scope, tokens: int) -> bool:
+        """A turn was completed; returns whether a checkpoint may be due, True if only the log can tell."""
+        known = self._live.get(_key(scope))
+        self._live[_key(scope)] = (known or 0) + tokens
+        return known is None or self._may_be_due(scope)
+
+    def measured(self, scope: Scope, live_tokens: int) -> None:
+        """Store the tokens read from the log."""
+        self._live[_key(scope)] = live_tokens
+
+    def forget(self) -> None:
+        """Forget how full conversations are, so that the log is read again."""
+        self._live.clear()
+
+    def _may_be_due(self, scope: Scope) -> bool:
+        rules = self.rules_of(scope)
+        return self._live[_key(scope)] >= PREPARE_AT * rules.threshold * rules.window_tokens
+
+
+def _key(scope: Scope) -> _Key:
+    return scope.tenant, scope.conversation
+
+
+class History(OwnTier):
     """Turns and checkpoints of one conversation; checkpoints are made in the background when its window fills up."""
 
     name = "history"
@@ -93,11 +142,11 @@ class History(Tier):
         rules = await self._rules_of(scope)
         # Turns that others write meanwhile are not included: they stay beyond the watermark.
         seen = await self.checkpoints.head(scope) if self._dedicated else None
-        try:
-            self.filling.measured(scope, await self.checkpoints.tend(scope, rules))
-        except Exception:
-            self.filling.forget()
-            raise
+        with ExitStack() as unless_done:
+            unless_done.callback(self.filling.forget)
+            live_tokens = await self.checkpoints.tend(scope, rules)
+            unless_done.pop_all()
+        self.filling.measured(scope, live_tokens)
         if seen is not None:
             # Erased meanwhile: a new conversation under that id is read from its beginning.
             with suppress(ErasedError):
@@ -141,13 +190,6 @@ class History(Tier):
         for home in homes(receipt):
             await self.forget(home)
 
-    def trace(self, offered: Sequence[Candidate]) -> JsonValue:
-        """The log has everything."""
-        return None
-
-    async def replay(self, past: PastWindow) -> Tier:
-        return self
-
     # -- windows --------------------------------------------------------------------------------------------------------
 
     async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
@@ -161,21 +203,12 @@ class History(Tier):
         _note_losses(turns, occasion)
         recent_from = len(turns) - occasion.recent_turns
         demoted = _demoted(turns, occasion.window_tokens // RESULTS_SHARE)
-        candidates = [
-            Candidate(
-                turn.id,
-                "recent" if number >= recent_from else "older",
-                turn_forms(
-                    turn,
-                    occasion.pages,
-                    demoted.get(turn.id, _NONE),
-                    self._counter.count,
-                    self._wording,
-                ),
-                turn.seq or 0,
-            )
-            for number, turn in enumerate(turns)
-        ]
+        candidates: list[Candidate] = []
+        for number, turn in enumerate(turns):
+            resting = demoted.get(turn.id, _NONE)
+            forms = turn_forms(turn, occasion.pages, resting, self._counter.count, self._wording)
+            block = "recent" if number >= recent_from else "older"
+            candidates.append(Candidate(turn.id, block, forms, turn.seq or 0))
         return [
             *self._safety(view),
             *self._summary(view, occasion.window_tokens),
@@ -215,11 +248,8 @@ class History(Tier):
         return [Candidate("safety", "safety", (Form(self._counter.count(text), text=text),))] if text else []
 
     def _counted(self, turn: Turn) -> Turn:
-        return (
-            turn
-            if turn.counter == self._counter.name
-            else recounted(turn, self._counter.count, self._counter.name)
-        )
+        name = self._counter.name
+        return turn if turn.counter == name else recounted(turn, self._counter.count, name)
 
     def _summary(self, view: LogView, window_tokens: int) -> list[Candidate]:
         checkpoint = view.checkpoint
@@ -243,15 +273,14 @@ def _rules(occasion: Occasion) -> WindowRules:
 def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
     """Which full results of earlier turns are replaced by one-line notes, by turn."""
     full = [
-        (f"{turn.id}\0{number}", step.result_tokens)
+        ((turn.id, number), step.result_tokens)
         for turn in turns
         for number, step in enumerate(turn.steps)
         if step.page and step.whole
     ]
     demoted: dict[str, set[int]] = {}
-    for key in demoted_results(full, limit_tokens) if full else ():
-        turn_id, _, number = key.partition("\0")
-        demoted.setdefault(turn_id, set()).add(int(number))
+    for turn_id, number in demoted_results(full, limit_tokens):
+        demoted.setdefault(turn_id, set()).add(number)
     return demoted
 
 
@@ -260,11 +289,11 @@ def _running_demoted(steps: Sequence[Step], limit_tokens: int) -> set[int]:
     if limit_tokens <= 0:
         return set()
     full = [
-        (str(number), step.result_tokens if step.whole else step.page_tokens)
+        (number, step.result_tokens if step.whole else step.page_tokens)
         for number, step in enumerate(steps)
         if step.page
     ]
-    return {int(number) for number in demoted_results(full, limit_tokens)}
+    return demoted_results(full, limit_tokens)
 
 
 def _note_losses(turns: Sequence[Turn], occasion: Occasion) -> None:
@@ -286,11 +315,8 @@ def _note_waiting(turn: Turn, occasion: Occasion) -> None:
 
 
 def _unread(view: LogView) -> list[Candidate]:
-    head = view.head
-    turns, tokens = (
-        head.live_turns - len(view.turns),
-        head.live_tokens - sum(turn.tokens for turn in view.turns),
-    )
+    turns = view.head.live_turns - len(view.turns)
+    tokens = view.head.live_tokens - sum(turn.tokens for turn in view.turns)
     if turns <= 0:
         return []
     return [Candidate(f"{turns} older turns", "older", (), position=-1, unread_tokens=max(0, tokens))]

@@ -36,8 +36,7 @@ from pagefile.ports import (
     Watermarks,
 )
 from pagefile.records import Scope, Turn
-from pagefile.text.meaning import blended, embedded_texts, question_texts
-from pagefile.text.speech import said_terms
+from pagefile.text.speech import blended, embedded_texts, question_texts, said_terms
 from pagefile.text.words import terms
 
 #: Names the way `said_terms` and `terms` split a text: it must change whenever their output does, which a
@@ -127,16 +126,18 @@ class Reader:
         self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
     ) -> None:
         """Store the results, then the watermarks; nothing if one of the conversations was erased since `epoch`."""
+        kept = False
         try:
             if read:
                 await derived.take(read, epoch=epoch)
             for scope, seq in reached.items():
                 await self._marks.advance(scope, derived.tier, seq, epoch=epoch)
-        except BaseException:
-            # Refused, cancelled or unreachable: the results stored so far will not be revisited.
-            with anyio.CancelScope(shield=True):
-                await derived.doubt(epoch)
-            raise
+            kept = True
+        finally:
+            if not kept:
+                # Refused, cancelled or unreachable: the results stored so far will not be revisited.
+                with anyio.CancelScope(shield=True):
+                    await derived.doubt(epoch)
 
     async def _give_up(self, plan: "Plan", begun: Sequence[Behind]) -> None:
         """Another process erased one of the conversations: read what is left of them from the beginning."""

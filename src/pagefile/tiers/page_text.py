@@ -1,18 +1,16 @@
 """The texts of archived pages: which part of one is shown, and what replaces it if it is missing."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from uuid import UUID
-
-import anyio.to_thread
 
 from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagePurgedError
 from pagefile.records import Step
 from pagefile.text.passages import page_slice, render_excerpt, select, split
 from pagefile.text.words import terms
+from pagefile.tiers.base import off_loop
+from pagefile.window.measure import Count
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
-
-Count = Callable[[str], int]
 
 #: What these tools return is already archived: it is never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
@@ -45,7 +43,7 @@ async def excerpt(text: str, query: str, budget_tokens: int, count: Count) -> st
         chosen = select(passages, query, budget=room, cost=count)
         return _NOTHING_MATCHED + render_excerpt(chosen, len(text))
 
-    return choose() if len(text) < THREAD_FROM_CHARS else await anyio.to_thread.run_sync(choose)
+    return await off_loop(choose, len(text), THREAD_FROM_CHARS)
 
 
 def is_quoted(tool: str, result: str) -> bool:
@@ -78,9 +76,7 @@ def explained(error: HandleNotFoundError) -> str:
     return f"[未找到存档 / archive not found] {error}"
 
 
-def fitting_slice(
-    text: str, offset: int, limit: int | None, budget_tokens: int, count: Callable[[str], int]
-) -> str:
+def fitting_slice(text: str, offset: int, limit: int | None, budget_tokens: int, count: Count) -> str:
     """A part as `slice_of` gives it, shortened until it fits a budget."""
     part = slice_of(text, offset, limit)
     while len(part) > 1 and (tokens := count(part)) > budget_tokens:

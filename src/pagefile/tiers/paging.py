@@ -1,41 +1,43 @@
-"""Brings pages back into a window: what the running turn fetched or loaded, what stays resident, what was requested.
+"""Finds archived pages, and brings them back into a window.
 
-Which pages those are is decided in `window/`; here they are read, whole or as the passages that answer the
-question.
+Which pages a window shows (what the running turn fetched or loaded, what stays resident, what was requested) is
+decided in `window/`; here they are read, whole or as the passages that answer the question. For the search by
+word over all pages of a user, passages are segmented once, when a search first meets their page, and their terms
+are stored beside the page, so that the index of a user can be rebuilt without reading the texts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+
+import anyio
+import anyio.to_thread
 
 from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
-from pagefile.ports import LogView, PageKeeper, PageStore
-from pagefile.records import Scope, Step
+from pagefile.ports import LogView, PageIndex, PageKeeper, PageStore, PageTerms
+from pagefile.records import PageHit, Scope, Step, Turn
+from pagefile.text.ranking import Ranked, WordIndex
+from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, Occasion
-from pagefile.tiers.page_text import LOADING_TOOLS, excerpt, fitting_slice
+from pagefile.tiers.page_text import LOADING_TOOLS, excerpt, fitting_slice, is_quoted
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text
 from pagefile.window.placeholder import gist, placeholder_uuid
 from pagefile.window.render import escape
-from pagefile.window.residency import WORKING_SET_SHARE, Use, resident_pages
-from pagefile.window.strategies import PageHint, Strategy, pages_to_load
+from pagefile.window.residency import (
+    WORKING_SET_SHARE,
+    PageHint,
+    Strategy,
+    Use,
+    pages_to_load,
+    resident_pages,
+)
 
 #: Texts of pages cached between the calls of a tool loop, in characters.
 CACHE_CHARS = 16_000_000
 #: A shorter excerpt would say nothing.
 LEAST_EXCERPT_TOKENS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class PagesIn:
-    """The pages of one window."""
-
-    #: Of earlier turns, by turn and index of the step whose placeholder they replace.
-    earlier: Mapping[tuple[str, int], Sequence[Text]]
-    #: Of the running turn, by index of the step.
-    current: Mapping[int, Sequence[Text]]
-    #: Pages whose turn is not in the window: they go into the memory block.
-    elsewhere: Sequence[Candidate]
 
 
 class Paging:
@@ -50,8 +52,11 @@ class Paging:
         self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
         self._excerpts: Lru[tuple[Scope, str, str, int], tuple[str, int]] = Lru(64)
 
-    async def bring(self, occasion: Occasion) -> PagesIn:
-        """Everything this window shows of the archive; what cannot be read is noted and stays a placeholder."""
+    async def bring(self, occasion: Occasion) -> Sequence[Candidate]:
+        """Add what this window shows of the archive to the occasion, and return pages whose turn is not in the window.
+
+        What cannot be read is noted and stays a placeholder.
+        """
         view = occasion.view
         wanted = await self._wanted(occasion)
         running = dict(_running(view))
@@ -62,14 +67,16 @@ class Paging:
         current = {
             n: await self._shown(occasion, step.page or "", step, share) for n, step in running.items()
         }
+        # Only once everything is read: a window gets all of it or, if the tier fails, none.
+        occasion.running.update(current)
         places = _places(view)
-        elsewhere = [
-            self._entry(uuid, earlier[uuid], rank)
-            for rank, uuid in enumerate(wanted)
-            if uuid not in places and earlier[uuid]
-        ]
-        back = {places[uuid]: texts for uuid, texts in earlier.items() if texts and uuid in places}
-        return PagesIn(back, current, elsewhere)
+        elsewhere: list[Candidate] = []
+        for rank, (uuid, texts) in enumerate(earlier.items()):
+            if texts and uuid in places:
+                occasion.pages[places[uuid]] = texts
+            elif texts:
+                elsewhere.append(self._entry(uuid, texts, rank))
+        return elsewhere
 
     def _entry(self, uuid: str, texts: Sequence[Text], rank: int) -> Candidate:
         """A page in the memory block, escaped like everything there."""
@@ -80,8 +87,8 @@ class Paging:
     async def _wanted(self, occasion: Occasion) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""
         view = occasion.view
-        uses = list(_uses(view))
-        sizes = {step.page: step.page_tokens for turn in view.turns for step in turn.steps if step.page}
+        uses = [Use(at, page) for at, _, _, step, page in _paged(view) if step.tool in LOADING_TOOLS]
+        sizes = {page: step.page_tokens for _, _, _, step, page in _paged(view)}
         pinned: set[str] = set()
         if sizes or (view.checkpoint is not None and view.checkpoint.archive_refs):
             for page in await self._keeper.pinned(occasion.scope):
@@ -93,7 +100,7 @@ class Paging:
             uses,
             len(view.turns),
             pinned=pinned,
-            tokens={uuid: tokens for uuid, tokens in sizes.items() if uuid},
+            tokens=sizes,
             limit_tokens=occasion.window_tokens // WORKING_SET_SHARE,
         )
         return list(dict.fromkeys([*occasion.load, *picked, *resident]))
@@ -163,23 +170,20 @@ class Paging:
         self._excerpts.clear()
 
 
-def _uses(view: LogView) -> Iterator[Use]:
-    for number, turn in enumerate(view.turns):
-        for step in turn.steps:
-            if step.page and step.tool in LOADING_TOOLS:
-                yield Use(number, step.page)
+def _paged(view: LogView) -> Iterator[tuple[int, Turn, int, Step, str]]:
+    """The steps of earlier turns that have a page: number of the turn, turn, index of the step, step, page."""
+    for at, turn in enumerate(view.turns):
+        for number, step in enumerate(turn.steps):
+            if step.page:
+                yield at, turn, number, step, step.page
 
 
 def _places(view: LogView) -> dict[str, tuple[str, int]]:
     """Where each page is shown, once: at the step that fetched it, else at the newest one that loaded it."""
     fetched: dict[str, tuple[str, int]] = {}
     loaded: dict[str, tuple[str, int]] = {}
-    for turn in view.turns:
-        for number, step in enumerate(turn.steps):
-            if step.page and step.tool in LOADING_TOOLS:
-                loaded[step.page] = turn.id, number
-            elif step.page:
-                fetched[step.page] = turn.id, number
+    for _, turn, number, step, page in _paged(view):
+        (loaded if step.tool in LOADING_TOOLS else fetched)[page] = turn.id, number
     return loaded | fetched
 
 
@@ -194,15 +198,9 @@ def _running(view: LogView) -> Iterator[tuple[int, Step]]:
 def _hints(view: LogView) -> list[PageHint]:
     """What is known about the pages in the history, oldest first, from their placeholders."""
     hints: dict[str, PageHint] = {}
-    for turn in view.turns:
-        for step in turn.steps:
-            if (
-                step.page
-                and not step.whole
-                and step.tool not in LOADING_TOOLS
-                and placeholder_uuid(step.result)
-            ):
-                hints[step.page] = PageHint(step.page, f"{turn.user or ''} {gist(step.result)}")
+    for _, turn, _, step, page in _paged(view):
+        if not step.whole and step.tool not in LOADING_TOOLS and placeholder_uuid(step.result):
+            hints[page] = PageHint(page, f"{turn.user or ''} {gist(step.result)}")
     return list(hints.values())
 
 
@@ -212,3 +210,100 @@ def _asked_query(step: Step | None) -> str | None:
         return None
     query = step.input.get("query")
     return query if isinstance(query, str) and query.strip() else None
+
+
+#: Pages whose terms are read at a time.
+_BATCH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    uuid: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Index:
+    words: WordIndex[_Key] = field(default_factory=WordIndex[_Key])
+    pages: dict[str, list[_Key]] = field(default_factory=dict[str, list[_Key]])
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    def add(self, page: PageTerms, passages: Sequence[str]) -> None:
+        keys = [_Key(page.uuid, start, end) for start, end in page.spans]
+        for key, words in zip(keys, passages, strict=True):
+            self.words.add(key, words.split(" "))
+        self.pages[page.uuid] = keys
+
+    def drop(self, uuids: set[str]) -> None:
+        for uuid in uuids:
+            self.words.remove(self.pages.pop(uuid))
+
+
+class PageSearch:
+    """Finds pages by what is written in them."""
+
+    def __init__(self, pages: PageStore, index: PageIndex, max_postings: int) -> None:
+        self._pages = pages
+        self._index = index
+        self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.words.postings)
+
+    async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
+        """The pages whose best passage answers the query, best first; one hit per page."""
+        wanted = terms(query)
+        if not wanted:
+            return []
+        index = await self._caught_up(scope)
+        best: dict[str, Ranked[_Key]] = {}
+        for ranked in index.words.search(wanted, limit * 20):
+            best.setdefault(ranked.key.uuid, ranked)
+        hits: list[PageHit] = []
+        results: set[object] = set()
+        for ranked in best.values():
+            if len(hits) == limit:
+                break
+            try:
+                page, text = await self._pages.load(scope, ranked.key.uuid)
+            except HandleNotFoundError:
+                continue
+            if is_quoted(page.tool, text):
+                # Earlier versions archived the answers of our own tools.
+                continue
+            # A fork of a conversation has its own pages for the same results.
+            result = page.call_hash, page.content_hash, page.created
+            if result in results:
+                continue
+            results.add(result)
+            hits.append(
+                PageHit(page, ranked.score, text[ranked.key.start : ranked.key.end], ranked.key.start)
+            )
+        return hits
+
+    def forget(self) -> None:
+        """Drop every index; the next search rebuilds it."""
+        self._indexes.clear()
+
+    async def _caught_up(self, scope: Scope) -> _Index:
+        index = self._indexes.setdefault(scope, _Index())
+        async with index.lock:
+            there = await self._index.uuids(scope)
+            index.drop(index.pages.keys() - set(there))
+            missing = [uuid for uuid in there if uuid not in index.pages]
+            for start in range(0, len(missing), _BATCH):
+                for page in await self._index.read(scope, missing[start : start + _BATCH]):
+                    await self._take(scope, index, page)
+        self._indexes.trim()
+        return index
+
+    async def _take(self, scope: Scope, index: _Index, page: PageTerms) -> None:
+        passages = page.terms
+        if passages is None:
+            _, text = await self._pages.load(scope, page.uuid)
+            passages = await anyio.to_thread.run_sync(partial(segmented, text, page.spans))
+            await self._index.write(scope, page.uuid, passages)
+        await anyio.to_thread.run_sync(partial(index.add, page, passages))
+
+
+def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """The terms of a text's passages as they are stored."""
+    return tuple(" ".join(terms(text[start:end])) for start, end in spans)

@@ -14,6 +14,7 @@ from pagefile.records import Turn
 from pagefile.text.clip import cut
 from pagefile.text.extract import summarize
 from pagefile.text.sentences import sentences
+from pagefile.tiers.base import guarded
 
 #: The maximum length of a summary in characters.
 SUMMARY_CHARS = 1200
@@ -46,12 +47,13 @@ async def summary_of(
         for speaker, text in (("user", turn.user), ("assistant", turn.assistant))
         if text
     ]
-    try:
+    errors: list[Exception] = []
+    # Whatever a model or a caller's function raises: the conversation must continue.
+    with guarded(errors.append):
         return Summary(await _in_parts(said, previous, summarizer, max_chars))
-    except Exception as error:
-        # Whatever a model or a caller's function raises: the conversation must continue.
-        text = summarize(said, max_chars=max_chars, previous=previous)
-        return Summary(text, f"{type(error).__name__}: {error}")
+    (error,) = errors
+    extracted = summarize(said, max_chars=max_chars, previous=previous)
+    return Summary(extracted, f"{type(error).__name__}: {error}")
 
 
 async def _in_parts(

@@ -82,22 +82,13 @@ class Candidate(NamedTuple):
 
 def candidate_json(candidate: Candidate) -> JsonObject:
     """A candidate of a shared message as plain JSON."""
-    return {
-        "id": candidate.id,
-        "block": candidate.block,
-        "forms": [[form.name, form.text, form.tokens] for form in candidate.forms],
-        "position": candidate.position,
-        "score": candidate.score,
-    }
+    forms = [[form.name, form.text, form.tokens] for form in candidate.forms]
+    shown = ("id", "block", "forms", "position", "score")
+    return {name: forms if name == "forms" else getattr(candidate, name) for name in shown}
 
 
 def candidate_from(value: JsonObject) -> Candidate:
     """The inverse of `candidate_json`."""
     given = cast("dict[str, Any]", value)
-    return Candidate(
-        given["id"],
-        given["block"],
-        tuple(Form(tokens, text=text, name=name) for name, text, tokens in given["forms"]),
-        given["position"],
-        given["score"],
-    )
+    forms = tuple(Form(tokens, text=text, name=name) for name, text, tokens in given["forms"])
+    return Candidate(given["id"], given["block"], forms, given["position"], given["score"])

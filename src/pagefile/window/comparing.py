@@ -1,17 +1,17 @@
 """Compares two windows: what entered, what left, what changed its form, and how the texts differ."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import takewhile
+from itertools import chain, groupby, takewhile
 from typing import Literal, cast
 
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import PRIORITY, Block, Message
+from pagefile.window.measure import Count
 from pagefile.window.receipt import Receipt, Verdict, Window
 from pagefile.window.renderings import text_of
 
-Count = Callable[[str], int]
 #: "form": shown fuller or shorter; "block": the same text, counted elsewhere (a recent turn that became an
 #: older one).
 Change = Literal["entered", "left", "form", "block", "same"]
@@ -178,12 +178,8 @@ def text_diff(before: Sequence[Message], after: Sequence[Message]) -> Iterator[D
     was, now = [_lines(message) for message in before], [_lines(message) for message in after]
     lines: list[DiffLine] = []
     for tag, i, j, k, m in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
-        if tag == "equal":
-            lines += [DiffLine("=", line) for message in was[i:j] for line in message]
-        else:
-            old = [line for message in was[i:j] for line in message]
-            new = [line for message in now[k:m] for line in message]
-            lines += _line_diff(old, new)
+        old, new = list(chain(*was[i:j])), list(chain(*now[k:m]))
+        lines += [DiffLine("=", line) for line in old] if tag == "equal" else _line_diff(old, new)
     yield from _shortened(lines)
 
 
@@ -213,14 +209,6 @@ def _shortened(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
     for place, line in enumerate(lines):
         if line.sign != "=":
             shown.update(range(max(0, place - _AROUND), min(len(lines), place + _AROUND + 1)))
-    left_out = 0
-    for place, line in enumerate(lines):
-        if place in shown:
-            if left_out:
-                yield DiffLine("…", str(left_out))
-                left_out = 0
-            yield line
-        else:
-            left_out += 1
-    if left_out:
-        yield DiffLine("…", str(left_out))
+    for is_shown, run in groupby(range(len(lines)), key=shown.__contains__):
+        places = list(run)
+        yield from [lines[place] for place in places] if is_shown else [DiffLine("…", str(len(places)))]

@@ -9,9 +9,10 @@ This guarantees, and tests verify: never over budget; the same input gives the s
 never drops a candidate in favour of one of lower rank.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from typing import cast
 
 from pagefile.errors import BudgetError
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
@@ -23,14 +24,14 @@ from pagefile.window.candidates import (
     RANK,
     REQUIRED,
     RUNNING,
-    SYSTEM,
+    TAGGED,
     TURNS,
     Block,
     Candidate,
     Form,
     Message,
 )
-from pagefile.window.measure import media_tokens
+from pagefile.window.measure import Count, media_tokens
 from pagefile.window.parts import MemoryPart, Parts
 from pagefile.window.receipt import Verdict
 from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash
@@ -40,8 +41,6 @@ from pagefile.window.shown import ShownTurn, joined
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.
 CUT_TURNS = 8
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +125,13 @@ class _Packing:
         return sum(_frame_cost(name, self.count) for name in frames if name not in self.framed)
 
 
-def _frames(block: Block) -> tuple[str, ...]:
-    if block in MEMORY:
-        return ("memory", block)
-    if block in SYSTEM:
-        return ("system",) if block in INSTRUCTIONS else ("system", block)
-    return ()
-
-
 #: The shared messages and tags around a candidate of a block; none for one that has its own messages.
-_FRAMES: dict[Block, tuple[str, ...]] = {block: _frames(block) for block in PRIORITY}
+_FRAMES: dict[Block, tuple[str, ...]] = {
+    **dict.fromkeys(PRIORITY, ()),
+    **{block: ("memory", block) for block in MEMORY},
+    **{block: ("system", block) for block in TAGGED},
+    **dict.fromkeys(INSTRUCTIONS, ("system",)),
+}
 
 
 def _frame_cost(name: str, count: Count) -> int:
@@ -144,9 +140,10 @@ def _frame_cost(name: str, count: Count) -> int:
     if name == "memory":
         longest = max(count(memory_text({"facts": [""]}, tongue)) for tongue in ("zh", "en"))
         return MESSAGE_OVERHEAD + longest
-    headings = [heading for block, words in HEADINGS.items() if block == name for heading in words.values()]
-    heading = max((count(f"\n{heading}") for heading in headings), default=0)
-    return heading + count(f"\n\n<{name}>\n\n</{name}>")
+    headings = HEADINGS.get(cast("Block", name), {}).values()
+    return max((count(f"\n{heading}") for heading in headings), default=0) + count(
+        f"\n\n<{name}>\n\n</{name}>"
+    )
 
 
 def compile_window(

@@ -1,22 +1,30 @@
-"""The forms in which a done turn can be shown in a window, from the fullest to the shortest."""
+"""How done turns, past turns and checkpoints can be shown in a window, from the fullest form to the shortest."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import zip_longest
 from typing import Any
 
 from pagefile.content import Media, media_in, with_media
-from pagefile.records import Step, Turn
+from pagefile.records import Checkpoint, Step, Turn
 from pagefile.shapes import named
+from pagefile.text.clip import clip
 from pagefile.window.candidates import Form
-from pagefile.window.measure import layout_tokens, media_tokens, side_tokens
+from pagefile.window.measure import Count, layout_tokens, media_tokens, side_tokens
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, answer_note, step_note
+from pagefile.window.render import escape
 from pagefile.window.shown import shown_turn, slim_turn
 from pagefile.window.wording import ZH, Wording
 
-Count = Callable[[str], int]
 _NOTHING: Mapping[int, Any] = {}
+#: The maximum number of characters of a past turn, by form.
+EPISODE_CHARS = {"full": 600, "shorter": 240, "short": 100}
+#: Limits for anchors beside a summary, newest first: tokens, and the window divided by this.
+ANCHOR_TOKENS, ANCHOR_SHARE = 300, 16
+#: The number of pages named beside a summary, the newest ones.
+PAGES_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +140,70 @@ def note_of(step: Step, count: Count, wording: Wording) -> Text | None:
     else:
         return None
     return Text("note", text, count(text))
+
+
+# -- earlier turns beside a question -------------------------------------------------------------------------------------
+
+
+def episode_forms(at: datetime, user: str | None, assistant: str | None, count: Count) -> tuple[Form, ...]:
+    """A past turn, from the fullest form to the shortest, without duplicates."""
+    forms: dict[str, Form] = {}
+    for name, chars in EPISODE_CHARS.items():
+        text = episode_text(at, user, assistant, chars)
+        if text not in forms:
+            forms[text] = Form(count(text), text=text, name=name)
+    return tuple(forms.values())
+
+
+def episode_text(at: datetime, user: str | None, assistant: str | None, chars: int) -> str:
+    """One line: the date, what the user said and what was answered; each side gets at least half of the room."""
+    said, answered = (" ".join((side or "").split()) for side in (user, assistant))
+    half = chars // 2
+    shown = clip(said, max(half, chars - len(answered)))
+    reply = clip(answered, max(half, chars - len(said)))
+    sides = " → ".join(escape(side) for side in (shown, reply) if side)
+    return f"- [{at:%Y-%m-%d}] {'' if said else '→ '}{sides}"
+
+
+# -- checkpoints --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSummary:
+    """The text for the window, and what became of the anchors."""
+
+    text: str
+    anchors: int
+    in_summary: int
+    beside: int
+
+    @property
+    def note(self) -> str:
+        """The note for the receipt."""
+        return f"{self.in_summary + self.beside} of {self.anchors} anchors survive, {self.beside} of them beside the summary"
+
+
+def shown_summary(
+    checkpoint: Checkpoint, count: Count, window_tokens: int, wording: Wording = ZH
+) -> ShownSummary:
+    """The summary, then what it does not say itself."""
+    missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
+    beside = _that_fit(missing, count, min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE))
+    lines = [wording.so_far + escape(checkpoint.summary)]
+    if beside:
+        lines.append(wording.anchors + escape("；".join(beside)))
+    if checkpoint.archive_refs:
+        lines.append(wording.pages + "、".join(checkpoint.archive_refs[-PAGES_SHOWN:]))
+    total = len(checkpoint.anchors)
+    return ShownSummary("\n".join(lines), total, total - len(missing), len(beside))
+
+
+def _that_fit(missing: list[str], count: Count, room: int) -> list[str]:
+    """The newest anchors within their budget, in the order in which they were said."""
+    kept: list[str] = []
+    for anchor in reversed(missing):
+        room -= count(anchor) + 1
+        if room < 0:
+            break
+        kept.append(anchor)
+    return kept[::-1]

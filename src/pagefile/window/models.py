@@ -1,13 +1,12 @@
 """What a model accepts in one request: a table, kept as data beside this file."""
 
 import re
-import tomllib
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 
 from pagefile.errors import SettingsError
+from pagefile.text.tables import table
 
 #: The `tokenizer` of a model whose tokens cannot be counted exactly.
 UNPUBLISHED = "unpublished"
@@ -61,10 +60,9 @@ def model_limits(name: str) -> ModelLimits:
 @cache
 def known_models() -> dict[str, ModelLimits]:
     """Every model in the table, by each of its names."""
-    rows = tomllib.loads(files("pagefile.window").joinpath("models.toml").read_text("utf-8"))
     return {
         name: ModelLimits(name, row.get("input", row["window"]), row["output"], row["tokenizer"])
-        for first, row in rows.items()
+        for first, row in table("pagefile.window", "models").items()
         for name in (first, *row.get("also", ()))
     }
 

@@ -2,10 +2,10 @@
 
 import base64
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
-from pagefile.content import JsonObject, JsonValue, Media, media_in, message_from, message_json
+from pagefile.content import JsonObject, Media, media_in, message_from, message_json
 from pagefile.shapes import ShownStep
 from pagefile.window.candidates import MEMORY, Block
 from pagefile.window.render import Language, Placement, memory_text, system_text
@@ -89,27 +89,25 @@ class Parts:
 
 def parts_json(parts: Parts) -> JsonObject:
     """The parts as plain JSON."""
-    memory = parts.memory
-    sections: dict[str, JsonValue] = {block: texts for block, texts in memory.sections.items()}  # noqa: C416 - the keys are wider
     return {
-        "instructions": parts.instructions,
-        "guide": parts.guide,
-        "profile": parts.profile,
-        "summary": parts.summary,
+        **_values(parts),
         "turns": [_shown_json(turn) for turn in parts.turns],
-        "memory": {"sections": sections, "language": memory.language, "note": memory.note},
+        "memory": {**_values(parts.memory), "sections": cast("JsonObject", dict(parts.memory.sections))},
         "current": None if parts.current is None else _shown_json(parts.current),
-        "placement": parts.placement,
         "blobs": {name: base64.b64encode(data).decode() for name, data in parts.blobs.items()},
     }
+
+
+def _values(record: "Parts | MemoryPart") -> dict[str, Any]:
+    return {one.name: getattr(record, one.name) for one in fields(record)}
 
 
 def parts_from(value: JsonObject) -> Parts:
     """The inverse of `parts_json`."""
     given = cast("dict[str, Any]", dict(value))
-    memory = given["memory"]
-    sections = {block: tuple(texts) for block, texts in memory["sections"].items()}
-    given["memory"] = MemoryPart(sections, memory["language"], memory["note"])
+    memory = dict(given["memory"])
+    memory["sections"] = {block: tuple(texts) for block, texts in memory["sections"].items()}
+    given["memory"] = MemoryPart(**memory)
     given["turns"] = tuple(_shown_from(turn) for turn in given["turns"])
     given["current"] = None if given["current"] is None else _shown_from(given["current"])
     given["blobs"] = {name: base64.b64decode(data) for name, data in given["blobs"].items()}
@@ -117,22 +115,9 @@ def parts_from(value: JsonObject) -> Parts:
 
 
 def _shown_json(shown: ShownTurn) -> JsonObject:
-    return {
-        "turn_id": shown.turn_id,
-        "form": shown.form,
-        "user": shown.user,
-        "assistant": shown.assistant,
-        "steps": {
-            str(number): {
-                "tool": step.tool,
-                "input": step.input,
-                "call_id": step.call_id,
-                "result": step.result,
-            }
-            for number, step in shown.steps.items()
-        },
-        "layout": None if shown.layout is None else [message_json(message) for message in shown.layout],
-    }
+    steps = {str(number): step._asdict() for number, step in shown.steps.items()}
+    layout = None if shown.layout is None else [message_json(message) for message in shown.layout]
+    return {**shown._asdict(), "steps": steps, "layout": layout}
 
 
 def _shown_from(value: Mapping[str, Any]) -> ShownTurn:

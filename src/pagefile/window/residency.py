@@ -1,19 +1,36 @@
-"""Which archived pages are shown in full in the window: page replacement as a pure decision.
+"""Which archived pages are shown in full in the window: page replacement, and loading ahead, as pure decisions.
 
 The turn that fetched or loaded a page sees it whole. Afterwards the page leaves, unless it is pinned, or it
 was used in two turns at most three apart: then it stays until three turns pass without a use. Pages that stay
-never take more than the working set's share of the window in total.
+never take more than the working set's share of the window in total. A strategy may load pages that the model
+did not ask for.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal, TypeVar
 
+from pagefile.text.facts import FactIndex
+
+K = TypeVar("K")
 #: Two uses within this many turns make a page resident, and this many turns without one evict it.
 REUSE_TURNS = 3
 #: Resident pages of earlier turns take at most the window divided by this.
 WORKING_SET_SHARE = 4
+
+Strategy = Literal["model", "keyword", "similarity", "hybrid"]
+
+#: Words that refer back, in Chinese and English.
+_POINTS_BACK = re.compile(
+    r"之前|刚才|刚刚|上次|上回|前面|先前|早些时候|第[一二三四五六七八九十\d]+步"
+    r"|\b(?:earlier|before|previous(?:ly)?|last time|you (?:said|mentioned|found|showed)|just now|above)\b",
+    re.IGNORECASE,
+)
+#: From this cosine similarity on, the question is considered to be about the page.
+SIMILAR_FROM = 0.12
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +81,57 @@ def _within(uuids: Sequence[str], tokens: Mapping[str, int], limit_tokens: int) 
     return kept
 
 
-def demoted_results(sizes: Sequence[tuple[str, int]], limit_tokens: int) -> set[str]:
+def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]:
     """Which full results are demoted when many medium ones accumulate: the oldest, until the rest fits or
     only the newest is left.
 
     `sizes` are (key, tokens) of results shown in full, oldest first.
     """
     over = sum(tokens for _, tokens in sizes) - limit_tokens
-    demoted: set[str] = set()
+    demoted: set[K] = set()
     for key, tokens in sizes[:-1]:
         if over <= 0:
             break
         demoted.add(key)
         over -= tokens
     return demoted
+
+
+# -- loading ahead ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PageHint:
+    """What is known about a page without reading it."""
+
+    uuid: str
+    #: Tool, query and synopsis.
+    text: str
+
+
+def points_back(question: str) -> bool:
+    """Whether a question refers to something said or found before."""
+    return _POINTS_BACK.search(question) is not None
+
+
+def pages_to_load(strategy: Strategy, question: str, pages: Sequence[PageHint]) -> list[str]:
+    """The uuids to load for this question; `pages` are ordered oldest to newest.
+
+    "model" leaves it to the model, which calls `load_tool_history`. "keyword": if a word refers back, the page
+    most similar to the question, or else the newest. "similarity": the page most similar to the question, if it
+    is similar enough. "hybrid": a word that refers back decides; without one, similarity does.
+    """
+    if not pages or not question.strip():
+        return []
+    if strategy in {"keyword", "hybrid"} and points_back(question):
+        return _best(question, pages, 0.0) or [pages[-1].uuid]
+    return _best(question, pages, SIMILAR_FROM) if strategy in {"similarity", "hybrid"} else []
+
+
+def _best(question: str, pages: Sequence[PageHint], least: float) -> list[str]:
+    index: FactIndex[int] = FactIndex()
+    index.add(enumerate(page.text for page in pages))
+    similarities = index.similarities(question)
+    # Of equally similar pages the newest, which is what the conversation is about now.
+    best = max(range(len(pages)), key=lambda n: (similarities.get(n, 0.0), n))
+    return [pages[best].uuid] if similarities.get(best, 0.0) > least else []

@@ -1,6 +1,6 @@
 """The running turn in its own window: speech is never cut; calls and their results stay or go together."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,11 +11,9 @@ from pagefile.shapes import ShownStep, calls_of, prepared, shown_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text, note_of, with_media_named
-from pagefile.window.measure import layout_tokens, side_tokens
+from pagefile.window.measure import Count, layout_tokens, side_tokens
 from pagefile.window.shown import ShownTurn
 from pagefile.window.wording import ZH, Wording
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)

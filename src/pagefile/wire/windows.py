@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 from pydantic_core import to_json
 
 from pagefile.schema import Mirror
-from pagefile.window.beside import Beside
+from pagefile.window.budget import Beside
 from pagefile.window.candidates import Block, Message
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window

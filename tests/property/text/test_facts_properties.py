@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from pagefile.standalone import _count_tokens, format_memory_for_injection
 from pagefile.text.facts import FactIndex, diverse, scores
+from pagefile.text.facts_refusals import secret_in
 from pagefile.text.facts_rules import stated
-from pagefile.text.facts_secrets import secret_in
 
 WORDS = st.sampled_from(
     [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pagefile.text.meaning import ANSWER_CHARS, SAID_CHARS, blended, embedded_texts, question_texts
+from pagefile.text.speech import ANSWER_CHARS, SAID_CHARS, blended, embedded_texts, question_texts
 
 
 def test_both_sides_of_a_turn():

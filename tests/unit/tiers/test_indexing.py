@@ -7,8 +7,8 @@ from pagefile.engine.metering import NoMeter
 from pagefile.errors import ModelUnavailableError
 from pagefile.text.speech import said_terms
 from pagefile.text.words import terms
+from pagefile.tiers.derivation import LONGEST_REST_S, Health
 from pagefile.tiers.indexing import ANALYZER
-from pagefile.tiers.meaning import LONGEST_REST_S, Health
 
 #: A text with everything that the segmenter treats in a way of its own.
 PROBE = (

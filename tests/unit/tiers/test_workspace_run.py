@@ -12,8 +12,7 @@ from pagefile.testing import FakeClock, FlakyStore
 from pagefile.text.tokens import open_counter
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspaces
-from pagefile.tiers.workspace.cache import MAX_CALLS
-from pagefile.tiers.workspace.run import MAX_TOCS
+from pagefile.tiers.workspace.run import MAX_CALLS, MAX_TOCS
 from tests.engines import engine_over
 
 COUNTER = open_counter()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pagefile.window.strategies import PageHint, pages_to_load, points_back
+from pagefile.window.residency import PageHint, pages_to_load, points_back
 
 PAGES = [
     PageHint("rights", "search_yongce_docs 永策Pro的权限管理怎么配置？ 权限管理模块包括角色、菜单和数据权限"),

@@ -15,8 +15,8 @@ from pagefile.ports import KeptEntry, KeptPage, Lengths
 from pagefile.records import Checkpoint, Page, Scope, Step, Turn
 from pagefile.shapes import note
 from pagefile.text.passages import split
-from pagefile.tiers.page_search import segmented
 from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.paging import segmented
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

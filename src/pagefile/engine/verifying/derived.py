@@ -10,7 +10,7 @@ from pagefile.engine.verifying.findings import Check, Finding, at_entry
 from pagefile.errors import ErasedError, PagefileError
 from pagefile.ports import UNREADABLE, KeptConversation, SinceRequest
 from pagefile.records import Turn
-from pagefile.text.meaning import blended, embedded_texts
+from pagefile.text.speech import blended, embedded_texts
 from pagefile.tiers.indexing import ANALYZER, TurnVectors, terms_of
 from pagefile.tiers.indexing import Terms as DerivedTerms
 

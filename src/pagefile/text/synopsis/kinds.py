@@ -3,12 +3,14 @@
 import csv
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
 from pagefile.records import JsonValue
+from pagefile.text.sources import references
+from pagefile.text.tables import table
 
 Kind = Literal[
     "json", "jsonl", "csv", "tsv", "html", "markdown", "log", "code", "search", "xml", "yaml", "text"
@@ -19,60 +21,17 @@ HEAD_CHARS = 32_000
 #: Longer JSON is not parsed: a page of 20 MB would become half a gigabyte of objects.
 MAX_JSON_CHARS = 8_000_000
 
-_JSON_START = re.compile(r"[\[{]")
-#: Text that begins like this but does not parse is truncated JSON.
-_JSON_OBJECTS = re.compile(r"(?:\[\s*)?\{\s*\"[^\"\n]{0,200}\"\s*:")
-_HTML = re.compile(r"<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
-_HTML_TAG = re.compile(
-    r"<(?:p|div|span|a|ul|ol|li|table|tr|td|h[1-6]|img|br|section|article|nav|form|script|style)\b[^<>]*>",
-    re.IGNORECASE,
-)
-_XML = re.compile(r"<\?xml\b|<[A-Za-z_][\w:.-]*(?:\s[^<>]*)?>")
-#: Headings of reference lists: literal, because searching for these is cheap.
-_REFERENCES = ("Reference Document List", "来源文档", "参考文档", "参考来源")
-_HEADING = re.compile(r"[ \t]*+#{1,6} *\Z")
-_NUMBERED_HIT = re.compile(r"^[ \t]*+\[\d{1,4}\][^\n]{0,600}?https?://", re.MULTILINE)
-_LABELLED_HIT = re.compile(
-    r"^[ \t>*-]*+(?:\[\d+\] *|\d+[.)] *)?+\**+(?:url|link|source|文档地址|链接|网址|来源)\**+[ \t]*+[:：]\**+[ \t]*+\S",
-    re.MULTILINE | re.IGNORECASE,
-)
-_LINKED_HIT = re.compile(
-    r"^[ \t]*+(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]++\**+\[[^\[\]\n]++\]\(https?://", re.MULTILINE
-)
 
-LEVEL = re.compile(
-    r"\b(TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|SEVERE|PANIC)\b"
-    r"|\b(?i:level|lvl|severity)[=:] ?\"?([A-Za-z]+)"
-    r"|\[(trace|debug|info|notice|warn(?:ing)?|error|fatal|critical)\]"
-)
-STAMP = re.compile(
-    r"\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?"
-    r"|\d{1,2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2}"
-    r"|[A-Z][a-z]{2} +\d{1,2} \d{2}:\d{2}:\d{2}"
-    r"|\b\d{2}:\d{2}:\d{2}\b"
-)
-_YAML_KEY = re.compile(r"\s*(?:- +)?[\"']?[A-Za-z_][\w./-]*[\"']?:(?: |$)")
-_YAML_LINE = re.compile(r"\s*(?:- |#|---|\.\.\.)")
-_FENCED = re.compile(r"^ {0,3}```.*?(?:^ {0,3}```|\Z)", re.DOTALL | re.MULTILINE)
-_CODE_LINE = re.compile(
-    r"\s*(?:def|class|import|return|raise|async|await|function|const|let|var|public|private|protected|static|package|"
-    r"func|fn|impl|struct|interface|enum|export|SELECT|CREATE|INSERT|UPDATE)\b"
-    r"|\s*(?:if|elif|else|for|while|try|except|with|from|use|type|switch|case)\b(?:.* import .*|.*[:;{}()])\Z"
-    r"|.*[{};]\Z|\s*[)}\]]+[;,)]*\Z|\s*(?://|/\*|\*|#include|#!|@\w)|\s*[\w.\[\]\"']+ (?:=|\+=|:=) \S|\s*[\w.]+\(.*\)\Z"
-)
-_CODE_MARK = re.compile(
-    r"^[ \t]*+(?:(?:async +)?def \w+\(|class \w+|import \w|from [\w.]+ import |(?:export +)?(?:default +)?(?:async +)?function\b|"
-    r"(?:const|let|var) \w+ *=|(?:public|private|protected) |package \w|func \w|(?:pub +)?fn \w|use \w+::|impl\b|#include|"
-    r"(?:export +)?(?:interface|struct|enum) \w|(?:create table|insert into|select .* from)\b|#!/)",
-    re.MULTILINE | re.IGNORECASE,
-)
-_MARKDOWN = (
-    re.compile(r"^#{1,6} +\S", re.MULTILINE),
-    re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE),
-    re.compile(r"^[ \t]*+\|?+[ \t]*+:?+-++:?+[ \t]*+\|", re.MULTILINE),
-    re.compile(r"\]\([^()\s]+\)"),
-    re.compile(r"\*\*[^*\n]+\*\*"),
-)
+def _compiled(pattern: str | list[str]) -> re.Pattern[str]:
+    return re.compile(pattern if isinstance(pattern, str) else "|".join(pattern))
+
+
+TABLE = table("pagefile.text.synopsis", "kinds")
+#: What results are recognised by, and what is looked for in them, by name.
+PATTERNS: Mapping[str, re.Pattern[str]] = {
+    name: _compiled(pattern) for name, pattern in TABLE["patterns"].items()
+}
+_MARKDOWN = [_compiled(pattern) for pattern in TABLE["markdown"].values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +52,7 @@ def recognise(text: str) -> Recognised:
     """The kind, with the parsed value if it is JSON."""
     start = text[: HEAD_CHARS * 2].lstrip("\ufeff \t\r\n")
     head = start[:HEAD_CHARS]
-    if _JSON_START.match(head):
+    if PATTERNS["json_start"].match(head):
         found = _json(text, head)
         if found is not None:
             return found
@@ -103,10 +62,10 @@ def recognise(text: str) -> Recognised:
 def rows_kind(text: str) -> Literal["csv", "tsv", "jsonl"] | None:
     """Whether a text consists of independent rows."""
     head = text[:HEAD_CHARS].lstrip("\ufeff \t\r\n")
-    if _JSON_START.match(head):
+    if PATTERNS["json_start"].match(head):
         return "jsonl" if _is_jsonl(text) else None
     lines = _whole_lines(head)
-    if _share(lines, lambda line: LEVEL.search(line, 0, 80) is not None) >= 0.6:
+    if _is_log(lines, "level", 80):
         return None
     return _delimited(lines)
 
@@ -115,21 +74,6 @@ def delimiter(text: str) -> str:
     """The delimiter of a CSV."""
     lines = _whole_lines(text[:HEAD_CHARS].lstrip("\ufeff \t\r\n"))
     return next((mark for mark in "\t,;" if _is_delimited(lines, mark)), ",")
-
-
-def references(text: str) -> list[tuple[int, int]]:
-    """Where the headings of reference lists begin and end; LightRAG writes its own without `##`."""
-    found: list[tuple[int, int]] = []
-    for name in _REFERENCES:
-        place = text.find(name)
-        while place >= 0 and len(found) < 10:
-            line = text.rfind("\n", max(0, place - 20), place) + 1 or max(0, place - 20)
-            bare = name.isascii() and line == place
-            if bare or _HEADING.match(text, line, place):
-                end = text.find("\n", place)
-                found.append((line, end if end >= 0 else len(text)))
-            place = text.find(name, place + 1)
-    return sorted(found)
 
 
 def hits(value: JsonValue) -> list[dict[str, JsonValue]]:
@@ -165,7 +109,7 @@ def _json(text: str, head: str) -> Recognised | None:
     except json.JSONDecodeError:
         if _is_jsonl(text):
             return Recognised("jsonl")
-        return Recognised("json") if _JSON_OBJECTS.match(head) else None
+        return Recognised("json") if PATTERNS["json_objects"].match(head) else None
     except (ValueError, RecursionError):  # a number of 5,000 digits; a thousand brackets
         return Recognised("json")
     return Recognised("search" if len(hits(value)) > 1 else "json", value)
@@ -173,17 +117,28 @@ def _json(text: str, head: str) -> Recognised | None:
 
 def _is_jsonl(text: str) -> bool:
     """Whether the first lines, at least two, are complete objects or arrays."""
-    place = whole = 0
-    while place < len(text) and whole < 3:
+    first = list(islice(rows(text), 3))
+    return len(first) > 1 and all(_is_whole(line) for line in first)
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text, one by one: of twenty megabytes, only the first may be needed."""
+    place = 0
+    while place < len(text):
         end = text.find("\n", place)
         end = len(text) if end < 0 else end
-        line = text[place:end].strip("\ufeff \t\r")
+        yield text[place:end]
         place = end + 1
-        if line:
-            if not _is_whole(line):
-                return False
-            whole += 1
-    return whole > 1
+
+
+def rows(text: str) -> Iterator[str]:
+    """The rows of JSON lines that are not blank."""
+    return filter(None, (line.strip("\ufeff \t\r") for line in lines_of(text)))
+
+
+def line_count(text: str) -> int:
+    """The number of lines; the last one need not be ended."""
+    return text.count("\n") + (not text.endswith("\n"))
 
 
 def _is_whole(line: str) -> bool:
@@ -195,12 +150,12 @@ def _is_whole(line: str) -> bool:
 
 
 def _markup(head: str) -> Kind | None:
-    if _HTML.match(head):
+    if PATTERNS["html"].match(head):
         return "html"
-    if len(_HTML_TAG.findall(head)) >= 5 and head.startswith("<"):
+    if len(PATTERNS["html_tag"].findall(head)) >= 5 and head.startswith("<"):
         return "html"
-    if _XML.match(head) and "</" in head:
-        return "html" if _HTML.search(head) else "xml"
+    if PATTERNS["xml"].match(head) and "</" in head:
+        return "html" if PATTERNS["html"].search(head) else "xml"
     return None
 
 
@@ -208,33 +163,40 @@ def _lines(text: str, head: str) -> Kind | None:
     if references(text) or _counts(head):
         return "search"
     lines = _whole_lines(head)
-    if _share(lines, lambda line: LEVEL.search(line, 0, 80) is not None) >= 0.6:
+    if _is_log(lines, "level", 80):
         return "log"
     delimited = _delimited(lines)
     if delimited:
         return delimited
-    return "log" if _share(lines, lambda line: STAMP.search(line, 0, 50) is not None) >= 0.6 else None
+    return "log" if _is_log(lines, "stamp", 50) else None
+
+
+def _is_log(lines: Sequence[str], mark: str, within: int) -> bool:
+    """Whether most lines have a level, or a time, among their first characters."""
+    return _share(lines, lambda line: PATTERNS[mark].search(line, 0, within)) >= 0.6
 
 
 def _counts(head: str) -> bool:
     """Whether the text reads like a list of hits."""
+    kinds = ("numbered_hit", "labelled_hit", "linked_hit")
+    numbered, labelled, linked = (len(PATTERNS[kind].findall(head)) for kind in kinds)
     return (
-        len(_NUMBERED_HIT.findall(head)) > 1
-        or len(_LABELLED_HIT.findall(head)) > 1
+        numbered > 1
+        or labelled > 1
         # Links are hits if there is little else: a page that begins with its title is a page.
-        or (not head.startswith("# ") and len(_LINKED_HIT.findall(head)) * 3 > len(head.split("\n")) > 3)
+        or (not head.startswith("# ") and linked * 3 > len(head.split("\n")) > 3)
     )
 
 
 def _source(head: str) -> Kind:
     lines = [line for line in head.splitlines() if line.strip()]
-    keys = _share(lines, lambda line: _YAML_KEY.match(line) is not None)
-    listed = _share(lines, lambda line: _YAML_LINE.match(line) is not None)
+    keys = _share(lines, PATTERNS["yaml_key"].match)
+    listed = _share(lines, PATTERNS["yaml_line"].match)
     if keys >= 0.4 and keys + listed >= 0.8 and len(lines) > 2:
         return "yaml"
-    bare = _FENCED.sub("", head)
-    code = _share(bare.splitlines(), lambda line: _CODE_LINE.match(line.rstrip()) is not None)
-    if code >= 0.4 and len(_CODE_MARK.findall(bare)) > 1:
+    bare = PATTERNS["fenced"].sub("", head)
+    code = _share(bare.splitlines(), lambda line: PATTERNS["code_line"].match(line.rstrip()))
+    if code >= 0.4 and len(PATTERNS["code_mark"].findall(bare)) > 1:
         return "code"
     marks = [len(mark.findall(head)) for mark in _MARKDOWN]
     return "markdown" if any(marks[:3]) or sum(marks) > 2 else "text"
@@ -246,9 +208,9 @@ def _whole_lines(head: str) -> list[str]:
     return lines[:-1] if len(head) >= HEAD_CHARS - 4 and len(lines) > 1 else lines
 
 
-def _share(lines: Sequence[str], test: Callable[[str], bool]) -> float:
+def _share(lines: Sequence[str], test: Callable[[str], object]) -> float:
     sample = [line for line in lines if line.strip()][:60]
-    return sum(test(line[:400]) for line in sample) / len(sample) if sample else 0.0
+    return sum(bool(test(line[:400])) for line in sample) / len(sample) if sample else 0.0
 
 
 def _delimited(lines: Sequence[str]) -> Literal["csv", "tsv"] | None:

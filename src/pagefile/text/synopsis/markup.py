@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import islice
 
 from pagefile.records import JsonValue
-from pagefile.text.synopsis.telling import listed, pick, prose
+from pagefile.text.synopsis.telling import Voice, prose
 
 #: How much of a page is read for its sentences.
 _READ_CHARS = 60_000
@@ -24,7 +24,7 @@ _BLOCK_END = re.compile(r"</(?:p|div|li|tr|h[1-6]|section|article|td|th)\s*>|<br
 _ELEMENT = re.compile(r"<([A-Za-z_][\w:.-]*)")
 
 
-def describe_markdown(text: str, value: JsonValue, *, zh: bool) -> list[str]:
+def describe_markdown(text: str, value: JsonValue, say: Voice) -> list[str]:
     """The title, the outline, counts, and the leading sentences."""
     bare = "\n" + (text if "```" not in text else _FENCED.sub("\n", "\n" + text[:1_000_000]))
     found = [
@@ -38,10 +38,10 @@ def describe_markdown(text: str, value: JsonValue, *, zh: bool) -> list[str]:
         "table": len(_TABLE_RULE.findall(text)),
         "code": text.count("\n```") // 2,
     }
-    return [*_outline("Markdown", found, "", zh=zh), _counted(counts, zh=zh), prose(text, 240)]
+    return [*_outline("Markdown", found, "", say), _counted(counts, say), prose(text, 240)]
 
 
-def describe_html(text: str, value: JsonValue, *, zh: bool) -> list[str]:
+def describe_html(text: str, value: JsonValue, say: Voice) -> list[str]:
     """The title, the outline, counts, and the leading sentences of the visible text."""
     title = _TITLE.search(text[:_READ_CHARS])
     found = [
@@ -57,17 +57,17 @@ def describe_html(text: str, value: JsonValue, *, zh: bool) -> list[str]:
     read = text[:_READ_CHARS]
     read = read[: read.rfind("<")] if len(text) > _READ_CHARS else read
     named = _seen(title[1]) if title else ""
-    return [*_outline("HTML", found, named, zh=zh), _counted(counts, zh=zh), prose(visible(read), 240)]
+    return [*_outline("HTML", found, named, say), _counted(counts, say), prose(visible(read), 240)]
 
 
-def describe_xml(text: str, value: JsonValue, *, zh: bool) -> list[str]:
+def describe_xml(text: str, value: JsonValue, say: Voice) -> list[str]:
     """The root, the elements and how often they occur, and the text at the beginning."""
     names = Counter(islice((match[1] for match in _ELEMENT.finditer(text)), 100_000))
     root = next(iter(names), "")
     inner = [f"{name} ×{count:,}" for name, count in names.most_common() if name != root]
-    shown = listed(inner, len(inner), most=220, zh=zh)
+    shown = say.listed(inner, len(inner), most=220)
     return [
-        pick(f"XML，根元素 {root}，元素：{shown}", f"XML, root {root}, elements: {shown}", zh=zh),
+        say(f"XML，根元素 {root}，元素：{shown}", f"XML, root {root}, elements: {shown}"),
         prose(_seen(text[:_READ_CHARS]), 200),
     ]
 
@@ -77,19 +77,17 @@ def visible(markup: str) -> str:
     return _seen(_BLOCK_END.sub("\n", _without_silent(markup)))
 
 
-def _outline(name: str, found: list[tuple[int, str]], title: str, *, zh: bool) -> list[str]:
+def _outline(name: str, found: list[tuple[int, str]], title: str, say: Voice) -> list[str]:
     """The title, by default the first heading, then the headings below it."""
     if not title and found:
         title, found = found[0][1], found[1:]
-    opening = pick(f"{name} 文档", f"{name} document", zh=zh)
-    parts = [opening + (pick(f"《{title}》", f' "{title}"', zh=zh) if title else "")]
+    opening = say(f"{name} 文档", f"{name} document")
+    parts = [opening + (say(f"《{title}》", f' "{title}"') if title else "")]
     if found:
         # Deep headings come last: chapters say more about a long page than details of its first section.
         ranked = sorted(range(len(found)), key=lambda at: (found[at][0], at))[:12]
         names = list(dict.fromkeys(found[at][1] for at in sorted(ranked)))
-        parts.append(
-            pick("标题：", "Headings: ", zh=zh) + listed(names, len(found), most=220, zh=zh, name_chars=40)
-        )
+        parts.append(say("标题：", "Headings: ") + say.listed(names, len(found), most=220, name_chars=40))
     return parts
 
 
@@ -102,13 +100,13 @@ _COUNTED = {
 }
 
 
-def _counted(counts: dict[str, int], *, zh: bool) -> str:
+def _counted(counts: dict[str, int], say: Voice) -> str:
     shown: list[str] = []
     for what, count in counts.items():
         chinese, english = _COUNTED[what]
         if count:
-            shown.append(pick(f"{count:,} {chinese}", f"{count:,} {english}{'s' * (count > 1)}", zh=zh))
-    return pick("含 ", "Holds ", zh=zh) + pick("、", ", ", zh=zh).join(shown) if shown else ""
+            shown.append(say(f"{count:,} {chinese}", f"{count:,} {english}{'s' * (count > 1)}"))
+    return say("含 ", "Holds ") + say("、", ", ").join(shown) if shown else ""
 
 
 def _without_silent(markup: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from pagefile.text.clip import cut
 from pagefile.text.extract import summarize
@@ -19,11 +20,6 @@ _EMPHASIS = re.compile(r"\*\*|__|`")
 _OPENING, _LOOK = 3000, 1000
 
 
-def pick(chinese: str, english: str, *, zh: bool) -> str:
-    """One of two wordings."""
-    return chinese if zh else english
-
-
 def squeeze(text: str, max_chars: int) -> str:
     """The beginning of a text on one line, with images replaced by their names, and without invisible characters."""
     seen = _IMAGE.sub(r"\1", text[: max_chars * 6 + 400]).replace("![", "[")
@@ -31,39 +27,44 @@ def squeeze(text: str, max_chars: int) -> str:
     return cut(line, max_chars)
 
 
-def listed(names: Iterable[str], total: int, *, most: int, zh: bool, name_chars: int = 60) -> str:
-    """Names in a row, as many as fit into `most` characters, and how many more there are."""
-    shown: list[str] = []
-    room = most
-    for name in names:
-        short = squeeze(name, name_chars)
-        if not short:
-            total -= 1
-            continue
-        if shown and len(short) + 2 > room:
-            break
-        shown.append(short)
-        room -= len(short) + 2
-    more = total - len(shown)
-    joined = pick("、", ", ", zh=zh).join(shown)
-    return joined + (pick(f" 等 {total:,} 项", f" and {more:,} more", zh=zh) if more > 0 else "")
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """The language a synopsis is written in: `say(chinese, english)` is one of two wordings."""
 
+    zh: bool
 
-def assemble(parts: Sequence[str], max_chars: int, *, zh: bool) -> str:
-    """Parts as sentences, in order; one that does not fit is cut if enough of it remains."""
-    out = ""
-    for part in parts:
-        sentence = squeeze(part, max_chars)
-        if not sentence:
-            continue
-        ended = sentence if sentence[-1] in ".。…!?！？" else sentence + pick("。", ".", zh=zh)
-        gap = "" if zh or not out else " "
-        room = max_chars - len(out) - len(gap)
-        if len(ended) <= room:
-            out += gap + ended
-        elif not out or room >= 40:
-            return out + gap + cut(sentence, room)
-    return out
+    def __call__(self, chinese: str, english: str) -> str:
+        return chinese if self.zh else english
+
+    def listed(self, names: Iterable[str], total: int, *, most: int, name_chars: int = 60) -> str:
+        """Names in a row, as many as fit into `most` characters, and how many more there are."""
+        shown: list[str] = []
+        room = most
+        for name in names:
+            short = squeeze(name, name_chars)
+            if not short:
+                total -= 1
+                continue
+            if shown and len(short) + 2 > room:
+                break
+            shown.append(short)
+            room -= len(short) + 2
+        more = total - len(shown)
+        joined = self("、", ", ").join(shown)
+        return joined + (self(f" 等 {total:,} 项", f" and {more:,} more") if more > 0 else "")
+
+    def assemble(self, parts: Sequence[str], max_chars: int) -> str:
+        """Parts as sentences, in order; one that does not fit is cut if enough of it remains."""
+        out = ""
+        for sentence in filter(None, (squeeze(part, max_chars) for part in parts)):
+            ended = sentence if sentence[-1] in ".。…!?！？" else sentence + self("。", ".")
+            gap = "" if self.zh or not out else " "
+            room = max_chars - len(out) - len(gap)
+            if len(ended) <= room:
+                out += gap + ended
+            elif not out or room >= 40:
+                return out + gap + cut(sentence, room)
+        return out
 
 
 def prose(text: str, max_chars: int) -> str:

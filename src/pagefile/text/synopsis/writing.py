@@ -1,6 +1,6 @@
 """Chooses how a text is described, and ensures that a synopsis is never empty and never too long."""
 
-from typing import Protocol
+from collections.abc import Callable
 
 from pagefile.records import JsonValue
 from pagefile.text.scripts import language
@@ -8,17 +8,13 @@ from pagefile.text.synopsis.kinds import Kind, recognise
 from pagefile.text.synopsis.lines import describe_code, describe_log, describe_search
 from pagefile.text.synopsis.markup import describe_html, describe_markdown, describe_xml, visible
 from pagefile.text.synopsis.structured import describe_csv, describe_json, describe_jsonl, describe_yaml
-from pagefile.text.synopsis.telling import assemble, pick, plain, prose, squeeze
+from pagefile.text.synopsis.telling import Voice, plain, prose, squeeze
 
 #: The minimum length of a synopsis, if the text has that much to say.
 LEAST_CHARS = 200
 
 
-class _Describe(Protocol):
-    def __call__(self, text: str, value: JsonValue, *, zh: bool) -> list[str]: ...
-
-
-_DESCRIBE: dict[Kind, _Describe] = {
+_DESCRIBE: dict[Kind, Callable[[str, JsonValue, Voice], list[str]]] = {
     "json": describe_json,
     "jsonl": describe_jsonl,
     "csv": describe_csv,
@@ -42,13 +38,13 @@ def synopsis(text: str, *, max_chars: int = 500) -> str:
     """
     if not text or max_chars <= 0:
         return ""
-    zh = language(_sample(text)) == "zh"
+    say = Voice(language(_sample(text)) == "zh")
     found = recognise(text)
     describe = _DESCRIBE.get(found.kind)
     if describe is None:
-        return _filled("", prose(text, max_chars), text, max_chars, zh=zh)
-    written = assemble(describe(text, found.value, zh=zh), max_chars, zh=zh)
-    return _filled(written, "", text, max_chars, zh=zh)
+        return _filled("", prose(text, max_chars), text, max_chars, say)
+    written = say.assemble(describe(text, found.value, say), max_chars)
+    return _filled(written, "", text, max_chars, say)
 
 
 def _sample(text: str) -> str:
@@ -56,7 +52,7 @@ def _sample(text: str) -> str:
     return text[:4000] + text[middle : middle + 2000]
 
 
-def _filled(described: str, said: str, text: str, max_chars: int, *, zh: bool) -> str:
+def _filled(described: str, said: str, text: str, max_chars: int, say: Voice) -> str:
     """A synopsis that is too short is extended, or replaced, by the beginning of the text."""
     if len(described or said) >= min(LEAST_CHARS, max_chars, len(text)):
         return described or said
@@ -64,9 +60,9 @@ def _filled(described: str, said: str, text: str, max_chars: int, *, zh: bool) -
     seen = visible(head) if "</" in head else head
     opening = squeeze(plain(seen), max_chars) or squeeze(head, max_chars)
     if not described:
-        blank = pick(f"空白文本，{len(text):,} 字符", f"Blank text of {len(text):,} characters", zh=zh)
+        blank = say(f"空白文本，{len(text):,} 字符", f"Blank text of {len(text):,} characters")
         return max(said, opening, key=len) or blank[:max_chars]
-    label = pick("开头：", " Begins: ", zh=zh)
+    label = say("开头：", " Begins: ")
     room = max_chars - len(described) - len(label)
     if room < 20 or not opening:
         return described

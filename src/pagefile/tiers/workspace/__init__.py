@@ -1,10 +1,8 @@
 """The workspace tier: an agent need not look twice for what it has at hand."""
 
-from pagefile.tiers.workspace.cache import CachedResult
-from pagefile.tiers.workspace.chunks import ContentChunk
-from pagefile.tiers.workspace.notes import AgentMemory
+from pagefile.tiers.workspace.notes import AgentMemory, ContentChunk
 from pagefile.tiers.workspace.rules import DEFAULT_RULES, ToolRule, parsed_rules
-from pagefile.tiers.workspace.run import Absorbed, Workspace, WorkspaceRules
+from pagefile.tiers.workspace.run import Absorbed, CachedResult, Workspace, WorkspaceRules
 from pagefile.tiers.workspace.tier import Workspaces
 
 __all__ = [

@@ -1,23 +1,133 @@
-"""`AgentMemory`: what an agent has seen in this session, and how it appears in a prompt.
+"""What an agent has seen in this session (`AgentMemory`), which of it is kept, and how it appears in a prompt.
 
 It needs no store and no event loop; the workspace tier keeps one for each run.
 """
 
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
+from pagefile.errors import InvalidTurnError
 from pagefile.records import JsonValue
 from pagefile.text.clip import cut
 from pagefile.text.scores import Scale, normalised
-from pagefile.tiers.workspace.chunks import Capacity, ContentChunk, distinct, fitting, with_chunk
-from pagefile.tiers.workspace.outline import Entry, chapters, entries, left_out, outline
-from pagefile.tiers.workspace.results import FoundHit, Plain, clean, hits, plain
+from pagefile.tiers.workspace.outline import Entry, chapters, compact, entries, left_out, outline
+from pagefile.tiers.workspace.results import (
+    FoundHit,
+    Plain,
+    as_text,
+    canonical,
+    clean,
+    document_of,
+    failed,
+    hits,
+    page_source,
+    page_text,
+    plain,
+    toc_of,
+)
+from pagefile.tiers.workspace.rules import ToolRule, bare_name
 from pagefile.window.wording import WORDINGS, Wording
+
+ChunkType = Literal["search_result", "page_content", "table"]
+
+
+@dataclass
+class ContentChunk:
+    """内容片段: a piece of a search result or of a page."""
+
+    #: 内容文本
+    content: str
+    #: 来源, such as `angui_2024 P85`
+    source: str
+    #: 相关性评分 (0-1)
+    relevance_score: float
+    #: 类型: search_result, page_content, table
+    chunk_type: str
+    #: 额外元数据; `archive_uuid` is the archived page with the full text, `raw_score` the score before
+    #: normalisation.
+    metadata: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+    def __post_init__(self) -> None:
+        if self.chunk_type not in get_args(ChunkType):
+            raise InvalidTurnError(
+                f"chunk_type is {self.chunk_type!r}: it must be one of {', '.join(get_args(ChunkType))}."
+            )
+        score = self.relevance_score
+        if isinstance(score, bool) or not math.isfinite(score) or not 0 <= score <= 1:
+            raise InvalidTurnError(
+                f"relevance_score is {score!r}: give 0 to 1. add_search_results() brings other scales there."
+            )
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Chunks with the same key are the same; the better one is kept."""
+        return self.source, self.chunk_type
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How many chunks are kept, and when pages are evicted."""
+
+    chunks: int
+    #: Hits with at least this relevance are not displaced by pages.
+    min_relevance: float
+    #: Pages have a fixed relevance whatever they say: beyond this share of the capacity they are evicted
+    #: before hits.
+    page_share: float
+
+
+def with_chunk(chunks: Sequence[ContentChunk], new: ContentChunk, capacity: Capacity) -> list[ContentChunk]:
+    """The chunks with one more, best first and newest first among equals, within the capacity.
+
+    Of two with the same source and type the better is kept, or the newer if they are equal.
+    """
+    old = next((chunk for chunk in chunks if chunk.key == new.key), None)
+    if old is not None and old.relevance_score > new.relevance_score:
+        return fitting(chunks, capacity)
+    others = [chunk for chunk in chunks if chunk is not old]
+    place = sum(chunk.relevance_score > new.relevance_score for chunk in others)
+    return fitting([*others[:place], new, *others[place:]], capacity)
+
+
+def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
+    """The chunks without those contained in another from the same source, such as a snippet of a page that was read."""
+    return [
+        chunk
+        for place, chunk in enumerate(chunks)
+        if not any(
+            chunk.source == other.source
+            and chunk.content in other.content
+            and (len(chunk.content) < len(other.content) or at < place)
+            for at, other in enumerate(chunks)
+            if other is not chunk
+        )
+    ]
+
+
+def fitting(chunks: Sequence[ContentChunk], capacity: Capacity) -> list[ContentChunk]:
+    """As many chunks as fit: the last are evicted first, but pages beyond their share before good hits."""
+    kept = list(chunks)
+    while len(kept) > max(0, capacity.chunks):
+        del kept[_given_up(kept, capacity)]
+    return kept
+
+
+def _given_up(chunks: Sequence[ContentChunk], capacity: Capacity) -> int:
+    last = len(chunks) - 1
+    pages = [place for place, chunk in enumerate(chunks) if chunk.chunk_type == "page_content"]
+    share = math.floor(capacity.chunks * capacity.page_share)
+    if len(pages) > share and chunks[last].relevance_score >= capacity.min_relevance:
+        return pages[-1]
+    return last
+
 
 logger = logging.getLogger("pagefile")
 
+#: Lines kept of a table of contents whose full text is an archived page.
+MAX_LINES = 500
 #: Further chapters are not listed.
 MAX_CHAPTERS = 200
 _NOTHING: Mapping[str, JsonValue] = {}
@@ -227,3 +337,67 @@ ARCHIVED = "archive_uuid"
 def chunk_text(chunk: ContentChunk, place: int) -> str:
     """One chunk under its heading."""
     return f"## [{place}] {chunk.source}\n{chunk.content}"
+
+
+# -- from a tool result and its rule to notes ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An incoming tool result in every form that is needed."""
+
+    tool: str
+    given: Plain
+    value: Plain
+    text: str
+
+    @classmethod
+    def of(cls, tool: object, given: object, result: object) -> "Result":
+        """Normalises whatever came in."""
+        value = plain(result)
+        return cls(clean(str(tool)), plain(given), value, as_text(result, value))
+
+    @property
+    def failed(self) -> bool:
+        """Whether it contains nothing."""
+        return failed(self.value)
+
+
+def remember(
+    notes: AgentMemory,
+    rule: ToolRule,
+    result: Result,
+    metadata: Mapping[str, JsonValue],
+    *,
+    whole: bool = True,
+) -> int:
+    """Add what the rule remembers of a result to the notes; returns how many chunks were added.
+
+    With `whole=False` only the outline of a table of contents is kept: the archive has the rest.
+    """
+    if result.failed or not notes.enabled:
+        return 0
+    before = {id(chunk) for chunk in notes.relevant_chunks}
+    if rule.remembers == "toc":
+        _remember_toc(notes, result, metadata.get(ARCHIVED), whole=whole)
+    elif rule.remembers == "search":
+        value = result.value
+        notes.add_search_results(
+            value if isinstance(value, list) else [value], scale=rule.scale, metadata=metadata
+        )
+    elif rule.remembers == "page" and (text := page_text(result.value)):
+        notes.add_page_content(text, _place(result), rule.relevance, metadata=metadata)
+    return sum(id(chunk) not in before for chunk in notes.relevant_chunks)
+
+
+def _remember_toc(notes: AgentMemory, result: Result, uuid: JsonValue, *, whole: bool) -> None:
+    toc = toc_of(result.value)
+    kept: dict[str, Plain] = dict(toc) if whole else compact(entries(toc), MAX_LINES)
+    if isinstance(uuid, str):
+        kept[ARCHIVED] = uuid
+    notes.cache_toc(document_of(result.value, result.given) or bare_name(result.tool), kept)
+
+
+def _place(result: Result) -> str:
+    asked = canonical(result.given)
+    return page_source(result.value, result.given) or f"{bare_name(result.tool)} {asked}"[:100]

@@ -3,26 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from pagefile.tiers.workspace.results import Plain
+from pagefile.tiers.workspace.results import KEYS, Plain, is_whole, page_range
 
-_TITLE = ("title", "name", "label", "heading", "chapter", "section", "text")
-_NUMBER = ("section_number", "number", "no")
-_CHILDREN = (
-    "children",
-    "items",
-    "chapters",
-    "sections",
-    "toc",
-    "nodes",
-    "entries",
-    "subsections",
-    "result",
-    "data",
-)
-_NO_TITLES = (*_CHILDREN, "metadata", "meta")
-_START = ("page_start", "start_page", "page", "page_num", "page_number")
-_END = ("page_end", "end_page")
+_NO_TITLES = (*KEYS["children"], "metadata", "meta")
 #: Further entries are not read: the rest is in the archived page.
 MAX_ENTRIES = 5_000
 #: Longer titles are cut.
@@ -44,12 +29,7 @@ class Entry:
 
 def entries(toc: Mapping[str, Plain]) -> list[Entry]:
     """Its lines in order, chapters at level 0; a single title above everything is left out."""
-    found: list[Entry] = []
-    for entry in _walk(dict(toc), -1):
-        found.append(entry)
-        if len(found) >= MAX_ENTRIES:
-            break
-    return _lifted(found)
+    return _lifted(list(islice(_walk(dict(toc), -1), MAX_ENTRIES)))
 
 
 def compact(lines: Sequence[Entry], max_lines: int) -> dict[str, Plain]:
@@ -142,12 +122,14 @@ def _series(values: Sequence[Plain], level: int) -> Iterator[Entry]:
 def _depth(value: Plain) -> int | None:
     found = (value.get("level"), value.get("depth")) if isinstance(value, dict) else ()
     return next(
-        (min(depth, _MAX_DEPTH) for depth in found if _is_number(depth) and isinstance(depth, int)), None
+        (min(depth, _MAX_DEPTH) for depth in found if isinstance(depth, int) and is_whole(depth)), None
     )
 
 
 def _children(value: Mapping[str, Plain]) -> list[Plain]:
-    return [value[name] for name in _CHILDREN if value.get(name) and isinstance(value[name], list | dict)]
+    return [
+        value[name] for name in KEYS["children"] if value.get(name) and isinstance(value[name], list | dict)
+    ]
 
 
 def _node(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
@@ -175,9 +157,9 @@ def _named(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
 
 
 def _title(value: Mapping[str, Plain], *, has_children: bool) -> str:
-    number = next((str(value[name]) for name in _NUMBER if isinstance(value.get(name), str | int)), "")
+    number = next((str(value[name]) for name in KEYS["number"] if isinstance(value.get(name), str | int)), "")
     title = next(
-        (found for name in _TITLE if isinstance(found := value.get(name), str) and found.strip()), ""
+        (found for name in KEYS["title"] if isinstance(found := value.get(name), str) and found.strip()), ""
     )
     if not title:
         return number if has_children else ""
@@ -188,15 +170,7 @@ def _pages(value: Mapping[str, Plain]) -> str:
     told = value.get("pages")
     if isinstance(told, str):
         return " ".join(told.split())[:20]
-    start = next((value[name] for name in _START if _is_number(value.get(name))), None)
-    end = next((value[name] for name in _END if _is_number(value.get(name))), None)
-    if start is None:
-        return ""
-    return f"P{start}" if end is None or end == start else f"P{start}-{end}"
-
-
-def _is_number(value: Plain) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return page_range(value, KEYS["toc_first_page"], KEYS["toc_last_page"])
 
 
 def _text_lines(text: str, level: int) -> Iterator[Entry]:

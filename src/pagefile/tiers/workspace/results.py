@@ -6,12 +6,14 @@ read.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import TypeAlias, cast
+from itertools import takewhile
+from typing import TypeAlias, TypeVar, cast
 
 from pagefile.records import JsonValue
 from pagefile.text.scores import number
+from pagefile.text.tables import table
 
 #: What is nested deeper, or comes after this many values, is ignored: results may be circular.
 MAX_DEPTH = 40
@@ -19,26 +21,10 @@ MAX_VALUES = 200_000
 #: Python refuses to print a number with more digits in decimal.
 _TOO_LONG = 10**4_000
 
-_CONTENT = ("content", "text", "snippet", "page_content", "body", "passage", "chunk", "document")
-_SCORE = ("score", "relevance_score", "relevance", "similarity", "_score", "rank_score", "bm25")
-_SOURCE = ("source", "citation", "url", "path", "file", "filename")
-_DOCUMENT = ("reg_id", "doc_id", "document_id", "regulation_id", "file_id", "book_id", "id")
-_PAGE = ("page_num", "page", "page_number", "page_start", "start_page")
-_LISTS = ("results", "result", "hits", "items", "matches", "documents", "chunks", "data")
-_PAGES = (
-    "content_markdown",
-    "markdown",
-    "content",
-    "text",
-    "page_content",
-    "body",
-    "pages",
-    "result",
-    "data",
-)
+#: Under which keys tools return things.
+KEYS: Mapping[str, Sequence[str]] = table("pagefile.tiers.workspace", "keys")
 
-_BLOCK_KEYS = frozenset({"type", "text", "annotations", "citations", "cache_control", "meta", "_meta"})
-
+R = TypeVar("R")
 #: Plain JSON as `json.loads` gives it.
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
@@ -133,20 +119,15 @@ class _Reading:
                 return self.read(inner, depth + 1)
         return clean(str(value))
 
+    def _while_room(self, values: Iterable[R]) -> Iterator[R]:
+        return takewhile(lambda _: self._left >= 0, values)
+
     def _mapping(self, value: Mapping[object, object], depth: int) -> Plain:
-        read: dict[str, Plain] = {}
-        for key, inner in value.items():
-            if self._left < 0:
-                break
-            read[clean(str(key))] = self.read(inner, depth + 1)
-        return _unwrapped(read)
+        items = self._while_room(value.items())
+        return _unwrapped({clean(str(key)): self.read(inner, depth + 1) for key, inner in items})
 
     def _series(self, value: Iterable[object], depth: int) -> Plain:
-        read: list[Plain] = []
-        for inner in value:
-            if self._left < 0:
-                break
-            read.append(self.read(inner, depth + 1))
+        read = [self.read(inner, depth + 1) for inner in self._while_room(value)]
         texts = [block["text"] for block in read if isinstance(block, dict) and _is_text_block(block)]
         if texts and all(isinstance(block, dict) and _is_block(block) for block in read):
             return "\n".join(str(text) for text in texts)
@@ -175,7 +156,11 @@ def _unwrapped(value: dict[str, Plain]) -> Plain:
 
 def _is_text_block(value: Mapping[str, Plain]) -> bool:
     """Whether it is a content block, and not a search result that happens to have a text."""
-    return value.get("type") == "text" and isinstance(value.get("text"), str) and set(value) <= _BLOCK_KEYS
+    return (
+        value.get("type") == "text"
+        and isinstance(value.get("text"), str)
+        and set(value) <= set(KEYS["block"])
+    )
 
 
 def _is_block(value: Mapping[str, Plain]) -> bool:
@@ -201,7 +186,7 @@ def failed(value: Plain) -> bool:
         return True
     if not isinstance(value, dict):
         return False
-    return bool(value.get("error")) and not any(value.get(key) for key in (*_LISTS, *_PAGES))
+    return bool(value.get("error")) and not any(value.get(key) for key in (*KEYS["lists"], *KEYS["pages"]))
 
 
 def hits(value: Plain, tool: str = "search") -> list[FoundHit]:
@@ -215,13 +200,13 @@ def _listed(value: Plain, depth: int) -> Sequence[Plain]:
         return value
     if not isinstance(value, dict) or depth > 3:
         return []
-    for key in _LISTS:
+    for key in KEYS["lists"]:
         inner = value.get(key)
         if isinstance(inner, str):
             inner = _read_text(inner)
         if isinstance(inner, list | dict) and (listed := _listed(inner, depth + 1)):
             return listed
-    return [value] if _first_text(value, _CONTENT) else []
+    return [value] if _first_text(value, KEYS["content"]) else []
 
 
 def _hit(item: Plain, tool: str) -> FoundHit | None:
@@ -231,7 +216,7 @@ def _hit(item: Plain, tool: str) -> FoundHit | None:
         item = {"content": item}
     if not isinstance(item, dict):
         return None
-    content = _first_text(item, _CONTENT)
+    content = _first_text(item, KEYS["content"])
     if not content:
         return None
     extra = {key: inner for key, inner in item.items() if _is_small(inner) and inner != content}
@@ -245,9 +230,9 @@ def source_of(item: Mapping[str, Plain]) -> str:
     inner = item.get("metadata")
     places: list[Mapping[str, Plain]] = [item, *([inner] if isinstance(inner, dict) else [])]
     for place in places:
-        page = next((place[key] for key in _PAGE if isinstance(place.get(key), int | str)), None)
-        document = _first_text(place, _DOCUMENT)
-        named = _first_text(place, _SOURCE)
+        page = next((place[key] for key in KEYS["page"] if isinstance(place.get(key), int | str)), None)
+        document = _first_text(place, KEYS["document"])
+        named = _first_text(place, KEYS["source"])
         if named:
             return " ".join(named.split())
         if document and page not in (None, ""):
@@ -273,7 +258,7 @@ def _page_text(value: Plain, depth: int) -> str:
     if isinstance(value, list):
         return "\n\n".join(text for inner in value if (text := _page_text(inner, depth + 1)))
     if isinstance(value, dict):
-        return next((text for key in _PAGES if (text := _page_text(value.get(key), depth + 1))), "")
+        return next((text for key in KEYS["pages"] if (text := _page_text(value.get(key), depth + 1))), "")
     return ""
 
 
@@ -281,10 +266,11 @@ def page_source(value: Plain, given: Plain) -> str:
     """Where a page comes from, according to the tool's result, or else its input."""
     for known in (value, given):
         if isinstance(known, dict):
-            document, pages = _first_text(known, _DOCUMENT), _page_range(known)
+            document = _first_text(known, KEYS["document"])
+            pages = page_range(known, KEYS["first_page"], KEYS["last_page"])
             if document and pages:
                 return f"{document} {pages}"
-            section = _first_text(known, ("chapter", "section_number", "section", "section_path", "title"))
+            section = _first_text(known, KEYS["section"])
             if document or section:
                 return " ".join(part for part in (document, section or pages) if part)
             if found := source_of(known):
@@ -292,11 +278,11 @@ def page_source(value: Plain, given: Plain) -> str:
     return ""
 
 
-def _page_range(known: Mapping[str, Plain]) -> str:
-    start = next(
-        (known[key] for key in ("start_page", "page_start", *_PAGE) if _is_page(known.get(key))), None
+def page_range(known: Mapping[str, Plain], first: Sequence[str], last: Sequence[str]) -> str:
+    """The pages named under some keys, such as `P3` or `P3-5`; empty if there are none."""
+    start, end = (
+        next((known[key] for key in keys if is_whole(known.get(key))), None) for keys in (first, last)
     )
-    end = next((known[key] for key in ("end_page", "page_end") if _is_page(known.get(key))), None)
     if start is None:
         return ""
     return f"P{start}" if end is None or end == start else f"P{start}-{end}"
@@ -305,7 +291,9 @@ def _page_range(known: Mapping[str, Plain]) -> str:
 def document_of(value: Plain, given: Plain) -> str:
     """The id of the document a table of contents belongs to; empty if unknown."""
     for known in (given, value):
-        if isinstance(known, dict) and (found := _first_text(known, (*_DOCUMENT, *_SOURCE, "title", "name"))):
+        if isinstance(known, dict) and (
+            found := _first_text(known, (*KEYS["document"], *KEYS["source"], "title", "name"))
+        ):
             return found
     return given.strip() if isinstance(given, str) else ""
 
@@ -322,7 +310,7 @@ def _first_text(item: Mapping[str, Plain], names: Sequence[str]) -> str:
         found = item.get(name)
         if isinstance(found, str) and found.strip():
             return found.strip()
-        if name in _DOCUMENT and isinstance(found, int) and not isinstance(found, bool):
+        if name in KEYS["document"] and is_whole(found):
             return str(found)
     return ""
 
@@ -330,24 +318,21 @@ def _first_text(item: Mapping[str, Plain], names: Sequence[str]) -> str:
 def _score(item: Mapping[str, Plain]) -> object:
     inner = item.get("metadata")
     for place in (item, inner if isinstance(inner, dict) else {}):
-        for name in _SCORE:
+        for name in KEYS["score"]:
             if number(place.get(name)) is not None:
                 return place[name]
     return None
 
 
 def _is_table(item: Mapping[str, Plain]) -> bool:
-    kinds = (item.get(name) for name in ("chunk_type", "block_type", "content_type", "type"))
+    kinds = (item.get(name) for name in KEYS["kind"])
     return bool(item.get("table_id")) or "table" in kinds
 
 
 def _is_small(value: Plain) -> bool:
-    return (
-        value is None
-        or isinstance(value, bool | int | float)
-        or (isinstance(value, str) and len(value) <= 200)
-    )
+    return len(value) <= 200 if isinstance(value, str) else not isinstance(value, list | dict)
 
 
-def _is_page(value: Plain) -> bool:
+def is_whole(value: Plain) -> bool:
+    """Whether it is a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)

@@ -5,29 +5,78 @@ and a store that fails costs the page, not the run.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from functools import partial
 from typing import Literal
 
-import anyio.to_thread
-
 from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
+from pagefile.lru import Lru
 from pagefile.ports import Clock
 from pagefile.records import JsonValue, Page, Scope, Step
 from pagefile.text.clip import clip, cut
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Counter
+from pagefile.tiers.base import Counter, off_loop
 from pagefile.tiers.page_text import LOADING_TOOLS, fitting_slice, is_quoted
-from pagefile.tiers.workspace.cache import CachedResult, Call, Calls, age_in_words
-from pagefile.tiers.workspace.chunks import ContentChunk
-from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, chunk_text
+from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, Result, chunk_text, remember
 from pagefile.tiers.workspace.outline import entries, outline
-from pagefile.tiers.workspace.remembering import Result, remember
 from pagefile.tiers.workspace.results import canonical, toc_of
 from pagefile.tiers.workspace.rules import DEFAULT_RULES, NOTHING, Kind, ToolRule, rule_for
 from pagefile.window.candidates import Form
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
 from pagefile.window.render import escape
 from pagefile.window.wording import WORDINGS, Wording
+
+#: Calls remembered per run; the least recently used is evicted first.
+MAX_CALLS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CachedResult:
+    """The answer to an earlier call."""
+
+    tool: str
+    #: For the model: the whole result, or its placeholder if it is large.
+    text: str
+    #: One line that says what this is and how old it is.
+    note: str
+    age_s: float
+    #: The age in words, such as "3 分钟前".
+    age: str
+    #: The page with the full text, if it was archived.
+    archive_uuid: str | None
+    #: If False, `text` is incomplete, and the page has the rest.
+    whole: bool
+
+    @property
+    def answer(self) -> str:
+        """What a tool wrapper returns in place of the tool's result."""
+        return f"{self.note}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that can be answered again."""
+
+    at: datetime
+    #: The result, unless it is so long that only its page has it.
+    text: str | None
+    archive_uuid: str | None
+    #: The outline of a table of contents, shown beside its placeholder.
+    outline: str = ""
+
+
+def age_in_words(seconds: float, wording: Wording) -> str:
+    """How long ago, in natural language."""
+    minutes = int(max(0.0, seconds) // 60)
+    just_now, by_minute, by_hour, by_day = wording.ages
+    if minutes < 1:
+        return just_now
+    if minutes < 60:
+        return by_minute.format(n=minutes)
+    hours = minutes // 60
+    return by_hour.format(n=hours) if hours < 24 else by_day.format(n=hours // 24)
+
 
 #: A text that could not be archived is kept for equal calls up to this length.
 HELD_CHARS = 400_000
@@ -107,7 +156,8 @@ class Workspace:
         self._parts = parts
         self._scope = scope
         self._tools: tuple[ToolRule, ...] = tuple(parts.rules.tools)
-        self._calls = Calls()
+        #: By tool and input.
+        self._calls: Lru[tuple[str, str], Call] = Lru(MAX_CALLS)
         self._told = False
         #: The last erasure before anything was remembered; None while nothing is.
         self._since: int | None = None
@@ -156,13 +206,14 @@ class Workspace:
             return None
         await self.refresh()
         key, now = (tool, canonical(input)), self._parts.clock.now()
-        call = self._calls.get(key, now, self._parts.rules.cache_s)
-        served = None if call is None else await self._served(call, budget_tokens)
+        call = self._calls.get(key)
+        age_s = 0.0 if call is None else max(0.0, (now - call.at).total_seconds())
+        old = 0 < self._parts.rules.cache_s < age_s
+        served = None if call is None or old else await self._served(call, budget_tokens)
         if call is None or served is None:
-            self._calls.drop(key)
+            self._calls.pop(key, None)
             return None
         text, whole = served
-        age_s = max(0.0, (now - call.at).total_seconds())
         age = age_in_words(age_s, self._parts.wording)
         note = self._parts.wording.cached.format(tool=tool, age=age)
         return CachedResult(tool, text, note, age_s, age.strip(), call.archive_uuid, whole)
@@ -185,10 +236,8 @@ class Workspace:
         rule = self.rule(tool)
         await self.refresh()
         epoch = await self._epoch(None) if self._since is None else self._since
-        if isinstance(result, str) and len(result) >= _THREAD_FROM_CHARS:
-            got = await anyio.to_thread.run_sync(Result.of, tool, input, result)
-        else:
-            got = Result.of(tool, input, result)
+        size = len(result) if isinstance(result, str) else 0
+        got = await off_loop(partial(Result.of, tool, input, result), size, _THREAD_FROM_CHARS)
         if await self._is_ours(got.text):
             return Absorbed(rule.remembers, 0, got.text, whole=False, archive_uuid=placeholder_uuid(got.text))
         uuid, page = archive_uuid, None
@@ -311,7 +360,7 @@ class Workspace:
         at_hand = len(got.text) <= (HELD_CHARS if uuid is None else self._parts.rules.threshold)
         if at_hand or uuid is not None:
             text = got.text if at_hand else None
-            self._calls.put(key, Call(self._parts.clock.now(), text, uuid, shown))
+            self._calls[key] = Call(self._parts.clock.now(), text, uuid, shown)
 
     async def _served(self, call: Call, budget_tokens: int | None) -> tuple[str, bool] | None:
         """The answer to a repeated call, and whether it is complete; None if its page is gone or unreachable."""
@@ -389,14 +438,5 @@ _CACHED = tuple(wording.cached.partition("{")[0] for wording in WORDINGS.values(
 
 
 def _notes(rules: WorkspaceRules) -> AgentMemory:
-    return AgentMemory(
-        max_chunks=rules.max_chunks,
-        min_relevance=rules.min_relevance,
-        enabled=rules.enabled,
-        search_chars=rules.search_chars,
-        page_chars=rules.page_chars,
-        max_injected=rules.max_injected,
-        page_share=rules.page_share,
-        outline_chars=rules.outline_chars,
-        language=rules.language,
-    )
+    shared = {one.name for one in fields(AgentMemory)} & {one.name for one in fields(rules)}
+    return AgentMemory(**{name: getattr(rules, name) for name in shared})

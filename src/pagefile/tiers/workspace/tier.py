@@ -7,8 +7,18 @@ from pagefile.lru import Lru
 from pagefile.ports import Clock
 from pagefile.records import ErasureReceipt, Scope, Step, Turn
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Admit, Counter, Counts, Occasion, Remembered, Tier, homes, traced, within
-from pagefile.tiers.past import PastWindow
+from pagefile.tiers.base import (
+    Admit,
+    Counter,
+    Counts,
+    Occasion,
+    PastWindow,
+    Remembered,
+    Tier,
+    homes,
+    traced,
+    within,
+)
 from pagefile.tiers.workspace.run import Parts, Workspace, WorkspaceRules
 from pagefile.window.budget import share_of
 from pagefile.window.candidates import Block, Candidate
@@ -104,11 +114,10 @@ class Workspaces(Tier):
 
     async def forget(self, scope: Scope) -> Counts:
         """Drop every workspace that may hold something of the scope."""
-        for key in [key for key in self._runs if within(key[0], scope)]:
+        for workspace in self._runs.drop(lambda key: within(key[0], scope)):
             # A caller may still hold a reference to it.
-            self._runs.pop(key).reset_all()
-        for key in [key for key in self._asked if within(key[0], scope)]:
-            self._asked.pop(key)
+            workspace.reset_all()
+        self._asked.drop(lambda key: within(key[0], scope))
         return {}
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
