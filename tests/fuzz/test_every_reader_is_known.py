@@ -51,7 +51,7 @@ READERS: dict[str, str] = {
     "service/inspector_door.py::_Explained._explain": OWN,
     "service/inspector_door.py::form_of": "tests/acceptance/test_inspector.py",
     "service/reference.py::completed": OWN,
-    "service/routes/transfer.py::_check": IMPORTS,
+    "service/transfer.py::_check": IMPORTS,
     "settings/sources.py::_toml": FILES,
     "settings/sources.py::_yaml": FILES,
     "shapes/filling.py::_part_json": OWN,
@@ -82,6 +82,7 @@ READERS: dict[str, str] = {
     "tiers/workspace/results.py::_read_text": RESULTS,
     "window/models.py::known_models": OWN,
     "window/parts.py::parts_from": OWN,
+    "wire/texts.py::_examples": OWN,
 }
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Generator, Iterable
 from functools import partial
+from typing import Any
 
-import httpx
 from anyio.from_thread import start_blocking_portal
 
 from pagefile.blocking import (
@@ -13,6 +13,7 @@ from pagefile.blocking import (
     blocking,
     connecting,
     described_as,
+    handing,
     opening,
 )
 from pagefile.client.conversation import ClientConversation
@@ -60,18 +61,10 @@ class BlockingClient(MemoryVerbs[Client]):
     """
 
     @classmethod
-    @opening
-    def open(
-        cls,
-        url: str,
-        *,
-        api_key: str | None = None,
-        timeout_s: float = 30.0,
-        retries: int = 2,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> Generator["BlockingClient"]:
+    @opening(Client)
+    def open(cls, *args: Any, **options: Any) -> Generator["BlockingClient"]:
         """A client for the duration of a `with` block; the arguments are those of `Client`."""
-        client = Client(url, api_key=api_key, timeout_s=timeout_s, retries=retries, transport=transport)
+        client = Client(*args, **options)
         with (
             start_blocking_portal() as portal,
             portal.wrap_async_context_manager(client),
@@ -85,27 +78,5 @@ class BlockingClient(MemoryVerbs[Client]):
     def close(self) -> None:
         self.closing()
 
-    @described_as(Client.conversation)
-    def conversation(
-        self,
-        id: str,  # noqa: A002 - the word users write
-        *,
-        user_id: str | None = None,
-        tenant: str | None = None,
-        agent: str | None = None,
-        project: str | None = None,
-        language: str | None = None,
-        timezone: str | None = None,
-    ) -> BlockingClientConversation:
-        handle = self.inner.conversation(
-            id,
-            user_id=user_id,
-            tenant=tenant,
-            agent=agent,
-            project=project,
-            language=language,
-            timezone=timezone,
-        )
-        return BlockingClientConversation(handle, self.loop)
-
+    conversation = handing(Client.conversation, BlockingClientConversation)
     describe = blocking(Client.describe)

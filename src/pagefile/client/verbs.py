@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import wraps
-from inspect import Parameter, get_annotations
+from inspect import Parameter, get_annotations, signature
 from types import NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args, get_origin
 
@@ -31,7 +31,7 @@ from pagefile.engine.drafts import (
     checked_steps,
 )
 from pagefile.engine.reading import checked_kind
-from pagefile.records import JsonValue, Step, checked_id, checked_text
+from pagefile.records import JsonValue, Listing, Step, checked_id, checked_text
 from pagefile.shapes import listed, plain_json
 from pagefile.shapes.storable import results_cleaned
 from pagefile.verbs import Verb
@@ -64,25 +64,32 @@ class Remote:
         """What this handle knows of a request's fields."""
         return {name: value for name, value in self._known().items() if name in request.model_fields}
 
-    async def _all(self, verb: Verb[..., Any], given: Mapping[str, object]) -> list[Any]:
-        """All items, page by page."""
+    async def _returned(self, verb: Verb[..., Any], given: Mapping[str, object], *, whole: bool) -> Any:
+        """What the verb returns; with `whole`, all items of a list, page by page."""
+        if not whole:
+            return verb.returned(await self._asked(verb, given))
         found: list[Any] = []
         after: Mapping[str, object] = {}
         while True:
             answer = await self._asked(verb, {**given, "limit": MAX_PAGE, **after})
             found += verb.returned(answer)
             if answer.next is None:
-                return found
+                return Listing(found)
             after = {"after": answer.next}
 
 
 def remote(
-    verb: Verb[P, R], refuse: Callable[..., object] | None = None, **checks: Check
+    verb: Verb[P, R],
+    *,
+    first: Callable[[Any, dict[str, Any]], object] | None = None,
+    then: Callable[[Any, R], R] | None = None,
+    whole: bool = False,
+    **checks: Check,
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
     """A method that sends the verb to a service.
 
-    `refuse` raises for arguments that do not go together. `checks` is for parameters that differ from those of the same name in
-    other verbs.
+    `first` may change the arguments, or raise for those that do not go together; `then` may change the result. With `whole`, all
+    pages of a list are fetched. `checks` are for parameters that differ from those of the same name in other verbs.
     """
     looked_at = {name: checks.get(name, CHECKS.get(name)) for name in verb.fields}
     parameters = verb.signature.parameters
@@ -109,14 +116,33 @@ def remote(
     async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
         bound = verb.signature.bind(self, *args, **kwargs)
         given = bound.arguments
-        if refuse is not None:
+        if first is not None:
             bound.apply_defaults()
-            refuse(**dict(list(bound.arguments.items())[1:]))
-        answer = await self._asked(verb, sent(given))  # pyright: ignore[reportPrivateUsage] - this becomes a method of it
-        returned = verb.returned(answer)
-        return cast("R", list(cast("Sequence[Any]", returned))) if as_list else returned
+            given = dict(list(bound.arguments.items())[1:])
+            first(self, given)
+        returned = await self._returned(verb, sent(given), whole=whole)  # pyright: ignore[reportPrivateUsage] - this becomes a method of it
+        result = cast("R", list(returned)) if as_list else returned
+        return result if then is None else then(self, result)
 
     return call
+
+
+def like(
+    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+) -> Callable[[Callable[..., Coroutine[Any, Any, R]]], Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]]:
+    """Gives a method the signature and the docstring of the library's, for verbs that need more than a request."""
+
+    def decorate(
+        method: Callable[..., Coroutine[Any, Any, R]],
+    ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+        @wraps(verb)
+        async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
+            bound = signature(verb).bind(self, *args, **kwargs)
+            return await method(*bound.args, **bound.kwargs)
+
+        return call
+
+    return decorate
 
 
 def said(given: Mapping[str, object]) -> dict[str, object]:
@@ -137,6 +163,11 @@ def is_text(name: str) -> Check:
 def is_id(name: str) -> Check:
     """A valid id."""
     return lambda value: checked_id(value, name)
+
+
+def is_json(name: str) -> Check:
+    """JSON that a database can store."""
+    return lambda value: checked_json(value, name)
 
 
 def is_message(name: str) -> Check:
@@ -203,7 +234,9 @@ CHECKS: Mapping[str, Check] = {
     "load": pages_to_load,
     "instructions": is_message("instructions"),
     "placement": checked_placement,
-    "input": lambda value: checked_json(value, "input"),
+    "input": is_json("input"),
+    "arguments": lambda value: checked_json(dict(value), "arguments"),
+    "changes": is_json("changes"),
     "shape": checked_shape,
     "kind": checked_kind,
     "limit": from_number(1, "limit"),

@@ -1,4 +1,4 @@
-"""One chat turn: the window, the model's streamed answer, its tool calls, and the turn in the log."""
+"""Chat with the configured model, streamed: the window, the answer, the tool calls, and the turn in the log."""
 
 import json
 import logging
@@ -7,15 +7,18 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from time import perf_counter
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
+
+from fastapi import Depends, Request, Response
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, ModelError, ModelOutputError, NotFoundError, PagefileError
 from pagefile.models import OpenAIChat
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
 from pagefile.records import JsonValue, Turn
-from pagefile.service.problems import Kind, told, unforeseen
-from pagefile.service.streaming import Say
+from pagefile.service.problems import Kind, answered, told, unforeseen
+from pagefile.service.routes import MemoryOf, chat_of, router
+from pagefile.service.streaming import EventStream, Say
 from pagefile.settings import ModelSettings
 from pagefile.standalone import tool_schemas
 from pagefile.tiers.page_text import LOADING_TOOLS
@@ -39,6 +42,28 @@ logger = logging.getLogger("pagefile.service")
 MAX_ROUNDS = 8
 #: Separates what a model says before a tool call from what it says after.
 _PARAGRAPH = "\n\n"
+
+#: An example stream for the reference.
+_EXAMPLE = """event: turn
+data: {"turn_id":"6c0f…","conversation_id":"诊疗/2026:7"}
+
+event: node
+data: {"node":"recall","duration_ms":3.2,"told":{"tokens":412,"budget":16000,"mode":"FULL_HISTORY"}}
+
+event: token
+data: {"text":"不可以，"}
+
+event: token
+data: {"text":"您对青霉素过敏。"}
+
+event: done
+data: {"turn_id":"6c0f…","seq":12,"finish":"stop","user_tokens":9,"assistant_tokens":11,"tokens":30,"window_tokens":412,"model_calls":1}
+
+"""
+_STREAM = {
+    "description": "Events as they happen.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}},
+}
 
 _Node = Literal["recall", "generate", "tools", "persist"]
 
@@ -257,3 +282,36 @@ def _problem(error: PagefileError) -> Problem:
     problem = told(kind, str(error) if isinstance(error, ModelError) else None)
     logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
     return problem
+
+
+# -- the route -----------------------------------------------------------------------------------------------------------
+
+routes = router("Chat")
+
+
+async def _model(request: Request) -> ChatModel | None:
+    """The model this service was started with; None if its settings name none."""
+    return cast("ChatModel | None", request.app.state.model)
+
+
+@routes.post("/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM})
+async def stream(
+    memory: MemoryOf, body: AskChat, model: Annotated[ChatModel | None, Depends(_model)]
+) -> Response:
+    """Have the model of the settings answer a message, as server-sent events.
+
+    `turn` comes first, when the message is on disk. Then `node` (recall, generate, tools, persist) with its duration, `token` with words
+    of the answer, `archived` and `loaded` when results leave the window and come back, `checkpoint` when a summary takes effect, and
+    `done` with the turn's place and exact tokens. A stream that ends with `error` (a problem document), or that the client leaves, aborts
+    the turn: it enters no window, summary or index. Lines that begin with a colon are heartbeats. The model's calls of
+    `load_tool_history` and `search_tool_history` are answered here.
+    """
+    if model is None:
+        return answered(
+            told(
+                "no-model",
+                "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again.",
+            )
+        )
+    run = await ChatRun.begun(memory, model, chat_of(memory, body), body)
+    return EventStream(run.run, run.end)

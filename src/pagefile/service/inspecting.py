@@ -18,15 +18,15 @@ from pagefile.inspector.filling import Filling
 from pagefile.inspector.metrics import Measure
 from pagefile.plain import plain
 from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.schema import Id
 from pagefile.service.auth import GuardedRouter, open_memory, principal_of
 from pagefile.service.chatting import ChatRun
 from pagefile.service.inspector_door import form_of, gone_to, reader_of, shown, with_key
-from pagefile.service.routes.common import VERSION, MemoryOf
+from pagefile.service.routes import VERSION, MemoryOf
 from pagefile.service.streaming import EventStream
 from pagefile.text.scripts import language
 from pagefile.wire.chat import AskChat
 from pagefile.wire.requests import StepBody
-from pagefile.wire.texts import Id
 
 routes = GuardedRouter(include_in_schema=False)
 

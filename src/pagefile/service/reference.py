@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from pagefile.records import MAX_INT
 from pagefile.service.html import Html, fill, joined, read, text
 from pagefile.service.once import HEADER
 from pagefile.service.problems import kinds
 from pagefile.wire.problem import Problem
-from pagefile.wire.texts import MAX_INT
 
 _DOCS = "docs.html"
 _KEY: Mapping[str, Any] = {

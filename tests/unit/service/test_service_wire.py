@@ -6,9 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from pagefile.records import Page, Scope
-from pagefile.wire.archive import PageOut, PurgeOut, PurgePages, ToolAnswer
-from pagefile.wire.requests import AskContext, RecordTurn
-from pagefile.wire.responses import LoadOut
+from pagefile.wire.requests import AskContext, PurgePages, RecordTurn
+from pagefile.wire.responses import LoadOut, PageOut, PurgeOut, ToolAnswer
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
