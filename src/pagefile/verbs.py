@@ -42,8 +42,8 @@ class Verb(Generic[P, R]):
         request: type[BaseModel],
         answer: type[BaseModel],
         *,
-        status: int = 200,
         changes: bool = False,
+        creates: bool = False,
         name: str | None = None,
         about: str | None = None,
         remark: str = "",
@@ -52,9 +52,9 @@ class Verb(Generic[P, R]):
         self.http_method, self.path = route.split()
         self.request = request
         self.answer = answer
-        self.status = status
+        self.status = 201 if creates else 200
         #: Whether repeating it would have an effect: the client sends an Idempotency-Key with it.
-        self.changes = changes
+        self.changes = changes or creates
         #: The operation id, used by generated clients.
         self.name = name or method.__name__
         self._about = about
@@ -111,18 +111,16 @@ RECORD = Verb(
     "POST /v1/turns",
     ask.RecordTurn,
     out.TurnOut,
-    status=201,
-    changes=True,
+    creates=True,
     remark="The same id with the same text answers with the stored turn, with another text it is a conflict (409): a request with an "
-    "id can be repeated safely. Without one, an `Idempotency-Key` stands for it.",
+    "id can be repeated safely. Without one, an `Idempotency-Key` replaces it.",
 )
 BEGIN = Verb(
     Conversation.begin,
     "POST /v1/turns/begin",
     ask.BeginTurn,
     out.TurnOut,
-    status=201,
-    changes=True,
+    creates=True,
     remark="The same id with the same message answers with the stored turn as it is, with another message it is a conflict (409).",
 )
 EXTEND = Verb(Conversation.extend, "POST /v1/turns/extend", ask.ExtendTurn, out.TurnOut, changes=True)
@@ -130,14 +128,7 @@ STEP = Verb(Conversation.step, "POST /v1/turns/step", ask.AddStep, out.TurnOut, 
 COMPLETE = Verb(Conversation.complete, "POST /v1/turns/complete", ask.CompleteTurn, out.TurnOut, changes=True)
 ABORT = Verb(Conversation.abort, "POST /v1/turns/abort", ask.AbortTurn, out.TurnOut, changes=True)
 MESSAGES = Verb(Conversation.messages, "GET /v1/turns/messages", ask.MessagesParams, out.MessagesOut)
-FORK = Verb(
-    Conversation.fork,
-    "POST /v1/conversations/fork",
-    ask.ForkConversation,
-    out.ForkOut,
-    status=201,
-    changes=True,
-)
+FORK = Verb(Conversation.fork, "POST /v1/conversations/fork", ask.ForkConversation, out.ForkOut, creates=True)
 CONTEXT = Verb(Conversation.context, "POST /v1/context", ask.AskContext, windows.WindowOut)
 CHAT_RECALL = Verb(Conversation.recall, "POST /v1/recall", ask.AskRecall, out.Page[out.HitOut])
 LOAD = Verb(
@@ -164,16 +155,9 @@ CALL_TOOL = Verb(
     "other tool.",
 )
 CHECKPOINT = Verb(
-    Conversation.checkpoint,
-    "POST /v1/checkpoints",
-    ask.MakeCheckpoint,
-    out.CheckpointOut,
-    status=201,
-    changes=True,
+    Conversation.checkpoint, "POST /v1/checkpoints", ask.MakeCheckpoint, out.CheckpointOut, creates=True
 )
-RESET = Verb(
-    Conversation.reset, "POST /v1/reset", ask.ResetConversation, out.ResetOut, status=201, changes=True
-)
+RESET = Verb(Conversation.reset, "POST /v1/reset", ask.ResetConversation, out.ResetOut, creates=True)
 CHAT_TURNS = Verb(Conversation.turns, "GET /v1/turns", ask.TurnsParams, out.Page[out.TurnOut])
 LOG = Verb(Conversation.log, "GET /v1/log", ask.LogParams, out.LogPage)
 HEAD = Verb(
@@ -216,7 +200,7 @@ RECALL = Verb(
     about="Past turns of a conversation, or of all conversations of a user, that answer the query, best first, each with its "
     "neighbours.",
 )
-REMEMBER = Verb(Memory.remember, "POST /v1/facts", ask.RememberFact, out.FactOut, status=201, changes=True)
+REMEMBER = Verb(Memory.remember, "POST /v1/facts", ask.RememberFact, out.FactOut, creates=True)
 FACTS = Verb(Memory.facts, "GET /v1/facts", ask.FactsParams, out.Page[out.FactOut])
 RETRACT = Verb(Memory.retract, "POST /v1/facts/retract", ask.RetractFact, out.FactOut, changes=True)
 FACT_REVISIONS = Verb(

@@ -23,10 +23,8 @@ OWN = "reads only what Pagefile itself wrote or ships"
 READERS: dict[str, str] = {
     "cli/measures.py::when": FILES,
     "client/calling.py::Caller._read": "tests/acceptance/test_client.py",
-    "client/problems.py::code_of": STREAMS,
-    "client/problems.py::error_in": STREAMS,
+    "client/problems.py::_problem": STREAMS,
     "client/verbs.py::_tools": OWN,
-    "client/problems.py::error_of": STREAMS,
     "client/remote.py::_kind": STREAMS,
     "client/streaming.py::_read": STREAMS,
     "engine/drafts.py::checked_json": RESULTS,

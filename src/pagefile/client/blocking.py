@@ -1,12 +1,13 @@
 """`BlockingClient`: `Client` for callers without an event loop, with no logic of its own."""
 
-from collections.abc import Generator, Iterable
-from functools import partial
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Generator
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from anyio.from_thread import start_blocking_portal
 
 from pagefile.blocking import (
+    Blocking,
     ConversationVerbs,
     Loop,
     MemoryVerbs,
@@ -19,9 +20,27 @@ from pagefile.blocking import (
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.remote import Client
 from pagefile.engine import Memory
-from pagefile.engine.drafts import StepLike
 from pagefile.records import Scope
-from pagefile.wire.chat import ChatEvent
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def streaming(
+    verb: Callable[Concatenate[Any, P], AsyncGenerator[T]],
+) -> Callable[Concatenate[Blocking[Any], P], Generator[T]]:
+    """The blocking version of a verb that yields its results."""
+
+    @wraps(verb)
+    def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> Generator[T]:
+        found = verb(self.inner, *args, **kwargs)
+        try:
+            while (one := self.loop.wait(partial(anext, found, None))) is not None:
+                yield one
+        finally:
+            self.loop.wait(found.aclose)
+
+    return call
 
 
 class BlockingClientConversation(ConversationVerbs[ClientConversation]):
@@ -34,24 +53,7 @@ class BlockingClientConversation(ConversationVerbs[ClientConversation]):
 
     context = blocking(ClientConversation.context)
 
-    @described_as(ClientConversation.stream_chat)
-    def stream_chat(
-        self,
-        message: str,
-        *,
-        id: str | None = None,  # noqa: A002 - the word users write
-        instructions: str | None = None,
-        window_tokens: int | None = None,
-        steps: Iterable[StepLike] = (),
-    ) -> Generator[ChatEvent]:
-        events = self.inner.stream_chat(
-            message, id=id, instructions=instructions, window_tokens=window_tokens, steps=steps
-        )
-        try:
-            while (event := self.loop.wait(partial(anext, events, None))) is not None:
-                yield event
-        finally:
-            self.loop.wait(events.aclose)
+    stream_chat = streaming(ClientConversation.stream_chat)
 
 
 class BlockingClient(MemoryVerbs[Client]):

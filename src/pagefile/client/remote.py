@@ -1,15 +1,14 @@
 """`Client`: a memory hosted by a service."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import anyio
-import anyio.to_thread
 import httpx
 
 from pagefile import verbs
@@ -21,8 +20,8 @@ from pagefile.engine import Memory
 from pagefile.engine.asking import check_erased, check_purged
 from pagefile.engine.drafts import checked_labels
 from pagefile.engine.fact_import import read_memory
-from pagefile.engine.transfer import FORMAT
-from pagefile.errors import StoreError, StoreUnavailableError, TransferError
+from pagefile.engine.transfer import FORMAT, written_whole
+from pagefile.errors import StoreError, TransferError
 from pagefile.records import DEFAULT_TENANT, JsonObject, JsonValue, Scope, checked_id
 from pagefile.wire.responses import ImportOut
 
@@ -130,17 +129,16 @@ class Client(Remote):
     @like(Memory.export)
     async def export(self, path: str | PathLike[str], **whose: str | None) -> dict[str, int]:
         params = _ids(**whose)
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         async with (
-            _written_whole(Path(path)) as file,
+            written_whole(Path(path)) as file,
             self._caller.stream("GET", "/v1/export", params=params) as answer,
         ):
             async for line in lines_in(answer.aiter_bytes()):
                 kind = _kind(line)
-                if kind != FORMAT:
-                    counts[kind] = counts.get(kind, 0) + 1
+                counts[kind] += kind != FORMAT
                 await file.write(line + "\n")
-        return counts
+        return dict(+counts)
 
     @like(Memory.import_)
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
@@ -158,21 +156,6 @@ class Client(Remote):
     async def describe(self) -> JsonObject:
         """What the service runs on: its version, the store, the tokenizer, and how often each tier failed."""
         return (await self._asked(verbs.DESCRIBE, {})).model_dump()
-
-
-@asynccontextmanager
-async def _written_whole(target: Path) -> AsyncGenerator[anyio.AsyncFile[str]]:
-    """A temporary file beside the target, moved into place when complete: a broken export leaves no partial file."""
-    partial = target.with_name(target.name + ".partial")
-    try:
-        async with await anyio.open_file(partial, "w", encoding="utf-8", newline="\n") as file:
-            yield file
-        await anyio.to_thread.run_sync(partial.replace, target)
-    except OSError as error:
-        raise StoreUnavailableError(f"Cannot write the export to {str(target)!r}: {error}.") from error
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.Path(partial).unlink(missing_ok=True)
 
 
 def _ids(**named: str | None) -> dict[str, object]:

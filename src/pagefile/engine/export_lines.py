@@ -135,20 +135,14 @@ class ConversationLine(Body):
 
 
 class StepLine(Line[Step]):
-    """A tool call and its result."""
-
     page: Id | None = None
 
 
 class TextLine(Line[TextPart]):
-    """Text said by either side."""
-
     type: Literal["text"]
 
 
 class ReasoningLine(Line[Reasoning]):
-    """A model's reasoning."""
-
     type: Literal["reasoning"]
 
 
@@ -159,8 +153,6 @@ class ToolCallLine(Line[ToolCall]):
 
 
 class MediaPartLine(Line[Media]):
-    """An image, a sound or a file."""
-
     type: Literal["media"]
 
 
@@ -183,8 +175,6 @@ PartLine: TypeAlias = Annotated[
 
 
 class MessageLine(Line[Message]):
-    """A message of a turn."""
-
     parts: tuple[PartLine, ...]
 
 
@@ -220,8 +210,6 @@ class MissingLine(_Owned[None]):
 
 
 class CheckpointLine(_Owned[Checkpoint]):
-    """A checkpoint."""
-
     type: Literal["checkpoint"]
     id: Id
     seq: Number
@@ -229,8 +217,6 @@ class CheckpointLine(_Owned[Checkpoint]):
 
 
 class ResetLine(_Owned[Reset]):
-    """A reset."""
-
     type: Literal["reset"]
     id: Id
     seq: Number

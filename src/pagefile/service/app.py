@@ -15,7 +15,7 @@ from pagefile.engine import Memory
 from pagefile.errors import PagefileError
 from pagefile.inspector.filling import filling
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.service import chatting, inspecting, pages, routes, transfer
+from pagefile.service import chatting, inspecting, reference, routes, transfer
 from pagefile.service.auth import Doorkeeper, unguarded
 from pagefile.service.binding import (
     across_origins,
@@ -28,7 +28,6 @@ from pagefile.service.gates import Gate, LastHandler
 from pagefile.service.inspector_door import InspectorDoor
 from pagefile.service.once import Once
 from pagefile.service.problems import http_error, pagefile_error, validation_error
-from pagefile.service.reference import completed
 from pagefile.settings import ServiceSettings, Settings
 
 _ABOUT = (
@@ -42,7 +41,7 @@ class _Service(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            self.openapi_schema = completed(super().openapi())
+            self.openapi_schema = reference.completed(super().openapi())
         return self.openapi_schema
 
 
@@ -119,12 +118,12 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         routes.facts,
         transfer.routes,
         routes.health,
-        pages.routes,
+        reference.routes,
         inspecting.routes,
     ):
         app.include_router(group)
     if forgotten := list(unguarded(app)):
-        raise RuntimeError(f"These routes ask nobody for a key: {', '.join(forgotten)}. See service/auth.py.")
+        raise RuntimeError(f"These routes check no key: {', '.join(forgotten)}. See service/auth.py.")
     return app
 
 

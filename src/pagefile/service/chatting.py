@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from time import perf_counter
 from typing import Annotated, Any, Literal, cast
 
@@ -16,7 +15,7 @@ from pagefile.errors import ConflictError, ModelError, ModelOutputError, NotFoun
 from pagefile.models import OpenAIChat
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
 from pagefile.records import JsonValue, Turn
-from pagefile.service.problems import Kind, answered, told, unforeseen
+from pagefile.service.problems import answered, problem_of, told, unforeseen
 from pagefile.service.routes import MemoryOf, chat_of, router
 from pagefile.service.streaming import EventStream, Say
 from pagefile.settings import ModelSettings
@@ -35,6 +34,7 @@ from pagefile.wire.chat import (
     ChatTurn,
 )
 from pagefile.wire.problem import Problem
+from pagefile.wire.texts import example
 
 logger = logging.getLogger("pagefile.service")
 
@@ -43,26 +43,9 @@ MAX_ROUNDS = 8
 #: Separates what a model says before a tool call from what it says after.
 _PARAGRAPH = "\n\n"
 
-#: An example stream for the reference.
-_EXAMPLE = """event: turn
-data: {"turn_id":"6c0f…","conversation_id":"诊疗/2026:7"}
-
-event: node
-data: {"node":"recall","duration_ms":3.2,"told":{"tokens":412,"budget":16000,"mode":"FULL_HISTORY"}}
-
-event: token
-data: {"text":"不可以，"}
-
-event: token
-data: {"text":"您对青霉素过敏。"}
-
-event: done
-data: {"turn_id":"6c0f…","seq":12,"finish":"stop","user_tokens":9,"assistant_tokens":11,"tokens":30,"window_tokens":412,"model_calls":1}
-
-"""
 _STREAM = {
     "description": "Events as they happen.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}},
+    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": example("ChatEvents")}},
 }
 
 _Node = Literal["recall", "generate", "tools", "persist"]
@@ -127,7 +110,8 @@ class ChatRun:
         try:
             await self._answered(tell)
         except PagefileError as error:
-            await self._broken(say, _problem(error))
+            # Those of a model reveal nothing about the service.
+            await self._broken(say, problem_of(error, shown=(ModelError,)))
         except Exception as error:
             await self._broken(say, unforeseen(error))
 
@@ -272,16 +256,6 @@ def _arguments(call: ToolCall) -> dict[str, JsonValue] | None:
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, JsonValue]", found) if isinstance(found, dict) else None
-
-
-def _problem(error: PagefileError) -> Problem:
-    """The problem a route would return. Model errors are passed on: they reveal nothing about the service."""
-    kind = Kind.of(type(error))
-    if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return told(kind, str(error))
-    problem = told(kind, str(error) if isinstance(error, ModelError) else None)
-    logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
-    return problem
 
 
 # -- the route -----------------------------------------------------------------------------------------------------------

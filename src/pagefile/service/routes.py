@@ -58,7 +58,7 @@ _TIMEOUT_S = 2.0
 
 async def _opened(request: Request) -> Memory:
     """Async, because the framework runs sync dependencies in a thread."""
-    return open_memory(request)
+    return open_memory(request.app)
 
 
 #: The memory this service was started with. Guarded routes get it from their guard.
@@ -126,18 +126,15 @@ def _plain_route(
             arguments[made] = arguments[made] or made_id(key, *(getattr(asked, name) for name in among))
         return written(here.answered(await here.method(owner, **arguments)), here.status)
 
-    hints: dict[str, Any] = {
-        "memory": MemoryOf,
-        "asked": Annotated[verb.request, Query()] if verb.in_query else verb.request,
-    }
-    if made is not None:
-        hints["key"] = _Key
-    defaults = {"key": None}
+    asked = Annotated[verb.request, Query()] if verb.in_query else verb.request
     parameters = [
-        Parameter(name, Parameter.KEYWORD_ONLY, annotation=hint, default=defaults.get(name, Parameter.empty))
-        for name, hint in hints.items()
+        Parameter("memory", Parameter.KEYWORD_ONLY, annotation=MemoryOf),
+        Parameter("asked", Parameter.KEYWORD_ONLY, annotation=asked),
     ]
-    route.__name__, route.__annotations__ = verb.name, {**hints, "return": Response}
+    if made is not None:
+        parameters.append(Parameter("key", Parameter.KEYWORD_ONLY, annotation=_Key, default=None))
+    route.__name__ = verb.name
+    route.__annotations__ = {one.name: one.annotation for one in parameters}
     route.__dict__["__signature__"] = Signature(parameters, return_annotation=Response)
     return route
 
@@ -296,7 +293,7 @@ health = APIRouter(tags=["Health"], responses=PROBLEMS)
 
 @health.get("/healthz", name="health")
 async def healthy(request: Request) -> HealthOut:
-    """Whether the service lives: it does when it answers, so that nobody restarts it because the store is away.
+    """Whether the service lives: it does when it answers, so that it is not restarted because the store is away.
 
     Whoever may see it is told what it runs on, as far as the store answers.
     """

@@ -18,7 +18,7 @@ from pagefile import verbs
 from pagefile.engine import Memory
 from pagefile.engine.export_lines import LINE, HeaderLine, described, first_fault
 from pagefile.engine.owning import looked_up
-from pagefile.engine.transfer import export_lines, import_from
+from pagefile.engine.transfer import export_lines, import_from, lines_of
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.routes import MemoryOf, at_verb, router
@@ -110,7 +110,7 @@ async def _chunks(memory: Memory, scope: Scope) -> AsyncGenerator[str]:
 async def _checked(chunks: AsyncIterator[bytes], user_id: str | None) -> AsyncGenerator[bytes]:
     """The lines of an upload, each validated and, if a user is named, checked to belong to that user."""
     number = 0
-    async for line in _lines(chunks):
+    async for line in lines_of(chunks):
         number += 1
         if len(line) < _THREAD_FROM_BYTES:
             _check(line, number, user_id)
@@ -119,18 +119,6 @@ async def _checked(chunks: AsyncIterator[bytes], user_id: str | None) -> AsyncGe
         yield line
     if number == 0:
         raise TransferError("The upload is empty: send an export, as GET /v1/export makes it.")
-
-
-async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    rest: list[bytes] = []
-    async for chunk in chunks:
-        *whole, last = chunk.split(b"\n")
-        for line in whole:
-            yield b"".join([*rest, line, b"\n"])
-            rest = []
-        rest.append(last)
-    if any(rest):
-        yield b"".join(rest)
 
 
 def _check(line: bytes, number: int, user_id: str | None) -> None:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from pagefile.errors import PagefileError
 from pagefile.schema import Answer
 from pagefile.wire.texts import with_example
 
@@ -13,7 +14,7 @@ MEDIA_TYPE = "application/problem+json"
 class FieldError(Answer):
     """One invalid field."""
 
-    where: Literal["body", "query", "header", "path"] = Field(description="Where it stands.")
+    where: Literal["body", "query", "header", "path"] = Field(description="Which part of the request.")
     pointer: str = Field(description="Which field, as a JSON pointer; empty for the whole.")
     code: str
     detail: str
@@ -31,3 +32,8 @@ class Problem(Answer):
     errors: tuple[FieldError, ...] = Field(default=(), description="Which fields, for validation errors.")
 
     model_config = ConfigDict(json_schema_extra=with_example)
+
+
+def kinds_of_error(known: type[PagefileError] = PagefileError) -> list[type[PagefileError]]:
+    """The class of an error and all its subclasses."""
+    return [known, *(member for child in known.__subclasses__() for member in kinds_of_error(child))]

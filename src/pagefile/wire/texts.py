@@ -73,10 +73,15 @@ def _examples() -> Mapping[str, JsonValue]:
     return json.loads(files("pagefile.wire").joinpath("examples.json").read_text(encoding="utf-8"))
 
 
+def example(name: str) -> JsonValue:
+    """The example of a schema."""
+    return _examples()[name]
+
+
 def with_example(shape: dict[str, Any], model: type[BaseModel]) -> None:
     """Add the example to a schema. The tests send those of all requests."""
     if model.__name__ in _examples():
-        shape["examples"] = [_examples()[model.__name__]]
+        shape["examples"] = [example(model.__name__)]
 
 
 class Body(schema.Body):
