@@ -24,7 +24,7 @@ READERS: dict[str, str] = {
     "cli/measures.py::when": FILES,
     "client/calling.py::Caller._read": "tests/acceptance/test_client.py",
     "client/problems.py::_problem": STREAMS,
-    "client/verbs.py::_tools": OWN,
+    "client/verbs.py::": OWN,
     "client/remote.py::_kind": STREAMS,
     "client/streaming.py::_read": STREAMS,
     "engine/drafts.py::checked_json": RESULTS,

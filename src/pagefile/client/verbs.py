@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import timedelta
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, get_annotations, signature
 from types import NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args, get_origin
@@ -155,11 +155,6 @@ def as_it_is(value: object) -> object:
     return value
 
 
-def is_text(name: str) -> Check:
-    """A text that a database can store."""
-    return lambda value: checked_text(value, name)
-
-
 def is_id(name: str) -> Check:
     """A valid id."""
     return lambda value: checked_id(value, name)
@@ -200,57 +195,30 @@ def _own_id(step: StepLike) -> dict[str, object]:
     return {"call_id": own} if own else {}
 
 
-def _tools(tools: Sequence[object]) -> list[JsonValue]:
-    return [json.loads(text) for text in tool_texts(tools)]
-
-
-def _uuids(uuids: Sequence[str]) -> list[str]:
-    return list(listed_uuids(uuids))
-
-
-def _time(value: object) -> str:
-    return moment(value).isoformat()
-
-
-def _seconds(value: timedelta) -> float:
-    return value.total_seconds()
-
-
 #: How to check a parameter of this name before it is sent.
 CHECKS: Mapping[str, Check] = {
-    "user": is_message("user"),
-    "assistant": is_message("assistant"),
-    "messages": messages_of,
-    "steps": steps_of,
-    "id": is_id("id"),
-    "metadata": checked_metadata,
-    "turn": turn_id_of,
-    "query": is_text("query"),
-    "text": is_text("text"),
-    "tool": is_text("tool"),
-    "tools": _tools,
-    "answer_tokens": from_number(0, "answer_tokens"),
-    "threshold": share,
-    "load": pages_to_load,
-    "instructions": is_message("instructions"),
-    "placement": checked_placement,
-    "input": is_json("input"),
-    "arguments": lambda value: checked_json(dict(value), "arguments"),
-    "changes": is_json("changes"),
-    "shape": checked_shape,
-    "kind": checked_kind,
-    "limit": from_number(1, "limit"),
-    "after": cursor,
-    "revision": from_number(1, "revision"),
-    "recent_turns": from_number(0, "recent_turns"),
-    "at": _time,
-    "as_of": _time,
-    "valid_from": _time,
-    "older_than": _seconds,
-    "uuids": _uuids,
-    "uuid": str,
+    **{name: is_message(name) for name in ("user", "assistant", "instructions")},
+    **{name: partial(checked_text, name=name) for name in ("query", "text", "tool")},
+    **{name: is_id(name) for name in ("id", "user_id", "tenant")},
     "call_id": is_id("call id"),
     "fact_id": is_id("fact id"),
-    "user_id": is_id("user_id"),
-    "tenant": is_id("tenant"),
+    **{name: is_json(name) for name in ("input", "changes")},
+    "arguments": lambda value: checked_json(dict(value), "arguments"),
+    **{name: from_number(1, name) for name in ("limit", "revision")},
+    **{name: from_number(0, name) for name in ("answer_tokens", "recent_turns")},
+    **{name: lambda value: moment(value).isoformat() for name in ("at", "as_of", "valid_from")},
+    "older_than": timedelta.total_seconds,
+    "messages": messages_of,
+    "steps": steps_of,
+    "metadata": checked_metadata,
+    "turn": turn_id_of,
+    "tools": lambda tools: [json.loads(text) for text in tool_texts(tools)],
+    "threshold": share,
+    "load": pages_to_load,
+    "placement": checked_placement,
+    "shape": checked_shape,
+    "kind": checked_kind,
+    "after": cursor,
+    "uuids": lambda uuids: list(listed_uuids(uuids)),
+    "uuid": str,
 }

@@ -237,12 +237,9 @@ class ChatRun:
         view = await self.memory.engine.store.reader.view(
             ViewRequest(self.chat.scope, budget_tokens=0, min_turns=0)
         )
-        found = view.checkpoint
-        if found is None:
+        if view.checkpoint is None:
             return ChatCheckpoint(id="", version=0, covered_through_seq=0)
-        return ChatCheckpoint(
-            id=found.id, version=found.version, covered_through_seq=found.covered_through_seq
-        )
+        return ChatCheckpoint.model_validate(view.checkpoint, from_attributes=True)
 
 
 def _ended(node: _Node, began: float, about: Mapping[str, JsonValue] | None = None) -> ChatNode:
