@@ -5,9 +5,9 @@ are those of `Memory` and `Conversation`, which a test enforces.
 """
 
 import threading
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, cast
 
@@ -16,15 +16,14 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.lifetime import plain_function
 from pagefile.errors import ClosedError, NotOpenError
-from pagefile.ports import ChatModel, Clock, Embedder, Meter, SessionCache, Summarizer, VectorHome
 from pagefile.records import Scope, Turn
 from pagefile.settings import Settings
-from pagefile.tiers.base import Tier
-from pagefile.tiers.workspace import AgentMemory, ToolRule, Workspace
+from pagefile.tiers.workspace import AgentMemory, Workspace
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Inner = TypeVar("Inner")
+T = TypeVar("T")
 Owner = TypeVar("Owner")
 Face = TypeVar("Face", bound="Blocking[Any]")
 
@@ -49,9 +48,9 @@ class Loop:
         future = self._portal.start_task_soon(_awaited, verb)
         try:
             return future.result()
-        except BaseException:
+        finally:
+            # Without effect on one that has ended.
             future.cancel()
-            raise
 
 
 async def _awaited(verb: Callable[[], Awaitable[R]]) -> R:
@@ -77,6 +76,28 @@ def blocking(
     def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> R:
         # Looked up by name, because a client has the same verbs.
         return self.loop.wait(partial(getattr(self.inner, verb.__name__), *args, **kwargs))
+
+    return call
+
+
+def direct(verb: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Blocking[Any], P], R]:
+    """A method that never waits, as it is."""
+
+    @wraps(verb)
+    def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> R:
+        return getattr(self.inner, verb.__name__)(*args, **kwargs)
+
+    return call
+
+
+def handing(
+    verb: Callable[Concatenate[Any, P], Inner], face: Callable[[Inner, Loop], T]
+) -> Callable[Concatenate[Blocking[Any], P], T]:
+    """A method that never waits, whose result gets a blocking face of its own."""
+
+    @wraps(verb)
+    def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> T:
+        return face(getattr(self.inner, verb.__name__)(*args, **kwargs), self.loop)
 
     return call
 
@@ -114,41 +135,44 @@ class Opening(AbstractContextManager[Face]):
         )
 
 
-def opening(lifetime: Callable[P, Generator[Face]]) -> Callable[P, Opening[Face]]:
-    """Turns a generator function that yields a memory into one that returns an `Opening`."""
-    made = contextmanager(lifetime)
+def opening(
+    like: Callable[P, object],
+) -> Callable[
+    [Callable[Concatenate[Owner, ...], Generator[Face]]], Callable[Concatenate[Owner, P], Opening[Face]]
+]:
+    """Turns a generator function that yields a memory into one that returns an `Opening`, with the parameters of `like`."""
+    signed: Callable[..., object] = like.__init__ if isinstance(like, type) else plain_function(like)
 
-    @wraps(lifetime)
-    def open_(*args: P.args, **kwargs: P.kwargs) -> Opening[Face]:
-        return Opening(made(*args, **kwargs), lifetime.__qualname__.partition(".")[0])
+    def decorate(
+        lifetime: Callable[Concatenate[Owner, ...], Generator[Face]],
+    ) -> Callable[Concatenate[Owner, P], Opening[Face]]:
+        made, name = contextmanager(lifetime), lifetime.__qualname__
 
-    return open_
+        @wraps(signed)
+        def open_(owner: Owner, *args: P.args, **kwargs: P.kwargs) -> Opening[Face]:
+            return Opening(made(owner, *args, **kwargs), name.partition(".")[0])
 
+        open_.__name__, open_.__qualname__ = "open", name
+        open_.__doc__ = lifetime.__doc__ or like.__doc__
+        return open_
 
-class _LeftOpen:
-    """Closes at the end of the program what was connected and not closed: its threads would keep the program from ending."""
-
-    def __init__(self) -> None:
-        self._faces: set[Blocking[Any]] = set()
-        self._watching = False
-
-    def add(self, face: "Blocking[Any]") -> None:
-        self._faces.add(face)
-        if not self._watching:
-            self._watching = True
-            threading.Thread(target=self._watch, name="pagefile-left-open", daemon=True).start()
-
-    def _watch(self) -> None:
-        # Threads are joined once the main thread has ended, and only then do exit handlers run: too late to stop them.
-        threading.main_thread().join()
-        for face in list(self._faces):
-            face.closing()
-
-    def discard(self, face: "Blocking[Any]") -> None:
-        self._faces.discard(face)
+    return decorate
 
 
-_left_open = _LeftOpen()
+#: What was connected and not closed: its threads would keep the program from ending.
+_left_open: set[Blocking[Any]] = set()
+
+
+@cache
+def _close_at_the_end() -> None:
+    threading.Thread(target=_close_left_open, name="pagefile-left-open", daemon=True).start()
+
+
+def _close_left_open() -> None:
+    # Threads are joined once the main thread has ended, and only then do exit handlers run: too late to stop them.
+    threading.main_thread().join()
+    for face in list(_left_open):
+        face.closing()
 
 
 def connecting(
@@ -161,6 +185,7 @@ def connecting(
     def connect(owner: Owner, *args: P.args, **kwargs: P.kwargs) -> Face:
         face = function(owner, *args, **kwargs).__enter__()
         _left_open.add(face)
+        _close_at_the_end()
         return face
 
     connect.__name__, connect.__qualname__ = "connect", function.__qualname__.replace("open", "connect")
@@ -191,30 +216,12 @@ class BlockingWorkspace(Blocking[Workspace]):
         """The state of the run: tables of contents, chapters, chunks, the query."""
         return self.inner.notes
 
-    @described_as(Workspace.rule)
-    def rule(self, tool: str) -> ToolRule:
-        return self.inner.rule(tool)
-
-    @described_as(Workspace.add_rules)
-    def add_rules(self, rules: Iterable[ToolRule]) -> None:
-        self.inner.add_rules(rules)
-
-    @described_as(Workspace.ask)
-    def ask(self, query: str | None) -> None:
-        self.inner.ask(query)
-
-    @described_as(Workspace.text)
-    def text(self, budget_tokens: int | None = None) -> str:
-        return self.inner.text(budget_tokens)
-
-    @described_as(Workspace.reset)
-    def reset(self) -> None:
-        self.inner.reset()
-
-    @described_as(Workspace.reset_all)
-    def reset_all(self) -> None:
-        self.inner.reset_all()
-
+    rule = direct(Workspace.rule)
+    add_rules = direct(Workspace.add_rules)
+    ask = direct(Workspace.ask)
+    text = direct(Workspace.text)
+    reset = direct(Workspace.reset)
+    reset_all = direct(Workspace.reset_all)
     lookup = blocking(Workspace.lookup)
     absorb = blocking(Workspace.absorb)
 
@@ -280,9 +287,7 @@ class BlockingConversation(ConversationVerbs[Conversation]):
 
     context = blocking(Conversation.context)
 
-    @described_as(Conversation.workspace)
-    def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> BlockingWorkspace:
-        return BlockingWorkspace(self.inner.workspace(run, rules=rules), self.loop)
+    workspace = handing(Conversation.workspace, BlockingWorkspace)
 
 
 class MemoryVerbs(Blocking[Inner]):
@@ -316,39 +321,11 @@ class BlockingMemory(MemoryVerbs[Memory]):
     """
 
     @classmethod
-    @opening
-    @described_as(Memory.open)
-    def open(
-        cls,
-        url: str | None = None,
-        *,
-        sessions: str | SessionCache | None = None,
-        vectors: str | VectorHome | None = None,
-        embedder: str | Embedder | None = None,
-        tokenizer: str | None = None,
-        model: ChatModel | None = None,
-        summarizer: Summarizer | Callable[[str], str | Awaitable[str]] | None = None,
-        settings: Settings | None = None,
-        meter: Meter | None = None,
-        clock: Clock | None = None,
-        tiers: Sequence[Tier] = (),
-    ) -> "Generator[BlockingMemory]":
-        memory = Memory.open(
-            url,
-            sessions=sessions,
-            vectors=vectors,
-            embedder=embedder,
-            tokenizer=tokenizer,
-            model=model,
-            summarizer=summarizer,
-            settings=settings,
-            meter=meter,
-            clock=clock,
-            tiers=tiers,
-        )
+    @opening(Memory.open)
+    def open(cls, *args: Any, **options: Any) -> Generator["BlockingMemory"]:
         with (
             start_blocking_portal() as portal,
-            portal.wrap_async_context_manager(memory) as opened,
+            portal.wrap_async_context_manager(Memory.open(*args, **options)) as opened,
             Loop(portal) as loop,
         ):
             yield cls(opened, loop)
@@ -364,30 +341,6 @@ class BlockingMemory(MemoryVerbs[Memory]):
         """What this memory was opened with."""
         return self.inner.settings
 
-    @described_as(Memory.conversation)
-    def conversation(
-        self,
-        id: str,  # noqa: A002 - the word users write
-        *,
-        user_id: str | None = None,
-        tenant: str | None = None,
-        agent: str | None = None,
-        project: str | None = None,
-        language: str | None = None,
-        timezone: str | None = None,
-        incognito: bool = False,
-    ) -> BlockingConversation:
-        handle = self.inner.conversation(
-            id,
-            user_id=user_id,
-            tenant=tenant,
-            agent=agent,
-            project=project,
-            language=language,
-            timezone=timezone,
-            incognito=incognito,
-        )
-        return BlockingConversation(handle, self.loop)
-
+    conversation = handing(Memory.conversation, BlockingConversation)
     rebuild = blocking(Memory.rebuild)
     describe = blocking(Memory.describe)

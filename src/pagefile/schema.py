@@ -3,13 +3,18 @@
 What a database cannot hold is refused here, with the field's name, before anything is done.
 """
 
-from dataclasses import fields
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Generic, Self, TypeAlias, TypeVar, cast
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
+import pydantic
 from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
+from pagefile.content import JsonObject, JsonValue
 from pagefile.records import MAX_INT, Scope, checked_text, utc
 
 R = TypeVar("R")
@@ -70,9 +75,43 @@ class Answer(BaseModel):
 
 
 class Mirror(Answer, Generic[R]):
-    """JSON with the fields of a record. A field that the record names differently has that name as its alias."""
+    """JSON with the fields of a record: a subclass declares only those whose JSON differs from the record's.
 
-    model_config = ConfigDict(from_attributes=True, validate_by_name=True, validate_by_alias=True)
+    A field that the record names differently has that name as its alias. Defaults are the record's.
+    """
+
+    model_config = ConfigDict(
+        from_attributes=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        json_schema_serialization_defaults_required=True,
+    )
+
+    record_type: ClassVar[Any]
+    #: What each type of a record's fields is in JSON; every subclass adds itself for its own record.
+    kinds: ClassVar[dict[Any, Any]] = {
+        JsonObject: dict[str, pydantic.JsonValue],
+        JsonValue: pydantic.JsonValue,
+        Mapping: dict,
+    }
+    #: Descriptions for the API reference, by field.
+    about: ClassVar[Mapping[str, str]] = {}
+    #: Fields of the record that the JSON does not contain.
+    without: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        # Pydantic reads the annotations after this.
+        super().__init_subclass__(**options)
+        cls.record_type = _record_type(cls)
+        if cls.record_type is None:
+            return
+        declared = dict(vars(cls).get("__annotations__", {}))
+        elsewhere = {name for base in cls.__mro__[1:] for name in vars(base).get("__annotations__", ())}
+        left_out = {"scope", *cls.without, *(elsewhere - declared.keys())}
+        own = [field for field in fields(cls.record_type) if field.name not in left_out]
+        cls.__annotations__ = {one.name: declared.pop(one.name, None) or _derived(one, cls) for one in own}
+        cls.__annotations__ |= declared
+        cls.kinds.setdefault(cls.record_type, cls)
 
     @classmethod
     def of(cls, record: R) -> Self:
@@ -80,11 +119,39 @@ class Mirror(Answer, Generic[R]):
 
     def record(self, **beside: object) -> R:
         """The record; `beside` supplies what the JSON does not contain."""
-        return cast("R", _record_type(type(self))(**self.values(), **beside))
+        return cast("R", self.record_type(**self.values(), **beside))
 
     def values(self) -> dict[str, Any]:
         """The record's fields."""
         return {field: _restored(getattr(self, name)) for field, name in _record_fields(type(self))}
+
+
+def _record_type(kind: type) -> Any:
+    """The record that a class says it mirrors; None for a base class."""
+    for base in kind.__mro__:
+        known = vars(base).get("__pydantic_generic_metadata__", {})
+        if any(is_dataclass(argument) for argument in known.get("args", ())):
+            return known["args"][0]
+    return None
+
+
+def _derived(field: Any, kind: type[Mirror[Any]]) -> Any:
+    """The annotation for a field of a record."""
+    options = {"default": field.default, "default_factory": field.default_factory}
+    known = {name: value for name, value in options.items() if value is not MISSING}
+    about = Field(description=kind.about.get(field.name), **known)
+    return Annotated[_json_type(field.type, kind.kinds), about]
+
+
+def _json_type(hint: Any, kinds: Mapping[Any, Any]) -> Any:
+    if hint in kinds:
+        return kinds[hint]
+    origin = typing.get_origin(hint)
+    if origin in {None, Literal}:
+        return hint
+    inner = tuple(_json_type(one, kinds) for one in typing.get_args(hint))
+    outer: Any = typing.Union if origin in {typing.Union, UnionType} else kinds.get(origin, origin)
+    return outer[inner]
 
 
 class OfUser(Mirror[R]):
@@ -126,19 +193,8 @@ def _record_fields(kind: type[Mirror[Any]]) -> tuple[tuple[str, str], ...]:
         for name, info in kind.model_fields.items()
         if isinstance(info.validation_alias, str)
     }
-    names = ((one.name, aliases.get(one.name, one.name)) for one in fields(_record_type(kind)))
+    names = ((one.name, aliases.get(one.name, one.name)) for one in fields(kind.record_type))
     return tuple((field, name) for field, name in names if hasattr(kind, name) or name in kind.model_fields)
-
-
-@cache
-def _record_type(kind: type[Mirror[Any]]) -> Any:
-    for base in kind.__mro__:
-        arguments = (
-            cast("Any", base).__pydantic_generic_metadata__["args"] if issubclass(base, Mirror) else ()
-        )
-        if arguments and isinstance(arguments[0], type):
-            return arguments[0]
-    raise TypeError(f"{kind.__name__} does not say which record it mirrors.")
 
 
 def _restored(value: object) -> object:

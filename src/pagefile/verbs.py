@@ -12,85 +12,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 from pydantic import BaseModel
 
 from pagefile.engine import Conversation, Memory
-from pagefile.wire.archive import (
-    CallTool,
-    FetchedOut,
-    FindFetched,
-    PageHitOut,
-    PageOut,
-    PageParams,
-    PagesParams,
-    PeekParams,
-    PinPage,
-    PurgeOut,
-    PurgePages,
-    SearchPages,
-    ToolAnswer,
-)
-from pagefile.wire.explaining import (
-    AskReplay,
-    CallParams,
-    CostOut,
-    CostsParams,
-    ExplainParams,
-    ExplanationOut,
-    ReplayOut,
-)
-from pagefile.wire.queries import (
-    CallsParams,
-    CheckpointsParams,
-    ConversationParams,
-    ConversationsParams,
-    DoneTurnsParams,
-    FactRevisionsParams,
-    FactsParams,
-    LogParams,
-    MessagesParams,
-    TurnsParams,
-)
-from pagefile.wire.requests import (
-    AbortTurn,
-    AddStep,
-    AskContext,
-    AskLoad,
-    AskRecall,
-    BeginTurn,
-    CompleteTurn,
-    ExtendTurn,
-    Forget,
-    ForkConversation,
-    ImportFacts,
-    MakeCheckpoint,
-    RecordTurn,
-    RememberFact,
-    ResetConversation,
-    RetractFact,
-    Settle,
-    StepBody,
-    UndoFacts,
-)
-from pagefile.wire.responses import (
-    CallOut,
-    CheckpointOut,
-    ConversationOut,
-    ErasureOut,
-    FactOut,
-    ForkOut,
-    HealthOut,
-    HitOut,
-    ImportedFactsOut,
-    LoadOut,
-    LogPage,
-    MessagesOut,
-    Page,
-    ResetOut,
-    RevisionOut,
-    SessionOut,
-    SettledOut,
-    TurnOut,
-)
-from pagefile.wire.texts import Params
-from pagefile.wire.windows import WindowOut
+from pagefile.schema import Params
+from pagefile.wire import requests as ask
+from pagefile.wire import responses as out
+from pagefile.wire import windows
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,7 +24,7 @@ R = TypeVar("R")
 _FIELDS = {"turn": "turn_id", "older_than": "older_than_s", "source": "memory"}
 
 
-class Out(Protocol):
+class Answer(Protocol):
     """An answer: built from what a method returns, and convertible back."""
 
     @classmethod
@@ -117,8 +42,8 @@ class Verb(Generic[P, R]):
         request: type[BaseModel],
         answer: type[BaseModel],
         *,
-        status: int = 200,
         changes: bool = False,
+        creates: bool = False,
         name: str | None = None,
         about: str | None = None,
         remark: str = "",
@@ -127,9 +52,9 @@ class Verb(Generic[P, R]):
         self.http_method, self.path = route.split()
         self.request = request
         self.answer = answer
-        self.status = status
+        self.status = 201 if creates else 200
         #: Whether repeating it would have an effect: the client sends an Idempotency-Key with it.
-        self.changes = changes
+        self.changes = changes or creates
         #: The operation id, used by generated clients.
         self.name = name or method.__name__
         self._about = about
@@ -162,18 +87,18 @@ class Verb(Generic[P, R]):
 
     def answered(self, returned: R) -> BaseModel:
         """The response for the method's return value."""
-        return cast("BaseModel", cast("type[Out]", self.answer).of(returned))
+        return cast("BaseModel", cast("type[Answer]", self.answer).of(returned))
 
     def returned(self, answer: BaseModel) -> R:
         """The method's return value, restored from a response."""
-        return cast("Out", answer).record()
+        return cast("Answer", answer).record()
 
 
 def _given(field: str, value: Any) -> Any:
     if field == "older_than_s":
         return None if value is None else timedelta(seconds=value)
     if field == "steps":
-        return [step.model_dump() for step in cast("Sequence[StepBody]", value)]
+        return [step.model_dump() for step in cast("Sequence[ask.StepBody]", value)]
     return value
 
 
@@ -184,144 +109,146 @@ _NOT_THERE = "404 where the conversation was never used, or belongs to another u
 RECORD = Verb(
     Conversation.record,
     "POST /v1/turns",
-    RecordTurn,
-    TurnOut,
-    status=201,
-    changes=True,
+    ask.RecordTurn,
+    out.TurnOut,
+    creates=True,
     remark="The same id with the same text answers with the stored turn, with another text it is a conflict (409): a request with an "
-    "id can be repeated safely. Without one, an `Idempotency-Key` stands for it.",
+    "id can be repeated safely. Without one, an `Idempotency-Key` replaces it.",
 )
 BEGIN = Verb(
     Conversation.begin,
     "POST /v1/turns/begin",
-    BeginTurn,
-    TurnOut,
-    status=201,
-    changes=True,
+    ask.BeginTurn,
+    out.TurnOut,
+    creates=True,
     remark="The same id with the same message answers with the stored turn as it is, with another message it is a conflict (409).",
 )
-EXTEND = Verb(Conversation.extend, "POST /v1/turns/extend", ExtendTurn, TurnOut, changes=True)
-STEP = Verb(Conversation.step, "POST /v1/turns/step", AddStep, TurnOut, changes=True)
-COMPLETE = Verb(Conversation.complete, "POST /v1/turns/complete", CompleteTurn, TurnOut, changes=True)
-ABORT = Verb(Conversation.abort, "POST /v1/turns/abort", AbortTurn, TurnOut, changes=True)
-MESSAGES = Verb(Conversation.messages, "GET /v1/turns/messages", MessagesParams, MessagesOut)
-FORK = Verb(
-    Conversation.fork, "POST /v1/conversations/fork", ForkConversation, ForkOut, status=201, changes=True
-)
-CONTEXT = Verb(Conversation.context, "POST /v1/context", AskContext, WindowOut)
-CHAT_RECALL = Verb(Conversation.recall, "POST /v1/recall", AskRecall, Page[HitOut])
+EXTEND = Verb(Conversation.extend, "POST /v1/turns/extend", ask.ExtendTurn, out.TurnOut, changes=True)
+STEP = Verb(Conversation.step, "POST /v1/turns/step", ask.AddStep, out.TurnOut, changes=True)
+COMPLETE = Verb(Conversation.complete, "POST /v1/turns/complete", ask.CompleteTurn, out.TurnOut, changes=True)
+ABORT = Verb(Conversation.abort, "POST /v1/turns/abort", ask.AbortTurn, out.TurnOut, changes=True)
+MESSAGES = Verb(Conversation.messages, "GET /v1/turns/messages", ask.MessagesParams, out.MessagesOut)
+FORK = Verb(Conversation.fork, "POST /v1/conversations/fork", ask.ForkConversation, out.ForkOut, creates=True)
+CONTEXT = Verb(Conversation.context, "POST /v1/context", ask.AskContext, windows.WindowOut)
+CHAT_RECALL = Verb(Conversation.recall, "POST /v1/recall", ask.AskRecall, out.Page[out.HitOut])
 LOAD = Verb(
     Conversation.load,
     "POST /v1/load",
-    AskLoad,
-    LoadOut,
+    ask.AskLoad,
+    out.LoadOut,
     remark="A part ends before an image, a table, a code block or a value that would be cut; `next` is where to read on. A text that "
     "was purged is gone (410), an unknown or foreign uuid was never there (404).",
 )
-CHAT_PAGE = Verb(Conversation.page, "GET /v1/pages/page", PageParams, PageOut)
-CHAT_PAGES = Verb(Conversation.pages, "GET /v1/pages", PagesParams, Page[PageOut])
-CHAT_SEARCH = Verb(Conversation.search_tool_history, "POST /v1/pages/search", SearchPages, Page[PageHitOut])
-FETCHED = Verb(Conversation.fetched, "POST /v1/pages/fetched", FindFetched, FetchedOut)
-PIN = Verb(Conversation.pin, "POST /v1/pages/pin", PinPage, PageOut, changes=True)
+CHAT_PAGE = Verb(Conversation.page, "GET /v1/pages/page", ask.PageParams, out.PageOut)
+CHAT_PAGES = Verb(Conversation.pages, "GET /v1/pages", ask.PagesParams, out.Page[out.PageOut])
+CHAT_SEARCH = Verb(
+    Conversation.search_tool_history, "POST /v1/pages/search", ask.SearchPages, out.Page[out.PageHitOut]
+)
+FETCHED = Verb(Conversation.fetched, "POST /v1/pages/fetched", ask.FindFetched, out.FetchedOut)
+PIN = Verb(Conversation.pin, "POST /v1/pages/pin", ask.PinPage, out.PageOut, changes=True)
 CALL_TOOL = Verb(
     Conversation.call_tool,
     "POST /v1/tools/call",
-    CallTool,
-    ToolAnswer,
+    ask.CallTool,
+    out.ToolAnswer,
     remark="A wrong uuid is explained in the text, not refused. Add the call and this text as a step to its turn, as with every "
     "other tool.",
 )
 CHECKPOINT = Verb(
-    Conversation.checkpoint, "POST /v1/checkpoints", MakeCheckpoint, CheckpointOut, status=201, changes=True
+    Conversation.checkpoint, "POST /v1/checkpoints", ask.MakeCheckpoint, out.CheckpointOut, creates=True
 )
-RESET = Verb(Conversation.reset, "POST /v1/reset", ResetConversation, ResetOut, status=201, changes=True)
-CHAT_TURNS = Verb(Conversation.turns, "GET /v1/turns", TurnsParams, Page[TurnOut])
-LOG = Verb(Conversation.log, "GET /v1/log", LogParams, LogPage)
+RESET = Verb(Conversation.reset, "POST /v1/reset", ask.ResetConversation, out.ResetOut, creates=True)
+CHAT_TURNS = Verb(Conversation.turns, "GET /v1/turns", ask.TurnsParams, out.Page[out.TurnOut])
+LOG = Verb(Conversation.log, "GET /v1/log", ask.LogParams, out.LogPage)
 HEAD = Verb(
     Conversation.head,
     "GET /v1/conversations/conversation",
-    ConversationParams,
-    ConversationOut,
+    ask.ConversationParams,
+    out.ConversationOut,
     about="One conversation in one row.",
     remark=_NOT_THERE,
 )
 SESSION = Verb(
     Conversation.session,
     "GET /v1/session",
-    ConversationParams,
-    SessionOut,
+    ask.ConversationParams,
+    out.SessionOut,
     about="The session value of a conversation.",
     remark=_NOT_THERE,
 )
-CHECKPOINTS = Verb(Conversation.checkpoints, "GET /v1/checkpoints", CheckpointsParams, Page[CheckpointOut])
-CALLS = Verb(Conversation.calls, "GET /v1/calls", CallsParams, Page[CallOut])
-EXPLAIN = Verb(Conversation.explain, "GET /v1/explain", ExplainParams, ExplanationOut)
-REPLAY = Verb(Conversation.replay, "POST /v1/replay", AskReplay, ReplayOut)
-COSTS = Verb(Conversation.costs, "GET /v1/costs", CostsParams, Page[CostOut])
+CHECKPOINTS = Verb(
+    Conversation.checkpoints, "GET /v1/checkpoints", ask.MarksParams, out.Page[out.CheckpointOut]
+)
+CALLS = Verb(Conversation.calls, "GET /v1/calls", ask.CallsParams, out.Page[out.CallOut])
+EXPLAIN = Verb(Conversation.explain, "GET /v1/explain", ask.ExplainParams, windows.ExplanationOut)
+REPLAY = Verb(Conversation.replay, "POST /v1/replay", ask.AskReplay, windows.ReplayOut)
+COSTS = Verb(Conversation.costs, "GET /v1/costs", ask.CostsParams, out.Page[windows.CostOut])
 
 # -- a memory ----------------------------------------------------------------------------------------------------------
 
 CONVERSATIONS = Verb(
-    Memory.conversations, "GET /v1/conversations", ConversationsParams, Page[ConversationOut]
+    Memory.conversations, "GET /v1/conversations", ask.ConversationsParams, out.Page[out.ConversationOut]
 )
-TURNS = Verb(Memory.turns, "GET /v1/turns/done", DoneTurnsParams, Page[TurnOut], name="done_turns")
+TURNS = Verb(
+    Memory.turns, "GET /v1/turns/done", ask.DoneTurnsParams, out.Page[out.TurnOut], name="done_turns"
+)
 RECALL = Verb(
     Memory.recall,
     "POST /v1/recall",
-    AskRecall,
-    Page[HitOut],
+    ask.AskRecall,
+    out.Page[out.HitOut],
     about="Past turns of a conversation, or of all conversations of a user, that answer the query, best first, each with its "
     "neighbours.",
 )
-REMEMBER = Verb(Memory.remember, "POST /v1/facts", RememberFact, FactOut, status=201, changes=True)
-FACTS = Verb(Memory.facts, "GET /v1/facts", FactsParams, Page[FactOut])
-RETRACT = Verb(Memory.retract, "POST /v1/facts/retract", RetractFact, FactOut, changes=True)
+REMEMBER = Verb(Memory.remember, "POST /v1/facts", ask.RememberFact, out.FactOut, creates=True)
+FACTS = Verb(Memory.facts, "GET /v1/facts", ask.FactsParams, out.Page[out.FactOut])
+RETRACT = Verb(Memory.retract, "POST /v1/facts/retract", ask.RetractFact, out.FactOut, changes=True)
 FACT_REVISIONS = Verb(
-    Memory.fact_revisions, "GET /v1/facts/revisions", FactRevisionsParams, Page[RevisionOut]
+    Memory.fact_revisions, "GET /v1/facts/revisions", ask.FactRevisionsParams, out.Page[out.RevisionOut]
 )
-UNDO = Verb(Memory.undo, "POST /v1/facts/undo", UndoFacts, RevisionOut, changes=True)
+UNDO = Verb(Memory.undo, "POST /v1/facts/undo", ask.UndoFacts, out.RevisionOut, changes=True)
 IMPORT_FACTS = Verb(
     Memory.import_facts,
     "POST /v1/facts/import",
-    ImportFacts,
-    ImportedFactsOut,
+    ask.ImportFacts,
+    out.ImportedFactsOut,
     changes=True,
     about="Remember the facts and the profile of a deer-flow memory.json; a second time changes nothing.",
 )
 CALL = Verb(
     Memory.call,
     "GET /v1/calls/call",
-    CallParams,
-    CallOut,
+    ask.CallParams,
+    out.CallOut,
     about="One recorded call by its id; it says of which conversation it is.",
     remark="404 where it is no longer kept, or belongs to another user.",
 )
 PAGE = Verb(
     Memory.page,
     "GET /v1/pages/page",
-    PageParams,
-    PageOut,
+    ask.PageParams,
+    out.PageOut,
     about="What is known of an archived tool result without its text, even when that was purged.",
 )
-PAGES = Verb(Memory.pages, "GET /v1/pages", PagesParams, Page[PageOut])
-PEEK = Verb(Memory.peek, "GET /v1/pages/text", PeekParams, LoadOut)
+PAGES = Verb(Memory.pages, "GET /v1/pages", ask.PagesParams, out.Page[out.PageOut])
+PEEK = Verb(Memory.peek, "GET /v1/pages/text", ask.PeekParams, out.LoadOut)
 SEARCH = Verb(
     Memory.search_tool_history,
     "POST /v1/pages/search",
-    SearchPages,
-    Page[PageHitOut],
+    ask.SearchPages,
+    out.Page[out.PageHitOut],
     about="Archived tool results that answer a query, best first, each with its best passage.",
 )
-PURGE = Verb(Memory.purge, "POST /v1/pages/purge", PurgePages, PurgeOut, changes=True)
+PURGE = Verb(Memory.purge, "POST /v1/pages/purge", ask.PurgePages, out.PurgeOut, changes=True)
 SETTLE = Verb(
     Memory.settle,
     "POST /v1/settle",
-    Settle,
-    SettledOut,
+    ask.Settle,
+    out.SettledOut,
     remark="Then what was written can be recalled by meaning. It waits no longer than `timeout_s`.",
 )
-FORGET = Verb(Memory.forget, "POST /v1/forget", Forget, ErasureOut, changes=True)
-DESCRIBE = Verb(Memory.describe, "GET /healthz", Params, HealthOut)
+FORGET = Verb(Memory.forget, "POST /v1/forget", ask.Forget, out.ErasureOut, changes=True)
+DESCRIBE = Verb(Memory.describe, "GET /healthz", Params, out.HealthOut)
 
 #: Every row.
 TABLE = tuple(cast("Verb[..., Any]", row) for row in list(vars().values()) if isinstance(row, Verb))

@@ -15,8 +15,7 @@ from pagefile import Settings
 from pagefile.service.app import create_app
 from pagefile.service.reference import Operation, operations
 from pagefile.settings import ArchiveSettings
-from pagefile.wire.requests import CHAT, LOST_TURN, USER
-from pagefile.wire.texts import SOME_UUID
+from pagefile.wire.texts import CHAT, SOME_UUID, USER
 
 from .http_serving import serving
 
@@ -35,6 +34,8 @@ ARCHIVED = """高血压患者的日常注意事项
 复诊：血压稳定时每三个月复诊一次，带上记录本；头痛、胸闷或视物模糊时随时就诊。
 """
 JSON = "application/json"
+#: The turn that one of the examples aborts.
+LOST_TURN = "turn-3"
 #: The routes whose examples speak of an archived page.
 ABOUT_PAGES = (
     "/v1/load",

@@ -6,7 +6,7 @@ from fastapi.routing import iter_route_contexts
 from pagefile import Settings
 from pagefile.inspector import places
 from pagefile.service.app import create_app
-from pagefile.service.origins import SAFE_METHODS
+from pagefile.service.gates import SAFE_METHODS
 from pagefile.settings import ServiceSettings
 
 from .http_serving import BASE, serving

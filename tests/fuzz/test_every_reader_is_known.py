@@ -23,10 +23,8 @@ OWN = "reads only what Pagefile itself wrote or ships"
 READERS: dict[str, str] = {
     "cli/measures.py::when": FILES,
     "client/calling.py::Caller._read": "tests/acceptance/test_client.py",
-    "client/problems.py::code_of": STREAMS,
-    "client/problems.py::error_in": STREAMS,
-    "client/verbs.py::_tools": OWN,
-    "client/problems.py::error_of": STREAMS,
+    "client/problems.py::_problem": STREAMS,
+    "client/verbs.py::": OWN,
     "client/remote.py::_kind": STREAMS,
     "client/streaming.py::_read": STREAMS,
     "engine/drafts.py::checked_json": RESULTS,
@@ -51,7 +49,7 @@ READERS: dict[str, str] = {
     "service/inspector_door.py::_Explained._explain": OWN,
     "service/inspector_door.py::form_of": "tests/acceptance/test_inspector.py",
     "service/reference.py::completed": OWN,
-    "service/routes/transfer.py::_check": IMPORTS,
+    "service/transfer.py::_check": IMPORTS,
     "settings/sources.py::_toml": FILES,
     "settings/sources.py::_yaml": FILES,
     "shapes/skeleton.py::Filling._resolved": OWN,
@@ -81,6 +79,7 @@ READERS: dict[str, str] = {
     "tiers/page_text.py::checked_uuid": FILES,
     "tiers/workspace/results.py::_read_text": RESULTS,
     "window/parts.py::parts_from": OWN,
+    "wire/texts.py::_examples": OWN,
 }
 
 

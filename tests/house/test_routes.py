@@ -9,8 +9,7 @@ from fastapi.routing import iter_route_contexts
 from pagefile import Settings
 from pagefile.service.app import create_app
 from pagefile.service.auth import FOR_EVERYBODY, PUBLIC, GuardedRouter, guarded, unguarded
-from pagefile.wire.queries import ConversationParams
-from pagefile.wire.requests import RecordTurn
+from pagefile.wire.requests import ConversationParams, RecordTurn
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ MUST = [
     "stores/sqlite/migrations/0001_turn_log.sql",
     "stores/redis/put.lua",
     "service/templates/examples.json",
+    "wire/examples.json",
 ]
 #: Run from the unpacked wheel, with nothing of the working tree in sight.
 STORY = """

@@ -1,26 +1,46 @@
 """`BlockingClient`: `Client` for callers without an event loop, with no logic of its own."""
 
-from collections.abc import Generator, Iterable
-from functools import partial
+from collections.abc import AsyncGenerator, Callable, Generator
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import httpx
 from anyio.from_thread import start_blocking_portal
 
 from pagefile.blocking import (
+    Blocking,
     ConversationVerbs,
     Loop,
     MemoryVerbs,
     blocking,
     connecting,
     described_as,
+    handing,
     opening,
 )
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.remote import Client
 from pagefile.engine import Memory
-from pagefile.engine.drafts import StepLike
 from pagefile.records import Scope
-from pagefile.wire.chat import ChatEvent
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def streaming(
+    verb: Callable[Concatenate[Any, P], AsyncGenerator[T]],
+) -> Callable[Concatenate[Blocking[Any], P], Generator[T]]:
+    """The blocking version of a verb that yields its results."""
+
+    @wraps(verb)
+    def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> Generator[T]:
+        found = verb(self.inner, *args, **kwargs)
+        try:
+            while (one := self.loop.wait(partial(anext, found, None))) is not None:
+                yield one
+        finally:
+            self.loop.wait(found.aclose)
+
+    return call
 
 
 class BlockingClientConversation(ConversationVerbs[ClientConversation]):
@@ -33,24 +53,7 @@ class BlockingClientConversation(ConversationVerbs[ClientConversation]):
 
     context = blocking(ClientConversation.context)
 
-    @described_as(ClientConversation.stream_chat)
-    def stream_chat(
-        self,
-        message: str,
-        *,
-        id: str | None = None,  # noqa: A002 - the word users write
-        instructions: str | None = None,
-        window_tokens: int | None = None,
-        steps: Iterable[StepLike] = (),
-    ) -> Generator[ChatEvent]:
-        events = self.inner.stream_chat(
-            message, id=id, instructions=instructions, window_tokens=window_tokens, steps=steps
-        )
-        try:
-            while (event := self.loop.wait(partial(anext, events, None))) is not None:
-                yield event
-        finally:
-            self.loop.wait(events.aclose)
+    stream_chat = streaming(ClientConversation.stream_chat)
 
 
 class BlockingClient(MemoryVerbs[Client]):
@@ -60,18 +63,10 @@ class BlockingClient(MemoryVerbs[Client]):
     """
 
     @classmethod
-    @opening
-    def open(
-        cls,
-        url: str,
-        *,
-        api_key: str | None = None,
-        timeout_s: float = 30.0,
-        retries: int = 2,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> Generator["BlockingClient"]:
+    @opening(Client)
+    def open(cls, *args: Any, **options: Any) -> Generator["BlockingClient"]:
         """A client for the duration of a `with` block; the arguments are those of `Client`."""
-        client = Client(url, api_key=api_key, timeout_s=timeout_s, retries=retries, transport=transport)
+        client = Client(*args, **options)
         with (
             start_blocking_portal() as portal,
             portal.wrap_async_context_manager(client),
@@ -85,27 +80,5 @@ class BlockingClient(MemoryVerbs[Client]):
     def close(self) -> None:
         self.closing()
 
-    @described_as(Client.conversation)
-    def conversation(
-        self,
-        id: str,  # noqa: A002 - the word users write
-        *,
-        user_id: str | None = None,
-        tenant: str | None = None,
-        agent: str | None = None,
-        project: str | None = None,
-        language: str | None = None,
-        timezone: str | None = None,
-    ) -> BlockingClientConversation:
-        handle = self.inner.conversation(
-            id,
-            user_id=user_id,
-            tenant=tenant,
-            agent=agent,
-            project=project,
-            language=language,
-            timezone=timezone,
-        )
-        return BlockingClientConversation(handle, self.loop)
-
+    conversation = handing(Client.conversation, BlockingClientConversation)
     describe = blocking(Client.describe)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pagefile.client.problems import code_of, error_of
 from pagefile.errors import ClosedError, SettingsError, StoreError, StoreUnavailableError
 from pagefile.verbs import Verb
-from pagefile.wire.transfer import LINES
+from pagefile.wire.responses import LINES
 
 Out = TypeVar("Out", bound=BaseModel)
 Json = Mapping[str, object]

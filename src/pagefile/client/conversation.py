@@ -1,9 +1,8 @@
 """A handle on one conversation of a service."""
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import asdict
-from datetime import datetime
-from typing import cast
+from typing import Any, cast
 from uuid import uuid4
 
 from pagefile import verbs
@@ -17,21 +16,51 @@ from pagefile.client.verbs import (
     from_number,
     is_id,
     is_message,
+    like,
     remote,
     said,
     steps_of,
 )
 from pagefile.engine import Conversation
 from pagefile.engine.asking import place, turn_id_of
-from pagefile.engine.drafts import StepLike, checked_json, checked_step
-from pagefile.engine.replaying import Replay
+from pagefile.engine.drafts import StepLike, checked_step
 from pagefile.engine.shielding import seen_through
 from pagefile.errors import StoreUnavailableError
 from pagefile.ports import NO_LABELS, Labels
-from pagefile.records import Checkpoint, JsonObject, JsonValue, Listing, Scope, Turn, checked_id
+from pagefile.records import Scope, Turn, checked_id
 from pagefile.window.receipt import Window
 from pagefile.window.render import Placement
 from pagefile.wire.chat import AskChat, ChatDone, ChatEvent
+
+
+def _begun(chat: "ClientConversation", turn: Turn) -> Turn:
+    chat.open_turn = turn if turn.status == "open" else None
+    return turn
+
+
+def _noticed(chat: "ClientConversation", turn: Turn) -> Turn:
+    if chat.open_turn is not None and chat.open_turn.id == turn.id:
+        _begun(chat, turn)
+    return turn
+
+
+def _for_open_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
+    given["turn"] = given["turn"] or chat.open_turn
+
+
+def _after_known_messages(_: "ClientConversation", given: dict[str, Any]) -> None:
+    if isinstance(given["turn"], Turn) and given["after"] is None:
+        given["after"] = len(given["turn"].messages)
+
+
+def _checked_step(_: "ClientConversation", given: dict[str, Any]) -> None:
+    turn = given["turn"]
+    number = len(turn.steps) if isinstance(turn, Turn) else 0
+    call = {name: value for name, value in given.items() if name != "turn"}
+    step = checked_step(call, turn_id_of(turn), number, ANY_LENGTH)
+    given |= {"tool": step.tool, "input": step.input, "result": step.result}
+    # The same step of the same turn has the same id: adding it twice adds it once.
+    given["call_id"] = step.call_id if given["call_id"] or isinstance(turn, Turn) else None
 
 
 class ClientConversation(Remote):
@@ -52,7 +81,8 @@ class ClientConversation(Remote):
         self._tenant = tenant
         self._agent = None if agent is None else checked_id(agent, "agent")
         self._labels = asdict(labels)
-        self._open_turn: Turn | None = None
+        #: The turn that this handle began.
+        self.open_turn: Turn | None = None
 
     def __repr__(self) -> str:
         return f"ClientConversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
@@ -70,58 +100,16 @@ class ClientConversation(Remote):
     # -- turns in -------------------------------------------------------------------------------------------------
 
     record = remote(verbs.RECORD, id=is_id("turn id"))
+    begin = remote(verbs.BEGIN, then=_begun, id=is_id("turn id"))
+    extend = remote(verbs.EXTEND, first=_after_known_messages, then=_noticed, after=from_number(0, "after"))
+    step = remote(verbs.STEP, first=_checked_step, then=_noticed, call_id=as_it_is)
+    complete = remote(verbs.COMPLETE, then=_noticed)
     messages = remote(verbs.MESSAGES)
-    _begin = remote(verbs.BEGIN, id=is_id("turn id"))
-    _extend = remote(verbs.EXTEND, after=from_number(0, "after"))
-    _complete = remote(verbs.COMPLETE)
-    _abort = remote(verbs.ABORT)
+    _abort = remote(verbs.ABORT, then=_noticed)
 
-    @described_as(Conversation.begin)
-    async def begin(
-        self,
-        user: str | None = None,
-        *,
-        messages: Iterable[object] | None = None,
-        id: str | None = None,  # noqa: A002 - the word users write
-        at: datetime | None = None,
-        metadata: JsonObject | None = None,
-    ) -> Turn:
-        turn = await self._begin(user, messages=messages, id=id, at=at, metadata=metadata)
-        self._open_turn = turn if turn.status == "open" else None
-        return turn
-
-    @described_as(Conversation.extend)
-    async def extend(self, turn: Turn | str, messages: Iterable[object], *, after: int | None = None) -> Turn:
-        known = len(turn.messages) if isinstance(turn, Turn) and after is None else after
-        return self._noticed(await self._extend(turn, messages, after=known))
-
-    @described_as(Conversation.step)
-    async def step(
-        self,
-        turn: Turn | str,
-        *,
-        tool: str,
-        input: object = None,  # noqa: A002 - the word users write
-        result: object = None,
-        call_id: str | None = None,
-    ) -> Turn:
-        turn_id = turn_id_of(turn)
-        number = len(turn.steps) if isinstance(turn, Turn) else 0
-        given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
-        step = checked_step(given, turn_id, number, ANY_LENGTH)
-        sent = {"turn_id": turn_id, "tool": step.tool, "input": step.input, "result": step.result}
-        if call_id or isinstance(turn, Turn):
-            # The same step of the same turn has the same id: adding it twice adds it once.
-            sent["call_id"] = step.call_id
-        return self._noticed((await self._asked(verbs.STEP, sent)).record())
-
-    @described_as(Conversation.complete)
-    async def complete(self, turn: Turn | str, assistant: str | None = None) -> Turn:
-        return self._noticed(await self._complete(turn, assistant))
-
-    @described_as(Conversation.abort)
+    @like(Conversation.abort)
     async def abort(self, turn: Turn | str) -> Turn:
-        return self._noticed(await seen_through(lambda: self._abort(turn)))
+        return await seen_through(lambda: self._abort(turn))
 
     @described_as(Conversation.fork)
     async def fork(
@@ -187,11 +175,7 @@ class ClientConversation(Remote):
     fetched = remote(verbs.FETCHED)
     pin = remote(verbs.PIN)
 
-    @described_as(Conversation.call_tool)
-    async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
-        asking = turn or self._open_turn
-        given = {"name": name, "arguments": checked_json(dict(arguments), "arguments")}
-        return (await self._asked(verbs.CALL_TOOL, said({**given, "turn_id": asking and asking.id}))).text
+    call_tool = remote(verbs.CALL_TOOL, first=_for_open_turn)
 
     # -- checkpoints and listings ---------------------------------------------------------------------------------
 
@@ -203,19 +187,13 @@ class ClientConversation(Remote):
     session = remote(verbs.SESSION)
     calls = remote(verbs.CALLS)
 
-    @described_as(Conversation.checkpoints)
-    async def checkpoints(self) -> Listing[Checkpoint]:
-        return Listing(await self._all(verbs.CHECKPOINTS, {}))
+    checkpoints = remote(verbs.CHECKPOINTS, whole=True)
 
     # -- recorded calls -------------------------------------------------------------------------------------------
 
     explain = remote(verbs.EXPLAIN)
+    replay = remote(verbs.REPLAY)
     costs = remote(verbs.COSTS)
-
-    @described_as(Conversation.replay)
-    async def replay(self, call_id: str, /, **changes: JsonValue) -> Replay:
-        given = {"call_id": checked_id(call_id, "call id"), "changes": checked_json(changes, "changes")}
-        return (await self._asked(verbs.REPLAY, given)).record()
 
     # -- only in the service ---------------------------------------------------------------------------------------
 
@@ -259,13 +237,8 @@ class ClientConversation(Remote):
         }
         return said({**whose, "agent": self._agent, **self._labels, "format": "parts"})
 
-    def _noticed(self, turn: Turn) -> Turn:
-        if self._open_turn is not None and self._open_turn.id == turn.id:
-            self._open_turn = turn if turn.status == "open" else None
-        return turn
-
     def _current_turn_id(self, query: str | None, turn: Turn | str | None) -> str | None:
         if turn is not None:
             return turn_id_of(turn)
-        mine = self._open_turn
+        mine = self.open_turn
         return mine.id if mine is not None and query in {None, mine.user} else None

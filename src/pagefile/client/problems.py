@@ -1,8 +1,8 @@
 """From a problem document back to the error the service raised."""
 
 from http import HTTPStatus
-from typing import Protocol
 
+import httpx
 from pydantic import ValidationError
 
 from pagefile.errors import (
@@ -13,7 +13,7 @@ from pagefile.errors import (
     SettingsError,
     StoreUnavailableError,
 )
-from pagefile.wire.problem import Problem
+from pagefile.wire.problem import Problem, kinds_of_error
 
 #: Codes without an error class: the request was refused for its content, or was sent to the wrong place.
 _OTHER: dict[str, type[PagefileError]] = {
@@ -30,41 +30,32 @@ _OTHER: dict[str, type[PagefileError]] = {
 _AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 
 
-class Answered(Protocol):
-    """A response."""
-
-    @property
-    def status_code(self) -> int: ...
-    @property
-    def content(self) -> bytes: ...
-
-
-def error_of(answer: Answered) -> PagefileError:
+def error_of(answer: httpx.Response) -> PagefileError:
     """The error for a response; one that is not a problem document came from a proxy in between."""
-    try:
-        problem = Problem.model_validate_json(answer.content)
-    except ValidationError:
-        known = StoreUnavailableError if answer.status_code in _AWAY else PagefileError
-        return known(
-            f"The service answered with {answer.status_code} and no problem document: is it Pagefile?"
-        )
-    return _raised(problem)
+    problem = _problem(answer.content)
+    if problem is not None:
+        return _raised(problem)
+    known = StoreUnavailableError if answer.status_code in _AWAY else PagefileError
+    return known(f"The service answered with {answer.status_code} and no problem document: is it Pagefile?")
 
 
 def error_in(document: bytes) -> PagefileError:
     """The error for a problem document."""
-    try:
-        return _raised(Problem.model_validate_json(document))
-    except ValidationError:
-        return PagefileError(
-            "The service reported a problem that cannot be read: is it as new as this client?"
-        )
+    problem = _problem(document)
+    if problem is not None:
+        return _raised(problem)
+    return PagefileError("The service reported a problem that cannot be read: is it as new as this client?")
 
 
-def code_of(answer: Answered) -> str | None:
+def code_of(answer: httpx.Response) -> str | None:
     """The code of a problem; None if the response is not one."""
+    problem = _problem(answer.content)
+    return None if problem is None else problem.code
+
+
+def _problem(document: bytes) -> Problem | None:
     try:
-        return Problem.model_validate_json(answer.content).code
+        return Problem.model_validate_json(document)
     except ValidationError:
         return None
 
@@ -75,8 +66,4 @@ def _raised(problem: Problem) -> PagefileError:
 
 def _classes() -> dict[str, type[PagefileError]]:
     # A subclass inside the service may have no code of its own; its parent's then applies.
-    return {known.code: known for known in _family(PagefileError) if "code" in vars(known)} | _OTHER
-
-
-def _family(known: type[PagefileError]) -> list[type[PagefileError]]:
-    return [known, *(member for child in known.__subclasses__() for member in _family(child))]
+    return {known.code: known for known in kinds_of_error() if "code" in vars(known)} | _OTHER

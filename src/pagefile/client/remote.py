@@ -1,32 +1,29 @@
 """`Client`: a memory hosted by a service."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from datetime import datetime
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import anyio
-import anyio.to_thread
 import httpx
 
 from pagefile import verbs
-from pagefile.blocking import described_as
 from pagefile.client.calling import Caller
 from pagefile.client.conversation import ClientConversation
 from pagefile.client.streaming import lines_in
-from pagefile.client.verbs import Remote, as_it_is, remote, said
+from pagefile.client.verbs import Remote, as_it_is, from_number, like, remote
 from pagefile.engine import Memory
-from pagefile.engine.asking import at_least, check_erased, check_purged, moment
+from pagefile.engine.asking import check_erased, check_purged
 from pagefile.engine.drafts import checked_labels
 from pagefile.engine.fact_import import read_memory
-from pagefile.engine.transfer import FORMAT
-from pagefile.errors import StoreError, StoreUnavailableError, TransferError
-from pagefile.records import DEFAULT_TENANT, Fact, JsonObject, JsonValue, Revision, Scope, checked_id
-from pagefile.wire.transfer import ImportOut
+from pagefile.engine.transfer import FORMAT, written_whole
+from pagefile.errors import StoreError, TransferError
+from pagefile.records import DEFAULT_TENANT, JsonObject, JsonValue, Scope, checked_id
+from pagefile.wire.responses import ImportOut
 
 _CHUNK_BYTES = 1_000_000
 
@@ -99,36 +96,17 @@ class Client(Remote):
     retract = remote(verbs.RETRACT)
     undo = remote(verbs.UNDO)
 
-    @described_as(Memory.facts)
-    async def facts(
-        self,
-        user_id: str,
-        tenant: str | None = None,
-        *,
-        as_of: datetime | None = None,
-        history: bool = False,
-    ) -> list[Fact]:
-        seen = {"as_of": None if as_of is None else moment(as_of).isoformat(), "history": history}
-        return await self._all(verbs.FACTS, {**_whose(user_id, tenant), **said(seen)})
+    facts = remote(verbs.FACTS, whole=True)
+    fact_revisions = remote(verbs.FACT_REVISIONS, whole=True, after=from_number(0, "after"))
 
-    @described_as(Memory.fact_revisions)
-    async def fact_revisions(
-        self, user_id: str, tenant: str | None = None, *, after: int = 0
-    ) -> list[Revision]:
-        start = {"after": at_least(0, after, "after")}
-        return await self._all(verbs.FACT_REVISIONS, {**_whose(user_id, tenant), **start})
-
-    @described_as(Memory.import_facts)
+    @like(Memory.import_facts)
     async def import_facts(
-        self,
-        source: str | PathLike[str] | Mapping[str, JsonValue],
-        *,
-        user_id: str,
-        tenant: str | None = None,
+        self, source: str | PathLike[str] | Mapping[str, JsonValue], **whose: Any
     ) -> dict[str, int]:
         data = source if isinstance(source, Mapping) else await read_memory(source)
-        given = {**_whose(user_id, tenant), "memory": dict(data)}
-        return (await self._asked(verbs.IMPORT_FACTS, given)).record()
+        return await self._import_facts(dict(data), **whose)
+
+    _import_facts = remote(verbs.IMPORT_FACTS)
 
     # -- recorded calls and pages ---------------------------------------------------------------------------------
 
@@ -137,40 +115,32 @@ class Client(Remote):
     page = remote(verbs.PAGE)
     peek = remote(verbs.PEEK, query=as_it_is, limit=as_it_is)
     search_tool_history = remote(verbs.SEARCH)
-    purge = remote(verbs.PURGE, refuse=check_purged)
+    purge = remote(verbs.PURGE, first=lambda _, given: check_purged(**given))
 
     # -- the whole memory -----------------------------------------------------------------------------------------
 
-    forget = remote(verbs.FORGET, refuse=check_erased)
+    forget = remote(verbs.FORGET, first=lambda _, given: check_erased(**given))
 
-    @described_as(Memory.settle)
+    @like(Memory.settle)
     async def settle(self) -> None:
         while not (await self._asked(verbs.SETTLE, {})).settled:
             pass
 
-    @described_as(Memory.export)
-    async def export(
-        self,
-        path: str | PathLike[str],
-        *,
-        user_id: str | None = None,
-        conversation_id: str | None = None,
-        tenant: str | None = None,
-    ) -> dict[str, int]:
-        params = said({**_ids(user_id=user_id, tenant=tenant), "conversation_id": conversation_id})
-        counts: dict[str, int] = {}
+    @like(Memory.export)
+    async def export(self, path: str | PathLike[str], **whose: str | None) -> dict[str, int]:
+        params = _ids(**whose)
+        counts: Counter[str] = Counter()
         async with (
-            _written_whole(Path(path)) as file,
+            written_whole(Path(path)) as file,
             self._caller.stream("GET", "/v1/export", params=params) as answer,
         ):
             async for line in lines_in(answer.aiter_bytes()):
                 kind = _kind(line)
-                if kind != FORMAT:
-                    counts[kind] = counts.get(kind, 0) + 1
+                counts[kind] += kind != FORMAT
                 await file.write(line + "\n")
-        return counts
+        return dict(+counts)
 
-    @described_as(Memory.import_)
+    @like(Memory.import_)
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         async def content() -> AsyncIterator[bytes]:
             async with await anyio.open_file(path, "rb") as file:
@@ -178,7 +148,7 @@ class Client(Remote):
                     yield chunk
 
         try:
-            done = await self._caller.upload("/v1/import", said(_ids(tenant=tenant)), content, ImportOut)
+            done = await self._caller.upload("/v1/import", _ids(tenant=tenant), content, ImportOut)
         except OSError as error:
             raise TransferError(f"Cannot read {str(path)!r}: {error}.") from error
         return done.counts
@@ -188,28 +158,9 @@ class Client(Remote):
         return (await self._asked(verbs.DESCRIBE, {})).model_dump()
 
 
-@asynccontextmanager
-async def _written_whole(target: Path) -> AsyncGenerator[anyio.AsyncFile[str]]:
-    """A temporary file beside the target, moved into place when complete: a broken export leaves no partial file."""
-    partial = target.with_name(target.name + ".partial")
-    try:
-        async with await anyio.open_file(partial, "w", encoding="utf-8", newline="\n") as file:
-            yield file
-        await anyio.to_thread.run_sync(partial.replace, target)
-    except OSError as error:
-        raise StoreUnavailableError(f"Cannot write the export to {str(target)!r}: {error}.") from error
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.Path(partial).unlink(missing_ok=True)
-
-
-def _whose(user_id: str, tenant: str | None) -> dict[str, object]:
-    """Leaves out what is not named: the service then takes it from the key."""
-    return {"user_id": checked_id(user_id, "user_id"), **said(_ids(tenant=tenant))}
-
-
-def _ids(**named: str | None) -> dict[str, str | None]:
-    return {name: None if value is None else checked_id(value, name) for name, value in named.items()}
+def _ids(**named: str | None) -> dict[str, object]:
+    """Checked; what is not named is left out, for the service to take it from the key."""
+    return {name: checked_id(value, name) for name, value in named.items() if value is not None}
 
 
 def _kind(line: str) -> str:

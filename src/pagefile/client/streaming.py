@@ -6,6 +6,7 @@ from typing import get_args
 from pydantic import ValidationError
 
 from pagefile.client.problems import error_in
+from pagefile.engine.transfer import lines_of
 from pagefile.errors import StoreError
 from pagefile.wire.chat import ChatEvent
 
@@ -14,16 +15,9 @@ _PROBLEM = "error"
 
 
 async def lines_in(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
-    """The lines of a response. Only `\\n` ends one: texts may hold other characters that Python treats as line breaks."""
-    rest: list[bytes] = []
-    async for chunk in chunks:
-        *whole, last = chunk.split(b"\n")
-        for line in whole:
-            yield b"".join([*rest, line]).decode("utf-8", "replace").removesuffix("\r")
-            rest = []
-        rest.append(last)
-    if any(rest):
-        yield b"".join(rest).decode("utf-8", "replace").removesuffix("\r")
+    """The lines of a response, without their ends."""
+    async for line in lines_of(chunks):
+        yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
 
 
 async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:

@@ -2,10 +2,10 @@
 
 import json
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from datetime import timedelta
-from functools import wraps
-from inspect import Parameter, get_annotations
+from functools import partial, wraps
+from inspect import Parameter, get_annotations, signature
 from types import NoneType
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args, get_origin
 
@@ -31,7 +31,7 @@ from pagefile.engine.drafts import (
     checked_steps,
 )
 from pagefile.engine.reading import checked_kind
-from pagefile.records import JsonValue, Step, checked_id, checked_text
+from pagefile.records import JsonValue, Listing, Step, checked_id, checked_text
 from pagefile.shapes import listed, plain_json
 from pagefile.shapes.parsing import results_cleaned
 from pagefile.verbs import Verb
@@ -64,25 +64,32 @@ class Remote:
         """What this handle knows of a request's fields."""
         return {name: value for name, value in self._known().items() if name in request.model_fields}
 
-    async def _all(self, verb: Verb[..., Any], given: Mapping[str, object]) -> list[Any]:
-        """All items, page by page."""
+    async def _returned(self, verb: Verb[..., Any], given: Mapping[str, object], *, whole: bool) -> Any:
+        """What the verb returns; with `whole`, all items of a list, page by page."""
+        if not whole:
+            return verb.returned(await self._asked(verb, given))
         found: list[Any] = []
         after: Mapping[str, object] = {}
         while True:
             answer = await self._asked(verb, {**given, "limit": MAX_PAGE, **after})
             found += verb.returned(answer)
             if answer.next is None:
-                return found
+                return Listing(found)
             after = {"after": answer.next}
 
 
 def remote(
-    verb: Verb[P, R], refuse: Callable[..., object] | None = None, **checks: Check
+    verb: Verb[P, R],
+    *,
+    first: Callable[[Any, dict[str, Any]], object] | None = None,
+    then: Callable[[Any, R], R] | None = None,
+    whole: bool = False,
+    **checks: Check,
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
     """A method that sends the verb to a service.
 
-    `refuse` raises for arguments that do not go together. `checks` is for parameters that differ from those of the same name in
-    other verbs.
+    `first` may change the arguments, or raise for those that do not go together; `then` may change the result. With `whole`, all
+    pages of a list are fetched. `checks` are for parameters that differ from those of the same name in other verbs.
     """
     looked_at = {name: checks.get(name, CHECKS.get(name)) for name in verb.fields}
     parameters = verb.signature.parameters
@@ -109,14 +116,33 @@ def remote(
     async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
         bound = verb.signature.bind(self, *args, **kwargs)
         given = bound.arguments
-        if refuse is not None:
+        if first is not None:
             bound.apply_defaults()
-            refuse(**dict(list(bound.arguments.items())[1:]))
-        answer = await self._asked(verb, sent(given))  # pyright: ignore[reportPrivateUsage] - this becomes a method of it
-        returned = verb.returned(answer)
-        return cast("R", list(cast("Sequence[Any]", returned))) if as_list else returned
+            given = dict(list(bound.arguments.items())[1:])
+            first(self, given)
+        returned = await self._returned(verb, sent(given), whole=whole)  # pyright: ignore[reportPrivateUsage] - this becomes a method of it
+        result = cast("R", list(returned)) if as_list else returned
+        return result if then is None else then(self, result)
 
     return call
+
+
+def like(
+    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+) -> Callable[[Callable[..., Coroutine[Any, Any, R]]], Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]]:
+    """Gives a method the signature and the docstring of the library's, for verbs that need more than a request."""
+
+    def decorate(
+        method: Callable[..., Coroutine[Any, Any, R]],
+    ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+        @wraps(verb)
+        async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
+            bound = signature(verb).bind(self, *args, **kwargs)
+            return await method(*bound.args, **bound.kwargs)
+
+        return call
+
+    return decorate
 
 
 def said(given: Mapping[str, object]) -> dict[str, object]:
@@ -129,14 +155,14 @@ def as_it_is(value: object) -> object:
     return value
 
 
-def is_text(name: str) -> Check:
-    """A text that a database can store."""
-    return lambda value: checked_text(value, name)
-
-
 def is_id(name: str) -> Check:
     """A valid id."""
     return lambda value: checked_id(value, name)
+
+
+def is_json(name: str) -> Check:
+    """JSON that a database can store."""
+    return lambda value: checked_json(value, name)
 
 
 def is_message(name: str) -> Check:
@@ -169,55 +195,30 @@ def _own_id(step: StepLike) -> dict[str, object]:
     return {"call_id": own} if own else {}
 
 
-def _tools(tools: Sequence[object]) -> list[JsonValue]:
-    return [json.loads(text) for text in tool_texts(tools)]
-
-
-def _uuids(uuids: Sequence[str]) -> list[str]:
-    return list(listed_uuids(uuids))
-
-
-def _time(value: object) -> str:
-    return moment(value).isoformat()
-
-
-def _seconds(value: timedelta) -> float:
-    return value.total_seconds()
-
-
 #: How to check a parameter of this name before it is sent.
 CHECKS: Mapping[str, Check] = {
-    "user": is_message("user"),
-    "assistant": is_message("assistant"),
-    "messages": messages_of,
-    "steps": steps_of,
-    "id": is_id("id"),
-    "metadata": checked_metadata,
-    "turn": turn_id_of,
-    "query": is_text("query"),
-    "text": is_text("text"),
-    "tool": is_text("tool"),
-    "tools": _tools,
-    "answer_tokens": from_number(0, "answer_tokens"),
-    "threshold": share,
-    "load": pages_to_load,
-    "instructions": is_message("instructions"),
-    "placement": checked_placement,
-    "input": lambda value: checked_json(value, "input"),
-    "shape": checked_shape,
-    "kind": checked_kind,
-    "limit": from_number(1, "limit"),
-    "after": cursor,
-    "revision": from_number(1, "revision"),
-    "recent_turns": from_number(0, "recent_turns"),
-    "at": _time,
-    "as_of": _time,
-    "valid_from": _time,
-    "older_than": _seconds,
-    "uuids": _uuids,
-    "uuid": str,
+    **{name: is_message(name) for name in ("user", "assistant", "instructions")},
+    **{name: partial(checked_text, name=name) for name in ("query", "text", "tool")},
+    **{name: is_id(name) for name in ("id", "user_id", "tenant")},
     "call_id": is_id("call id"),
     "fact_id": is_id("fact id"),
-    "user_id": is_id("user_id"),
-    "tenant": is_id("tenant"),
+    **{name: is_json(name) for name in ("input", "changes")},
+    "arguments": lambda value: checked_json(dict(value), "arguments"),
+    **{name: from_number(1, name) for name in ("limit", "revision")},
+    **{name: from_number(0, name) for name in ("answer_tokens", "recent_turns")},
+    **{name: lambda value: moment(value).isoformat() for name in ("at", "as_of", "valid_from")},
+    "older_than": timedelta.total_seconds,
+    "messages": messages_of,
+    "steps": steps_of,
+    "metadata": checked_metadata,
+    "turn": turn_id_of,
+    "tools": lambda tools: [json.loads(text) for text in tool_texts(tools)],
+    "threshold": share,
+    "load": pages_to_load,
+    "placement": checked_placement,
+    "shape": checked_shape,
+    "kind": checked_kind,
+    "after": cursor,
+    "uuids": lambda uuids: list(listed_uuids(uuids)),
+    "uuid": str,
 }

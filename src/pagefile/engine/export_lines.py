@@ -5,8 +5,10 @@ fields that were added after the first version of the format may be missing.
 """
 
 from base64 import b64decode
+from collections.abc import Mapping
+from datetime import datetime
 from hashlib import sha256
-from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 from pydantic import (
@@ -20,29 +22,27 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from pagefile.content import Media, Message, Other, Reasoning, Role, Shape, ToolCall, ToolResult
+from pagefile.content import JsonObject, JsonValue, Media, Message, Other, Reasoning, ToolCall, ToolResult
 from pagefile.content import Text as TextPart
 from pagefile.engine.drafts import checked_json, checked_labels
 from pagefile.engine.moments import KEY, listed
+from pagefile.engine.moments import Moment as Snapshot
 from pagefile.ports import KeptItem, Labels, StoredItem
 from pagefile.records import (
     MAX_INT,
     Call,
     Checkpoint,
     Fact,
-    Outcome,
     Page,
     Reset,
     Revision,
     Scope,
-    Status,
     Step,
     Turn,
 )
 from pagefile.schema import Body, Count, Id, Mirror, Moment, Text
-from pagefile.window.budget import Beside
-from pagefile.window.candidates import Block, candidate_from
-from pagefile.window.receipt import Verdict
+from pagefile.window.candidates import candidate_from
+from pagefile.window.receipt import Receipt, Verdict
 from pagefile.window.render import Placement
 
 FORMAT = "pagefile-export"
@@ -76,9 +76,17 @@ AsList = Field(strict=False)
 
 
 class Line(Mirror[R]):
-    """A line, or a part of one: nothing is converted, and unknown fields are refused."""
+    """A line, or a part of one, with the fields of a record: nothing is converted, and unknown fields are refused."""
 
     model_config = Body.model_config
+    kinds: ClassVar[dict[Any, Any]] = {
+        JsonObject: JsonMap,
+        JsonValue: Json,
+        Mapping: dict,
+        str: Text,
+        int: Count,
+        datetime: Moment,
+    }
 
 
 class _Owned(Line[R]):
@@ -127,72 +135,37 @@ class ConversationLine(Body):
 
 
 class StepLine(Line[Step]):
-    """A tool call and its result."""
-
-    tool: Text
-    input: Json
-    result: Text
-    call_id: Text
-    call_tokens: Count = 0
-    result_tokens: Count = 0
     page: Id | None = None
-    whole: bool = True
-    page_tokens: Count = 0
-    page_chars: Count = 0
-    lost_chars: Count = 0
 
 
 class TextLine(Line[TextPart]):
-    """Text said by either side."""
-
     type: Literal["text"]
-    text: Text
 
 
 class ReasoningLine(Line[Reasoning]):
-    """A model's reasoning."""
-
     type: Literal["reasoning"]
-    text: Text
-    sealed: JsonMap = Field(default_factory=dict[str, Any])
 
 
 class ToolCallLine(Line[ToolCall]):
     """A tool call, by its step."""
 
     type: Literal["tool_call"]
-    step: Count
 
 
 class MediaPartLine(Line[Media]):
-    """An image, a sound or a file."""
-
     type: Literal["media"]
-    kind: Literal["image", "audio", "file"]
-    media_type: Text = ""
-    blob: Text | None = None
-    url: Text | None = None
-    name: Text | None = None
-    size: Count = 0
-    tokens: Count = 0
-    detail: Text | None = None
 
 
 class ToolResultLine(Line[ToolResult]):
     """A tool result, by its step."""
 
     type: Literal["tool_result"]
-    step: Count
-    media: tuple[MediaPartLine, ...] = ()
-    error: bool = False
-    blocks: tuple[tuple[Count, Count], ...] = ()
 
 
 class OtherLine(Line[Other]):
     """A part that was unknown to the Pagefile that recorded it."""
 
     type: Literal["other"]
-    value: Json
 
 
 PartLine: TypeAlias = Annotated[
@@ -202,33 +175,15 @@ PartLine: TypeAlias = Annotated[
 
 
 class MessageLine(Line[Message]):
-    """A message of a turn."""
-
-    role: Role
     parts: tuple[PartLine, ...]
-    shape: Shape = "plain"
-    given: Json = None
 
 
 class TurnLine(_Owned[Turn]):
-    """A turn."""
+    """A turn. Its messages, if they are more than the short form, refer to its steps."""
 
     type: Literal["turn"]
     id: Id
     seq: Number | None
-    status: Status
-    user: Text | None
-    assistant: Text | None
-    steps: tuple[StepLine, ...]
-    at: Moment
-    created: Moment
-    user_tokens: Count
-    assistant_tokens: Count
-    tokens: Count
-    counter: Text
-    metadata: JsonMap = Field(default_factory=dict[str, Any])
-    #: Its messages, if they are more than the short form; they refer to its steps.
-    layout: tuple[MessageLine, ...] | None = None
 
 
 class MediaLine(_Owned[None]):
@@ -255,29 +210,16 @@ class MissingLine(_Owned[None]):
 
 
 class CheckpointLine(_Owned[Checkpoint]):
-    """A checkpoint."""
-
     type: Literal["checkpoint"]
     id: Id
     seq: Number
     version: Number
-    summary: Text
-    covered_through_seq: Count
-    covered_turns: Count
-    created: Moment
-    tokens: Count
-    counter: Text
-    anchors: tuple[Text, ...] = ()
-    archive_refs: tuple[Text, ...] = ()
 
 
 class ResetLine(_Owned[Reset]):
-    """A reset."""
-
     type: Literal["reset"]
     id: Id
     seq: Number
-    created: Moment
 
 
 # -- beside the log ----------------------------------------------------------------------------------------------------
@@ -288,23 +230,7 @@ class PageLine(_Owned[Page]):
 
     type: Literal["page"]
     uuid: Annotated[Id, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-    tool: Text
-    input: Json
-    query_summary: Text
-    result_summary: Text
-    length: Count
-    sources: tuple[Text, ...]
-    created: Moment
-    tokens: Count
-    counter: Text
-    content_hash: Text
-    call_hash: Text = ""
     thread: Id | None = None
-    pinned: bool = False
-    loads: Count = 0
-    last_load: Moment | None = None
-    purged: Moment | None = None
-    stored_bytes: Count = 0
     text: Text
 
 
@@ -336,74 +262,47 @@ class WatermarkLine(_OfConversation[None]):
 class VerdictLine(Line[Verdict]):
     """The decision on one candidate."""
 
-    id: Text
-    block: Block
-    kept: bool
-    form: Text | None
-    tokens: Count
-    reason: Text
-    score: float | None = None
-    note: Text = ""
 
-
-class _Recorded(Body):
+class _Recorded(Line[R]):
     """What a call recorded; a later version may record more."""
 
     model_config = ConfigDict(extra="ignore")
 
 
-class ReceiptLine(_Recorded):
+class ReceiptLine(_Recorded[Receipt]):
     """Every candidate exactly once, kept or dropped, and why."""
 
     verdicts: Annotated[tuple[VerdictLine, ...], AsList]
-    budget: Count
     framing: int
-    counter: Text
-    exact: bool
     degraded: Annotated[tuple[Text, ...], AsList]
-    reserved: dict[Beside, Count] = Field(default_factory=dict[Beside, int])
 
 
-class MomentLine(_Recorded):
+class SnapshotLine(_Recorded[Snapshot]):
     """When and from what a window was made."""
-
-    at: Moment
-    owner: Text | None
-    last_seq: Count
-    reset_seq: Count
-    covered_through_seq: Count
-    checkpoint_seq: Count | None
-    live_turns: Count
-    live_tokens: Count
-    steps: Count
-    profile: JsonMap | None
-    settings: JsonMap
-    traces: JsonMap
-    messages_hash: Text
-    #: The only field that older exports lack.
-    messages: Count | None = None
 
     @model_validator(mode="after")
     def _ends_at_its_last_place(self) -> Self:
-        if max(self.reset_seq, self.covered_through_seq, self.checkpoint_seq or 0) > self.last_seq:
+        made = self.record()
+        if max(made.reset_seq, made.covered_through_seq, made.checkpoint_seq or 0) > made.last_seq:
             raise ValueError("it was made of places behind the end of its log")
         return self
 
     @model_validator(mode="after")
     def _has_readable_traces(self) -> Self:
+        traces = self.record().traces
         try:
-            for trace in listed(self.traces.get("episodes")):
+            for trace in listed(traces.get("episodes")):
                 _EPISODE.validate_python(trace)
-            for uuid in listed(self.traces.get("pinned")):
+            for uuid in listed(traces.get("pinned")):
                 _ID.validate_python(uuid)
-            for chunk in listed(self.traces.get("workspace")):
+            for chunk in listed(traces.get("workspace")):
                 candidate_from(chunk)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("what its tiers wrote down cannot be read") from error
         return self
 
 
-class OptionsLine(_Recorded):
+class OptionsLine(_Recorded[None]):
     """What `context()` was asked, and the moment of its window."""
 
     window_tokens: Count
@@ -415,7 +314,7 @@ class OptionsLine(_Recorded):
     window_for: Text | None = None
     tools_tokens: Count = 0
     answer_tokens: Count = 0
-    moment: MomentLine
+    moment: SnapshotLine
 
 
 class CallLine(_OfConversation[Call]):
@@ -423,14 +322,8 @@ class CallLine(_OfConversation[Call]):
 
     type: Literal["call"]
     id: Id
-    at: Moment
     turn_id: Id | None
-    query: Text | None
     options: JsonMap
-    tokens: Count
-    ratio: float
-    mode: Text
-    prefix_hash: Text
     receipt: JsonMap
 
     @model_validator(mode="after")
@@ -455,24 +348,12 @@ class FactWithin(Line[Fact]):
 
     conversation_id: Id | None
     id: Id
-    text: Text
-    category: Text | None
     confidence: Share
-    valid_from: Moment
-    valid_to: Moment | None
-    recorded: Moment
-    retracted: Moment | None
-    #: Any text that the caller gave, not only the id of a turn.
-    source_turn: Text | None
-    source_quote: Text | None
-    tokens: Count
-    counter: Text
     subject: Id | None = None
     attribute: Id | None = None
     supersedes: Id | None = None
     project: Id | None = None
     agent: Id | None = None
-    outcome: Outcome | None = None
 
     def of_user(self, owner: Scope) -> Fact:
         """The fact about a user."""
@@ -496,11 +377,10 @@ class ChangeLine(Body):
 class RevisionLine(Line[Revision]):
     """A change to a user's facts."""
 
+    without = frozenset({"before", "after"})
     type: Literal["revision"]
     user_id: Id
     number: Number
-    at: Moment
-    action: Text
     facts: Annotated[tuple[ChangeLine, ...], Field(min_length=1)]
 
     def of_user(self, owner: Scope) -> Revision:
@@ -515,12 +395,6 @@ class ItemLine(Line[StoredItem]):
 
     type: Literal["item"]
     user_id: Id | None
-    namespace: tuple[Text, ...]
-    key: Text
-    value: Json
-    created: Moment
-    updated: Moment
-    expires: Moment | None = None
     ttl_s: Annotated[float, Field(gt=0)] | None = None
     maker: Text | None = None
     dimension: Number | None = None

@@ -5,11 +5,14 @@ those of a user. An import keeps ids, order, times, checkpoints, sessions, recor
 facts; existing data is left as it is.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from base64 import b64encode
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -24,13 +27,10 @@ from pagefile.engine.transfer_lines import (
     Record,
     Unknown,
     dumped,
+    dumped_beside,
     dumped_conversation,
     dumped_item,
-    dumped_mark,
-    dumped_media,
-    dumped_missing,
     dumped_revision,
-    dumped_session,
     last_place,
     line_of,
 )
@@ -68,10 +68,14 @@ from pagefile.records import (
     Scope,
     Turn,
 )
+from pagefile.shapes import note
 from pagefile.stores.facts import restored
 from pagefile.stores.rules import check_whole, restoration
 from pagefile.text.passages import split
 from pagefile.tiers.facts import TIER
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 _BATCH = 500
 #: More calls than are kept of any conversation.
@@ -87,23 +91,28 @@ _KINDS: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "
 
 
 async def export_to(store: Store, path: str | PathLike[str], scope: Scope, *, clock: Clock) -> dict[str, int]:
-    """Write a scope to a temporary file, then move it into place: a failed export leaves no partial file."""
-    target = Path(path)
+    """Write a scope to a file; returns how many records of each kind."""
+    counts: Counter[str] = Counter()
+    async with written_whole(Path(path)) as file:
+        async for kind, line in export_lines(store, scope, clock=clock):
+            counts[kind] += kind != FORMAT
+            await file.write(line)
+    return dict(+counts)
+
+
+@asynccontextmanager
+async def written_whole(target: Path) -> AsyncGenerator[anyio.AsyncFile[str]]:
+    """A temporary file beside the target, moved into place when complete: a failed export leaves no partial file."""
     partial = target.with_name(target.name + ".partial")
-    counts: dict[str, int] = {}
     try:
         async with await anyio.open_file(partial, "w", encoding="utf-8", newline="\n") as file:
-            async for kind, line in export_lines(store, scope, clock=clock):
-                if kind != FORMAT:
-                    counts[kind] = counts.get(kind, 0) + 1
-                await file.write(line)
+            yield file
         await anyio.to_thread.run_sync(partial.replace, target)
     except OSError as error:
         raise StoreUnavailableError(f"Cannot write the export to {str(target)!r}: {error}.") from error
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.Path(partial).unlink(missing_ok=True)
-    return counts
 
 
 async def export_lines(store: Store, scope: Scope, *, clock: Clock) -> AsyncGenerator[tuple[str, str]]:
@@ -118,15 +127,12 @@ async def export_lines(store: Store, scope: Scope, *, clock: Clock) -> AsyncGene
 
 
 async def _records(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict[str, JsonValue]]:
-    after: str | None = None
-    while True:
-        heads = await store.reader.heads(HeadQuery(scope, _BATCH, after))
-        for head in heads:
-            async for record in _conversation_records(store, head, alone=scope.conversation is not None):
-                yield record
-        if len(heads) < _BATCH:
-            break
-        after = heads[-1].scope.conversation
+    def heads(after: str | None) -> Awaitable[Sequence[Head]]:
+        return store.reader.heads(HeadQuery(scope, _BATCH, after))
+
+    async for head in _paged(heads, lambda head: head.scope.conversation):
+        async for record in _conversation_records(store, head, alone=scope.conversation is not None):
+            yield record
     if scope.conversation is None:
         async for record in _facts(store, scope):
             yield record
@@ -134,6 +140,19 @@ async def _records(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[di
             yield record
     async for record in _loose_calls(store, scope):
         yield record
+
+
+async def _paged(
+    fetch: Callable[[K | None], Awaitable[Sequence[T]]], place: Callable[[T], K | None]
+) -> AsyncIterator[T]:
+    """All items of a list that is read in batches; `place` is what the next batch comes after."""
+    after: K | None = None
+    while True:
+        batch = await fetch(after)
+        for one in batch:
+            yield one
+        if len(batch) < _BATCH or (after := place(batch[-1])) is None:
+            return
 
 
 async def _conversation_records(
@@ -144,7 +163,7 @@ async def _conversation_records(
     yield dumped_conversation(head)
     session, calls = await _beside(store, scope)
     if session is not None:
-        yield dumped_session(scope, session)
+        yield dumped_beside("session", scope, value=session)
     async for page, text in _pages(store, scope):
         yield dumped("page", page) | {"text": text}
     shown: set[str] = set()
@@ -157,7 +176,7 @@ async def _conversation_records(
     read = (await store.watermarks.known(scope, TIER)).get(scope.conversation or "", 0)
     if read and not alone:
         # Facts must not be extracted from the same turns again: a retracted one would come back.
-        yield dumped_mark(scope, read)
+        yield dumped_beside("watermark", scope, tier=TIER, seq=read)
 
 
 async def _media(store: Store, entry: Entry, shown: set[str]) -> AsyncIterator[dict[str, JsonValue]]:
@@ -166,10 +185,12 @@ async def _media(store: Store, entry: Entry, shown: set[str]) -> AsyncIterator[d
         if media.blob is not None and media.blob not in shown:
             shown.add(media.blob)
             try:
-                yield dumped_media(entry.scope, media, await store.media.load(entry.scope, media.blob))
+                data = b64encode(await store.media.load(entry.scope, media.blob)).decode()
+                yield dumped_beside("media", entry.scope, hash=media.blob, data=data)
             except NotFoundError:
                 # A turn may have been imported without them, which is no reason to withhold its text.
-                yield dumped_missing(entry.scope, entry.id, media)
+                about = {"turn_id": entry.id, "hash": media.blob, "what": note(media)}
+                yield dumped_beside("missing", entry.scope, **about)
 
 
 async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequence[Call]]:
@@ -183,17 +204,13 @@ async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequen
         ) from error
 
 
-async def _entries(store: Store, scope: Scope) -> AsyncIterator[Entry]:
-    after, seen_open = 0, False
-    while not seen_open:
-        entries = await store.reader.entries(EntryQuery(scope, kinds=_KINDS, after_seq=after, limit=_BATCH))
-        for entry in entries:
-            yield entry
-        if len(entries) < _BATCH:
-            return
-        last = entries[-1].seq
-        seen_open = last is None
-        after = last or after
+def _entries(store: Store, scope: Scope) -> AsyncIterator[Entry]:
+    def entries(after: int | None) -> Awaitable[Sequence[Entry]]:
+        query = EntryQuery(scope, kinds=_KINDS, after_seq=after or 0, limit=_BATCH)
+        return store.reader.entries(query)
+
+    # Open turns have no `seq`, and come last.
+    return _paged(entries, lambda entry: entry.seq)
 
 
 async def _facts(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValue]]:
@@ -225,11 +242,12 @@ async def _items(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict
     for owner in await store.items.owners(scope.tenant):
         if scope.user not in (None, owner.user):
             continue
-        after: ItemKey | None = None
-        while items := await store.items.kept(owner, now=clock.now(), after=after, limit=_BATCH):
-            for kept in items:
-                yield dumped_item(kept, owner)
-            after = items[-1].item.place
+
+        def items(after: ItemKey | None, owner: Scope = owner) -> Awaitable[Sequence[KeptItem]]:
+            return store.items.kept(owner, now=clock.now(), after=after, limit=_BATCH)
+
+        async for kept in _paged(items, lambda kept: kept.item.place):
+            yield dumped_item(kept, owner)
 
 
 async def _loose_calls(store: Store, scope: Scope) -> AsyncIterator[dict[str, JsonValue]]:
@@ -242,17 +260,28 @@ async def _loose_calls(store: Store, scope: Scope) -> AsyncIterator[dict[str, Js
 
 async def _pages(store: Store, scope: Scope) -> AsyncIterator[tuple[Page, str]]:
     """The pages of a conversation; a purged one has no text, only the time of its purge."""
-    after: str | None = None
-    while True:
-        pages = await store.pages.list(scope, limit=_BATCH, after=after)
-        for page in pages:
-            yield (page, "") if page.purged is not None else await store.pages.load(scope, page.uuid)
-        if len(pages) < _BATCH:
-            return
-        after = pages[-1].uuid
+
+    def pages(after: str | None) -> Awaitable[Sequence[Page]]:
+        return store.pages.list(scope, limit=_BATCH, after=after)
+
+    async for page in _paged(pages, lambda page: page.uuid):
+        yield (page, "") if page.purged is not None else await store.pages.load(scope, page.uuid)
 
 
 # -- in -----------------------------------------------------------------------------------------------------------
+
+
+async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The lines of a body with their ends. Only `\\n` ends one: texts may hold other characters that Python treats as line breaks."""
+    rest: list[bytes] = []
+    async for chunk in chunks:
+        *whole, last = chunk.split(b"\n")
+        for line in whole:
+            yield b"".join([*rest, line, b"\n"])
+            rest = []
+        rest.append(last)
+    if any(rest):
+        yield b"".join(rest)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 
 from pydantic import ValidationError
 
-from pagefile.content import Media, Message, ToolCall, ToolResult, media_in, message_json
+from pagefile.content import Message, ToolCall, ToolResult, media_in, message_json
 from pagefile.engine.export_lines import (
     FORMAT,
     LINE,
@@ -38,10 +38,9 @@ from pagefile.engine.export_lines import (
 from pagefile.engine.moments import KEY
 from pagefile.errors import TransferError
 from pagefile.ports import NO_LABELS, KeptItem, Labels, labels_of
-from pagefile.records import Call, Entry, Fact, Head, JsonObject, JsonValue, Page, Revision, Scope, Step, Turn
-from pagefile.shapes import Filling, note
+from pagefile.records import Call, Entry, Fact, Head, JsonValue, Page, Revision, Scope, Step, Turn
+from pagefile.shapes import Filling
 from pagefile.shapes.skeleton import filled
-from pagefile.tiers.facts import TIER
 
 #: Fields added after the first exports: omitted if empty, so that earlier versions can read the line.
 _LATER = frozenset({"project", "agent"})
@@ -56,11 +55,11 @@ def dumped(kind: str, record: Entry | Fact | Page | Call) -> dict[str, JsonValue
     layout = given.pop("layout", None)
     if layout is not None and isinstance(record, Turn) and record.layout is not None:
         given["layout"] = [message_json(message) for message in record.layout]
-    scope = cast("dict[str, str | None]", given.pop("scope"))
+    del given["scope"]
     given.pop("outcome", None)  # belongs to the call that wrote the fact, not to the fact
     given = {name: value for name, value in given.items() if value is not None or name not in _LATER}
-    given = {"type": kind, "user_id": scope["user"], "conversation_id": scope["conversation"]} | given
-    return {key: _plain(value) for key, value in given.items()}
+    values = {name: _plain(value) for name, value in given.items()}
+    return dumped_beside(kind, record.scope, **values)
 
 
 def dumped_conversation(head: Head) -> dict[str, JsonValue]:
@@ -75,27 +74,8 @@ def dumped_conversation(head: Head) -> dict[str, JsonValue]:
     }
 
 
-def dumped_media(scope: Scope, media: Media, data: bytes) -> dict[str, JsonValue]:
-    """The bytes of an image or a file attached to a turn of a conversation."""
-    return _beside("media", scope, hash=media.blob, data=b64encode(data).decode())
-
-
-def dumped_missing(scope: Scope, turn_id: str, media: Media) -> dict[str, JsonValue]:
-    """An image or a file of a turn whose bytes are missing."""
-    return _beside("missing", scope, turn_id=turn_id, hash=media.blob, what=note(media))
-
-
-def dumped_session(scope: Scope, value: JsonObject) -> dict[str, JsonValue]:
-    """The session value of a conversation."""
-    return _beside("session", scope, value=value)
-
-
-def dumped_mark(scope: Scope, seq: int) -> dict[str, JsonValue]:
-    """How far a conversation was read for facts."""
-    return _beside("watermark", scope, tier=TIER, seq=seq)
-
-
-def _beside(kind: str, scope: Scope, **more: JsonValue) -> dict[str, JsonValue]:
+def dumped_beside(kind: str, scope: Scope, **more: JsonValue) -> dict[str, JsonValue]:
+    """Something of a conversation besides its log."""
     return {"type": kind, "user_id": scope.user, "conversation_id": scope.conversation, **more}
 
 

@@ -15,7 +15,7 @@ from pagefile.engine import Memory
 from pagefile.errors import PagefileError
 from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.service import inspecting, pages
+from pagefile.service import chatting, inspecting, reference, routes, transfer
 from pagefile.service.auth import Doorkeeper, unguarded
 from pagefile.service.binding import (
     across_origins,
@@ -24,25 +24,10 @@ from pagefile.service.binding import (
     named_origins,
     requires_keys,
 )
-from pagefile.service.chatting import chat_model
 from pagefile.service.gates import Gate, LastHandler
 from pagefile.service.inspector_door import InspectorDoor
 from pagefile.service.once import Once
 from pagefile.service.problems import http_error, pagefile_error, validation_error
-from pagefile.service.reference import completed
-from pagefile.service.routes import (
-    archive,
-    calls,
-    chat,
-    conversations,
-    facts,
-    health,
-    transfer,
-    turns,
-    windows,
-)
-from pagefile.service.routes.common import VERSION
-from pagefile.service.uploads import remove_left_uploads
 from pagefile.settings import ServiceSettings, Settings
 
 _ABOUT = (
@@ -56,7 +41,7 @@ class _Service(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            self.openapi_schema = completed(super().openapi())
+            self.openapi_schema = reference.completed(super().openapi())
         return self.openapi_schema
 
 
@@ -70,11 +55,11 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with (
-            chat_model(settings.model) as app.state.model,
+            chatting.chat_model(settings.model) as app.state.model,
             Memory.open(settings=settings, meter=app.state.meter) as memory,
         ):
             await check_binding(service, memory.engine.store.keys)
-            await anyio.to_thread.run_sync(remove_left_uploads)
+            await anyio.to_thread.run_sync(transfer.remove_left_uploads)
             app.state.memory = memory
             try:
                 async with filling() as app.state.filling:
@@ -84,7 +69,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
 
     app = _Service(
         title="Pagefile",
-        version=VERSION,
+        version=routes.VERSION,
         description=_ABOUT,
         docs_url=None,
         redoc_url=None,
@@ -123,12 +108,22 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.meter = PrometheusMeter(shared=metrics)
     # Routes are matched in this order, so the busiest come first.
-    for group in (windows, turns, calls, chat, archive, conversations, facts, transfer, health):
-        app.include_router(group.routes)
-    app.include_router(pages.routes)
-    app.include_router(inspecting.routes)
+    for group in (
+        routes.windows,
+        routes.turns,
+        routes.calls,
+        chatting.routes,
+        routes.archive,
+        routes.conversations,
+        routes.facts,
+        transfer.routes,
+        routes.health,
+        reference.routes,
+        inspecting.routes,
+    ):
+        app.include_router(group)
     if forgotten := list(unguarded(app)):
-        raise RuntimeError(f"These routes ask nobody for a key: {', '.join(forgotten)}. See service/auth.py.")
+        raise RuntimeError(f"These routes check no key: {', '.join(forgotten)}. See service/auth.py.")
     return app
 
 

@@ -7,12 +7,13 @@ where none is required, everything is open, as suits a single-user machine.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import wraps
-from http import HTTPStatus
-from inspect import Parameter, isasyncgenfunction, iscoroutinefunction, signature
+from inspect import Parameter, iscoroutinefunction, signature
+from math import ceil
+from time import monotonic
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from urllib.parse import urlencode
 
@@ -28,9 +29,8 @@ from pagefile.engine import Memory
 from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequestsError, UnauthorizedError
 from pagefile.inspector import places
 from pagefile.ports import KeyStore
-from pagefile.service.limits import RateLimit
-from pagefile.service.problems import Kind, answered, told
-from pagefile.stores.secrets import Presented, presented
+from pagefile.service.problems import refused
+from pagefile.stores.secrets import presented
 
 logger = logging.getLogger("pagefile.service")
 
@@ -70,6 +70,33 @@ class Principal:
     is_known: bool = True
 
 
+class RateLimit:
+    """Allows each caller a number of requests per minute, in a burst or evenly spread: one token bucket per key.
+
+    Each worker counts separately, so N workers together allow N times as many requests.
+    """
+
+    def __init__(self, per_minute: int, *, now: Callable[[], float] = monotonic) -> None:
+        """A `per_minute` of 0 means no limit."""
+        self._most = per_minute
+        self._now = now
+        #: By caller: the tokens left, and when they were counted.
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def wait_s(self, caller: str) -> int:
+        """Take a token and return 0, or return the whole seconds until the next request is allowed."""
+        if not self._most:
+            return 0
+        now = self._now()
+        left, then = self._left.get(caller, (float(self._most), now))
+        left = min(float(self._most), left + (now - then) * self._most / 60)
+        if left < 1:
+            self._left[caller] = left, now
+            return max(1, ceil((1 - left) * 60 / self._most))
+        self._left[caller] = left - 1, now
+        return 0
+
+
 class Doorkeeper:
     """Authentication middleware. A key that is sent is always checked; where keys are required, a request without one is refused."""
 
@@ -85,7 +112,7 @@ class Doorkeeper:
         try:
             scope[_STATE] = await self._admitted(scope)
         except PagefileError as error:
-            await _refusal(error)(scope, receive, send)
+            await refused(error)(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -97,7 +124,11 @@ class Doorkeeper:
             raise UnauthorizedError(
                 "This service asks for a key: send `Authorization: Bearer pf_…` or `X-API-Key: pf_…`; `pagefile keys add` makes one."
             )
-        principal = Principal() if shown is None else await _holder(_keys(scope), shown)
+        principal = (
+            Principal()
+            if shown is None
+            else await _holder(open_memory(scope["app"]).engine.store.keys, shown)
+        )
         wait = 0 if public else self._limit.wait_s(principal.key_id or "")
         if wait:
             raise TooManyRequestsError(f"Too many requests: go on in {wait} s.", retry_after_s=wait)
@@ -119,20 +150,6 @@ def principal_in(scope: Scope) -> Principal:
     return cast("Principal", scope[_STATE])
 
 
-def _refusal(error: PagefileError) -> ASGIApp:
-    headers: dict[str, str] = {}
-    if isinstance(error, UnauthorizedError):
-        headers = {"WWW-Authenticate": "Bearer"}
-    if isinstance(error, TooManyRequestsError):
-        headers = {"Retry-After": str(error.retry_after_s)}
-    kind = Kind.of(type(error))
-    if kind.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        problem = told(kind)
-        logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
-        return answered(problem)
-    return answered(told(kind, str(error)), headers)
-
-
 def _shown(headers: Headers) -> str | None:
     """The key of a request. Headers that hold anything but a key are ignored: they may be meant for a proxy."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
@@ -145,11 +162,13 @@ def _shown(headers: Headers) -> str | None:
 
 
 async def _holder(keys: KeyStore, shown: str) -> Principal:
-    asked = presented(shown)
-    if asked is None:
-        raise _unknown()
-    now = datetime.now(UTC)
-    key = await _matching(keys, asked, now)
+    asked, now = presented(shown), datetime.now(UTC)
+    key = None if asked is None else await keys.get(asked.id)
+    if asked is None or not asked.is_for(key) or key is None or not key.usable_at(now):
+        # One message for every case, so that a wrong key reveals nothing about valid ones.
+        raise UnauthorizedError(
+            "This key is not known, was revoked or has expired: `pagefile keys list` tells."
+        )
     if key.last_used is None or now - key.last_used >= LAST_USED_EVERY:
         try:
             await keys.used(key.id, now)
@@ -159,28 +178,9 @@ async def _holder(keys: KeyStore, shown: str) -> Principal:
     return Principal(key.id, key.scope.tenant, key.scope.user)
 
 
-async def _matching(keys: KeyStore, asked: Presented, now: datetime) -> records.ApiKey:
-    key = await keys.get(asked.id)
-    if not asked.is_for(key) or key is None or not key.usable_at(now):
-        raise _unknown()
-    return key
-
-
-def _unknown() -> UnauthorizedError:
-    # One message for every case, so that a wrong key reveals nothing about valid ones.
-    return UnauthorizedError("This key is not known, was revoked or has expired: `pagefile keys list` tells.")
-
-
-def _keys(scope: Scope) -> KeyStore:
-    memory = memory_in(scope["app"])
-    if memory is None:
-        raise ClosedError
-    return memory.engine.store.keys
-
-
-def open_memory(request: Request) -> Memory:
-    """The memory this service was started with."""
-    memory = memory_in(request.app)
+def open_memory(app: FastAPI) -> Memory:
+    """The memory of a service that is running."""
+    memory = memory_in(app)
     if memory is None:
         raise ClosedError
     return memory
@@ -206,8 +206,10 @@ class KeyedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
-        in_query, in_body = _asks_for_user(self.endpoint)
-        if self.path in SAID_ALOUD or not (in_query or in_body):
+        hints = [one.annotation for one in signature(self.endpoint).parameters.values()]
+        named = list(_naming("user_id", hints))
+        in_query, in_body = any(named), not all(named)
+        if self.path in SAID_ALOUD or not named:
             return answer
         kind = _UsersRequest if in_body else Request
 
@@ -240,42 +242,21 @@ def _with_user(request: Request, user: str) -> Scope:
     return {**request.scope, "query_string": b"&".join([said, own]) if said else own}
 
 
-def _asks_for_user(endpoint: Callable[..., Any]) -> tuple[bool, bool]:
-    """Whether the query string, and whether the body, may name a user."""
-    hints = [one.annotation for one in signature(endpoint).parameters.values()]
-    named = [hint for hint in hints if _is_model(hint) and "user_id" in _bare(hint).model_fields]
-    in_query = [any(isinstance(one, Query) for one in get_args(hint)) for hint in named]
-    return any(in_query), not all(in_query)
-
-
 def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
     """The endpoint, called only with arguments the caller is authorized for."""
-    if not (iscoroutinefunction(endpoint) or isasyncgenfunction(endpoint)):
+    if not iscoroutinefunction(endpoint):
         raise TypeError(f"{endpoint.__qualname__} must be an async function to be guarded.")
-
     asked, memory = _named(endpoint, Request), _named(endpoint, Memory)
 
-    async def narrowed(given: dict[str, Any]) -> dict[str, Any]:
+    @wraps(endpoint)
+    async def guard(**given: Any) -> Any:
         request = cast("Request", given[asked] if asked else given.pop(_REQUEST))
         if memory is not None:
-            given[memory] = open_memory(request)
+            given[memory] = open_memory(request.app)
         principal = principal_of(request)
-        if principal.tenant is None:
-            return given
-        return {name: await _narrowed(value, principal, request) for name, value in given.items()}
-
-    if isasyncgenfunction(endpoint):
-
-        @wraps(endpoint)
-        async def guard(**given: Any) -> Any:
-            async for item in endpoint(**await narrowed(given)):
-                yield item
-
-    else:
-
-        @wraps(endpoint)
-        async def guard(**given: Any) -> Any:
-            return await cast("Callable[..., Awaitable[Any]]", endpoint)(**await narrowed(given))
+        if principal.tenant is not None:
+            given = {name: await _narrowed(value, principal, request) for name, value in given.items()}
+        return await endpoint(**given)
 
     setattr(guard, _GUARDED, names_tenant(endpoint))
     cast("Any", guard).__signature__ = _asking(endpoint)
@@ -284,8 +265,15 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
 
 def names_tenant(endpoint: Callable[..., Any]) -> bool:
     """Whether requests to this endpoint carry a tenant, explicitly or through the key."""
-    hints = get_type_hints(endpoint, include_extras=True)
-    return any(_is_model(hint) and "tenant" in _bare(hint).model_fields for hint in hints.values())
+    return bool(list(_naming("tenant", get_type_hints(endpoint, include_extras=True).values())))
+
+
+def _naming(field: str, hints: Iterable[Any]) -> Iterator[bool]:
+    """For each model with this field, whether it is the query string."""
+    for hint in hints:
+        kind, *more = get_args(hint) if get_origin(hint) is Annotated else [hint]
+        if isinstance(kind, type) and issubclass(kind, BaseModel) and field in kind.model_fields:
+            yield any(isinstance(one, Query) for one in more)
 
 
 def unguarded(app: FastAPI) -> Iterator[str]:
@@ -351,11 +339,3 @@ async def _check_conversation(value: BaseModel, principal: Principal, request: R
     own = records.Scope(cast("str", principal.tenant), principal.user, conversation)
     if await memory.engine.store.reader.owner(own) not in {None, own}:
         raise AccessError("This key may not use this conversation: use an id of your own.")
-
-
-def _bare(hint: Any) -> Any:
-    return get_args(hint)[0] if get_origin(hint) is Annotated else hint
-
-
-def _is_model(hint: Any) -> bool:
-    return isinstance(_bare(hint), type) and issubclass(_bare(hint), BaseModel)

@@ -1,21 +1,23 @@
-"""One chat turn: the window, the model's streamed answer, its tool calls, and the turn in the log."""
+"""Chat with the configured model, streamed: the window, the answer, the tool calls, and the turn in the log."""
 
 import json
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from time import perf_counter
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
+
+from fastapi import Depends, Request, Response
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, ModelError, ModelOutputError, NotFoundError, PagefileError
 from pagefile.models import OpenAIChat
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
 from pagefile.records import JsonValue, Turn
-from pagefile.service.problems import Kind, told, unforeseen
-from pagefile.service.streaming import Say
+from pagefile.service.problems import answered, problem_of, told, unforeseen
+from pagefile.service.routes import MemoryOf, chat_of, router
+from pagefile.service.streaming import EventStream, Say
 from pagefile.settings import ModelSettings
 from pagefile.standalone import tool_schemas
 from pagefile.tiers.page_text import LOADING_TOOLS
@@ -32,6 +34,7 @@ from pagefile.wire.chat import (
     ChatTurn,
 )
 from pagefile.wire.problem import Problem
+from pagefile.wire.texts import example
 
 logger = logging.getLogger("pagefile.service")
 
@@ -39,6 +42,11 @@ logger = logging.getLogger("pagefile.service")
 MAX_ROUNDS = 8
 #: Separates what a model says before a tool call from what it says after.
 _PARAGRAPH = "\n\n"
+
+_STREAM = {
+    "description": "Events as they happen.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": example("ChatEvents")}},
+}
 
 _Node = Literal["recall", "generate", "tools", "persist"]
 
@@ -102,7 +110,8 @@ class ChatRun:
         try:
             await self._answered(tell)
         except PagefileError as error:
-            await self._broken(say, _problem(error))
+            # Those of a model reveal nothing about the service.
+            await self._broken(say, problem_of(error, shown=(ModelError,)))
         except Exception as error:
             await self._broken(say, unforeseen(error))
 
@@ -228,12 +237,9 @@ class ChatRun:
         view = await self.memory.engine.store.reader.view(
             ViewRequest(self.chat.scope, budget_tokens=0, min_turns=0)
         )
-        found = view.checkpoint
-        if found is None:
+        if view.checkpoint is None:
             return ChatCheckpoint(id="", version=0, covered_through_seq=0)
-        return ChatCheckpoint(
-            id=found.id, version=found.version, covered_through_seq=found.covered_through_seq
-        )
+        return ChatCheckpoint.model_validate(view.checkpoint, from_attributes=True)
 
 
 def _ended(node: _Node, began: float, about: Mapping[str, JsonValue] | None = None) -> ChatNode:
@@ -249,11 +255,34 @@ def _arguments(call: ToolCall) -> dict[str, JsonValue] | None:
     return cast("dict[str, JsonValue]", found) if isinstance(found, dict) else None
 
 
-def _problem(error: PagefileError) -> Problem:
-    """The problem a route would return. Model errors are passed on: they reveal nothing about the service."""
-    kind = Kind.of(type(error))
-    if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return told(kind, str(error))
-    problem = told(kind, str(error) if isinstance(error, ModelError) else None)
-    logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
-    return problem
+# -- the route -----------------------------------------------------------------------------------------------------------
+
+routes = router("Chat")
+
+
+async def _model(request: Request) -> ChatModel | None:
+    """The model this service was started with; None if its settings name none."""
+    return cast("ChatModel | None", request.app.state.model)
+
+
+@routes.post("/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM})
+async def stream(
+    memory: MemoryOf, body: AskChat, model: Annotated[ChatModel | None, Depends(_model)]
+) -> Response:
+    """Have the model of the settings answer a message, as server-sent events.
+
+    `turn` comes first, when the message is on disk. Then `node` (recall, generate, tools, persist) with its duration, `token` with words
+    of the answer, `archived` and `loaded` when results leave the window and come back, `checkpoint` when a summary takes effect, and
+    `done` with the turn's place and exact tokens. A stream that ends with `error` (a problem document), or that the client leaves, aborts
+    the turn: it enters no window, summary or index. Lines that begin with a colon are heartbeats. The model's calls of
+    `load_tool_history` and `search_tool_history` are answered here.
+    """
+    if model is None:
+        return answered(
+            told(
+                "no-model",
+                "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again.",
+            )
+        )
+    run = await ChatRun.begun(memory, model, chat_of(memory, body), body)
+    return EventStream(run.run, run.end)

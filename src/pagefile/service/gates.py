@@ -1,6 +1,11 @@
 """Middleware around every route: host and size checks, headers, access log, last-resort error handler.
 
 Plain ASGI, because the framework's middleware wraps bodies and would copy every response.
+
+No other site's web page can make a browser change anything here (CSRF). For any page, browsers send forms, and `fetch` with a form's
+content type, without a preflight. They do state the origin of such a request, which no page can forge, and they send a preflight
+before any other content type. Both origin and content type are checked on every path, because a service without keys trusts every
+caller.
 """
 
 import logging
@@ -16,9 +21,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.inspector import places
-from pagefile.service.binding import ANY, host_name
-from pagefile.service.origins import Origins
-from pagefile.service.problems import answered, internal, told
+from pagefile.service.binding import ANY, host_name, is_loopback
+from pagefile.service.problems import answered, told, unforeseen
 from pagefile.wire.problem import Problem
 
 logger = logging.getLogger("pagefile.service")
@@ -42,6 +46,11 @@ UPLOAD = "/v1/import"
 
 _ESCAPED = re.compile(rb"%[89a-fA-F]")
 _MISDIRECTED = "This service answers to the names of its own machine only: an operator adds others with the setting service.hosts."
+#: Methods that change nothing.
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+#: JSON or JSON lines: browsers send a preflight before sending these to another site.
+_JSON = re.compile(r"application/(?:json|x-ndjson|x-jsonlines|jsonl|[\w.-]+\+json)", re.ASCII)
+_FORM = "application/x-www-form-urlencoded"
 #: How long to keep reading a body that is too large, in seconds.
 _DRAIN_S = 5.0
 
@@ -76,7 +85,7 @@ class LastHandler:
         try:
             await self._app(scope, receive, sent)
         except Exception as error:
-            answer = internal(error)
+            answer = answered(unforeseen(error))
             if status:
                 # The response has started: closing the connection is the only way to report the failure.
                 raise
@@ -106,7 +115,7 @@ class Gate:
     ) -> None:
         self._app = app
         self._names = names
-        self._origins = Origins(origins)
+        self._origins = origins
         self._sizes = _Size("service.max_body_bytes", max_body_bytes)
         self._uploads = _Size("service.max_import_bytes", max_import_bytes)
 
@@ -132,13 +141,43 @@ class Gate:
             return told("misdirected", _MISDIRECTED)
         if not _is_text(scope["query_string"]):
             return told("invalid-query")
-        return self._origins.refusal(
-            scope["method"], scope["scheme"], headers, form=places.is_inspector(scope["path"])
-        )
+        if scope["method"] in SAFE_METHODS:
+            return None
+        # Forms of our own pages also carry a token.
+        form = places.is_inspector(scope["path"])
+        if not self._is_known_origin(scope["scheme"], headers, own_only=form):
+            return told("cross-site")
+        # Browsers send a preflight for every other unsafe method.
+        if scope["method"] == "POST" and not _is_asked_for(headers, form=form):
+            return told("media-type")
+        return None
+
+    def _is_known_origin(self, scheme: str, headers: Headers, *, own_only: bool) -> bool:
+        match [origin.lower() for origin in headers.getlist("origin")]:
+            case []:
+                # Programs send neither header; a browser that omits one sends the other.
+                return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+            case [origin]:
+                own = origin in _own_origins(scheme, headers.get("host", "").lower())
+                return own or (not own_only and origin in self._origins)
+            case _:
+                # No browser sends two Origin headers, and other programs may disagree on which one counts.
+                return False
 
     def _knows(self, host: str) -> bool:
         name = host_name(host)
         return name in self._names or (ANY in self._names and name != "")
+
+
+def _own_origins(scheme: str, host: str) -> set[str]:
+    """The origins of our own pages. A TLS-terminating proxy may not announce itself; on a loopback host none is assumed."""
+    behind = set[str]() if is_loopback(host_name(host)) else {f"https://{host}"}
+    return {f"{scheme}://{host}"} | behind
+
+
+def _is_asked_for(headers: Headers, *, form: bool) -> bool:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return _JSON.fullmatch(kind) is not None or (form and kind == _FORM)
 
 
 @dataclass(frozen=True, slots=True)

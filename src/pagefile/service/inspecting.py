@@ -1,6 +1,6 @@
 """Mounts the inspector: every page with its JSON twin beside it, behind the same keys as the API."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from typing import Annotated, Any, cast
 
@@ -15,26 +15,22 @@ from pagefile.errors import AccessError, InvalidTurnError
 from pagefile.inspector import erasing, metrics, places, scripted, site, start
 from pagefile.inspector.asking import Asked, chat_of
 from pagefile.inspector.metrics import Measure
+from pagefile.inspector.reader import Reader
 from pagefile.inspector.start import Filling
+from pagefile.inspector.ui import View
 from pagefile.plain import plain
 from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.schema import Id
 from pagefile.service.auth import GuardedRouter, open_memory, principal_of
 from pagefile.service.chatting import ChatRun
 from pagefile.service.inspector_door import form_of, gone_to, reader_of, shown, with_key
-from pagefile.service.routes.common import VERSION, MemoryOf
+from pagefile.service.routes import VERSION, MemoryOf
 from pagefile.service.streaming import EventStream
 from pagefile.text.scripts import language
 from pagefile.wire.chat import AskChat
 from pagefile.wire.requests import StepBody
-from pagefile.wire.texts import Id
 
 routes = GuardedRouter(include_in_schema=False)
-
-_TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
 
 
 def _given(value: object) -> object:
@@ -66,25 +62,43 @@ async def _asked(request: Request, named: Named, fields: Mapping[str, str] | Non
     values = {**request.query_params, **(fields or {})}
     scope = Scope(named.tenant or DEFAULT_TENANT, named.user_id, named.conversation_id)
     # Holders of a tenant key see a conversation as its owner does.
-    user = (await looked_up(open_memory(request), scope)).user
+    user = (await looked_up(open_memory(request.app), scope)).user
     return Asked(named.tenant, user, named.conversation_id, values, frozenset(bound))
 
 
 # -- pages -----------------------------------------------------------------------------------------------------------------
 
 
-def _mount(page: site.Page) -> None:
+def _mount(
+    path: str,
+    gather: Callable[[Request, Memory, Asked], Awaitable[Any]],
+    show: Callable[[Any, Reader], View],
+    about: Callable[[Any, Asked], Asked] | None = None,
+) -> None:
+    """A page, and its twin."""
+
     async def html(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
         asked = await _asked(request, named)
-        data = await page.gather(memory, asked)
-        reader = reader_of(request, asked if page.about is None else page.about(data, asked))
-        return shown(page.show(data, reader), reader, request)
+        data = await gather(request, memory, asked)
+        reader = reader_of(request, asked if about is None else about(data, asked))
+        return shown(show(data, reader), reader, request)
 
+    routes.add_api_route(path, html, methods=["GET"])
+    _mount_twin(path, gather)
+
+
+def _mount_twin(path: str, gather: Callable[[Request, Memory, Asked], Awaitable[Any]]) -> None:
     async def twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-        return JSONResponse(plain(await page.gather(memory, await _asked(request, named))))
+        return JSONResponse(plain(await gather(request, memory, await _asked(request, named))))
 
-    routes.add_api_route(page.path, html, methods=["GET"])
-    routes.add_api_route(places.twin(page.path), twin, methods=["GET"])
+    routes.add_api_route(places.twin(path), twin, methods=["GET"])
+
+
+def _mount_page(page: site.Page) -> None:
+    async def gather(_: Request, memory: Memory, asked: Asked) -> Any:
+        return await page.gather(memory, asked)
+
+    _mount(page.path, gather, page.show, page.about)
 
 
 def _mount_deed(deed: site.Deed) -> None:
@@ -95,7 +109,7 @@ def _mount_deed(deed: site.Deed) -> None:
 
 
 for _page in site.PAGES:
-    _mount(_page)
+    _mount_page(_page)
 for _deed in site.DEEDS:
     _mount_deed(_deed)
 
@@ -122,12 +136,6 @@ async def base(named: NamedOf) -> Response:
     return gone_to(places.HOME)
 
 
-@routes.get(places.twin(places.HOME))
-async def home_twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-    """The home page as JSON."""
-    return JSONResponse(plain(await _start(request, memory, await _asked(request, named))))
-
-
 async def _start(request: Request, memory: Memory, asked: Asked) -> start.Start:
     base = str(request.base_url).rstrip("/")
     return await start.gather(memory, asked, version=VERSION, base=base, demo=_filling(request).state)
@@ -137,22 +145,13 @@ def _filling(request: Request) -> Filling:
     return cast("Filling", request.app.state.filling)
 
 
-@routes.get(places.METRICS)
-async def measured(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-    """Metrics for people."""
-    reader = reader_of(request, await _asked(request, named))
-    return shown(metrics.show(await _metrics(request, memory), reader), reader, request)
-
-
-@routes.get(places.twin(places.METRICS))
-async def measured_twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-    """Metrics as JSON."""
-    return JSONResponse(plain(await _metrics(request, memory)))
-
-
-async def _metrics(request: Request, memory: Memory) -> metrics.Metrics:
+async def _metrics(request: Request, memory: Memory, _: Asked) -> metrics.Metrics:
     text = request.app.state.meter.text().decode()
     return await metrics.gather(memory, _measures(text), whole=principal_of(request).tenant is None)
+
+
+_mount_twin(places.HOME, _start)
+_mount(places.METRICS, _metrics, metrics.show)
 
 
 def _measures(text: str) -> list[Measure]:
@@ -284,24 +283,21 @@ async def chat(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
 # -- files -------------------------------------------------------------------------------------------------------------------
 
 
-@routes.get(places.STYLE)
-async def style(named: NamedOf) -> Response:
-    """How the pages look."""
-    return _asset("inspector.css")
+_TYPES = {
+    places.STYLE: "text/css; charset=utf-8",
+    places.SCRIPT: "text/javascript; charset=utf-8",
+    places.ICON: "image/svg+xml",
+}
 
 
-@routes.get(places.SCRIPT)
-async def script(named: NamedOf) -> Response:
-    """What some pages do better with."""
-    return _asset("inspector.js")
+def _mount_asset(path: str, media_type: str) -> None:
+    async def asset(named: NamedOf) -> Response:
+        name = path.rpartition("/")[2]
+        text = files("pagefile.inspector").joinpath("assets", name).read_text(encoding="utf-8")
+        return Response(text, media_type=media_type)
+
+    routes.add_api_route(path, asset, methods=["GET"])
 
 
-@routes.get(places.ICON)
-async def icon(named: NamedOf) -> Response:
-    """The favicon."""
-    return _asset("icon.svg")
-
-
-def _asset(name: str) -> Response:
-    text = files("pagefile.inspector").joinpath("assets", name).read_text(encoding="utf-8")
-    return Response(text, media_type=_TYPES[name[name.index(".") :]])
+for _path, _type in _TYPES.items():
+    _mount_asset(_path, _type)

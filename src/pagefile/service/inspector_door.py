@@ -6,14 +6,13 @@ The cookie is only accepted on the inspector's own paths: the API requires a hea
 import json
 import re
 import secrets
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from hmac import compare_digest
 from typing import cast
 from urllib.parse import parse_qsl, quote
 
 from fastapi import Request, Response
-from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -94,7 +93,7 @@ class _Explained:
         await self._send(message)
 
     async def _explain(self, start: Message) -> None:
-        told = cast("Mapping[str, str]", json.loads(self._body))
+        told: dict[str, str] = json.loads(self._body)
         request = Request(self._scope)
         reader = reader_of(request, Asked())
         status = start["status"]
@@ -135,29 +134,22 @@ def _onward(request: Request) -> str:
 def reader_of(request: Request, asked: Asked) -> Reader:
     """Language and theme: as requested, else as remembered in a cookie, else as the browser prefers."""
     given, kept = request.query_params, request.cookies
+    preferred = "zh" if prefers_chinese(request.headers.get("accept-language", "")) else "en"
+    language = _chosen({"en", "zh"}, given.get("lang"), kept.get(LANGUAGE))
+    theme = _chosen({"auto", "light", "dark"}, given.get("theme"), kept.get(THEME))
     return Reader(
         asked,
         datetime.now(UTC),
-        _language(given, kept, request.headers.get("accept-language", "")),
-        _theme(given, kept),
+        cast("Language", language or preferred),
+        cast("Theme", theme or "auto"),
         request.url.path.removesuffix(".json"),
         kept.get(TOKEN) or secrets.token_urlsafe(24),
         KEY in kept,
     )
 
 
-def _language(given: QueryParams, kept: Mapping[str, str], accepted: str) -> Language:
-    for known in (given.get("lang"), kept.get(LANGUAGE)):
-        if known in {"en", "zh"}:
-            return cast("Language", known)
-    return "zh" if prefers_chinese(accepted) else "en"
-
-
-def _theme(given: QueryParams, kept: Mapping[str, str]) -> Theme:
-    for known in (given.get("theme"), kept.get(THEME)):
-        if known in {"auto", "light", "dark"}:
-            return cast("Theme", known)
-    return "auto"
+def _chosen(among: set[str], *said: str | None) -> str | None:
+    return next((one for one in said if one in among), None)
 
 
 def shown(view: View, reader: Reader, request: Request, status: int = 200) -> Response:
@@ -209,11 +201,7 @@ async def form_of(request: Request) -> dict[str, str]:
         raise InvalidTurnError("The form cannot be read: reload the page and send it again.") from error
     sent, shown = fields.pop("token", ""), request.cookies.get(TOKEN, "")
     if not shown or not compare_digest(sent.encode(), shown.encode()):
-        raise _foreign()
+        raise AccessError(
+            "This form does not come from a page of this service: reload the page and send it again."
+        )
     return fields
-
-
-def _foreign() -> AccessError:
-    return AccessError(
-        "This form does not come from a page of this service: reload the page and send it again."
-    )

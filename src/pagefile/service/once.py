@@ -17,12 +17,12 @@ from uuid import NAMESPACE_URL, uuid5
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.errors import PagefileError
 from pagefile.service.auth import memory_in, principal_in
-from pagefile.service.problems import answered, pagefile_error, told
+from pagefile.service.problems import answered, refused, told
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -77,17 +77,16 @@ class Once:
             await answered(told("idempotency-key"))(scope, receive, send)
             return
         try:
-            body = await _whole(receive)
+            body = await Request(scope, receive).body()
+        except ClientDisconnect:
+            return
         except HTTPException as error:
             await answered(told("body-too-large", error.detail), error.headers)(scope, receive, send)
-            return
-        if body is None:
             return
         try:
             epoch = await _epoch(scope)
         except PagefileError as error:
-            refusal = await pagefile_error(Request(scope), error)
-            await refusal(scope, receive, send)
+            await refused(error)(scope, receive, send)
             return
         place = (principal_in(scope).key_id or "", key)
         asked = _digest(scope, body)
@@ -176,18 +175,6 @@ def _digest(scope: Scope, body: bytes) -> bytes:
         asked.update(len(part).to_bytes(8, "big"))
         asked.update(part)
     return asked.digest()
-
-
-async def _whole(receive: Receive) -> bytes | None:
-    """The body; None if the client disconnected before sending all of it."""
-    parts: list[bytes] = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        parts.append(message.get("body", b""))
-        if not message.get("more_body"):
-            return b"".join(parts)
 
 
 def _given(body: bytes, receive: Receive) -> Receive:

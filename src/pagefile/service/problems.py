@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from pagefile import errors
 from pagefile.errors import PagefileError
-from pagefile.wire.problem import MEDIA_TYPE, FieldError, Problem
+from pagefile.wire.problem import MEDIA_TYPE, FieldError, Problem, kinds_of_error
 
 logger = logging.getLogger("pagefile.service")
 
@@ -103,7 +103,7 @@ class Kind:
 @cache
 def kinds() -> Mapping[str, Kind]:
     """Every kind of problem, by code."""
-    ours = [Kind.of(known) for known in _family(PagefileError)]
+    ours = [Kind.of(known) for known in kinds_of_error()]
     return {kind.code: kind for kind in [*ours, *(Kind(code, *rest) for code, rest in OTHER.items())]}
 
 
@@ -130,9 +130,27 @@ def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Resp
     return Response(problem.model_dump_json(), problem.status, {**added, **(headers or {})}, MEDIA_TYPE)
 
 
-def internal(error: Exception) -> Response:
-    """The response to an unexpected error."""
-    return answered(unforeseen(error))
+def problem_of(error: PagefileError, *, shown: tuple[type[PagefileError], ...] = ()) -> Problem:
+    """The problem for one of our own errors.
+
+    Server-side failures are logged, and the caller only gets the general description, except of those `shown`.
+    """
+    kind = Kind.of(type(error))
+    if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return told(kind, str(error))
+    problem = told(kind, str(error) if isinstance(error, shown) else None)
+    logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
+    return problem
+
+
+def refused(error: PagefileError) -> Response:
+    """The response to one of our own errors."""
+    headers: dict[str, str] = {}
+    if isinstance(error, errors.UnauthorizedError):
+        headers = {"WWW-Authenticate": "Bearer"}
+    elif isinstance(error, errors.TooManyRequestsError):
+        headers = {"Retry-After": str(error.retry_after_s)}
+    return answered(problem_of(error), headers)
 
 
 def unforeseen(error: Exception) -> Problem:
@@ -147,13 +165,8 @@ def unforeseen(error: Exception) -> Problem:
 
 
 async def pagefile_error(_request: Request, error: PagefileError) -> Response:
-    """One of our own errors. Server-side failures are logged; the caller only gets the general description."""
-    kind = Kind.of(type(error))
-    if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return answered(told(kind, str(error)))
-    problem = told(kind)
-    logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
-    return answered(problem)
+    """One of our own errors."""
+    return refused(error)
 
 
 async def http_error(request: Request, error: HTTPException) -> Response:
@@ -217,7 +230,3 @@ def _is_json(request: Request) -> bool:
 
 def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
-
-
-def _family(known: type[PagefileError]) -> list[type[PagefileError]]:
-    return [known, *(member for child in known.__subclasses__() for member in _family(child))]

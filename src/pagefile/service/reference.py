@@ -5,16 +5,20 @@ FastAPI's own page loads its script from a CDN; this one works offline and under
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, cast
 
-from pagefile.service.html import Html, fill, joined, read, text
+from fastapi import APIRouter, FastAPI, Request, Response
+
+from pagefile.errors import NotFoundError
+from pagefile.records import MAX_INT
+from pagefile.service.html import Html, fill, joined, page, read, text
 from pagefile.service.once import HEADER
 from pagefile.service.problems import kinds
 from pagefile.wire.problem import Problem
-from pagefile.wire.texts import MAX_INT
 
-_DOCS = "docs.html"
+_fill = partial(fill, "docs.html")
 _KEY: Mapping[str, Any] = {
     "name": HEADER,
     "in": "header",
@@ -43,6 +47,15 @@ class Operation:
     @property
     def anchor(self) -> str:
         return f"{self.method.lower()}{self.path.replace('/', '-')}"
+
+    @property
+    def head(self) -> Mapping[str, str]:
+        """Its line on the page, and the anchor of it."""
+        return {"anchor": self.anchor, "method": self.method, "path": self.path}
+
+    @property
+    def summary(self) -> str:
+        return str(self.spec["description"]).partition("\n")[0]
 
     @property
     def success(self) -> Mapping[str, Any]:
@@ -78,104 +91,103 @@ def _problem_schemas() -> dict[str, Any]:
     return schema.pop("$defs") | {"Problem": schema}
 
 
-# -- the page -----------------------------------------------------------------------------------------------------
+# -- the pages: no scripts, nothing from other origins -----------------------------------------------------------------
+
+routes = APIRouter(include_in_schema=False)
 
 
-def reference_page(document: Mapping[str, Any]) -> Html:
+@routes.get("/docs")
+async def docs(request: Request) -> Response:
+    """The API, route by route."""
+    return page(_reference_page(cast("FastAPI", request.app).openapi()))
+
+
+@routes.get("/problems/{code}")
+async def explanation(code: str) -> Response:
+    """What a problem means."""
+    kind = kinds().get(code)
+    if kind is None:
+        raise NotFoundError("There is no problem of this name: /docs lists them all.")
+    return page(fill("problem.html", "page", **asdict(kind)))
+
+
+@routes.get("/style.css")
+async def style() -> Response:
+    """How the pages look."""
+    return Response(read("style.css"), media_type="text/css; charset=utf-8")
+
+
+def _reference_page(document: Mapping[str, Any]) -> Html:
     """The document as one page."""
     schemas = document["components"]["schemas"]
     known = list(operations(document))
     groups: dict[str, list[Operation]] = {}
     for operation in known:
         groups.setdefault(operation.spec["tags"][0], []).append(operation)
-    return fill(
-        _DOCS,
+    return _fill(
         "page",
-        title=document["info"]["title"],
-        version=document["info"]["version"],
-        description=document["info"]["description"],
-        contents=joined(_content(operation) for operation in known),
+        **{name: document["info"][name] for name in ("title", "version", "description")},
+        contents=joined(_fill("content", **one.head, summary=one.summary) for one in known),
         groups=joined(
-            fill(_DOCS, "group", name=name, operations=joined(_operation(one, schemas) for one in members))
+            _fill("group", name=name, operations=joined(_operation(one, schemas) for one in members))
             for name, members in groups.items()
         ),
         schemas=joined(_schema(name, schemas[name]) for name in sorted(schemas)),
         problems=joined(
-            fill(_DOCS, "problem", code=kind.code, status=kind.status, title=kind.title)
+            _fill("problem", **asdict(kind))
             for kind in sorted(kinds().values(), key=lambda kind: (kind.status, kind.code))
         ),
     )
 
 
-def _content(operation: Operation) -> Html:
-    summary = str(operation.spec["description"]).partition("\n")[0]
-    return fill(
-        _DOCS,
-        "content",
-        anchor=operation.anchor,
-        method=operation.method,
-        path=operation.path,
-        summary=summary,
-    )
-
-
 def _operation(operation: Operation, schemas: Mapping[str, Any]) -> Html:
-    return fill(
-        _DOCS,
+    spec = operation.spec
+    body = spec.get("requestBody")
+    return _fill(
         "operation",
-        anchor=operation.anchor,
-        method=operation.method,
-        path=operation.path,
-        description=operation.spec["description"],
-        parameters=_parameters(operation.spec.get("parameters", ())),
-        body=_body(operation.spec.get("requestBody"), schemas),
+        **operation.head,
+        description=spec["description"],
+        parameters=_fields(
+            "Parameter",
+            [
+                _row(one["name"], one["schema"], one.get("description"), required=one.get("required", False))
+                for one in spec.get("parameters", ())
+            ],
+        ),
+        body=Html("") if body is None else _content_example("Takes", body["content"], schemas),
         answer=_content_example("Answers with", operation.success["content"], schemas),
     )
 
 
-def _parameters(parameters: list[Mapping[str, Any]]) -> Html:
-    if not parameters:
-        return Html("")
-    rows = [
-        _row(
-            one["name"],
-            one["schema"],
-            required=one.get("required", False),
-            description=one.get("description"),
-        )
-        for one in parameters
-    ]
-    return fill(_DOCS, "fields", kind="Parameter", rows=joined(rows))
-
-
-def _body(body: Mapping[str, Any] | None, schemas: Mapping[str, Any]) -> Html:
-    return Html("") if body is None else _content_example("Takes", body["content"], schemas)
+def _fields(kind: str, rows: list[Html]) -> Html:
+    return _fill("fields", kind=kind, rows=joined(rows)) if rows else Html("")
 
 
 def _content_example(label: str, content: Mapping[str, Any], schemas: Mapping[str, Any]) -> Html:
     media, shape = next(iter(content.items()))
     if media != "application/json":
         said = text(f"{label} {media}, for instance")
-        return fill(_DOCS, "example", label=said, text=str(shape["example"]))
+        return _fill("example", label=said, text=str(shape["example"]))
     example = shape.get("example") or _resolved(shape["schema"], schemas)["examples"][0]
     shown = json.dumps(example, ensure_ascii=False, indent=2)
     said = Html(f"{label} {_type(shape['schema'])}, for instance")
-    return fill(_DOCS, "example", label=said, text=shown)
+    return _fill("example", label=said, text=shown)
 
 
 def _schema(name: str, schema: Mapping[str, Any]) -> Html:
     required = schema.get("required", ())
     rows = [
-        _row(field, shape, required=field in required, description=shape.get("description"))
+        _row(field, shape, shape.get("description"), required=field in required)
         for field, shape in schema.get("properties", {}).items()
     ]
-    fields = fill(_DOCS, "fields", kind="Field", rows=joined(rows)) if rows else Html("")
-    return fill(_DOCS, "schema", name=name, description=schema.get("description", ""), fields=fields)
+    return _fill(
+        "schema", name=name, description=schema.get("description", ""), fields=_fields("Field", rows)
+    )
 
 
-def _row(name: str, schema: Mapping[str, Any], *, required: bool, description: str | None) -> Html:
-    star = fill(_DOCS, "required") if required else ""
-    return fill(_DOCS, "row", name=name, star=star, type=_type(schema), description=description or "")
+def _row(name: str, schema: Mapping[str, Any], description: str | None, *, required: bool) -> Html:
+    star = _fill("required") if required else ""
+    return _fill("row", name=name, star=star, type=_type(schema), description=description or "")
 
 
 def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -190,7 +202,7 @@ def _type(schema: Mapping[str, Any]) -> Html:
     """A schema in a few words, linking to named schemas."""
     match schema:
         case {"$ref": reference}:
-            return fill(_DOCS, "link", name=_name(reference))
+            return _fill("link", name=_name(reference))
         case {"anyOf": choices}:
             return Html(" or ".join(_type(choice) for choice in choices))
         case {"enum": choices}:

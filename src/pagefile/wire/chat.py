@@ -1,45 +1,25 @@
 """A message for the service's model to answer, and the events that stream the answer."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
-from pagefile.wire.requests import CHAT, USER, ConversationBody, StepBody
-from pagefile.wire.texts import MAX_COUNT, Answer, Id, Text
+from pagefile.schema import Answer, Id, Text
+from pagefile.wire.requests import ConversationBody, StepBody
+from pagefile.wire.texts import LabelFields, Tokens
 
 
-class AskChat(ConversationBody):
+class AskChat(LabelFields, ConversationBody):
     """A user's message for the configured model to answer."""
 
-    message: Annotated[Text, Field(min_length=1)]
-    id: Annotated[Id | None, Field(description="The turn's id; made up when left out.")] = None
-    agent: Annotated[Id | None, Field(description="Which agent the conversation is with.")] = None
-    project: Annotated[Id | None, Field(description="What the conversation belongs to.")] = None
-    language: Annotated[
-        Literal["auto", "zh", "en"] | None, Field(description="The language the user reads.")
-    ] = None
-    timezone: Annotated[Id | None, Field(description="Where the user is, such as Asia/Shanghai.")] = None
-    instructions: Annotated[Text | None, Field(description="What the model is told first.")] = None
-    window_tokens: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
-    steps: Annotated[
-        tuple[StepBody, ...],
-        Field(
-            strict=False,
-            description="Tool results that the client brings along; bulky ones are archived.",
-        ),
-    ] = ()
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "conversation_id": CHAT,
-                    "user_id": USER,
-                    "message": "我可以吃阿莫西林吗？",
-                    "instructions": "你是药房助手。",
-                }
-            ]
-        }
+    message: Text = Field(min_length=1)
+    id: Id | None = Field(default=None, description="The turn's id; generated when left out.")
+    instructions: Text | None = Field(default=None, description="What the model is told first.")
+    window_tokens: Tokens | None = None
+    steps: tuple[StepBody, ...] = Field(
+        default=(),
+        strict=False,
+        description="Tool results that the client brings along; bulky ones are archived.",
     )
 
 
@@ -59,10 +39,9 @@ class ChatNode(Answer):
 
     node: Literal["recall", "generate", "tools", "persist"]
     duration_ms: float
-    told: Annotated[
-        dict[str, JsonValue],
-        Field(description="Of `recall`: the window (id, tokens, budget, ratio, mode, kept, degraded)."),
-    ]
+    told: dict[str, JsonValue] = Field(
+        description="Of `recall`: the window (id, tokens, budget, ratio, mode, kept, degraded)."
+    )
 
 
 class ChatToken(Answer):
@@ -90,7 +69,7 @@ class ChatLoaded(Answer):
 
     tool: str
     arguments: JsonValue
-    chars: Annotated[int, Field(description="Characters that the model got.")]
+    chars: int = Field(description="Characters that the model got.")
 
 
 class ChatCheckpoint(Answer):
@@ -110,11 +89,11 @@ class ChatDone(Answer):
 
     turn_id: str
     seq: int | None
-    finish: Annotated[str, Field(description='Why the model stopped; "length" when it was cut off.')]
+    finish: str = Field(description='Why the model stopped; "length" when it was cut off.')
     user_tokens: int
     assistant_tokens: int
-    tokens: Annotated[int, Field(description="Of the whole turn, its steps included.")]
-    window_tokens: Annotated[int, Field(description="Of the last window the model was asked with.")]
+    tokens: int = Field(description="Of the whole turn, its steps included.")
+    window_tokens: int = Field(description="Of the last window the model was asked with.")
     model_calls: int
 
 

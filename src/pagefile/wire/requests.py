@@ -1,27 +1,42 @@
-"""Bodies of POST requests. Each has an example that the tests send."""
+"""What requests contain: bodies of POST requests, and query strings of GET requests."""
 
-from typing import Annotated, Literal, TypeAlias
+from datetime import datetime
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
+from pagefile.engine.reading import Kind
+from pagefile.records import MAX_INT
+from pagefile.schema import Id, Moment, Params, Text
 from pagefile.wire.texts import (
+    AFTER,
     MAX_COUNT,
     MAX_PAGE,
-    SOME_UUID,
+    TURN,
+    USER,
+    AboutUser,
+    Anywhere,
     Body,
+    CallId,
     ConversationId,
-    FactsUser,
-    Id,
-    LoadLimit,
-    LoadOffset,
-    LoadQuery,
-    Moment,
+    Cursor,
+    Here,
+    LabelFields,
+    Limit,
+    Loading,
     PageSize,
+    Place,
+    Slice,
+    SliceById,
     Tenant,
-    Text,
-    UserId,
+    Tokens,
+    ToolInput,
     Uuid,
+    Whose,
 )
+
+#: Older than any archive, and still within every calendar's range.
+MAX_AGE_S = 10**10
 
 #: Messages in a provider's format.
 MoreMessages: TypeAlias = Annotated[
@@ -32,174 +47,69 @@ MoreMessages: TypeAlias = Annotated[
 Messages: TypeAlias = Annotated[MoreMessages, Field(min_length=1)]
 Format: TypeAlias = Literal["openai", "responses", "anthropic", "text", "parts"]
 
-CHAT = "诊疗/2026:7"
-USER = "user-456"
-#: Ids shared by the examples, so that they can be sent in sequence.
-TURN, OPEN_TURN, LOST_TURN = "turn-1", "turn-2", "turn-3"
 
-
-class ConversationBody(Body):
+class ConversationBody(Here, Body):
     """Names the conversation."""
 
-    conversation_id: ConversationId
-    user_id: UserId = None
-    tenant: Tenant = None
+
+class ConversationParams(Here, Params):
+    """Names the conversation."""
 
 
-class StepBody(Body):
+# -- turns ---------------------------------------------------------------------------------------------------------------
+
+
+class StepBody(ToolInput, Body):
     """A tool call and what it returned."""
 
-    tool: Annotated[Text, Field(min_length=1, max_length=100, examples=["search"])]
-    input: Annotated[JsonValue, Field(description="The tool's arguments, any JSON.")] = None
-    result: Annotated[
-        JsonValue, Field(description="What it returned; a bulky result is archived and leaves a placeholder.")
-    ] = None
-    call_id: Annotated[Id | None, Field(description="The model's id of the call; made up when left out.")] = (
-        None
+    result: JsonValue = Field(
+        default=None, description="What it returned; a bulky result is archived and leaves a placeholder."
+    )
+    call_id: Id | None = Field(
+        default=None, description="The model's id of the call; generated when left out."
     )
 
 
-class _NewTurn(ConversationBody):
-    id: Annotated[
-        Id | None, Field(description="Makes the request safe to repeat; made up when left out.")
-    ] = None
-    at: Annotated[
-        Moment | None, Field(description="When it was said; now when left out, UTC when it names no zone.")
-    ] = None
-    metadata: Annotated[dict[str, JsonValue] | None, Field(description="Anything to keep with the turn.")] = (
-        None
+class _NewTurn(LabelFields, ConversationBody):
+    id: Id | None = Field(
+        default=None, description="Makes the request safe to repeat; generated when left out."
     )
-    agent: Annotated[Id | None, Field(description="Which agent the conversation is with.")] = None
-    project: Annotated[Id | None, Field(description="What the conversation belongs to.")] = None
-    language: Annotated[
-        Literal["auto", "zh", "en"] | None, Field(description="The language the user reads.")
-    ] = None
-    timezone: Annotated[Id | None, Field(description="Where the user is, such as Asia/Shanghai.")] = None
+    at: Moment | None = Field(
+        default=None, description="When it was said; now when left out, UTC when it names no zone."
+    )
+    metadata: dict[str, JsonValue] | None = Field(default=None, description="Anything to keep with the turn.")
+    user: Text | None = None
+    messages: Messages | None = None
 
 
 class RecordTurn(_NewTurn):
     """One done turn. Either side may be missing, not both; or all of it as messages."""
 
-    user: Text | None = None
     assistant: Text | None = None
-    messages: Messages | None = None
     steps: tuple[StepBody, ...] = Field(default=(), strict=False)
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "conversation_id": CHAT,
-                    "user_id": USER,
-                    "id": TURN,
-                    "user": "我对青霉素过敏。",
-                    "assistant": "已记录：青霉素过敏。",
-                    "steps": [{"tool": "note", "input": {"kind": "allergy"}, "result": "saved"}],
-                    "at": "2026-01-31T09:30:00Z",
-                    "metadata": {"channel": "web"},
-                }
-            ]
-        }
-    )
 
 
 class BeginTurn(_NewTurn):
     """The user's message, before there is an answer."""
 
-    user: Text | None = None
-    messages: Messages | None = None
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "conversation_id": CHAT,
-                    "user_id": USER,
-                    "id": OPEN_TURN,
-                    "user": "我还有高血压，需要注意什么？",
-                }
-            ]
-        }
-    )
-
 
 class _OpenTurn(ConversationBody):
-    turn_id: Annotated[Id, Field(description="The id that `begin` returned.")]
+    turn_id: Id = Field(description="The id that `begin` returned.")
 
 
 class AddStep(_OpenTurn, StepBody):
     """A tool call and its result, added to an open turn."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "conversation_id": CHAT,
-                    "user_id": USER,
-                    "turn_id": OPEN_TURN,
-                    "tool": "guideline",
-                    "input": {"topic": "hypertension"},
-                    "result": "少盐；监测血压。",
-                    "call_id": "call_1",
-                }
-            ]
-        }
-    )
 
 
 class ExtendTurn(_OpenTurn):
     """Messages in a provider's format to add to an open turn; an empty list adds nothing."""
 
     messages: MoreMessages
-    after: Annotated[
-        int | None,
-        Field(
-            ge=0, le=MAX_COUNT, description="How many messages the turn had: sent twice, they are added once."
-        ),
-    ] = None
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "conversation_id": CHAT,
-                    "user_id": USER,
-                    "turn_id": OPEN_TURN,
-                    "messages": [
-                        {
-                            "role": "assistant",
-                            "content": "我查一下指南。",
-                            "tool_calls": [
-                                {
-                                    "id": "call_2",
-                                    "type": "function",
-                                    "function": {"name": "guideline", "arguments": '{"topic":"salt"}'},
-                                }
-                            ],
-                        },
-                        {"role": "tool", "tool_call_id": "call_2", "content": "每天少于五克。"},
-                    ],
-                }
-            ]
-        }
-    )
-
-
-class ForkConversation(_OpenTurn):
-    """Continue from a turn in a new conversation."""
-
-    turn_id: Annotated[Id, Field(description="The turn to go on from.")]
-    id: Annotated[
-        ConversationId | None, Field(description="The new conversation's; made up when left out.")
-    ] = None
-    before: Annotated[
-        bool, Field(description="Leave the turn itself out: to ask again, or something else.")
-    ] = False
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"conversation_id": CHAT, "user_id": USER, "turn_id": TURN, "before": True}]
-        }
+    after: int | None = Field(
+        default=None,
+        ge=0,
+        le=MAX_COUNT,
+        description="How many messages the turn had: sent twice, they are added once.",
     )
 
 
@@ -208,115 +118,45 @@ class CompleteTurn(_OpenTurn):
 
     assistant: Text | None = None
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "conversation_id": CHAT,
-                    "user_id": USER,
-                    "turn_id": OPEN_TURN,
-                    "assistant": "少盐，按时服药，每天量血压。",
-                }
-            ]
-        }
-    )
-
 
 class AbortTurn(_OpenTurn):
     """Aborts a turn that will get no answer: it enters no window."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"conversation_id": CHAT, "user_id": USER, "turn_id": LOST_TURN}]}
+
+class TurnsParams(Slice, ConversationParams):
+    """A slice of a conversation."""
+
+    newest: bool = Field(default=False, description="The last turns instead of the first.")
+
+
+class MessagesParams(ConversationParams):
+    """The messages of a turn."""
+
+    turn_id: Id = Field(description="The turn.", examples=[TURN])
+    shape: Literal["openai", "responses", "anthropic"] | None = Field(
+        default=None, description="The shape to give them in; the one they came in when left out."
     )
 
 
-class AskContext(ConversationBody):
-    """The window for the next model call."""
+class DoneTurnsParams(Anywhere, Params):
+    """Done turns of a conversation, of a user, or of a tenant."""
 
-    query: Annotated[Text | None, Field(description="The user's message, if no turn was begun with it.")] = (
-        None
+    after: Annotated[Text | None, Field(min_length=1, max_length=300), AFTER] = None
+    limit: Limit = 100
+
+
+# -- conversations -------------------------------------------------------------------------------------------------------
+
+
+class ForkConversation(ConversationBody):
+    """Continue from a turn in a new conversation."""
+
+    turn_id: Id = Field(description="The turn to go on from.")
+    id: ConversationId | None = Field(
+        default=None, description="The new conversation's; generated when left out."
     )
-    turn_id: Annotated[Id | None, Field(description="The open turn whose message this window is for.")] = None
-    window_tokens: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
-    window_for: Annotated[
-        str | None, Field(description="The model that gets the window; its context size is the budget then.")
-    ] = None
-    tools: Annotated[
-        tuple[dict[str, JsonValue], ...],
-        Field(strict=False, description="Schemas that the request holds beside its messages, in any shape."),
-    ] = ()
-    answer_tokens: Annotated[
-        int | None, Field(ge=0, le=MAX_COUNT, description="Room that is left free for the answer.")
-    ] = None
-    threshold: Annotated[float | None, Field(gt=0, le=1)] = None
-    recent_turns: Annotated[int | None, Field(ge=1, le=MAX_COUNT)] = None
-    load: Annotated[
-        tuple[Id, ...],
-        Field(strict=False, max_length=MAX_PAGE, description="Archived pages to show in this one window."),
-    ] = ()
-    instructions: Annotated[Text | None, Field(description="The system prompt: never cut.")] = None
-    placement: Literal["tail", "head"] | None = None
-    format: Annotated[
-        Format, Field(description='The shape of the messages; "parts" for what they are made of.')
-    ] = "openai"
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "conversation_id": CHAT,
-                    "user_id": USER,
-                    "query": "我可以吃什么止痛药？",
-                    "instructions": "You are a careful medical assistant.",
-                    "window_tokens": 8000,
-                }
-            ]
-        }
-    )
-
-
-class AskRecall(Body):
-    """Past turns that answer a query: of one conversation, or of all conversations of a user."""
-
-    query: Text
-    conversation_id: ConversationId | None = None
-    user_id: UserId = None
-    tenant: Tenant = None
-    limit: PageSize = 10
-    at: Annotated[
-        Moment | None, Field(description="When it is asked, now when left out: 上周 is seen from there.")
-    ] = None
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "青霉素过敏", "user_id": USER, "limit": 5}]}
-    )
-
-    @model_validator(mode="after")
-    def _names_somebody(self) -> "AskRecall":
-        if self.conversation_id is None and self.user_id is None:
-            raise ValueError("say whose memory to search: give a conversation_id or a user_id")
-        return self
-
-
-class AskLoad(ConversationBody):
-    """An archived tool result: all of it, a part, or the passages that answer a query."""
-
-    uuid: Uuid
-    query: LoadQuery = None
-    offset: LoadOffset = 0
-    limit: LoadLimit = None
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "conversation_id": CHAT,
-                    "user_id": USER,
-                    "uuid": SOME_UUID,
-                    "limit": 2000,
-                }
-            ]
-        }
+    before: bool = Field(
+        default=False, description="Leave the turn itself out: to ask again, or something else."
     )
 
 
@@ -324,128 +164,289 @@ class MakeCheckpoint(ConversationBody):
     """Replace the older turns by a summary; without one, it is extracted from them."""
 
     summary: Text | None = None
-    recent_turns: Annotated[int | None, Field(ge=0, le=MAX_COUNT, description="So many stay verbatim.")] = (
-        None
-    )
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "conversation_id": CHAT,
-                    "user_id": USER,
-                    "summary": "病人对青霉素过敏，有高血压。",
-                    "recent_turns": 1,
-                }
-            ]
-        }
+    recent_turns: int | None = Field(
+        default=None, ge=0, le=MAX_COUNT, description="How many turns stay verbatim."
     )
 
 
 class ResetConversation(ConversationBody):
     """Start over: earlier turns leave the window but stay in the log and in recall."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"conversation_id": CHAT, "user_id": USER}]})
+
+class ConversationsParams(SliceById, Whose, Params):
+    """Conversations of a tenant, or of one of its users."""
 
 
-class Settle(Body):
-    """Wait until background work has caught up."""
+class LogParams(Slice, ConversationParams):
+    """A slice of a conversation's log."""
 
-    timeout_s: Annotated[float, Field(gt=0, le=60, description="At most so long.")] = 10.0
+    kind: Kind | None = Field(default=None, description="Only these; all when left out.")
+    newest: bool = Field(default=False, description="The last entries instead of the first.")
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"timeout_s": 5.0}]})
+
+class MarksParams(Slice, ConversationParams):
+    """Checkpoints or resets of a conversation."""
 
 
-class RememberFact(Body):
+# -- windows and recorded calls ------------------------------------------------------------------------------------------
+
+
+class AskContext(ConversationBody):
+    """The window for the next model call."""
+
+    query: Text | None = Field(default=None, description="The user's message, if no turn was begun with it.")
+    turn_id: Id | None = Field(default=None, description="The open turn whose message this window is for.")
+    window_tokens: Tokens | None = None
+    window_for: str | None = Field(
+        default=None, description="The model that gets the window; its context size is the budget then."
+    )
+    tools: tuple[dict[str, JsonValue], ...] = Field(
+        default=(),
+        strict=False,
+        description="Schemas that the request holds beside its messages, in any shape.",
+    )
+    answer_tokens: int | None = Field(
+        default=None, ge=0, le=MAX_COUNT, description="Room that is left free for the answer."
+    )
+    threshold: float | None = Field(default=None, gt=0, le=1)
+    recent_turns: Tokens | None = None
+    load: tuple[Id, ...] = Field(
+        default=(),
+        strict=False,
+        max_length=MAX_PAGE,
+        description="Archived pages to show in this one window.",
+    )
+    instructions: Text | None = Field(default=None, description="The system prompt: never cut.")
+    placement: Literal["tail", "head"] | None = None
+    format: Format = Field(
+        default="openai", description='The shape of the messages; "parts" for what they are made of.'
+    )
+
+
+class AskRecall(Anywhere, Body):
+    """Past turns that answer a query: of one conversation, or of all conversations of a user."""
+
+    query: Text
+    limit: PageSize = 10
+    at: Moment | None = Field(
+        default=None, description="When it is asked, now when left out: 上周 is seen from there."
+    )
+
+    @model_validator(mode="after")
+    def _names_somebody(self) -> Self:
+        if self.conversation_id is None and self.user_id is None:
+            raise ValueError("say whose memory to search: give a conversation_id or a user_id")
+        return self
+
+
+class CallsParams(SliceById, ConversationParams):
+    """The latest recorded windows."""
+
+    limit: Limit = 50
+
+
+class CallParams(Whose, Params):
+    """A recorded call, in any conversation."""
+
+    call_id: CallId
+
+
+class ExplainParams(ConversationParams):
+    """A recorded call of a conversation."""
+
+    call_id: CallId
+
+
+class CostsParams(ConversationParams):
+    """The newest calls of a conversation."""
+
+    limit: Limit = 50
+
+
+class AskReplay(ConversationBody):
+    """A recorded call, and what to change about it."""
+
+    call_id: CallId
+    changes: dict[Text, JsonValue] = Field(
+        default_factory=dict[str, JsonValue],
+        description="By name: arguments of `POST /v1/context` (`window_tokens`), and settings that decide what is in a "
+        "window (`archive.threshold`). With none, the window is compared with itself.",
+    )
+
+
+# -- the archive ---------------------------------------------------------------------------------------------------------
+
+
+class AskLoad(Loading, ConversationBody):
+    """An archived tool result: all of it, a part, or the passages that answer a query."""
+
+
+class LoadParams(Loading, ConversationParams):
+    """An archived tool result: all of it, a part, or the passages that answer a query."""
+
+
+class PeekParams(Loading, Whose, Params):
+    """The text of an archived tool result of a user, or of a tenant: whole, a part of it, or the passages that answer a query."""
+
+
+class PagesParams(SliceById, Anywhere, Params):
+    """Archived tool results: of a conversation, of a user, or of a tenant."""
+
+
+class PageParams(Anywhere, Params):
+    """One archived tool result: of a conversation, of a user, or of a tenant."""
+
+    uuid: Uuid
+
+
+class SearchPages(Anywhere, Body):
+    """A search of archived tool results: in all of a user's conversations, or in one conversation without a user."""
+
+    query: Text
+    limit: PageSize = 5
+    here: bool = Field(default=False, description="Of this conversation alone, also where a user is named.")
+
+    @model_validator(mode="after")
+    def _names_somebody(self) -> Self:
+        if self.conversation_id is None and "user_id" not in self.model_fields_set:
+            raise ValueError(
+                "say whose pages to search: give a conversation_id or a user_id, which is null for the whole tenant"
+            )
+        if self.conversation_id is None and self.here:
+            raise ValueError("say where to search: here needs a conversation_id")
+        return self
+
+
+class FindFetched(ToolInput, ConversationBody):
+    """A tool call about to be made, which an equal recent call may already answer."""
+
+
+class PinPage(ConversationBody):
+    """Keeps a page in every window of its conversation and exempt from purging."""
+
+    uuid: Uuid
+    pinned: bool = Field(default=True, description="False takes the pin out.")
+
+
+class PurgePages(Anywhere, Body):
+    """Whose pages to purge, and which: a page that meets any condition is purged, unless it is pinned."""
+
+    uuids: tuple[Id, ...] | None = Field(default=None, strict=False, max_length=MAX_PAGE)
+    older_than_s: float | None = Field(
+        default=None, ge=0, le=MAX_AGE_S, description="Older than this, in seconds."
+    )
+    max_bytes: int | None = Field(
+        default=None, ge=0, le=MAX_INT, description="The oldest, until the rest takes no more on disk."
+    )
+
+    @model_validator(mode="after")
+    def _names_something(self) -> Self:
+        if self.uuids is None and self.older_than_s is None and self.max_bytes is None:
+            raise ValueError("say which pages to purge: give uuids, older_than_s or max_bytes")
+        return self
+
+
+class CallTool(ConversationBody):
+    """A model's call of one of the tools of `GET /v1/tools`."""
+
+    name: Text = Field(max_length=255, description="As the model wrote it.")
+    arguments: dict[str, JsonValue] = Field(
+        default_factory=dict[str, JsonValue], description="As the model wrote them."
+    )
+    turn_id: Id | None = Field(
+        default=None,
+        description="The open turn of the call: what it loaded already counts against the window.",
+    )
+
+
+# -- facts ---------------------------------------------------------------------------------------------------------------
+
+
+class RememberFact(AboutUser, Body):
     """A lasting statement about a user."""
 
-    text: Annotated[Text, Field(min_length=1, max_length=10_000)]
-    user_id: FactsUser
-    tenant: Tenant = None
-    category: Annotated[
-        Id | None, Field(description='For instance "allergy"; "correction" is kept longer.')
-    ] = None
-    confidence: Annotated[float, Field(ge=0, le=1)] = 1.0
-    source: Annotated[Id | None, Field(description="The turn it came from.")] = None
-    attribute: Annotated[
-        Id | None,
-        Field(
-            description='What it speaks of, such as "residence": it takes the place of what was held about it.'
-        ),
-    ] = None
-    subject: Annotated[Id | None, Field(description="Whom the attribute belongs to, else the user.")] = None
-    valid_from: Annotated[Moment | None, Field(description="Since when it is true, else now.")] = None
-    project: Annotated[Id | None, Field(description="Where it belongs.")] = None
-    agent: Annotated[Id | None, Field(description="Who learned it.")] = None
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"text": "对青霉素过敏", "user_id": USER, "category": "allergy", "source": TURN}]
-        }
+    text: Text = Field(min_length=1, max_length=10_000)
+    category: Id | None = Field(
+        default=None, description='For instance "allergy"; "correction" is kept longer.'
     )
-
-
-class UndoFacts(Body):
-    """Undo a change to what is known about a user."""
-
-    user_id: FactsUser
-    revision: Annotated[int | None, Field(ge=1, description="Which change; else the newest.")] = None
-    tenant: Tenant = None
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": USER}]})
-
-
-class ImportFacts(Body):
-    """The facts and the profile of a deer-flow memory.json."""
-
-    user_id: FactsUser
-    memory: Annotated[dict[str, JsonValue], Field(description="What the file holds.")]
-    tenant: Tenant = None
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "user_id": USER,
-                    "memory": {
-                        "user": {"workContext": {"summary": "后端工程师"}},
-                        "facts": [
-                            {
-                                "content": "Prefers pytest for testing",
-                                "category": "preference",
-                                "confidence": 0.9,
-                            }
-                        ],
-                    },
-                }
-            ]
-        }
+    confidence: float = Field(default=1.0, ge=0, le=1)
+    source: Id | None = Field(default=None, description="The turn it came from.")
+    attribute: Id | None = Field(
+        default=None,
+        description='What it is about, such as "residence": it replaces the fact with the same one.',
     )
+    subject: Id | None = Field(default=None, description="Whom the attribute belongs to, else the user.")
+    valid_from: Moment | None = Field(default=None, description="Since when it is true, else now.")
+    project: Id | None = Field(default=None, description="Where it belongs.")
+    agent: Id | None = Field(default=None, description="Who learned it.")
 
 
 class RetractFact(Body):
     """Retract a fact; it stays on record as retracted."""
 
     fact_id: Id
-    user_id: Annotated[Id | None, Field(description="Only if it is this user's.", examples=[USER])] = None
+    user_id: Id | None = Field(default=None, description="Only if it is this user's.", examples=[USER])
     tenant: Tenant = None
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"fact_id": SOME_UUID}]})
+
+class UndoFacts(AboutUser, Body):
+    """Undo a change to what is known about a user."""
+
+    revision: int | None = Field(default=None, ge=1, description="Which change; else the newest.")
 
 
-class Forget(Body):
+class ImportFacts(AboutUser, Body):
+    """The facts and the profile of a deer-flow memory.json."""
+
+    memory: dict[str, JsonValue] = Field(description="What the file holds.")
+
+
+class FactsParams(AboutUser, Params):
+    """Facts about a user."""
+
+    as_of: datetime | None = Field(default=None, description="What was held at this time.")
+    history: bool = Field(default=False, description="Superseded and retracted ones too.")
+    after: Annotated[Cursor | None, AFTER] = None
+    limit: Limit = 100
+
+
+class FactRevisionsParams(AboutUser, Params):
+    """Changes to what is known about a user."""
+
+    after: Place = Field(default=0, description="Only changes behind this revision.")
+    limit: Limit = 100
+
+
+# -- the whole memory ----------------------------------------------------------------------------------------------------
+
+
+class Settle(Body):
+    """Wait until background work has caught up."""
+
+    timeout_s: float = Field(default=10.0, gt=0, le=60, description="How long to wait at most.")
+
+
+class Forget(Anywhere, Body):
     """What to erase: a conversation, a user, or (with only a tenant) all of a tenant; or a single turn or page."""
 
-    user_id: UserId = None
-    conversation_id: ConversationId | None = None
-    tenant: Tenant = None
-    turn_id: Annotated[Id | None, Field(description="Only this turn of the conversation.")] = None
-    page: Annotated[Uuid | None, Field(description="Only this archived page.")] = None
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": USER, "conversation_id": CHAT}]})
+    turn_id: Id | None = Field(default=None, description="Only this turn of the conversation.")
+    page: Uuid | None = Field(default=None, description="Only this archived page.")
 
     @model_validator(mode="after")
-    def _names_something(self) -> "Forget":
+    def _names_something(self) -> Self:
         if (self.conversation_id, self.user_id, self.tenant, self.page) == (None, None, None, None):
             raise ValueError("say what to erase: give a user_id, a conversation_id, a page or a tenant")
         return self
+
+
+class ExportParams(Anywhere, Params):
+    """What to export: a conversation, a user, or a tenant."""
+
+
+class ImportParams(Params):
+    """Whose memory the upload becomes."""
+
+    user_id: Id | None = Field(
+        default=None, description="Refuse the upload unless all of it is this user's.", examples=[USER]
+    )
+    tenant: Tenant = None

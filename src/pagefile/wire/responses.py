@@ -7,195 +7,133 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
-from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
+from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema, computed_field
 
 from pagefile.content import Message, message_from, message_json
 from pagefile.engine import Conversation
 from pagefile.records import (
     Call,
     Checkpoint,
-    Entry,
     ErasureReceipt,
     Fact,
     Head,
     Hit,
     JsonObject,
     Listing,
-    Outcome,
+    PageHit,
     Reset,
     Revision,
     Scope,
-    Status,
     Step,
     Turn,
 )
 from pagefile.records import Page as ArchivedPage
-from pagefile.schema import Mirror, OfConversation, OfScope, OfUser
-from pagefile.wire.texts import Answer
+from pagefile.schema import Answer, Mirror, OfConversation, OfScope, OfUser
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, JsonValue]
+#: The media type of an export.
+LINES = "application/x-ndjson"
 
 
 class Page(Answer, Generic[T]):
     """A slice of a list."""
 
     items: tuple[T, ...]
-    next: Annotated[str | None, Field(description="Give it as `after` to go on; null at the end.")] = None
+    next: str | None = Field(default=None, description="Give it as `after` to go on; null at the end.")
 
     @classmethod
     def of(cls, found: Sequence[Any], following: str | None = None) -> Self:
-        """The slice for a listing; for a plain list, `after` must be given."""
-        out: Any = get_args(cls.model_fields["items"].annotation)[0]
+        """The slice for a listing; for a plain list, `following` must be given."""
         more = found.next if isinstance(found, Listing) else following
-        return cls(items=tuple(out.of(one) for one in found), next=more)
+        return cls(items=tuple(cls._item(one) for one in found), next=more)
+
+    @classmethod
+    def _item(cls, record: Any) -> Any:
+        out: Any = get_args(cls.model_fields["items"].annotation)[0]
+        return out.of(record)
 
     def record(self) -> Listing[Any]:
         return Listing([cast("Mirror[Any]", item).record() for item in self.items], self.next)
+
+
+class Alone(Answer):
+    """A value in a field of its own."""
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        [name] = cls.model_fields
+        return cls.model_validate({name: value}, from_attributes=True)
+
+    def record(self) -> Any:
+        [value] = vars(self).values()
+        return cast("Mirror[Any]", value).record() if isinstance(value, Mirror) else value
+
+
+# -- turns -------------------------------------------------------------------------------------------------------------
+
+
+class StepOut(Mirror[Step]):
+    """A tool call and its result."""
+
+    about = {
+        "result": "The placeholder, when the result was archived.",
+        "page": "The uuid to load the whole result with.",
+        "whole": "False when `result` is only the placeholder of `page` (已存档).",
+        "page_tokens": "Tokens of the whole result in `page`.",
+        "page_chars": "Characters of the whole result in `page`.",
+        "lost_chars": "Characters that are gone because the archive could not be written.",
+    }
 
 
 def _as_json(message: object) -> object:
     return message_json(message) if isinstance(message, Message) else message
 
 
-class StepOut(Mirror[Step]):
-    """A tool call and its result."""
-
-    tool: str
-    input: JsonValue
-    result: Annotated[str, Field(description="The placeholder, when the result was archived.")]
-    call_id: str
-    call_tokens: int
-    result_tokens: int
-    page: Annotated[str | None, Field(description="The uuid to load the whole result with.")]
-    whole: Annotated[
-        bool, Field(description="False when `result` is only the placeholder of `page` (已存档).")
-    ]
-    page_tokens: Annotated[int, Field(description="Tokens of the whole result in `page`.")]
-    page_chars: Annotated[int, Field(description="Characters of the whole result in `page`.")]
-    lost_chars: Annotated[
-        int, Field(description="Characters that are gone because the archive could not be written.")
-    ]
-
-
 class TurnOut(OfConversation[Turn]):
     """A turn as it is stored."""
 
-    id: str
-    seq: Annotated[int | None, Field(description="Its place in the conversation; an open turn has none yet.")]
-    status: Status
-    user: str | None
-    assistant: str | None
-    steps: tuple[StepOut, ...]
-    at: Annotated[datetime, Field(description="When it was said.")]
-    created: Annotated[datetime, Field(description="When it was written.")]
-    user_tokens: int
-    assistant_tokens: int
-    tokens: Annotated[int, Field(description="Of the whole turn as it stands in a window.")]
-    counter: str
-    metadata: Json
-    layout: Annotated[
-        list[Annotated[Json, BeforeValidator(_as_json)]] | None,
-        Field(
-            description="Its messages in their order, with references to its steps; null where the short form says all."
-        ),
-    ] = None
+    about = {
+        "seq": "Its place in the conversation; an open turn has none yet.",
+        "at": "When it was said.",
+        "created": "When it was written.",
+        "tokens": "Of the whole turn as shown in a window.",
+    }
+    layout: list[Annotated[Json, BeforeValidator(_as_json)]] | None = Field(
+        default=None,
+        description="Its messages in their order, with references to its steps; null where the short form says all.",
+    )
 
     def values(self) -> dict[str, Any]:
         messages = None if self.layout is None else tuple(message_from(one) for one in self.layout)
         return {**super().values(), "layout": messages}
 
 
-class MessagesOut(Answer):
+class MessagesOut(Alone):
     """The messages of a turn."""
 
     messages: list[Json]
-
-    @classmethod
-    def of(cls, messages: list[Json]) -> Self:
-        return cls(messages=messages)
-
-    def record(self) -> list[Json]:
-        return self.messages
-
-
-class ForkOut(Answer):
-    """A new conversation."""
-
-    conversation_id: str
-    user_id: str | None
-    tenant: str
-
-    @classmethod
-    def of(cls, made: Conversation) -> Self:
-        return cls(conversation_id=made.id, user_id=made.scope.user, tenant=made.scope.tenant)
 
 
 class HitOut(Mirror[Hit]):
     """A past turn that matches the query."""
 
-    id: str
-    conversation_id: str
-    text: str
-    score: float
-    parts: Annotated[dict[str, float], Field(description="What the score is made of.")]
-    at: datetime
-    metadata: Json
-    before: Annotated[TurnOut | None, Field(description="The turn before it.")]
-    after: Annotated[TurnOut | None, Field(description="The turn after it.")]
+    about = {
+        "parts": "What the score is made of.",
+        "before": "The turn before it.",
+        "after": "The turn after it.",
+    }
 
 
-class LoadOut(Answer):
-    """An archived tool result, a part of it, or passages from it."""
-
-    uuid: str
-    text: str
-    query: Annotated[str | None, Field(description="What the passages answer; null for a part.")]
-    offset: int
-    length: Annotated[int, Field(description="Characters of the whole result.")]
-    next: Annotated[
-        int | None, Field(description="The offset to go on from; null at the end and for passages.")
-    ]
-
-    @classmethod
-    def of(cls, page: ArchivedPage, text: str, offset: int, query: str | None) -> "LoadOut":
-        end = offset + len(text)
-        more = query is None and end < page.length
-        return cls(
-            uuid=page.uuid,
-            text=text,
-            query=query,
-            offset=offset,
-            length=page.length,
-            next=end if more else None,
-        )
-
-    def record(self) -> str:
-        return self.text
+# -- conversations -----------------------------------------------------------------------------------------------------
 
 
 class CheckpointOut(OfConversation[Checkpoint]):
     """A summary of the older turns, and the last turn it covers."""
 
-    id: str
-    seq: int
-    version: int
-    summary: str
-    covered_through_seq: int
-    covered_turns: int
-    created: datetime
-    tokens: int
-    counter: str
-    anchors: tuple[str, ...]
-    archive_refs: tuple[str, ...]
-
 
 class ResetOut(OfConversation[Reset]):
     """The point at which the conversation started over."""
-
-    id: str
-    seq: int
-    created: datetime
 
 
 class LoggedTurn(TurnOut):
@@ -224,36 +162,31 @@ class LogPage(Page[EntryOut]):
     """A slice of a log."""
 
     @classmethod
-    def of(cls, found: Sequence[Any], following: str | None = None) -> Self:
-        more = found.next if isinstance(found, Listing) else following
-        return cls(items=tuple(_entry_out(entry) for entry in found), next=more)
-
-
-def _entry_out(entry: Entry) -> EntryOut:
-    match entry:
-        case Turn():
-            return LoggedTurn.of(entry)
-        case Checkpoint():
-            return LoggedCheckpoint.of(entry)
-        case Reset():
-            return LoggedReset.of(entry)
+    def _item(cls, record: Any) -> Any:
+        kinds = {Turn: LoggedTurn, Checkpoint: LoggedCheckpoint, Reset: LoggedReset}
+        return kinds[type(record)].of(record)
 
 
 class ConversationOut(OfConversation[Head]):
     """A conversation in one row."""
 
-    agent: str | None
-    created: datetime
-    updated: datetime
-    last_seq: int
-    reset_seq: int
-    covered_through_seq: int
-    turns: Annotated[int, Field(description="Done turns since the reset.")]
-    live_turns: Annotated[int, Field(description="Done turns that no checkpoint covers.")]
-    live_tokens: int
-    project: str | None
-    language: str | None
-    timezone: str | None
+    about = {
+        "turns": "Done turns since the reset.",
+        "live_turns": "Done turns that no checkpoint covers.",
+    }
+    without = frozenset({"epoch"})
+
+
+class ForkOut(Answer):
+    """A new conversation."""
+
+    conversation_id: str
+    user_id: str | None
+    tenant: str
+
+    @classmethod
+    def of(cls, made: Conversation) -> Self:
+        return cls(conversation_id=made.id, user_id=made.scope.user, tenant=made.scope.tenant)
 
 
 class SessionOut(Answer):
@@ -262,15 +195,13 @@ class SessionOut(Answer):
     conversation_id: str
     user_id: str | None
     tenant: str
-    value: Annotated[Json | None, Field(description="The session value; null when there is none.")]
+    value: Json | None = Field(description="The session value; null when there is none.")
 
     @classmethod
-    def of(cls, scope: Scope, value: JsonObject | None) -> "SessionOut":
+    def of(cls, scope: Scope, value: JsonObject | None) -> Self:
+        own = None if value is None else cast("Json", dict(value))
         return cls(
-            conversation_id=_conversation(scope),
-            user_id=scope.user,
-            tenant=scope.tenant,
-            value=None if value is None else _object(value),
+            conversation_id=scope.conversation or "", user_id=scope.user, tenant=scope.tenant, value=own
         )
 
     def record(self) -> JsonObject | None:
@@ -280,53 +211,123 @@ class SessionOut(Answer):
 class CallOut(OfConversation[Call]):
     """A window that was built."""
 
-    id: str
-    at: datetime
-    turn_id: str | None
-    query: str | None
-    options: Json
-    tokens: int
-    ratio: float
-    mode: str
-    prefix_hash: str
-    receipt: Json
+
+# -- the archive -------------------------------------------------------------------------------------------------------
+
+
+class PageOut(OfScope[ArchivedPage]):
+    """An archived tool result, without its text."""
+
+    about = {
+        "length": "Characters of the text.",
+        "content_hash": "SHA-256 of the text.",
+        "call_hash": "Equal for equal calls of a tool.",
+        "loads": "How often it was loaded.",
+        "stored_bytes": "What its text takes on disk, or took until it was purged.",
+    }
+    without = frozenset({"thread"})
+    thread_id: str | None = Field(validation_alias="thread")
+    purged: datetime | None = Field(default=None, description="When its text was purged.")
+
+    @computed_field(description="Whether the text is there to be loaded (已存档); false once it was purged.")
+    @property
+    def archived(self) -> bool:
+        return self.purged is None
+
+
+class PageHitOut(Mirror[PageHit]):
+    """An archived tool result that matches the query."""
+
+    about = {
+        "passage": "Its best passage.",
+        "start": "The offset of the passage: an `offset` for /v1/load.",
+    }
+
+
+class FetchedOut(Alone):
+    """The page of an equal call, if one is fresh enough."""
+
+    page: PageOut | None
+
+
+class PurgeOut(Answer):
+    """The pages that became tombstones."""
+
+    items: tuple[PageOut, ...]
+    stored_bytes: int = Field(
+        description="What the texts took on disk, equal ones once; a text that others hold stays there."
+    )
+
+    @classmethod
+    def of(cls, pages: Sequence[ArchivedPage]) -> Self:
+        texts = {page.content_hash: page.stored_bytes for page in pages}
+        return cls(items=tuple(PageOut.of(page) for page in pages), stored_bytes=sum(texts.values()))
+
+    def record(self) -> list[ArchivedPage]:
+        return [page.record() for page in self.items]
+
+
+class LoadOut(Answer):
+    """An archived tool result, a part of it, or passages from it."""
+
+    uuid: str
+    text: str
+    query: str | None = Field(description="What the passages answer; null for a part.")
+    offset: int
+    length: int = Field(description="Characters of the whole result.")
+    next: int | None = Field(description="The offset to go on from; null at the end and for passages.")
+
+    @classmethod
+    def of(cls, page: ArchivedPage, text: str, offset: int, query: str | None) -> Self:
+        end = offset + len(text)
+        more = end if query is None and end < page.length else None
+        return cls(uuid=page.uuid, text=text, query=query, offset=offset, length=page.length, next=more)
+
+    def record(self) -> str:
+        return self.text
+
+
+class ToolOut(Answer):
+    """A tool to offer to the model."""
+
+    name: str
+    description: str
+    parameters: Json = Field(description="JSON schema of the arguments.")
+
+
+class ToolAnswer(Alone):
+    """The result of a tool call, for the model."""
+
+    text: str = Field(
+        description="Always text that a model can read: what cannot be loaded is explained in it."
+    )
+
+    @classmethod
+    def of(cls, value: str) -> Self:
+        # It may quote the model's output, and a lone surrogate cannot be encoded.
+        return super().of(value.encode("utf-8", "replace").decode())
+
+
+# -- facts -------------------------------------------------------------------------------------------------------------
 
 
 class FactOut(OfUser[Fact]):
     """A lasting statement about a user."""
 
-    id: str
-    text: str
-    category: str | None
-    confidence: float
-    valid_from: datetime
-    valid_to: datetime | None
-    recorded: datetime
-    retracted: datetime | None
-    source_turn: str | None
-    source_quote: str | None
-    tokens: int
-    counter: str
-    subject: str | None
-    attribute: Annotated[str | None, Field(description="What it speaks of; one fact is held for each.")]
-    supersedes: Annotated[str | None, Field(description="The fact whose place it took.")]
-    project: str | None
-    agent: str | None
-    outcome: Annotated[
-        Outcome | None, Field(description="What became of it when it was given: only in the answer to that.")
-    ]
+    about = {
+        "attribute": "What it is about; one fact is held for each.",
+        "supersedes": "The fact that it replaced.",
+        "outcome": "What became of it when it was given: only in the answer to that.",
+    }
 
 
 class RevisionOut(OfUser[Revision]):
     """One change to what is known about a user."""
 
-    number: int
-    at: datetime
-    action: str
-    before: Annotated[
-        tuple[FactOut | None, ...], Field(description="The facts as they were, null for new ones.")
-    ]
-    after: Annotated[tuple[FactOut, ...], Field(description="The same facts as they are since.")]
+    about = {
+        "before": "The facts as they were, null for new ones.",
+        "after": "The same facts as they are since.",
+    }
 
 
 class ImportedFactsOut(Answer):
@@ -335,7 +336,7 @@ class ImportedFactsOut(Answer):
     stored: int
     duplicate: int
     superseded: int
-    rejected: Annotated[int, Field(description="Blank, no text, or a secret.")]
+    rejected: int = Field(description="Blank, no text, or a secret.")
 
     @classmethod
     def of(cls, counts: dict[str, int]) -> Self:
@@ -344,6 +345,8 @@ class ImportedFactsOut(Answer):
     def record(self) -> dict[str, int]:
         return self.model_dump()
 
+
+# -- the whole memory --------------------------------------------------------------------------------------------------
 
 #: A conversation's id and a place in its log. Described without `prefixItems`, which many generators of clients do not read.
 _Place: TypeAlias = Annotated[
@@ -355,31 +358,37 @@ _Place: TypeAlias = Annotated[
 class ErasureOut(OfScope[ErasureReceipt]):
     """What an erasure removed."""
 
-    at: datetime
-    counts: Annotated[dict[str, int], Field(description="Rows removed, table by table.")]
+    about = {
+        "counts": "Rows removed, table by table.",
+        "pending": "What is still to be erased elsewhere, and until when.",
+        "turn_id": "The turn that was erased alone.",
+        "page": "The page that was erased alone.",
+    }
+    without = frozenset({"conversations"})
+    places: tuple[_Place, ...] = Field(
+        default=(),
+        description="The conversations that contained it, forks too, and the turn's place in each log.",
+    )
     total: int
-    pending: Annotated[
-        tuple[str, ...], Field(description="What is still to be erased elsewhere, and until when.")
-    ] = ()
-    turn_id: Annotated[str | None, Field(description="The turn that was erased alone.")] = None
-    page: Annotated[str | None, Field(description="The page that was erased alone.")] = None
-    places: Annotated[
-        tuple[_Place, ...],
-        Field(description="The conversations it stood in, forks too, and the turn's place in each log."),
-    ] = ()
 
 
 class SettledOut(Answer):
     """Whether background work has caught up."""
 
-    settled: Annotated[bool, Field(description="False when the time was over first.")]
+    settled: bool = Field(description="False when the time was over first.")
+
+
+class ImportOut(Answer):
+    """What was new."""
+
+    counts: dict[str, int] = Field(description="How many of each kind were not there before.")
 
 
 class TokenizerOut(Answer):
     """What counts the tokens."""
 
     name: str
-    exact: Annotated[bool, Field(description="False when the counts are estimates.")]
+    exact: bool = Field(description="False when the counts are estimates.")
 
 
 class HealthOut(Answer):
@@ -389,32 +398,22 @@ class HealthOut(Answer):
     version: str
     store: Json | None = None
     tokenizer: TokenizerOut | None = None
-    window_tokens: Annotated[
-        int | None, Field(description="Tokens of a window, unless it is asked for otherwise.")
-    ] = None
-    model: Annotated[str | None, Field(description="The chat model of the settings.")] = None
-    tier_failures: Annotated[
-        dict[str, int] | None, Field(description="How often each tier failed since the start.")
-    ] = None
+    window_tokens: int | None = Field(
+        default=None, description="Tokens of a window, unless it is asked for otherwise."
+    )
+    model: str | None = Field(default=None, description="The chat model of the settings.")
+    tier_failures: dict[str, int] | None = Field(
+        default=None, description="How often each tier failed since the start."
+    )
     calls_dropped: int | None = None
-    erasures_owed: Annotated[
-        dict[str, int] | None,
-        Field(
-            description="Places outside the database that could not be reached when something was erased, and how many scopes they "
-            "have still to erase."
-        ),
-    ] = None
+    erasures_owed: dict[str, int] | None = Field(
+        default=None,
+        description="Places outside the database that could not be reached when something was erased, and how many scopes they "
+        "have still to erase.",
+    )
 
 
 class ReadyOut(Answer):
     """The service accepts requests."""
 
     status: Literal["ready"] = "ready"
-
-
-def _conversation(scope: Scope) -> str:
-    return scope.conversation or ""
-
-
-def _object(value: JsonObject) -> Json:
-    return cast("Json", dict(value))

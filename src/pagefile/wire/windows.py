@@ -1,45 +1,39 @@
-"""A window as JSON, in the message format of the caller's model."""
+"""Windows as JSON, in the message format of the caller's model; recorded ones with what they cost, and compared."""
 
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue
 from pydantic_core import to_json
 
-from pagefile.schema import Mirror
-from pagefile.window.budget import Beside
+from pagefile.engine.explaining import Cost, Explanation
+from pagefile.engine.replaying import Replay
+from pagefile.schema import Answer, Mirror
 from pagefile.window.candidates import Block, Message
+from pagefile.window.comparing import BlockBill, BlockChange, CandidateChange, Comparison, DiffLine
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 from pagefile.window.renderings import chat
 from pagefile.wire.requests import Format
-from pagefile.wire.texts import Answer
+from pagefile.wire.responses import CallOut
 
 
 class VerdictOut(Mirror[Verdict]):
     """The decision on one candidate."""
 
-    id: str
-    block: Block
-    kept: bool
-    form: Annotated[str | None, Field(description="Which form was taken; null when dropped.")]
-    tokens: int
-    reason: str
-    score: float | None
-    note: Annotated[str, Field(description="Something worth knowing about it; mostly empty.")]
+    about = {
+        "form": "Which form was taken; null when dropped.",
+        "note": "Something worth knowing about it; mostly empty.",
+    }
 
 
 class ReceiptOut(Mirror[Receipt]):
     """Every candidate exactly once, kept or dropped, and why."""
 
-    budget: int
-    framing: Annotated[int, Field(description="Tokens that belong to no candidate.")]
-    counter: str
-    exact: bool
-    degraded: Annotated[tuple[str, ...], Field(description="What went wrong on the way.")]
-    reserved: Annotated[
-        dict[Beside, int], Field(description="Tokens of the budget that are not for messages.")
-    ]
-    verdicts: tuple[VerdictOut, ...]
+    about = {
+        "framing": "Tokens that belong to no candidate.",
+        "degraded": "What went wrong on the way.",
+        "reserved": "Tokens of the budget that are not for messages.",
+    }
 
 
 class ShownStepOut(Answer):
@@ -54,15 +48,14 @@ class ShownStepOut(Answer):
 class ShownTurnOut(Answer):
     """A turn, or the part of it that the window shows."""
 
-    turn_id: Annotated[str, Field(description="Empty for a question that is not written yet.")]
-    form: Annotated[str, Field(description='As the receipt has it; "current" for the running turn.')]
+    turn_id: str = Field(description="Empty for a question that is not written yet.")
+    form: str = Field(description='As the receipt has it; "current" for the running turn.')
     user: str | None
     assistant: str | None
-    steps: Annotated[dict[str, ShownStepOut], Field(description="By their number in the turn.")]
-    layout: Annotated[
-        tuple[dict[str, JsonValue], ...] | None,
-        Field(description="The messages in their order, where they are more than the other fields tell."),
-    ]
+    steps: dict[str, ShownStepOut] = Field(description="By their number in the turn.")
+    layout: tuple[dict[str, JsonValue], ...] | None = Field(
+        description="The messages in their order, where they are more than the other fields tell."
+    )
 
 
 class MemoryPartOut(Answer):
@@ -70,117 +63,83 @@ class MemoryPartOut(Answer):
 
     sections: dict[Block, tuple[str, ...]]
     language: Literal["zh", "en"]
-    note: Annotated[bool, Field(description="Whether the note is shown that says what memory is.")]
+    note: bool = Field(description="Whether the note is shown that says what memory is.")
 
 
 class PartsOut(Answer):
     """The parts of a window, from which messages in every format are rendered."""
 
     instructions: str
-    guide: Annotated[str, Field(description="How to load archived results.")]
-    profile: Annotated[str, Field(description="Safety data of the user.")]
+    guide: str = Field(description="How to load archived results.")
+    profile: str = Field(description="Safety data of the user.")
     summary: str
-    turns: Annotated[tuple[ShownTurnOut, ...], Field(description="Earlier turns, oldest first.")]
+    turns: tuple[ShownTurnOut, ...] = Field(description="Earlier turns, oldest first.")
     memory: MemoryPartOut
-    current: Annotated[ShownTurnOut | None, Field(description="The question, or the running turn.")]
+    current: ShownTurnOut | None = Field(description="The question, or the running turn.")
     placement: Literal["tail", "head"]
-    blobs: Annotated[dict[str, str], Field(description="Images and files in base64, by their SHA-256.")]
+    blobs: dict[str, str] = Field(description="Images and files in base64, by their SHA-256.")
 
 
-class WindowOut(Answer):
+class WindowOut(Mirror[Window]):
     """What to send to the model, and how it was chosen."""
 
-    id: Annotated[str, Field(description="Its id in `GET /v1/calls`.")]
-    format: Format
-    messages: Annotated[
-        tuple[dict[str, JsonValue], ...] | None,
-        Field(description='Messages or input items; null when the format is "text" or "parts".'),
-    ]
-    system: Annotated[
-        str | None,
-        Field(description='The system text for "anthropic", the instructions for "responses"; else null.'),
-    ]
-    text: Annotated[
-        str | None, Field(description='The whole window as one text; null unless the format is "text".')
-    ]
-    parts: Annotated[
-        PartsOut | None,
-        Field(description='What the messages are made of; null unless the format is "parts".'),
-    ]
-    tokens: Annotated[int, Field(description="Exact tokens of the OpenAI-style messages as a chat request.")]
-    budget: int
-    ratio: Annotated[float, Field(description="How full the window would be with every live turn in it.")]
+    about = {
+        "id": "Its id in `GET /v1/calls`.",
+        "tokens": "Exact tokens of the OpenAI-style messages as a chat request.",
+        "ratio": "How full the window would be with every live turn in it.",
+        "prefix_hash": "Equal while a prompt cache can be reused.",
+        "prefix_messages": "How many OpenAI-style messages that prefix has.",
+    }
+    messages: list[dict[str, JsonValue]] | None = Field(
+        description='Messages or input items; null when the format is "text" or "parts".'
+    )
+    parts: PartsOut | None = Field(
+        description='What the messages are made of; null unless the format is "parts".'
+    )
     mode: Literal["FULL_HISTORY", "SUMMARY_N"]
-    should_checkpoint: bool
-    prefix_hash: Annotated[str, Field(description="Equal while a prompt cache can be reused.")]
-    prefix_messages: Annotated[int, Field(description="How many OpenAI-style messages that prefix has.")]
-    receipt: ReceiptOut
+    format: Format
+    system: str | None = Field(
+        description='The system text for "anthropic", the instructions for "responses"; else null.'
+    )
+    text: str | None = Field(description='The whole window as one text; null unless the format is "text".')
 
     @classmethod
-    def of(cls, window: Window, form: Format, *, parts: bool = False) -> "WindowOut":
+    def of(cls, record: Window, form: Format = "openai", *, parts: bool = False) -> Self:
         """The window in a format, optionally with its parts."""
-        system, messages, text = _in_shape(window, form)
-        made_of = parts_json(window.parts) if parts or form == "parts" else None
+        shown = _fields(record, form, parts=parts)
+        made_of = None if shown["parts"] is None else PartsOut.model_validate(shown["parts"])
         # Skip validation: the data is our own, and there can be hundreds of messages.
-        return cls.model_construct(
-            id=window.id,
-            format=form,
-            messages=None if messages is None else cast("tuple[dict[str, JsonValue], ...]", tuple(messages)),
-            system=system,
-            text=text,
-            parts=None if made_of is None else PartsOut.model_validate(made_of),
-            tokens=window.tokens,
-            budget=window.budget,
-            ratio=window.ratio,
-            mode=cast("Literal['FULL_HISTORY', 'SUMMARY_N']", window.mode),
-            should_checkpoint=window.should_checkpoint,
-            prefix_hash=window.prefix_hash,
-            prefix_messages=window.prefix_messages,
-            receipt=ReceiptOut.of(window.receipt),
-        )
+        shown |= {"parts": made_of, "receipt": ReceiptOut.of(record.receipt)}
+        return cls.model_construct(**shown)
 
-    def record(self) -> Window:
-        """The window, rendered from its parts; only for a response that includes them."""
+    def values(self) -> dict[str, Any]:
+        """The window is rendered from its parts, which the response must include."""
         if self.parts is None:
             raise ValueError('Only a window in the format "parts" can be rendered again.')
         parts = parts_from(self.parts.model_dump())
         messages, _ = chat(parts)
-        return Window(
-            parts=parts,
-            messages=messages,
-            tokens=self.tokens,
-            budget=self.budget,
-            ratio=self.ratio,
-            mode=self.mode,
-            should_checkpoint=self.should_checkpoint,
-            prefix_hash=self.prefix_hash,
-            prefix_messages=self.prefix_messages,
-            receipt=self.receipt.record(),
-            id=self.id,
-        )
+        return {**super().values(), "parts": parts, "messages": messages}
 
 
 def window_json(window: Window, form: Format) -> bytes:
-    """`WindowOut` as JSON, serialized directly from the window: there can be hundreds of messages and verdicts."""
+    """The JSON of `WindowOut`, written without building the model: windows are the busiest response."""
+    return to_json(_fields(window, form))
+
+
+def _fields(window: Window, form: Format, *, parts: bool = False) -> dict[str, Any]:
     system, messages, text = _in_shape(window, form)
-    return to_json(
-        {
-            "id": window.id,
-            "format": form,
-            "messages": messages,
-            "system": system,
-            "text": text,
-            "parts": parts_json(window.parts) if form == "parts" else None,
-            "tokens": window.tokens,
-            "budget": window.budget,
-            "ratio": window.ratio,
-            "mode": window.mode,
-            "should_checkpoint": window.should_checkpoint,
-            "prefix_hash": window.prefix_hash,
-            "prefix_messages": window.prefix_messages,
-            "receipt": window.receipt,
-        }
-    )
+    return {
+        **{name: getattr(window, name) for name in _SAME},
+        "format": form,
+        "messages": messages,
+        "system": system,
+        "text": text,
+        "parts": parts_json(window.parts) if parts or form == "parts" else None,
+    }
+
+
+#: The fields of a window that are the same in every format.
+_SAME = [name for name in Window.__slots__ if name not in {"parts", "messages"}]
 
 
 def _in_shape(window: Window, form: Format) -> tuple[str | None, list[Message] | None, str | None]:
@@ -196,3 +155,90 @@ def _in_shape(window: Window, form: Format) -> tuple[str | None, list[Message] |
             return None, None, window.as_text()
         case "parts":
             return None, None, None
+
+
+def _with_parts(window: object) -> object:
+    return WindowOut.of(window, parts=True) if isinstance(window, Window) else window
+
+
+_WholeWindow: TypeAlias = Annotated[WindowOut, BeforeValidator(_with_parts)]
+_WITHOUT = "Every turn and every tool result in full, as an agent without Pagefile would send them; null when not known."
+_WHY = "What is different, when not exact."
+
+
+# -- a call explained --------------------------------------------------------------------------------------------------
+
+
+class BlockBillOut(Mirror[BlockBill]):
+    """What one block of a window costs, and how many of its candidates are in it."""
+
+
+class ExplanationOut(Mirror[Explanation]):
+    """One recorded call: the bill, the verdicts, and the messages as they were sent."""
+
+    about = {
+        "blocks": "The context bill in order of priority; with the receipt's framing it adds up to the call's tokens.",
+        "exact": "Whether that is what was handed out, byte for byte.",
+        "why": _WHY,
+        "previous": "The call before this one.",
+        "shared_messages": "With how many of the same messages that one's prompt begins.",
+        "shared_tokens": "And how many tokens those are.",
+        "tokens_without": _WITHOUT,
+    }
+    call: CallOut
+    window: _WholeWindow | None = Field(
+        description="The window made again, messages included; null when the call does not say from what."
+    )
+    saved: int | None = Field(description="Tokens that were left out: `tokens_without` less `tokens`.")
+
+
+class CostOut(Mirror[Cost]):
+    """What one call cost, and what it would have cost without Pagefile."""
+
+    about = {
+        "seq": "The last entry of the log at the time; null when not known.",
+        "tokens_without": _WITHOUT,
+    }
+
+
+# -- a call replayed ---------------------------------------------------------------------------------------------------
+
+
+class BlockChangeOut(Mirror[BlockChange]):
+    """The tokens of one block in both windows."""
+
+    difference: int
+
+
+class CandidateChangeOut(Mirror[CandidateChange]):
+    """A candidate in both windows; null where it was not offered."""
+
+    about = {"change": '"form": shown fuller or shorter; "block": the same text, counted elsewhere.'}
+    difference: int = Field(description="Tokens that the change costs.")
+
+
+class DiffLineOut(Mirror[DiffLine]):
+    """A line of the text diff."""
+
+    about = {"sign": 'In both, only before, only after; with "…" the text says how many were left out.'}
+
+
+class ComparisonOut(Mirror[Comparison]):
+    """How two windows differ. The differences by block add up to the difference in tokens."""
+
+    about = {"candidates": "Every candidate of either window, those that changed first."}
+    difference: int
+    same: bool = Field(description="Whether both say the same, byte for byte.")
+
+
+class ReplayOut(Mirror[Replay]):
+    """A recorded window beside its replay, with the differences."""
+
+    about = {
+        "changes": "What was changed, by dotted name.",
+        "exact": "Whether `before` is what was handed out, byte for byte.",
+        "why": _WHY,
+    }
+    call: CallOut
+    before: _WholeWindow = Field(description="The window as it was, made again.")
+    after: _WholeWindow = Field(description="What it would have been; it was never handed out.")

@@ -1,14 +1,16 @@
 """What the wire takes and gives."""
 
+import dataclasses
 from datetime import UTC, datetime
 
 import pytest
 from pydantic import ValidationError
 
+import pagefile.wire.windows  # noqa: F401 - its mirrors are tested too
 from pagefile.records import Page, Scope
-from pagefile.wire.archive import PageOut, PurgeOut, PurgePages, ToolAnswer
-from pagefile.wire.requests import AskContext, RecordTurn
-from pagefile.wire.responses import LoadOut
+from pagefile.schema import Mirror
+from pagefile.wire.requests import AskContext, PurgePages, RecordTurn
+from pagefile.wire.responses import LoadOut, PageOut, PurgeOut, ToolAnswer
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
@@ -116,3 +118,18 @@ def test_nothing_is_converted_silently(wrong):
     """A number is a number, a text is a text, and an unknown field is an error."""
     with pytest.raises(ValidationError):
         AskContext.model_validate(wrong)
+
+
+def mirrors(kind: type[Mirror] = Mirror) -> list[type[Mirror]]:
+    """Every class that mirrors a record."""
+    found = [one for child in kind.__subclasses__() for one in (child, *mirrors(child))]
+    return sorted({one for one in found if one.record_type is not None}, key=lambda one: one.__name__)
+
+
+@pytest.mark.parametrize("mirror", mirrors(), ids=lambda mirror: mirror.__name__)
+def test_a_mirror_speaks_of_fields_that_its_record_has(mirror):
+    """What is described or left out exists, and all else of the record is in the JSON."""
+    names = {field.name for field in dataclasses.fields(mirror.record_type)}
+    assert mirror.about.keys() <= names & mirror.model_fields.keys()
+    assert mirror.without <= names
+    assert names - mirror.without - {"scope"} <= mirror.model_fields.keys()

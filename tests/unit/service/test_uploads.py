@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pagefile.service.uploads import remove_left_uploads, upload_folder
+from pagefile.service.transfer import remove_left_uploads, upload_folder
 
 
 def test_only_what_nobody_works_on_is_removed(tmp_path, monkeypatch):

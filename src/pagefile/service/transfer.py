@@ -1,5 +1,9 @@
 """Export, import, and waiting for background work."""
 
+import os
+import re
+import shutil
+import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,14 +18,12 @@ from pagefile import verbs
 from pagefile.engine import Memory
 from pagefile.engine.export_lines import LINE, HeaderLine, described, first_fault
 from pagefile.engine.owning import looked_up
-from pagefile.engine.transfer import export_lines, import_from
+from pagefile.engine.transfer import export_lines, import_from, lines_of
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
-from pagefile.service.routes.common import MemoryOf, at_verb, router
-from pagefile.service.uploads import upload_folder
-from pagefile.wire.requests import Settle
-from pagefile.wire.responses import SettledOut
-from pagefile.wire.transfer import LINES, ExportParams, ImportOut, ImportParams
+from pagefile.service.routes import MemoryOf, at_verb, router
+from pagefile.wire.requests import ExportParams, ImportParams, Settle
+from pagefile.wire.responses import LINES, ImportOut, SettledOut
 
 routes = router("Export and import")
 
@@ -29,6 +31,9 @@ routes = router("Export and import")
 _CHUNK_CHARS = 64_000
 #: From this size on, parsing a line on the event loop would block it noticeably.
 _THREAD_FROM_BYTES = 100_000
+
+_PREFIX = "pagefile-import-"
+_NAMED = re.compile(rf"{_PREFIX}(\d+)-.*")
 
 _HEADER = '{"type":"pagefile-export","version":1}\n'
 _EXPORTED: dict[int | str, dict[str, Any]] = {
@@ -105,7 +110,7 @@ async def _chunks(memory: Memory, scope: Scope) -> AsyncGenerator[str]:
 async def _checked(chunks: AsyncIterator[bytes], user_id: str | None) -> AsyncGenerator[bytes]:
     """The lines of an upload, each validated and, if a user is named, checked to belong to that user."""
     number = 0
-    async for line in _lines(chunks):
+    async for line in lines_of(chunks):
         number += 1
         if len(line) < _THREAD_FROM_BYTES:
             _check(line, number, user_id)
@@ -114,18 +119,6 @@ async def _checked(chunks: AsyncIterator[bytes], user_id: str | None) -> AsyncGe
         yield line
     if number == 0:
         raise TransferError("The upload is empty: send an export, as GET /v1/export makes it.")
-
-
-async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    rest: list[bytes] = []
-    async for chunk in chunks:
-        *whole, last = chunk.split(b"\n")
-        for line in whole:
-            yield b"".join([*rest, line, b"\n"])
-            rest = []
-        rest.append(last)
-    if any(rest):
-        yield b"".join(rest)
 
 
 def _check(line: bytes, number: int, user_id: str | None) -> None:
@@ -143,3 +136,30 @@ def _check(line: bytes, number: int, user_id: str | None) -> None:
         raise TransferError(
             f"Line {number} is not of the user {user_id!r}: only what is theirs can be imported here."
         )
+
+
+# -- temporary folders ---------------------------------------------------------------------------------------------------
+
+
+def upload_folder() -> tempfile.TemporaryDirectory[str]:
+    """A directory for one upload; its name holds the process id."""
+    return tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-")
+
+
+def remove_left_uploads() -> None:
+    """Remove what dead processes left behind: it holds user content, and no erasure would find it."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        named = _NAMED.fullmatch(folder.name)
+        if named is None or not _is_running(int(named[1])):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        # The process belongs to another user, and so does the directory.
+        return True
+    return True

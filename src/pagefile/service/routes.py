@@ -1,0 +1,327 @@
+"""The routes: each reads its request, calls one verb of `Memory`, and returns the result. Most follow from the table of verbs."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from inspect import Parameter, Signature
+from typing import Annotated, Any, TypeAlias
+
+import anyio
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from pydantic import BaseModel
+
+from pagefile import verbs
+from pagefile.engine import Conversation, Memory
+from pagefile.engine.pages import call_tool
+from pagefile.engine.reading import Kind
+from pagefile.engine.replaying import checked_from_afar
+from pagefile.errors import ClosedError, StoreError, StoreUnavailableError
+from pagefile.integrations.prometheus import CONTENT_TYPE, PrometheusMeter
+from pagefile.ports import ViewRequest
+from pagefile.records import JsonObject
+from pagefile.service.auth import GuardedRouter, KeyedRoute, memory_in, open_memory, principal_of
+from pagefile.service.once import HEADER, made_id
+from pagefile.standalone import tool_schemas
+from pagefile.verbs import Verb
+from pagefile.wire import requests as ask
+from pagefile.wire.problem import MEDIA_TYPE
+from pagefile.wire.responses import (
+    CheckpointOut,
+    FactOut,
+    HealthOut,
+    LoadOut,
+    Page,
+    ReadyOut,
+    ResetOut,
+    RevisionOut,
+    SessionOut,
+    ToolAnswer,
+    ToolOut,
+)
+from pagefile.wire.texts import behind, cursor_of
+from pagefile.wire.windows import ReplayOut, window_json
+
+#: As shown in responses and pages.
+VERSION = version("pagefile")
+#: Every route can return a problem; declaring it also replaces the framework's own 422.
+PROBLEMS: dict[int | str, dict[str, object]] = {
+    "default": {
+        "description": "A problem",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
+#: What a request may say about a conversation besides its id.
+_ABOUT = ("agent", "project", "language", "timezone")
+#: A slower store counts as not ready.
+_TIMEOUT_S = 2.0
+
+
+async def _opened(request: Request) -> Memory:
+    """Async, because the framework runs sync dependencies in a thread."""
+    return open_memory(request.app)
+
+
+#: The memory this service was started with. Guarded routes get it from their guard.
+MemoryOf: TypeAlias = Annotated[Memory, Depends(_opened)]
+#: What makes a request safe to repeat: ids are made from it where the request names none.
+_Key: TypeAlias = Annotated[str | None, Header(alias=HEADER)]
+
+
+# -- routes that only call their verb ------------------------------------------------------------------------------------
+
+
+def router(tag: str) -> APIRouter:
+    """A group of routes that all check the caller's key."""
+    return GuardedRouter(tags=[tag], responses=PROBLEMS, route_class=KeyedRoute)
+
+
+def chat_of(memory: Memory, request: Any) -> Conversation:
+    """A handle on the conversation a request names, with the attributes it sets."""
+    about = {name: getattr(request, name) for name in _ABOUT if hasattr(request, name)}
+    whose = {"user_id": request.user_id, "tenant": request.tenant}
+    return memory.conversation(request.conversation_id, **whose, **about)
+
+
+def written(answer: BaseModel, status: int = 200) -> Response:
+    """A response ready to send, skipping the framework's second validation."""
+    return Response(answer.model_dump_json(), status, media_type="application/json")
+
+
+def at_verb(routes: APIRouter, verb: Verb[..., Any]) -> Any:
+    """Decorates a function as the verb's route, for verbs that need more than a plain call."""
+    return routes.api_route(
+        verb.path,
+        methods=[verb.http_method],
+        status_code=verb.status,
+        response_model=verb.answer,
+        description=verb.description,
+        name=verb.name,
+    )
+
+
+def _add(
+    routes: APIRouter,
+    *rows: Verb[..., Any],
+    within: Verb[..., Any] | None = None,
+    made: str | None = None,
+    among: Sequence[str] = ("tenant", "conversation_id"),
+) -> None:
+    """Add routes that only call their verb.
+
+    `within` is called instead when the request names a conversation. `made` is a field that is made from the `Idempotency-Key`, and
+    from the fields `among`, when the request leaves it out.
+    """
+    for verb in rows:
+        at_verb(routes, verb)(_plain_route(verb, within or verb, made, among))
+
+
+def _plain_route(
+    verb: Verb[..., Any], within: Verb[..., Any], made: str | None, among: Sequence[str]
+) -> Callable[..., Any]:
+    async def route(memory: Memory, asked: Any, key: str | None = None) -> Response:
+        here = verb if getattr(asked, "conversation_id", None) is None else within
+        owner = chat_of(memory, asked) if here.of_conversation else memory
+        arguments = here.arguments(asked)
+        if made is not None:
+            arguments[made] = arguments[made] or made_id(key, *(getattr(asked, name) for name in among))
+        return written(here.answered(await here.method(owner, **arguments)), here.status)
+
+    asked = Annotated[verb.request, Query()] if verb.in_query else verb.request
+    parameters = [
+        Parameter("memory", Parameter.KEYWORD_ONLY, annotation=MemoryOf),
+        Parameter("asked", Parameter.KEYWORD_ONLY, annotation=asked),
+    ]
+    if made is not None:
+        parameters.append(Parameter("key", Parameter.KEYWORD_ONLY, annotation=_Key, default=None))
+    route.__name__ = verb.name
+    route.__annotations__ = {one.name: one.annotation for one in parameters}
+    route.__dict__["__signature__"] = Signature(parameters, return_annotation=Response)
+    return route
+
+
+def _slice(
+    out: type[Page[Any]], found: Sequence[Any], limit: int, place: Callable[[Any], object]
+) -> Response:
+    """The first items of a list; `place` tells where to go on after an item."""
+    shown = found[:limit]
+    following = str(place(shown[-1])) if len(found) > limit else None
+    return written(out.of(shown, following))
+
+
+# -- windows and recorded calls ------------------------------------------------------------------------------------------
+
+windows = router("Windows")
+
+
+@at_verb(windows, verbs.CONTEXT)
+async def context(memory: MemoryOf, body: ask.AskContext) -> Response:
+    window = await chat_of(memory, body).context(**verbs.CONTEXT.arguments(body))
+    return Response(window_json(window, body.format), media_type="application/json")
+
+
+_add(windows, verbs.RECALL, within=verbs.CHAT_RECALL)
+_add(windows, verbs.CALLS)
+
+calls = router("Recorded calls")
+
+
+@at_verb(calls, verbs.REPLAY)
+async def replay(memory: MemoryOf, body: ask.AskReplay) -> Response:
+    changes = checked_from_afar(body.changes)
+    return written(ReplayOut.of(await chat_of(memory, body).replay(body.call_id, **changes)))
+
+
+_add(calls, verbs.CALL, verbs.EXPLAIN, verbs.COSTS)
+
+# -- turns ---------------------------------------------------------------------------------------------------------------
+
+turns = router("Turns")
+_add(turns, verbs.RECORD, verbs.BEGIN, made="id")
+_add(turns, verbs.STEP, made="call_id", among=["turn_id"])
+_add(turns, verbs.EXTEND, verbs.COMPLETE, verbs.ABORT, verbs.MESSAGES, verbs.CHAT_TURNS, verbs.TURNS)
+
+# -- the archive ---------------------------------------------------------------------------------------------------------
+
+archive = router("Archive")
+
+
+@at_verb(archive, verbs.LOAD)
+async def load(memory: MemoryOf, body: ask.AskLoad) -> Response:
+    return await _loaded(memory, body)
+
+
+@archive.get("/v1/load", response_model=LoadOut)
+async def load_by_query(memory: MemoryOf, params: Annotated[ask.LoadParams, Query()]) -> Response:
+    """The same as POST, for a link."""
+    return await _loaded(memory, params)
+
+
+async def _loaded(memory: Memory, asked: ask.AskLoad | ask.LoadParams) -> Response:
+    chat = chat_of(memory, asked)
+    text = await chat.load(**verbs.LOAD.arguments(asked))
+    return written(LoadOut.of(await chat.page(asked.uuid), text, asked.offset, asked.query))
+
+
+@at_verb(archive, verbs.PEEK)
+async def peek(memory: MemoryOf, params: Annotated[ask.PeekParams, Query()]) -> Response:
+    text = await memory.peek(**verbs.PEEK.arguments(params))
+    page = await memory.page(params.uuid, user_id=params.user_id, tenant=params.tenant)
+    return written(LoadOut.of(page, text, params.offset, params.query))
+
+
+@archive.get("/v1/tools")
+async def tools(memory: MemoryOf) -> Page[ToolOut]:
+    """The tools to offer to the model, each with the JSON schema of its arguments."""
+    schemas = tool_schemas(memory.settings.language)
+    return Page(items=tuple(ToolOut.model_validate(schema) for schema in schemas))
+
+
+@at_verb(archive, verbs.CALL_TOOL)
+async def call_tool_(memory: MemoryOf, body: ask.CallTool) -> Response:
+    scope, turn = chat_of(memory, body).scope, None
+    if body.turn_id is not None:
+        # A handle only knows turns it began itself, and here every request has its own handle.
+        request = ViewRequest(scope, 1, min_turns=0, open_turn=body.turn_id)
+        turn = (await memory.engine.store.reader.view(request)).open_turn
+    return written(ToolAnswer.of(await call_tool(memory.engine, scope, turn, body.name, body.arguments)))
+
+
+_add(archive, verbs.PAGES, within=verbs.CHAT_PAGES)
+_add(archive, verbs.PAGE, within=verbs.CHAT_PAGE)
+_add(archive, verbs.SEARCH, within=verbs.CHAT_SEARCH)
+_add(archive, verbs.FETCHED, verbs.PIN, verbs.PURGE)
+
+# -- conversations -------------------------------------------------------------------------------------------------------
+
+conversations = router("Conversations")
+_Marks: TypeAlias = Annotated[ask.MarksParams, Query()]
+
+
+@at_verb(conversations, verbs.SESSION)
+async def session(memory: MemoryOf, params: Annotated[ask.ConversationParams, Query()]) -> Response:
+    chat = chat_of(memory, params)
+    return written(SessionOut.of((await chat.head()).scope, await chat.session()))
+
+
+@at_verb(conversations, verbs.CHECKPOINTS)
+async def checkpoints(memory: MemoryOf, params: _Marks) -> Response:
+    return await _marks(memory, params, "checkpoint", Page[CheckpointOut])
+
+
+@conversations.get("/v1/resets", response_model=Page[ResetOut])
+async def resets(memory: MemoryOf, params: _Marks) -> Response:
+    """Where a conversation started over, oldest first."""
+    return await _marks(memory, params, "reset", Page[ResetOut])
+
+
+async def _marks(memory: Memory, params: ask.MarksParams, kind: Kind, out: type[Page[Any]]) -> Response:
+    # Fetch one extra to know whether there are more.
+    found = await chat_of(memory, params).log(kind=kind, after=params.after, limit=params.limit + 1)
+    return _slice(out, list(found), params.limit, lambda entry: entry.seq)
+
+
+_add(conversations, verbs.FORK, made="id")
+_add(conversations, verbs.CONVERSATIONS, verbs.HEAD, verbs.LOG, verbs.CHECKPOINT, verbs.RESET)
+
+# -- facts ---------------------------------------------------------------------------------------------------------------
+
+facts = router("Facts and forgetting")
+
+
+@at_verb(facts, verbs.FACTS)
+async def listed_facts(memory: MemoryOf, params: Annotated[ask.FactsParams, Query()]) -> Response:
+    found = await memory.facts(**verbs.FACTS.arguments(params))
+    if params.after is not None:
+        # The fact may have left the list since, so paging continues after a point in time, not after a fact.
+        start = behind(params.after)
+        found = [fact for fact in found if (fact.recorded, fact.id) > start]
+    return _slice(Page[FactOut], found, params.limit, lambda fact: cursor_of(fact.recorded, fact.id))
+
+
+@at_verb(facts, verbs.FACT_REVISIONS)
+async def revisions(memory: MemoryOf, params: Annotated[ask.FactRevisionsParams, Query()]) -> Response:
+    found = await memory.fact_revisions(**verbs.FACT_REVISIONS.arguments(params))
+    return _slice(Page[RevisionOut], found, params.limit, lambda revision: revision.number)
+
+
+_add(facts, verbs.REMEMBER, verbs.RETRACT, verbs.UNDO, verbs.IMPORT_FACTS, verbs.FORGET)
+
+# -- health --------------------------------------------------------------------------------------------------------------
+
+health = APIRouter(tags=["Health"], responses=PROBLEMS)
+
+
+@health.get("/healthz", name="health")
+async def healthy(request: Request) -> HealthOut:
+    """Whether the service lives: it does when it answers, so that it is not restarted because the store is away.
+
+    Whoever may see it is told what it runs on, as far as the store answers.
+    """
+    return HealthOut.model_validate({"version": VERSION, **await _described(request)})
+
+
+async def _described(request: Request) -> JsonObject:
+    memory = memory_in(request.app)
+    if memory is not None and principal_of(request).is_known:
+        with anyio.move_on_after(_TIMEOUT_S), suppress(StoreError, ClosedError):
+            return await memory.describe()
+    return {}
+
+
+@health.get("/readyz")
+async def ready(memory: MemoryOf) -> ReadyOut:
+    """Whether to send requests here, for a load balancer: 503 while it starts or stops, or when the store does not answer."""
+    try:
+        with anyio.fail_after(_TIMEOUT_S):
+            await memory.engine.store.describe()
+    except TimeoutError as error:
+        raise StoreUnavailableError(f"The store did not answer within {_TIMEOUT_S:g} s.") from error
+    return ReadyOut()
+
+
+# Not in the reference: the format is Prometheus' own, and agents have no use for it.
+@health.get("/metrics", include_in_schema=False)
+async def metrics(request: Request) -> Response:
+    """Measurements in Prometheus' text format."""
+    meter: PrometheusMeter = request.app.state.meter
+    return Response(meter.text(tasks=len(anyio.get_running_tasks())), media_type=CONTENT_TYPE)
