@@ -215,7 +215,8 @@ class VectorHome(ABC):
 
     @abstractmethod
     async def erase(self, scope: Scope) -> int:
-        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log still knows the owner.
+        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log still knows the owner;
+        a scope without a user covers every owner.
 
         Erasures do not call this: internal vectors are erased with the rows, and an external home gets
         `erase_before`.

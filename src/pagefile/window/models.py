@@ -45,6 +45,8 @@ class ModelLimits:
 
 def model_limits(name: str) -> ModelLimits:
     """The limits of a model; raises `SettingsError` if it is not in the table."""
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a replay's changes come as JSON
+        raise SettingsError(f"window_for must be the name of a model, not {type(name).__name__}.")
     table = known_models()
     found = next((table[one] for one in _names(name) if one in table), None)
     if found is None:

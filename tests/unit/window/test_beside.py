@@ -79,6 +79,8 @@ async def test_a_model_gives_the_budget():
         foreign = await chat.context("now?", window_for="claude-sonnet-4-5")
         with pytest.raises(SettingsError, match=r"'gpt-55' is not in .*gpt-5.*window_tokens="):
             await chat.context("now?", window_for="gpt-55")
+        with pytest.raises(SettingsError, match="must be the name of a model, not list"):
+            await chat.context("now?", window_for=[])
     assert [window.budget for window in (named, capped, smaller)] == [272_000, 8192, 3000]
     assert named.receipt.degraded == ()
     assert "gpt-4 counts with cl100k_base" in capped.receipt.degraded[0]

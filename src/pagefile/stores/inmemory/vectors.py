@@ -41,7 +41,7 @@ class InMemoryVectors(Port, VectorHome):
         found = [
             Near(key[1], key[2], turn_id, rounded(np.dot(kept, wanted)))
             for key, (turn_id, kept) in self._living(maker).items()
-            if self._sees(scope, key)
+            if rules.lists(scope, self._owned(key))
         ]
         return nearest(found, limit)
 
@@ -66,7 +66,7 @@ class InMemoryVectors(Port, VectorHome):
     async def erase(self, scope: Scope) -> int:
         count = 0
         for maker, shelf in self._room.vectors.items():
-            gone = [key for key in self._living(maker) if self._sees(scope, key)]
+            gone = [key for key in self._living(maker) if self._owned(key).within(scope)]
             count += len(gone)
             for key in gone:
                 del shelf[key]
@@ -97,13 +97,8 @@ class InMemoryVectors(Port, VectorHome):
         entry = conversation.ended[key[2] - 1 : key[2]] if conversation is not None and key[2] > 0 else []
         return [turn_id] == [turn.id for turn in entry if isinstance(turn, Turn)]
 
-    def _sees(self, scope: Scope, key: _Key) -> bool:
-        tenant, conversation, _ = key
-        return (
-            tenant == scope.tenant
-            and scope.conversation in (None, conversation)
-            and rules.sees(scope, self._room.conversations[tenant, conversation].scope.user)
-        )
+    def _owned(self, key: _Key) -> Scope:
+        return self._room.conversations[key[:2]].scope
 
 
 def _key(row: VectorRow) -> _Key:
