@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from benchmarks.archiving import archiving
+from benchmarks.archive_speed import archiving
 from benchmarks.replay import Replayed, TurnEnd, replay
 from benchmarks.report import Limit, Report, Row, machine_facts
 from benchmarks.scenario import Scenario, scenario
@@ -75,7 +75,7 @@ def run(data: Path | None = None, quick: bool = False, progress: Progress | None
     effort = _QUICK if quick else _FULL
     sources = None if data is None else _sources(data, effort.runs)
     with _folder() as folder:
-        return anyio.run(_measure, Path(folder), sources, effort, progress or _silent, began)
+        return anyio.run(_measure, Path(folder), sources, effort, progress or _noop, began)
 
 
 def _sources(data: Path, runs: int | None) -> Sources:
@@ -134,5 +134,5 @@ def _exact(replayed: Sequence[Replayed]) -> Row:
     return Row.judged(Row("pages that load byte for byte", pages - wrong, "pages", share, note=note), EXACT)
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     return

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import anyio
 
-from benchmarks import windows, writing
-from benchmarks.importing import importing
+from benchmarks import windows, writes
+from benchmarks.import_time import importing
 from benchmarks.peak import peak_memory
 from benchmarks.report import Report, Row, machine_facts
 from benchmarks.timing import on_one_core
@@ -25,7 +25,7 @@ class _Effort:
 
     imports: int
     windows: windows.Effort
-    writing: writing.Effort
+    writing: writes.Effort
     sizes: tuple[int, ...]
     #: How many turns everything is measured with at once, None where that would take too long.
     everything: int | None
@@ -34,14 +34,14 @@ class _Effort:
 _FULL = _Effort(
     imports=7,
     windows=windows.Effort(turns=10_000, rounds=60, calls=5),
-    writing=writing.Effort(rounds=200, calls=10, group_rounds=9, calls_each=10),
+    writing=writes.Effort(rounds=200, calls=10, group_rounds=9, calls_each=10),
     sizes=(1_000, 10_000, 100_000),
     everything=10_000,
 )
 _QUICK = _Effort(
     imports=2,
     windows=windows.Effort(turns=2_000, rounds=12, calls=5),
-    writing=writing.Effort(rounds=100, calls=10, group_rounds=3, calls_each=3),
+    writing=writes.Effort(rounds=100, calls=10, group_rounds=3, calls_each=3),
     sizes=(1_000, 20_000),
     everything=None,
 )
@@ -52,7 +52,7 @@ def run(quick: bool = False, progress: Progress | None = None) -> Report:
     began = time.perf_counter()
     effort = _QUICK if quick else _FULL
     with _folder() as folder:
-        rows = _measure(Path(folder), effort, progress or _silent)
+        rows = _measure(Path(folder), effort, progress or _noop)
     return Report(rows, machine_facts(open_counter().name), quick, time.perf_counter() - began)
 
 
@@ -75,12 +75,12 @@ def _measure(folder: Path, effort: _Effort, tell: Progress) -> Sequence[Row]:
     for synchronous in ("full", "normal"):
         tell(f"recording, synchronous={synchronous.upper()}")
         with on_one_core():
-            rows.append(anyio.run(writing.beside_bare, folder, counter, synchronous, effort.writing))
-    tell(f"recording with {writing.WRITERS} writers")
-    rows += anyio.run(writing.many_writers, folder, counter, effort.writing)
+            rows.append(anyio.run(writes.beside_bare, folder, counter, synchronous, effort.writing))
+    tell(f"recording with {writes.WRITERS} writers")
+    rows += anyio.run(writes.many_writers, folder, counter, effort.writing)
     tell(f"holding memory flat up to {effort.sizes[-1]:,} turns")
     return rows + peak_memory(folder, counter, effort.sizes, everything=effort.everything)
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     return

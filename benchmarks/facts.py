@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.report import Limit, Report, Row, machine_facts
 from pagefile.records import JsonObject
 from pagefile.standalone import MemoryMiddleware, _count_tokens, format_memory_for_injection  # pyright: ignore[reportPrivateUsage] - document 004's name
-from pagefile.text.facts import TOP_BY_CONFIDENCE, FactIndex, Floats, features, scores
+from pagefile.text.fact_ranking import TOP_BY_CONFIDENCE, FactIndex, Floats, features, scores
 from pagefile.text.tokens import open_counter
 
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -120,7 +120,7 @@ def run(quick: bool = False, progress: Progress | None = None) -> FactsReport:
     """Measure in memory; nothing is written."""
     began = time.perf_counter()
     effort = _QUICK if quick else _FULL
-    tell = progress or _silent
+    tell = progress or _noop
     vectorizer = _vectorizer()
     features(CONTEXT)  # the segmenter reads its dictionary once
     rows: list[Row] = []
@@ -307,5 +307,5 @@ def _processor_seconds(call: Callable[[], object]) -> float:
     return time.thread_time() - began
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     return

@@ -109,7 +109,7 @@ def run(*, quick: bool = False, progress: Progress | None = None) -> HistoryRepo
     """Measure in a database of its own, which is gone afterwards."""
     began = time.perf_counter()
     counter, effort = open_counter(), _QUICK if quick else _FULL
-    tell = progress or _silent
+    tell = progress or _noop
     with TemporaryDirectory() as folder:
         place = Path(folder)
         tell(f"talking for {effort.turns} turns in {len(WAYS)} ways")
@@ -288,5 +288,5 @@ async def _read(database: Path, counter: TokenCounter, effort: _Effort) -> list[
     ]
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     return

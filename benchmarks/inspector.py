@@ -14,9 +14,9 @@ from benchmarks.report import Limit, Report, Row, machine_facts
 from benchmarks.timing import side_by_side
 from pagefile.engine import Memory
 from pagefile.inspector import bill, timeline
-from pagefile.inspector.asking import Asked
 from pagefile.inspector.frame import page
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.locale import Reader
+from pagefile.inspector.page_request import PageRequest
 from pagefile.inspector.site import Gather, Show
 from pagefile.settings import EmbedderSettings, Settings
 
@@ -90,6 +90,6 @@ async def _written(memory: Memory, turns: int) -> None:
 
 async def _read(memory: Memory, gather: Gather, show: Show, turns: int, *, middle: bool) -> str:
     values = {"after": str(turns // 2)} if middle else {}
-    asked = Asked(conversation_id=f"{turns} turns", user_id="bench", values=values)
+    asked = PageRequest(conversation_id=f"{turns} turns", user_id="bench", values=values)
     reader = Reader(asked, datetime.now(UTC), path="/inspector/conversation")
     return page(show(await gather(memory, asked), reader), reader)

@@ -99,7 +99,7 @@ def run(
     chosen = [peer for name, peer in PEERS.items() if not only or name == OURS or name in _known(only)]
     encoder = embedder or UniversalSentenceEncoder()
     with VectorServer(encoder).serving() as address:
-        bench = _Bench(effort, address, progress or _silent)
+        bench = _Bench(effort, address, progress or _noop)
         peers = [bench.measured(peer) for peer in chosen]
     lines = peer_lines(peers, effort.shown)
     if recall is not None:
@@ -246,5 +246,5 @@ def bare_mb() -> float:
     return int(found[0][1]) / 1024 if found else 0.0
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     return

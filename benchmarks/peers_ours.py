@@ -74,7 +74,7 @@ class PagefilePeer(Peer):
         for start in range(0, len(lines), _AT_ONCE):
             part = lines[start : start + _AT_ONCE]
             await self._memory.engine.store.log.restore([self._turn(line) for line in part])
-        self._memory.engine.worker.look()
+        self._memory.engine.worker.scan()
 
     async def close(self) -> None:
         await self._opened.aclose()

@@ -16,7 +16,7 @@ from benchmarks.corpus import url_of
 from benchmarks.recall_data import Asked, Corpus, read_set, set_files
 from benchmarks.recall_peers import open_peers
 from benchmarks.recall_rankers import PagefileRanker, PlainRanker, Ranker
-from benchmarks.recall_scoring import DEPTH, FIGURES, MAIN, Difference, difference
+from benchmarks.recall_scores import DEPTH, FIGURES, MAIN, Difference, difference
 from benchmarks.recall_vectors import Remembered
 from benchmarks.report import machine_facts
 from pagefile.engine import Memory
@@ -192,7 +192,7 @@ def run(
         raise NotFoundError(NO_DATA)
     began = time.perf_counter()
     files = set_files(data)
-    tell = progress or _silent
+    tell = progress or _noop
     vectors = Remembered(embedder or UniversalSentenceEncoder())
     sets: list[Measured] = []
     left_out: dict[str, None] = {}
@@ -261,5 +261,5 @@ class _Bench:
         return answered
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     return

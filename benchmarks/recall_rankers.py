@@ -9,7 +9,7 @@ from itertools import groupby
 from benchmarks.recall_data import Asked, Corpus, Said
 from pagefile.engine import Memory
 from pagefile.records import Scope, Turn
-from pagefile.text.ranking import WordIndex
+from pagefile.text.bm25 import WordIndex
 from pagefile.text.scripts import CJK
 
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
@@ -43,7 +43,7 @@ class PagefileRanker(Ranker):
             # An import: what is measured is what is found, not how fast single turns are written.
             scope = Scope("default", corpus.user, f"{corpus.user}/{conversation}")
             await self._memory.engine.store.log.restore(_turns(scope, list(said)))
-        self._memory.engine.worker.look()
+        self._memory.engine.worker.scan()
         await self._memory.settle()
         await self._memory.recall("builds the index", user_id=corpus.user, limit=1)
 

@@ -75,7 +75,7 @@ class _Arbitrary(Embedder):
 def run(*, quick: bool = False, progress: Progress | None = None) -> Report:
     """Measure in a folder of its own, which is gone afterwards."""
     began = time.perf_counter()
-    tell = progress or _silent
+    tell = progress or _noop
     counter = open_counter()
     with tempfile.TemporaryDirectory(prefix="pagefile-bench-") as folder:
         rows = anyio.run(_measured, Path(folder), counter, _QUICK if quick else _FULL, tell)
@@ -221,5 +221,5 @@ async def _question_s(encoder: Embedder, author: Author) -> float:
     return median(taken)
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     return

@@ -10,7 +10,7 @@ from benchmarks.corpus import url_of
 from benchmarks.trajectories import Draft, Message, Trajectory
 from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Turn
-from pagefile.settings import ArchiveSettings, MemorySettings, Settings
+from pagefile.settings import ArchiveSettings, FactSettings, Settings
 from pagefile.shapes import compact
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, TokenCounter
 
@@ -86,7 +86,7 @@ async def replay(
         indexing="manual",
         synchronous="normal",
         calls_kept=0,
-        memory=MemorySettings(enabled=False),
+        facts=FactSettings(enabled=False),
         archive=ArchiveSettings(threshold=threshold),
     )
     lines: list[Replayed] = []

@@ -13,7 +13,7 @@ from benchmarks.corpus import url_of
 from benchmarks.report import Limit, Row
 from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Turn
-from pagefile.settings import ArchiveSettings, MemorySettings, Settings
+from pagefile.settings import ArchiveSettings, FactSettings, Settings
 from pagefile.text.tokens import TokenCounter
 from pagefile.window.receipt import Window
 
@@ -173,7 +173,7 @@ async def _walk(database: Path, way: Way, script: list[_Exchange]) -> Walked:
         window_tokens=way.window_tokens,
         recall="never",
         indexing="manual",
-        memory=MemorySettings(enabled=False),
+        facts=FactSettings(enabled=False),
         archive=way.archive,
     )
     walk = _Walk(script[0].result if way.loads else None)

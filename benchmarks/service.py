@@ -55,7 +55,7 @@ def run(*, quick: bool = False, progress: Progress | None = None) -> Report:
     began = time.perf_counter()
     counter = open_counter()
     with _folder() as folder:
-        rows = _measure(Path(folder), counter, _QUICK if quick else _FULL, progress or _silent)
+        rows = _measure(Path(folder), counter, _QUICK if quick else _FULL, progress or _noop)
     return Report(rows, machine_facts(counter.name), quick, time.perf_counter() - began)
 
 
@@ -237,5 +237,5 @@ def _rows(name: str, clients: int, ours: _Side, bare: _Side) -> list[Row]:
     return [Row.judged(latency, BARE_LIMIT), rate]
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     return

@@ -22,7 +22,7 @@ from benchmarks.bare import BareLog, values_of
 from benchmarks.corpus import url_of
 from pagefile.records import Scope, Turn
 from pagefile.service.workers import serve_one
-from pagefile.settings import MemorySettings, Settings
+from pagefile.settings import FactSettings, Settings
 from pagefile.stores.sqlite.database import Place, open_connections
 from pagefile.stores.sqlite.player import sql
 
@@ -116,7 +116,7 @@ def serve(which: str, database: Path, listener: socket.socket) -> None:
 def settings_of(database: Path) -> Settings:
     """The service as it is measured: neither past turns nor facts are looked up, as the bare route looks up none."""
     return Settings(
-        url=url_of(database), recall="never", indexing="manual", memory=MemorySettings(enabled=False)
+        url=url_of(database), recall="never", indexing="manual", facts=FactSettings(enabled=False)
     )
 
 

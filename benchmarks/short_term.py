@@ -19,7 +19,7 @@ from benchmarks.servers import Place, opened_place
 from benchmarks.timing import side_by_side
 from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Scope, Turn
-from pagefile.settings import MemorySettings, Settings
+from pagefile.settings import FactSettings, Settings
 from pagefile.standalone import AgentApp, MemoryQueryRequest, MemoryWriteRequest
 from pagefile.stores import open_store
 from pagefile.text.tokens import TokenCounter, open_counter
@@ -40,10 +40,8 @@ _DISTINCT = 2_000
 _BREATH = 10
 
 #: Neither past turns nor facts are looked up: they have rows of their own elsewhere.
-_SETTINGS = Settings(recall="never", indexing="manual", memory=MemorySettings(enabled=False))
-_MANUAL = Settings(
-    recall="never", indexing="manual", memory=MemorySettings(enabled=False), checkpoints="manual"
-)
+_SETTINGS = Settings(recall="never", indexing="manual", facts=FactSettings(enabled=False))
+_MANUAL = Settings(recall="never", indexing="manual", facts=FactSettings(enabled=False), checkpoints="manual")
 
 Progress = Callable[[str], None]
 
@@ -92,9 +90,7 @@ def run(
     began = time.perf_counter()
     counter = open_counter()
     with opened_place(url, sessions) as place:
-        bench = _Bench(
-            place, f"bench-{uuid4().hex}", counter, _QUICK if quick else _FULL, progress or _silent
-        )
+        bench = _Bench(place, f"bench-{uuid4().hex}", counter, _QUICK if quick else _FULL, progress or _noop)
         rows, described = anyio.run(bench.measure)
     facts: JsonObject = {
         "store": f"{described['backend']} {described['version']}",
@@ -266,5 +262,5 @@ class _Bench:
         return Author(self.counter).turns(self._scope(name), count, LONG, distinct=_DISTINCT)
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     return

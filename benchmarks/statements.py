@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
+from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import Connection, Row, Statement, sql
-from pagefile.stores.postgres.place import Place
 
 #: The table of the turns.
 LOG = "ai_message"

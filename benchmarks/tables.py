@@ -8,7 +8,7 @@ from benchmarks import recall as recall_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.history_costs import CLAIMS, WAYS
 from benchmarks.peers_page import number, unit
-from benchmarks.recall_scoring import DEPTH, FIGURES
+from benchmarks.recall_scores import DEPTH, FIGURES
 from benchmarks.replay import Replayed
 from benchmarks.report import Report, Row
 from benchmarks.scenario import SHOWN, Scenario

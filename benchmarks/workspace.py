@@ -120,7 +120,7 @@ class WorkspaceReport:
 def run(quick: bool = False, progress: Progress | None = None) -> WorkspaceReport:
     """Let the agent answer the same questions in every way; nothing is written anywhere."""
     began = time.perf_counter()
-    tell = progress or _silent
+    tell = progress or _noop
     counter = CachedCounter(open_counter())
     asked = QUESTIONS[:8] if quick else QUESTIONS
     walked: list[Walked] = []
@@ -277,5 +277,5 @@ def _model(topic: Topic, prompt: str, called: set[str], *, stubborn: bool) -> tu
     return None
 
 
-def _silent(_: str) -> None:
+def _noop(_: str) -> None:
     """Nobody listens."""

@@ -12,7 +12,7 @@ import tempfile
 import anyio
 
 from pagefile import Fact, FactRejectedError, Memory, Settings
-from pagefile.settings import MemorySettings
+from pagefile.settings import FactSettings
 
 USER = "user-456"
 TAKEN_OVER = {
@@ -32,8 +32,8 @@ TURNS = (
 
 async def main(url: str) -> None:
     # Facts get 30 tokens here, so that there is something to choose.
-    chosen = MemorySettings(extract="rules", max_injection_tokens=30)
-    async with Memory.open(url, settings=Settings(memory=chosen)) as memory:
+    chosen = FactSettings(extract="rules", max_injection_tokens=30)
+    async with Memory.open(url, settings=Settings(facts=chosen)) as memory:
         print("taken over:", await memory.import_facts(TAKEN_OVER, user_id=USER))
         chat = memory.conversation("conv-123", user_id=USER)
         for user, assistant in TURNS:

@@ -94,8 +94,8 @@ def call_llm(prompt: str) -> str:
 def generate_summary(full_history: str) -> str:
     """Stands for a model that summarises: what was complained about, and the range of the readings."""
     readings = re.findall(r"[0-9]{2,3}/[0-9]{2,3}", full_history)
-    complaints = [word for word in ("头晕", "高血压") if word in full_history]
-    return f"用户主诉{'、'.join(complaints)}；血压从{readings[0]}降到{readings[-1]}，继续服药。"
+    errors = [word for word in ("头晕", "高血压") if word in full_history]
+    return f"用户主诉{'、'.join(errors)}；血压从{readings[0]}降到{readings[-1]}，继续服药。"
 
 
 async def main(url: str, sessions: str | None = None) -> None:

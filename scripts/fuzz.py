@@ -23,7 +23,7 @@ except ImportError:
     )
 
 with atheris.instrument_imports(include=["pagefile"]):
-    from pagefile.client.streaming import events_in
+    from pagefile.client.events import events_in
     from pagefile.engine import Memory
     from pagefile.engine.drafts import checked_json, result_text
     from pagefile.engine.transfer import _check
@@ -32,8 +32,8 @@ with atheris.instrument_imports(include=["pagefile"]):
     from pagefile.settings.sources import load
     from pagefile.standalone.session import SessionValue
     from pagefile.text.anchors import anchors
-    from pagefile.text.facts_data import given_facts, sections
-    from pagefile.text.facts_rules import own_words, stated
+    from pagefile.text.fact_data import given_facts, sections
+    from pagefile.text.fact_rules import own_words, stated
     from pagefile.text.passages import split
     from pagefile.text.sentences import sentences
     from pagefile.text.sources import sources
@@ -41,7 +41,7 @@ with atheris.instrument_imports(include=["pagefile"]):
     from pagefile.text.times import periods
     from pagefile.text.words import terms
     from pagefile.tiers.workspace.outline import entries
-    from pagefile.tiers.workspace.results import hits, page_text, plain, toc_of
+    from pagefile.tiers.workspace.results import hits, page_text, to_json, toc_of
     from pagefile.window.placeholder import gist, placeholder, placeholder_uuid, short_placeholder
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="pagefile-fuzz-"))
@@ -82,7 +82,7 @@ def results(data: bytes) -> None:
     text = _text(data)
     for value in (text, data, _json(text)):
         result_text(value).encode()
-        read = plain(value)
+        read = to_json(value)
         hits(read)
         page_text(read)
         entries(toc_of(read))

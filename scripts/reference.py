@@ -17,7 +17,7 @@ import typer
 from fastapi.routing import iter_route_contexts
 
 from pagefile.cli.app import app as commands
-from pagefile.engine.metering import METRICS
+from pagefile.engine.metrics import METRICS
 from pagefile.errors import PagefileError
 from pagefile.service.app import create_app
 from pagefile.service.auth import FOR_EVERYBODY, is_public
@@ -308,7 +308,7 @@ MODULES = (
     "pagefile.integrations.pydantic_ai",
     "pagefile.integrations.claude_agent",
     "pagefile.integrations.prometheus",
-    "pagefile.integrations.moving",
+    "pagefile.integrations.imports",
     "pagefile.ports",
     "pagefile.testing",
     "pagefile.standalone",
@@ -421,7 +421,7 @@ def other_routes(app: Any) -> list[tuple[str, str]]:
 
 
 def who_may(path: str, endpoint: Callable[..., Any] | None) -> str:
-    """Whom the doorkeeper lets through to a route, where keys are required."""
+    """Who may call a route, where keys are required."""
     if is_public(path):
         return "everybody"
     if path in FOR_EVERYBODY or endpoint is None:

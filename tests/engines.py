@@ -2,7 +2,7 @@
 
 from pagefile.engine.engine import Engine
 from pagefile.engine.kit import Kit
-from pagefile.engine.metering import NoMeter
+from pagefile.engine.metrics import NoMeter
 
 
 def engine_over(store, settings, clock, counter, *, meter=None):

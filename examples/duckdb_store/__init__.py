@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import duckdb
 
-from pagefile.errors import ClosedError, InvalidTurnError, StoreError, StoreUnavailableError
+from pagefile.errors import ClosedError, InvalidArgumentError, StoreError, StoreUnavailableError
 from pagefile.ports import Clock
 from pagefile.records import JsonObject
 from pagefile.stores.encoding import time_text
@@ -113,7 +113,7 @@ class DuckPlayer(Player):
         except duckdb.IOException as error:
             raise StoreUnavailableError(f"{self._place!r} cannot be used ({error}).") from error
         except UnicodeEncodeError as error:
-            raise InvalidTurnError(f"A text is not valid Unicode at position {error.start}.") from error
+            raise InvalidArgumentError(f"A text is not valid Unicode at position {error.start}.") from error
         except duckdb.Error as error:
             raise StoreError(f"DuckDB refused on {self._place!r}: {error}") from error
 
@@ -145,7 +145,7 @@ def _run(
 
 
 class DuckAuditor(SqlAuditor):
-    async def complaints(self, *, full: bool) -> list[str]:
+    async def errors(self, *, full: bool) -> list[str]:
         """DuckDB checks the sum of every block that it reads."""
         return []
 

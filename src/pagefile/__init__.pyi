@@ -1,7 +1,7 @@
 from .blocking import BlockingConversation, BlockingMemory
 from .engine import Conversation, Memory
-from .engine.explaining import Cost, Explanation
-from .engine.replaying import Replay
+from .engine.explanation import Cost, Explanation
+from .engine.replay import Replay
 from .errors import (
     AccessError,
     BudgetError,
@@ -10,7 +10,7 @@ from .errors import (
     ErasedError,
     FactRejectedError,
     HandleNotFoundError,
-    InvalidTurnError,
+    InvalidArgumentError,
     MissingExtraError,
     ModelError,
     ModelOutputError,
@@ -31,11 +31,10 @@ from .errors import (
     UnauthorizedError,
 )
 from .records import (
-    Call,
     Checkpoint,
+    ConversationInfo,
     ErasureReceipt,
     Fact,
-    Head,
     Hit,
     Listing,
     Page,
@@ -45,9 +44,10 @@ from .records import (
     Scope,
     Step,
     Turn,
+    WindowRecord,
 )
 from .settings import Settings
-from .window.comparing import Comparison
+from .window.comparison import Comparison
 from .window.receipt import Receipt, Verdict, Window
 
 __all__ = [
@@ -55,12 +55,12 @@ __all__ = [
     "BlockingConversation",
     "BlockingMemory",
     "BudgetError",
-    "Call",
     "Checkpoint",
     "ClosedError",
     "Comparison",
     "ConflictError",
     "Conversation",
+    "ConversationInfo",
     "Cost",
     "ErasedError",
     "ErasureReceipt",
@@ -68,9 +68,8 @@ __all__ = [
     "Fact",
     "FactRejectedError",
     "HandleNotFoundError",
-    "Head",
     "Hit",
-    "InvalidTurnError",
+    "InvalidArgumentError",
     "Listing",
     "Memory",
     "MissingExtraError",
@@ -103,4 +102,5 @@ __all__ = [
     "UnauthorizedError",
     "Verdict",
     "Window",
+    "WindowRecord",
 ]

@@ -3,7 +3,7 @@
 PagefileError
 ├── SettingsError (ValueError)
 │   └── MissingExtraError (ImportError)
-├── InvalidTurnError (ValueError)
+├── InvalidArgumentError (ValueError)
 │   └── FactRejectedError
 ├── BudgetError (ValueError)
 ├── NotFoundError (LookupError)
@@ -21,7 +21,7 @@ PagefileError
 │   ├── ConflictError
 │   │   └── ErasedError
 │   ├── SchemaVersionError
-│   └── VectorHomeError
+│   └── VectorIndexError
 ├── TransferError (ValueError)
 ├── TierError
 └── ModelError
@@ -62,11 +62,11 @@ class MissingExtraError(SettingsError, ImportError):
         return cls(f"{what} needs an optional part: run `pip install 'pagefile[{extra}]'`.")
 
 
-class InvalidTurnError(PagefileError, ValueError):
-    """What was given cannot be recorded as a turn."""
+class InvalidArgumentError(PagefileError, ValueError):
+    """An argument has a value that cannot be used."""
 
 
-class FactRejectedError(InvalidTurnError):
+class FactRejectedError(InvalidArgumentError):
     """The statement was not kept."""
 
 
@@ -141,7 +141,7 @@ class SchemaVersionError(StoreError):
     """The database was written by a newer version of Pagefile."""
 
 
-class VectorHomeError(StoreError):
+class VectorIndexError(StoreError):
     """The vectors cannot be kept or searched there."""
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Generic, Literal, TypeAlias, TypeVar, overload
 
 from pagefile.content import JsonObject, JsonValue, Message, Text, ToolCall, ToolResult
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidArgumentError
 
 Status = Literal["open", "done", "aborted"]
 #: What became of a fact: new; already known, so its confidence rises; or new, replacing one it contradicts.
@@ -44,28 +44,28 @@ def utc(moment: datetime) -> datetime:
 def checked_id(value: object, name: str) -> str:
     """An id that every store can hold, or an error that explains what is wrong with it."""
     if not isinstance(value, str):
-        raise InvalidTurnError(f"{name} must be text, not {type(value).__name__}: pass str(…).")
+        raise InvalidArgumentError(f"{name} must be text, not {type(value).__name__}: pass str(…).")
     if not value.strip():
-        raise InvalidTurnError(f"{name} is empty: give it at least one visible character.")
+        raise InvalidArgumentError(f"{name} is empty: give it at least one visible character.")
     if len(value) > MAX_ID_CHARS:
-        raise InvalidTurnError(f"{name} has {len(value)} characters, at most {MAX_ID_CHARS} are allowed.")
+        raise InvalidArgumentError(f"{name} has {len(value)} characters, at most {MAX_ID_CHARS} are allowed.")
     return checked_text(value, name)
 
 
 def checked_text(value: object, name: str) -> str:
     """Text that every store can hold, byte for byte, or an error with the position of the problem."""
     if not isinstance(value, str):
-        raise InvalidTurnError(f"{name} must be text, not {type(value).__name__}.")
+        raise InvalidArgumentError(f"{name} must be text, not {type(value).__name__}.")
     nul = value.find("\0")
     if nul >= 0:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"{name} has a NUL character at position {nul}, which databases cannot store: "
             "remove it, for instance with .replace('\\0', '')."
         )
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"{name} is not valid Unicode at position {error.start} (a lone surrogate): decode the source with "
             "errors='replace', or clean it with .encode('utf-8', 'replace').decode()."
         ) from error
@@ -232,7 +232,7 @@ Entry: TypeAlias = Turn | Checkpoint | Reset
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ConversationInfo:
     """The state of a conversation in one row: what a window needs to know before it reads a turn."""
 
     scope: Scope
@@ -371,7 +371,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WindowRecord:
     """A window that was handed out: what was asked, what it cost, what was kept and why."""
 
     id: str

@@ -23,7 +23,7 @@ async def indexed(memory, user="u", tenant="default"):
     """Ids of the turns that have a vector."""
     vectors = memory.engine.kit.vectors
     asked = (await vectors.embedder.embed(["的一是不了 the of and a e"]))[0]
-    near = await vectors.home.search(vectors.embedder.maker, Scope(tenant, user), asked, 100_000)
+    near = await vectors.index.search(vectors.embedder.model, Scope(tenant, user), asked, 100_000)
     return sorted(one.turn_id for one in near)
 
 
@@ -40,4 +40,4 @@ class Moody(HashingEmbedder):
 
 async def vectors(memory):
     found = (await memory.describe())["recall"]["vectors"]
-    return {maker: number for maker, number in found.items() if number}
+    return {model: number for model, number in found.items() if number}

@@ -3,7 +3,7 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from pagefile.inspector import places
+from pagefile.inspector import urls
 
 USER = "李雷 <b>&\"'"
 CHAT = '诊疗/2026:7 "><script>window.ran=1</script>'
@@ -75,35 +75,35 @@ def every_page(about: dict[str, str]) -> list[str]:
     """Each page of the inspector, asked for something that is there."""
     here = {"conversation_id": CHAT, "user_id": USER}
     asked: list[tuple[str, dict[str, str]]] = [
-        (places.HOME, {}),
-        (places.CONVERSATIONS, {}),
-        (places.CONVERSATIONS, {"q": INJECTIONS[2], "sort": "tokens"}),
-        (places.CONVERSATION, here),
-        (places.CONVERSATION, {**here, "after": "0", "open": about["uuid"]}),
-        (places.CALLS, here),
-        (places.CALL, {"call_id": about["call_id"]}),
-        (places.CALL, {"call_id": about["call_id"], "show": "dropped"}),
-        (places.REPLAY, {"call_id": about["call_id"]}),
-        (places.REPLAY, {"call_id": about["call_id"], "set.window_tokens": "2500", "set.recall": "never"}),
-        (places.REPLAY, {"call_id": about["call_id"], "set.window_tokens": INJECTIONS[0]}),
-        (places.RECALL, {}),
-        (places.RECALL, {"user_id": USER, "q": f"血压 {INJECTIONS[0]}"}),
-        (places.RECALL, {**here, "q": "问题"}),
-        (places.ARCHIVE, {}),
-        (places.ARCHIVE, here),
-        (places.ARCHIVE, {"q": f"血压 {INJECTIONS[2]}"}),
-        (places.PAGE, {**here, "uuid": about["uuid"]}),
-        (places.PAGE, {**here, "uuid": about["uuid"], "offset": "6000"}),
-        (places.PAGE, {**here, "uuid": about["uuid"], "q": "第 300 行"}),
-        (places.FACTS, {}),
-        (places.FACTS, {"user_id": USER, "history": "yes"}),
-        (places.SESSIONS, {}),
-        (places.SESSIONS, here),
-        (places.CHAT, {}),
-        (places.CHAT, here),
-        (places.METRICS, {}),
-        (places.ERASE, {}),
-        (places.ERASE, here),
-        (places.ERASE, {"user_id": USER}),
+        (urls.HOME, {}),
+        (urls.CONVERSATIONS, {}),
+        (urls.CONVERSATIONS, {"q": INJECTIONS[2], "sort": "tokens"}),
+        (urls.CONVERSATION, here),
+        (urls.CONVERSATION, {**here, "after": "0", "open": about["uuid"]}),
+        (urls.CALLS, here),
+        (urls.CALL, {"call_id": about["call_id"]}),
+        (urls.CALL, {"call_id": about["call_id"], "show": "dropped"}),
+        (urls.REPLAY, {"call_id": about["call_id"]}),
+        (urls.REPLAY, {"call_id": about["call_id"], "set.window_tokens": "2500", "set.recall": "never"}),
+        (urls.REPLAY, {"call_id": about["call_id"], "set.window_tokens": INJECTIONS[0]}),
+        (urls.RECALL, {}),
+        (urls.RECALL, {"user_id": USER, "q": f"血压 {INJECTIONS[0]}"}),
+        (urls.RECALL, {**here, "q": "问题"}),
+        (urls.ARCHIVE, {}),
+        (urls.ARCHIVE, here),
+        (urls.ARCHIVE, {"q": f"血压 {INJECTIONS[2]}"}),
+        (urls.PAGE, {**here, "uuid": about["uuid"]}),
+        (urls.PAGE, {**here, "uuid": about["uuid"], "offset": "6000"}),
+        (urls.PAGE, {**here, "uuid": about["uuid"], "q": "第 300 行"}),
+        (urls.FACTS, {}),
+        (urls.FACTS, {"user_id": USER, "history": "yes"}),
+        (urls.SESSIONS, {}),
+        (urls.SESSIONS, here),
+        (urls.CHAT, {}),
+        (urls.CHAT, here),
+        (urls.METRICS, {}),
+        (urls.ERASE, {}),
+        (urls.ERASE, here),
+        (urls.ERASE, {"user_id": USER}),
     ]
     return [f"{path}?{urlencode(query)}" if query else path for path, query in asked]

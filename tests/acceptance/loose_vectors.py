@@ -1,37 +1,37 @@
-"""A home of vectors that knows no database, as one behind a network does: everything it has is what it was given."""
+"""An index of vectors that knows no database, as one behind a network does: everything it has is what it was given."""
 
 import numpy as np
 
-from pagefile.ports import Near, Shelf, VectorHome
+from pagefile.ports import Collection, VectorHit, VectorIndex
 
 
-class LooseVectors(VectorHome):
-    """Rows by maker, searched one by one."""
+class LooseVectors(VectorIndex):
+    """Rows by model, searched one by one."""
 
     name = "loose"
 
     def __init__(self):
         self.rows = {}
 
-    async def prepare(self, maker):
-        self.rows.setdefault(maker, {})
+    async def prepare(self, model):
+        self.rows.setdefault(model, {})
 
-    async def put(self, maker, rows, *, epoch=None):
-        self.rows[maker] |= {(row.scope.tenant, row.scope.conversation, row.seq): row for row in rows}
+    async def put(self, model, rows, *, epoch=None):
+        self.rows[model] |= {(row.scope.tenant, row.scope.conversation, row.seq): row for row in rows}
 
-    async def search(self, maker, scope, vector, limit):
+    async def search(self, model, scope, vector, limit):
         found = [
-            Near(row.scope.conversation, row.seq, row.turn_id, float(np.dot(row.vector, vector)))
-            for row in self.rows.get(maker, {}).values()
+            VectorHit(row.scope.conversation, row.seq, row.turn_id, float(np.dot(row.vector, vector)))
+            for row in self.rows.get(model, {}).values()
             if _within(row.scope, scope)
         ]
-        return sorted(found, key=lambda near: -near.likeness)[:limit]
+        return sorted(found, key=lambda near: -near.similarity)[:limit]
 
-    async def shelves(self):
-        return [Shelf(maker, len(rows)) for maker, rows in self.rows.items()]
+    async def collections(self):
+        return [Collection(model, len(rows)) for model, rows in self.rows.items()]
 
-    async def drop(self, maker):
-        return len(self.rows.pop(maker, {}))
+    async def drop(self, model):
+        return len(self.rows.pop(model, {}))
 
     async def erase(self, scope):
         before = sum(map(len, self.rows.values()))

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from pagefile import HandleNotFoundError, InvalidTurnError, Memory, PagePurgedError, Settings
+from pagefile import HandleNotFoundError, InvalidArgumentError, Memory, PagePurgedError, Settings
 from pagefile.records import Step
 from pagefile.settings import ArchiveSettings
 from pagefile.testing import FakeClock
@@ -241,9 +241,9 @@ async def test_loading_by_question_and_by_part(memory):
     assert max(map(len, parts)) <= 5000
     assert sum("![架构图](https://example.com/a.png)" in part for part in parts) == 1
     assert await chat.load(uuid, offset=len(result)) == ""
-    with pytest.raises(InvalidTurnError, match="the page has"):
+    with pytest.raises(InvalidArgumentError, match="the page has"):
         await chat.load(uuid, offset=len(result) + 1)
-    with pytest.raises(InvalidTurnError, match="either query or offset"):
+    with pytest.raises(InvalidArgumentError, match="either query or offset"):
         await chat.load(uuid, query="x", offset=5)
 
 
@@ -325,11 +325,11 @@ async def test_a_purge_leaves_a_tombstone_that_the_model_can_read(memory, clock)
     }
     assert [page.uuid for page in await memory.purge(max_bytes=0)] == [new]
     assert await chat.load(kept) == manual(30_000)
-    with pytest.raises(InvalidTurnError, match="give uuids"):
+    with pytest.raises(InvalidArgumentError, match="give uuids"):
         await memory.purge()
-    with pytest.raises(InvalidTurnError, match="cannot be negative"):
+    with pytest.raises(InvalidArgumentError, match="cannot be negative"):
         await memory.purge(older_than=timedelta(days=-1))
-    with pytest.raises(InvalidTurnError, match="must be a list"):
+    with pytest.raises(InvalidArgumentError, match="must be a list"):
         await memory.purge(uuids=kept)
     assert await memory.purge(older_than=timedelta(days=999_999)) == []
     assert await chat.context("问", load=[kept.upper()], window_tokens=60_000)
@@ -364,7 +364,7 @@ async def test_a_bad_uuid_is_explained_to_the_model_and_raised_for_the_caller(me
     told = await chat.call_tool("load_tool_history", {"uuid": uuid})
     assert told.startswith("[未找到存档 / archive not found]")
     assert what in told
-    with pytest.raises((HandleNotFoundError, InvalidTurnError)):
+    with pytest.raises((HandleNotFoundError, InvalidArgumentError)):
         await chat.load(uuid)
 
 

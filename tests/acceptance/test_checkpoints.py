@@ -252,7 +252,7 @@ async def test_a_failing_write_is_tried_again_and_then_given_up(monkeypatch, cap
         await say(chat, n)
     store.fail(["log.mark"])
     rules = memory.engine.tier(History).filling.rules_of(chat.scope)
-    await memory.engine.tier(History).checkpoints.tend(chat.scope, rules)
+    await memory.engine.tier(History).checkpoints.maintain(chat.scope, rules)
     assert slept == [1.0, 2.0, 3.0]
     assert "CheckpointShortMemory error" in caplog.text
     window = await chat.context("?")
@@ -260,7 +260,7 @@ async def test_a_failing_write_is_tried_again_and_then_given_up(monkeypatch, cap
     with pytest.raises(StoreUnavailableError):
         await chat.checkpoint("by hand")
     store.mend()
-    await memory.engine.tier(History).checkpoints.tend(chat.scope, rules)
+    await memory.engine.tier(History).checkpoints.maintain(chat.scope, rules)
     assert (await chat.context("?")).mode == "SUMMARY_N"
 
 

@@ -226,7 +226,7 @@ def test_config_says_where_settings_come_from(monkeypatch: pytest.MonkeyPatch):
     assert {"value": "postgresql://ann:***@host/db", "from": "command line"} == found["settings"]["url"]
     said = pagefile("--config", "mine.toml", "config")
     assert "Settings file: mine.toml" in said.out
-    assert "memory.enabled true default" in said.words
+    assert "facts.enabled true default" in said.words
 
 
 def test_doctor_on_a_fresh_machine():
@@ -425,14 +425,14 @@ def test_a_command_waits_for_a_slow_embedder(monkeypatch: pytest.MonkeyPatch):
     seen: list[float] = []
 
     def looked(settings: Settings, *_: object, **__: object) -> list[object]:
-        seen.append(settings.embedder.patience_s)
+        seen.append(settings.embedder.query_timeout_s)
         return []
 
     monkeypatch.setattr("pagefile.cli.invocation.run", looked)
     assert 3 == pagefile("recall", "x", "-c", "c").code
-    usual = pagefile("config", "--json").json["settings"]["embedder.patience_s"]
+    usual = pagefile("config", "--json").json["settings"]["embedder.query_timeout_s"]
     assert {"value": 1.0, "from": "default"} == usual
-    monkeypatch.setenv("PAGEFILE_EMBEDDER__PATIENCE_S", "2")
+    monkeypatch.setenv("PAGEFILE_EMBEDDER__QUERY_TIMEOUT_S", "2")
     assert 3 == pagefile("recall", "x", "-c", "c").code
     assert [30, 2] == seen
 

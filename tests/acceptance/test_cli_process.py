@@ -191,8 +191,8 @@ def test_serve_says_where_and_stops_cleanly():
         assert 200 == until_it_answers(f"http://127.0.0.1:{port}/healthz")
         assert "server" not in httpx.get(f"http://127.0.0.1:{port}/healthz").headers
         server.send_signal(signal.SIGINT)
-        _, complaints = server.communicate(timeout=PATIENCE_S)
-        assert (0, "") == (server.returncode, complaints)
+        _, errors = server.communicate(timeout=PATIENCE_S)
+        assert (0, "") == (server.returncode, errors)
     finally:
         server.kill()
         server.communicate()

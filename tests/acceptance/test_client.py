@@ -13,7 +13,7 @@ from pagefile import (
     ClosedError,
     ConflictError,
     HandleNotFoundError,
-    InvalidTurnError,
+    InvalidArgumentError,
     Memory,
     ModelUnavailableError,
     NotFoundError,
@@ -27,7 +27,7 @@ from pagefile import (
 from pagefile.client import BlockingClient, Client
 from pagefile.client.problems import error_of
 from pagefile.service.app import create_app
-from pagefile.service.problems import Kind, answered, kinds, told
+from pagefile.service.problems import Kind, answered, kinds, to_problem
 from pagefile.settings import ArchiveSettings, ModelSettings
 from pagefile.wire.chat import ChatDone, ChatToken, ChatTurn
 from tests.waiting import until
@@ -66,7 +66,7 @@ async def app():
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
-    monkeypatch.setattr("pagefile.client.calling._FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr("pagefile.client.transport._FIRST_WAIT_S", 0.001)
 
 
 def answering(*answers):
@@ -114,7 +114,11 @@ async def test_patience_ends(app):
 @pytest.mark.anyio
 async def test_the_service_may_ask_for_patience():
     """503 and 429 are asked again when they say when; a long wait is the caller's decision."""
-    busy = {"status_code": 503, "content": answered(told("closed")).body, "headers": {"Retry-After": "0"}}
+    busy = {
+        "status_code": 503,
+        "content": answered(to_problem("closed")).body,
+        "headers": {"Retry-After": "0"},
+    }
     ready = httpx.Response(200, json={"items": [], "next": None})
     async with answering(httpx.Response(**busy), httpx.Response(**busy), ready) as memory:
         assert [] == await memory.facts("u")
@@ -144,7 +148,7 @@ async def test_a_refusal_is_not_sent_again(app):
 @pytest.mark.parametrize("code", sorted(kinds()))
 def test_every_problem_is_an_error_of_ours(code):
     """By its code, with its words; the class is the one that the service raised, where there is one."""
-    problem = answered(told(code, "was los ist"))
+    problem = answered(to_problem(code, "was los ist"))
     error = error_of(httpx.Response(problem.status_code, content=problem.body))
     assert "was los ist" == str(error)
     own = {
@@ -154,7 +158,7 @@ def test_every_problem_is_an_error_of_ours(code):
     }
     if code in own and code != "closed":
         assert type(error) is own[code]
-    assert kinds()[code].status < 500 or not isinstance(error, InvalidTurnError)
+    assert kinds()[code].status < 500 or not isinstance(error, InvalidArgumentError)
     assert Kind.of(type(error))
 
 
@@ -299,7 +303,7 @@ async def test_a_stream_that_breaks_is_an_error(tmp_path):
                 async for _ in events:
                     break
         async with Client(url) as memory:
-            with pytest.raises(InvalidTurnError):
+            with pytest.raises(InvalidArgumentError):
                 async for _ in memory.conversation("c").stream_chat(""):
                     pass
 
@@ -319,7 +323,7 @@ async def test_what_a_tool_returned_is_stored_as_a_memory_would(app):
         for chat in (client.conversation("c"), memory.conversation("c")):
             back = await chat.messages(await chat.record(messages=RETURNED))
             assert [*RETURNED[:2], RETURNED[2] | {"content": "x?y␀"}, RETURNED[3]] == back
-            with pytest.raises(InvalidTurnError, match=r"messages\[0\]"):
+            with pytest.raises(InvalidArgumentError, match=r"messages\[0\]"):
                 await chat.record(messages=[{"role": "user", "content": "x\ud800y"}])
 
 

@@ -7,7 +7,7 @@ import anyio.to_thread
 import apsw
 import pytest
 
-from pagefile import ConflictError, InvalidTurnError, Memory, Settings
+from pagefile import ConflictError, InvalidArgumentError, Memory, Settings
 from pagefile.inspector.demo import demo_present, fill_demo, remove_demo
 from pagefile.inspector.demo.script import PEOPLE
 from pagefile.settings import EmbedderSettings
@@ -159,7 +159,7 @@ async def test_somebody_who_has_the_same_name_is_left_alone(settings):
 @pytest.mark.parametrize("url", ["memory://", "sqlite://"])
 async def test_a_memory_that_is_gone_at_once_cannot_be_filled(url):
     """The error says what to name instead."""
-    with pytest.raises(InvalidTurnError, match="name a file"):
+    with pytest.raises(InvalidArgumentError, match="name a file"):
         await fill_demo(Settings(url=url))
 
 
@@ -168,13 +168,13 @@ async def test_how_busy_the_machine_is_cannot_be_seen(settings, monkeypatch):
     patience = []
 
     def opened(*, settings, **others):
-        patience.append(settings.embedder.patience_s)
+        patience.append(settings.embedder.query_timeout_s)
         return open_memory(settings=settings, **others)
 
     open_memory = Memory.open
     monkeypatch.setattr(Memory, "open", opened)
     await fill_demo(settings, people=())
-    await fill_demo(replace(settings, embedder=EmbedderSettings("none", patience_s=2)), people=())
+    await fill_demo(replace(settings, embedder=EmbedderSettings("none", query_timeout_s=2)), people=())
     assert patience == [30, 30, 2, 2]
 
 

@@ -12,7 +12,7 @@ from pagefile.standalone import (
     AgentApp,
     MemoryQueryRequest,
     MemoryWriteRequest,
-    queries,
+    app_requests,
 )
 from pagefile.stores import InMemoryStore, SystemClock
 from pagefile.testing import FlakyStore
@@ -68,8 +68,8 @@ async def test_numbers_are_changed_by_request_by_constant_and_by_setting(app, mo
     before = await ask(app)
     other = await ask(app, token_threshold_ratio=before.token_ratio / 2, model_context_window=32000)
     assert (before.token_ratio / 2, True) == (other.token_ratio, other.should_checkpoint_summary)
-    monkeypatch.setattr(queries, "defaultModelContextWindow", 32000)
-    monkeypatch.setattr(queries, "defaultMemoryTokenThresholdRatio", before.token_ratio / 2)
+    monkeypatch.setattr(app_requests, "defaultModelContextWindow", 32000)
+    monkeypatch.setattr(app_requests, "defaultMemoryTokenThresholdRatio", before.token_ratio / 2)
     changed = await ask(app)
     assert (other.token_ratio, True) == (changed.token_ratio, changed.should_checkpoint_summary)
     assert not (await ask(app, token_threshold_ratio=0.75)).should_checkpoint_summary
@@ -109,7 +109,7 @@ async def test_a_checkpoint_that_nobody_asked_for_logs_what_went_wrong(caplog, m
     for n in range(30):
         await chat.record(f"关于血压的第{n}个问题，怎么办？", "按时服药。")
     with caplog.at_level(logging.WARNING, "pagefile"):
-        await memory.engine.tier(History).checkpoints.tend(
+        await memory.engine.tier(History).checkpoints.maintain(
             chat.scope, memory.engine.tier(History).filling.rules_of(chat.scope)
         )
     assert any(message.startswith("CheckpointShortMemory error: ") for message in caplog.messages)

@@ -24,7 +24,7 @@ POLITE = "如果还有什么需要帮忙的，请随时告诉我，我会尽快�
 
 
 #: A busy machine is no failure; what a slow embedder costs has a test of its own.
-PATIENT = EmbedderSettings(patience_s=30)
+PATIENT = EmbedderSettings(query_timeout_s=30)
 
 
 def small(embedder=PATIENT, **others):
@@ -352,7 +352,7 @@ async def test_an_embedder_that_hangs_costs_a_window_a_moment():
             return await super().embed(texts)
 
     embedder = Stuck()
-    settings = small(EmbedderSettings(patience_s=0.2), drain_s=0)
+    settings = small(EmbedderSettings(query_timeout_s=0.2), drain_s=0)
     async with Memory.open("memory://", embedder=embedder, settings=settings) as memory:
         chat = await talked(memory)
         embedder.stuck = True

@@ -8,11 +8,11 @@ import apsw
 import pytest
 
 from pagefile import BudgetError, Memory, NotFoundError, Settings, SettingsError
-from pagefile.engine.replaying import CHANGEABLE, change_of
-from pagefile.settings import MemorySettings
+from pagefile.engine.replay import CHANGEABLE, change_of
+from pagefile.settings import FactSettings
 from pagefile.testing.fakes import HashingEmbedder
 from pagefile.tiers.facts import Facts
-from pagefile.window.comparing import message_tokens
+from pagefile.window.comparison import message_tokens
 from tests.transcripts import TRANSCRIPTS
 
 from .cli_calling import pagefile
@@ -262,7 +262,7 @@ async def test_a_tier_that_failed_then_fails_in_the_replay(url):
         memory.engine.tier(Facts).book = tier
         assert any("facts failed" in note for note in window.receipt.degraded)
         assert (await chat.explain(window.id)).exact
-        mended = await chat.replay(window.id, memory__max_injection_tokens=500)
+        mended = await chat.replay(window.id, facts__max_injection_tokens=500)
         assert [one.block for one in mended.comparison.changed] == ["facts"]
 
 
@@ -370,7 +370,7 @@ async def test_another_threshold_shows_results_as_they_would_have_been_stored(me
     [
         ({"placement": "head"}, lambda window: "<memory>" in window.messages[0]["content"]),
         ({"language": "en"}, lambda window: "archived tool result" in str(window.messages)),
-        ({"memory__enabled": False}, lambda window: "Ada pays" not in str(window.messages)),
+        ({"facts__enabled": False}, lambda window: "Ada pays" not in str(window.messages)),
         ({"recent_turns": 1}, lambda window: sum(v.block == "recent" for v in window.receipt) == 1),
         ({"instructions": "Sing."}, lambda window: window.messages[0]["content"].startswith("Sing.")),
         ({"query": "价格呢？"}, lambda window: window.messages[-1]["content"] == "价格呢？"),
@@ -439,7 +439,7 @@ def test_every_change_can_be_written_as_text():
     """As a command line or a form gives it."""
     assert change_of("window_tokens", "4000") == 4000
     assert change_of("threshold", "0.5") == 0.5
-    assert change_of("memory__enabled", "no") is False
+    assert change_of("facts__enabled", "no") is False
     assert change_of("load", "a, b") == ["a", "b"]
     assert change_of("recall", "never") == "never"
     assert change_of("query", "42") == "42"
@@ -456,7 +456,7 @@ async def recorded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("PAGEFILE_EMBEDDER__NAME", "none")
-    settings = Settings(memory=MemorySettings())
+    settings = Settings(facts=FactSettings())
     async with Memory.open("sqlite:///pagefile.db", settings=settings, embedder="none") as memory:
         chat = memory.conversation("门诊", user_id="林")
         await memory.remember("林女士对青霉素过敏", user_id="林")
@@ -559,7 +559,7 @@ async def test_a_turn_made_of_messages_is_explained_on_the_command_line(recorded
 
 async def test_a_call_is_replayed_on_the_command_line(recorded):
     """`--set` again and again; what changed is named."""
-    told = await said("replay", recorded.id, "--set", "window_tokens=300", "--set", "memory.enabled=false")
+    told = await said("replay", recorded.id, "--set", "window_tokens=300", "--set", "facts.enabled=false")
     assert told.code == 0
     for word in ("window_tokens=300", "left", "in all", "no longer offered"):
         assert word in told.words

@@ -12,7 +12,7 @@ import pytest
 from pagefile import (
     ConflictError,
     FactRejectedError,
-    InvalidTurnError,
+    InvalidArgumentError,
     Memory,
     NotFoundError,
     Settings,
@@ -20,7 +20,7 @@ from pagefile import (
 )
 from pagefile.errors import ModelUnavailableError
 from pagefile.ports import ChatModel, Embedder
-from pagefile.settings import MemorySettings
+from pagefile.settings import FactSettings
 from pagefile.standalone import answer_remember, remember_schema
 from pagefile.testing import FakeClock
 
@@ -54,7 +54,7 @@ async def memory(open_memory):
 
 
 def reading(extract: str) -> Settings:
-    return Settings(memory=MemorySettings(extract=extract), on_tier_error="raise")
+    return Settings(facts=FactSettings(extract=extract), on_tier_error="raise")
 
 
 class ScriptedModel(ChatModel):
@@ -201,7 +201,7 @@ async def test_secrets_are_not_kept(memory, secret):
 @pytest.mark.parametrize("bad", ["", "   ", "\0", "x" * 10_001, 7])
 async def test_what_is_no_statement_is_refused(memory, bad):
     """Blank, endless, or no text at all."""
-    with pytest.raises(InvalidTurnError):
+    with pytest.raises(InvalidArgumentError):
         await memory.remember(bad, user_id="u")
 
 
@@ -270,7 +270,7 @@ class Bilingual(Embedder):
 async def test_meaning_bridges_languages_when_asked_to(url):
     """测试 finds testing; an embedder that is away costs meaning, not facts, and the receipt says so."""
     embedder = Bilingual()
-    settings = Settings(memory=MemorySettings(embeddings=True))
+    settings = Settings(facts=FactSettings(embeddings=True))
     async with Memory.open(url, embedder=embedder, settings=settings) as memory:
         for text in ("Uses Docker", "Loves testing", "Plays the violin"):
             await memory.remember(text, user_id="u", confidence=0.9)
@@ -506,7 +506,7 @@ async def test_a_model_can_remember_by_a_tool(url):
 
 async def test_a_correction_survives_a_tight_budget(face, url):
     """It has a budget of its own."""
-    settings = Settings(memory=MemorySettings(max_injection_tokens=0), on_tier_error="raise")
+    settings = Settings(facts=FactSettings(max_injection_tokens=0), on_tier_error="raise")
     async with opened(face, url, settings=settings) as memory:
         await memory.remember("likes tea", user_id="u")
         await memory.remember("生日是3月5日，不是5月3日", user_id="u", category="correction")

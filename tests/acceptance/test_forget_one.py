@@ -7,13 +7,13 @@ import anyio
 import httpx
 import pytest
 
-from pagefile import BlockingMemory, ConflictError, InvalidTurnError, Memory, NotFoundError, Settings
+from pagefile import BlockingMemory, ConflictError, InvalidArgumentError, Memory, NotFoundError, Settings
 from pagefile.client import Client
-from pagefile.engine.verifying import verify
+from pagefile.engine.verification import verify
 from pagefile.errors import HandleNotFoundError
 from pagefile.records import ERASED
 from pagefile.service.app import create_app
-from pagefile.settings import EmbedderSettings, MemorySettings
+from pagefile.settings import EmbedderSettings, FactSettings
 from pagefile.stores import SystemClock
 from pagefile.testing import HashingEmbedder, InMemorySessions
 from pagefile.tiers.base import Tier
@@ -25,7 +25,7 @@ from .http_serving import BASE
 pytestmark = pytest.mark.anyio
 WORDS = "My passport number is XMARKER4711 and I keep it secret."
 RESULT = "line of the tool with ZMARKER0815 in it\n" * 400
-SETTINGS = Settings(window_tokens=2000, memory=MemorySettings(extract="rules"))
+SETTINGS = Settings(window_tokens=2000, facts=FactSettings(extract="rules"))
 
 
 async def told(chat, memory):
@@ -153,7 +153,7 @@ async def test_windows_that_showed_it_are_not_explained(memory):
 )
 async def test_what_is_named_by_halves_is_not_guessed(memory, asked):
     """A turn needs its conversation, and one thing is erased at a time."""
-    with pytest.raises(InvalidTurnError):
+    with pytest.raises(InvalidArgumentError):
         await memory.forget(**asked)
     with pytest.raises(HandleNotFoundError):
         await memory.forget(page="no uuid")
@@ -212,7 +212,7 @@ async def test_over_http(tmp_path):
         await chat.record(WORDS, "ok", id="slip")
         receipt = await client.forget(conversation_id="c", user_id="ada", turn_id="slip")
         assert ("slip", (("c", 1),), 1) == (receipt.turn_id, receipt.places, receipt.counts["ai_message"])
-        with pytest.raises(InvalidTurnError):
+        with pytest.raises(InvalidArgumentError):
             await client.forget(turn_id="slip")
         assert 0 == (await client.forget(conversation_id="c", user_id="ada", turn_id="slip")).total
         for mistyped in ({"turn_id": "slop", "conversation_id": "c"}, {"page": str(UUID(int=1))}):

@@ -14,7 +14,7 @@ import uvicorn
 from pagefile import Memory, Settings
 from pagefile.records import Scope
 from pagefile.service.app import create_app
-from pagefile.service.chatting import MAX_ROUNDS
+from pagefile.service.chat_turn import MAX_ROUNDS
 from pagefile.settings import ArchiveSettings, ModelSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
 from tests.waiting import PATIENCE_S
@@ -212,7 +212,7 @@ async def test_what_nobody_foresaw_is_a_problem_too(tmp_path, caplog, monkeypatc
 
     with ModelStub(lambda _: ["好"]) as stub:
         async with serving(settings(tmp_path, stub.url)) as client:
-            monkeypatch.setattr("pagefile.service.chatting.ChatRun._generate", fail)
+            monkeypatch.setattr("pagefile.service.chat_turn.ChatRun._generate", fail)
             events = await asked(client, "在吗？")
             (turn,) = await turns(client)
     assert ("error", "internal", "aborted") == (events[-1][0], events[-1][1]["code"], turn["status"])

@@ -10,7 +10,7 @@ import pytest
 from pagefile import (
     BudgetError,
     HandleNotFoundError,
-    InvalidTurnError,
+    InvalidArgumentError,
     Memory,
     NotFoundError,
     Settings,
@@ -32,7 +32,7 @@ CHANGES = [
     {"window_tokens": 500},
     {"recent_turns": 1, "recall": "never"},
     {"archive__threshold": 50_000},
-    {"memory.enabled": False, "placement": "head"},
+    {"facts.enabled": False, "placement": "head"},
     {"query": "发票呢？", "instructions": None},
     {},
 ]
@@ -122,8 +122,8 @@ async def test_a_turn_made_of_messages_is_explained_as_far_as_it_was(tmp_path, f
         ({"archive.threshold": 1, "archive__threshold": 2}, SettingsError, "named twice"),
         ({"placement": ["tail"]}, SettingsError, "'tail' or 'head'"),
         ({"tokenizer": "klingon"}, SettingsError, "klingon"),
-        ({"load": 7}, InvalidTurnError, "list of uuids"),
-        ({"load": {"uuid": 1}}, InvalidTurnError, "list of uuids"),
+        ({"load": 7}, InvalidArgumentError, "list of uuids"),
+        ({"load": {"uuid": 1}}, InvalidArgumentError, "list of uuids"),
         ({"load": ["x"]}, HandleNotFoundError, "uuid"),
         ({"window_tokens": 3}, BudgetError, "window"),
     ],

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from pagefile import ConflictError, InvalidTurnError, Settings
+from pagefile import ConflictError, InvalidArgumentError, Settings
 from pagefile.client import Client
 from pagefile.service.app import create_app
 from tests.transcripts import ASKED, CHAT, LOOKED, SAID, SEEN
@@ -71,7 +71,7 @@ async def test_what_cannot_be_read_is_named_over_http_too():
     """The same words as in the process."""
     async with remote() as memory:
         chat = memory.conversation("c", user_id="ada")
-        with pytest.raises(InvalidTurnError, match=r"messages\[0\] has the role 'critic'"):
+        with pytest.raises(InvalidArgumentError, match=r"messages\[0\] has the role 'critic'"):
             await chat.record(messages=[{"role": "critic", "content": "no"}])
-        with pytest.raises(InvalidTurnError, match=r"messages\[0\] is the number 7"):
+        with pytest.raises(InvalidArgumentError, match=r"messages\[0\] is the number 7"):
             await chat.record(messages=[7])

@@ -4,9 +4,9 @@ import pytest
 from fastapi.routing import iter_route_contexts
 
 from pagefile import Settings
-from pagefile.inspector import places
+from pagefile.inspector import urls
 from pagefile.service.app import create_app
-from pagefile.service.gates import SAFE_METHODS
+from pagefile.service.request_guard import SAFE_METHODS
 from pagefile.settings import ServiceSettings
 
 from .http_serving import BASE, serving
@@ -60,7 +60,7 @@ async def test_no_route_takes_what_browsers_send_unasked(kind):
     async with serving(SETTINGS) as client:
         for method, path in (*changing(), ("POST", "/mcp")):
             answer = await client.request(method, path, content=b"{}", headers=headers)
-            form = places.is_inspector(path) and kind == "application/x-www-form-urlencoded"
+            form = urls.is_inspector(path) and kind == "application/x-www-form-urlencoded"
             wanted = (403, "forbidden") if form else (415, "media-type")
             assert wanted == (answer.status_code, answer.json()["code"]), (method, path)
 

@@ -11,9 +11,9 @@ from importlib.resources import files
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.inspector import places, recall, site
+from pagefile.inspector import recall, site, urls
+from pagefile.inspector.locale import words
 from pagefile.inspector.markup import el
-from pagefile.inspector.reader import words
 from pagefile.records import Scope
 from pagefile.settings import ModelSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
@@ -114,7 +114,7 @@ async def test_nothing_that_was_said_is_markup(client, about):
     seen = ""
     for path in every_page(about):
         read = await page(client, path)
-        assert {places.SCRIPT} >= {one.get("src") for one in read.all("script")}, path
+        assert {urls.SCRIPT} >= {one.get("src") for one in read.all("script")}, path
         assert {"iframe", "img", "style", "object", "embed", "base"}.isdisjoint(
             {tag for tag, _ in read.tags}
         ), path
@@ -151,18 +151,16 @@ async def test_the_policy_lets_nothing_else_run(client, about):
 async def test_language_and_theme_are_remembered(client):
     """The browser says which, the reader may say otherwise, and the next page knows."""
     assert "zh" == (await client.get("/", headers={"Accept-Language": "zh-CN"})).headers["content-language"]
-    switched = await client.get(
-        f"{places.CONVERSATIONS}?lang=zh&theme=dark", headers={"Accept-Language": "en"}
-    )
+    switched = await client.get(f"{urls.CONVERSATIONS}?lang=zh&theme=dark", headers={"Accept-Language": "en"})
     assert "zh" == switched.headers["content-language"]
     for cookie in switched.headers.get_list("set-cookie"):
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
-    later = await client.get(places.RECALL, headers={"Accept-Language": "en"})
+    later = await client.get(urls.RECALL, headers={"Accept-Language": "en"})
     assert "zh" == later.headers["content-language"]
     assert 'data-theme="dark"' in later.text
     client.cookies.clear()
-    odd = await client.get(f"{places.RECALL}?lang=nonsense&theme=pink", headers={"Accept-Language": "en"})
+    odd = await client.get(f"{urls.RECALL}?lang=nonsense&theme=pink", headers={"Accept-Language": "en"})
     assert "en" == odd.headers["content-language"]
     assert 'data-theme="auto"' in odd.text
 
@@ -171,7 +169,7 @@ async def test_a_conversation_reads_as_a_timeline(client, about):
     """Turns, the archived result with what stands for it, the checkpoint with its anchors, the aborted turn, a reset."""
     await client.post("/v1/reset", json=HERE)
     read = await page(
-        client, places.CONVERSATION, params={**HERE, "after": "0"}, headers={"Accept-Language": "zh"}
+        client, urls.CONVERSATION, params={**HERE, "after": "0"}, headers={"Accept-Language": "zh"}
     )
     for word in (
         "已存档",
@@ -184,7 +182,7 @@ async def test_a_conversation_reads_as_a_timeline(client, about):
     ):
         assert word in read.text, word
     assert "第 399 行" not in read.text
-    opened = await page(client, places.CONVERSATION, params={**HERE, "after": "0", "open": about["uuid"]})
+    opened = await page(client, urls.CONVERSATION, params={**HERE, "after": "0", "open": about["uuid"]})
     assert "第 100 行" in opened.text
     loads = (await client.get("/v1/pages/page", params={**HERE, "uuid": about["uuid"]})).json()["loads"]
     assert 0 == loads, "looking is no page fault"
@@ -194,26 +192,26 @@ async def test_a_long_conversation_comes_in_slices(client):
     """Every turn is on exactly one slice, and the slices lead to one another."""
     for number in range(100):
         await client.post("/v1/turns", json={"conversation_id": "long", "user": f"Frage Nummer {number}."})
-    seen, path = [], f"{places.CONVERSATION}?conversation_id=long&after=0"
+    seen, path = [], f"{urls.CONVERSATION}?conversation_id=long&after=0"
     while path:
         read = await page(client, path)
         seen += re.findall(r"Frage Nummer (\d+)\.", read.text)
         found = re.search(r'href="([^"]*)">Newer →', read.html)
         path = found and unescape(found[1])
     assert [str(number) for number in range(100)] == seen
-    newest = await page(client, places.CONVERSATION, params={"conversation_id": "long"})
+    newest = await page(client, urls.CONVERSATION, params={"conversation_id": "long"})
     assert "Frage Nummer 99." in newest.text
 
 
 async def test_the_bill_adds_up(client, about):
     """The blocks and the framing are the tokens of the call; every candidate has its verdict; the prompt is the one sent."""
-    found = (await client.get(f"{places.CALL}.json", params={"call_id": about["call_id"]})).json()
+    found = (await client.get(f"{urls.CALL}.json", params={"call_id": about["call_id"]})).json()
     assert found["exact"], found["why"]
     assert (
         found["call"]["tokens"]
         == sum(block["tokens"] for block in found["blocks"]) + found["receipt"]["framing"]
     )
-    read = await page(client, places.CALL, params={"call_id": about["call_id"]})
+    read = await page(client, urls.CALL, params={"call_id": about["call_id"]})
     for verdict in found["receipt"]["verdicts"]:
         assert visible(verdict["id"]) in "".join(read.texts)
     assert found["call"]["prefix_hash"] in read.text
@@ -232,7 +230,7 @@ async def test_the_bill_of_a_turn_made_of_messages(client):
         answer = await client.post("/v1/turns/extend", json={**turn, "messages": [message]})
         assert 200 == answer.status_code, answer.text
     calls = (await client.get("/v1/calls", params=HERE)).json()["items"]
-    for path in (places.CALL, places.REPLAY):
+    for path in (urls.CALL, urls.REPLAY):
         for call in calls:
             await page(client, path, params={"call_id": call["id"]})
             found = (await client.get(f"{path}.json", params={"call_id": call["id"]})).json()
@@ -244,12 +242,12 @@ async def test_the_bill_of_a_turn_made_of_messages(client):
 async def test_replay_shows_both_windows(client, about):
     """Another window: fewer tokens, what left and why; nonsense is refused in words."""
     changed = {"call_id": about["call_id"], "set.window_tokens": "2500", "set.recall": "never"}
-    found = (await client.get(f"{places.REPLAY}.json", params=changed)).json()["replay"]
+    found = (await client.get(f"{urls.REPLAY}.json", params=changed)).json()["replay"]
     assert found["after"]["tokens"] <= 2500
-    read = await page(client, places.REPLAY, params=changed)
+    read = await page(client, urls.REPLAY, params=changed)
     assert f"{found['comparison']['tokens_after']:,}" in read.text
     refused = await page(
-        client, places.REPLAY, params={"call_id": about["call_id"], "set.window_tokens": "many"}
+        client, urls.REPLAY, params={"call_id": about["call_id"], "set.window_tokens": "many"}
     )
     assert "window_tokens must be a whole number" in refused.text
 
@@ -257,10 +255,10 @@ async def test_replay_shows_both_windows(client, about):
 async def test_recall_stands_beside_plain_bm25(client, about):
     """Hits with the parts of their scores, and the turns that BM25 alone finds."""
     asked = {"user_id": USER, "q": "问题 5"}
-    found = (await client.get(f"{places.RECALL}.json", params=asked)).json()
+    found = (await client.get(f"{urls.RECALL}.json", params=asked)).json()
     assert found["hits"][0]["parts"]
     assert found["plain"]
-    read = await page(client, places.RECALL, params=asked)
+    read = await page(client, urls.RECALL, params=asked)
     assert "Plain BM25" in read.text
     assert f"score {found['hits'][0]['score']:.3f}" in read.text
 
@@ -268,18 +266,17 @@ async def test_recall_stands_beside_plain_bm25(client, about):
 async def test_what_goes_wrong_is_told_as_a_page(client, monkeypatch):
     """In the reader's language, with the status it has; a program gets the problem document."""
     gone = await client.get(
-        places.CONVERSATION, params={"conversation_id": "x"}, headers={**HTML, "Accept-Language": "zh"}
+        urls.CONVERSATION, params={"conversation_id": "x"}, headers={**HTML, "Accept-Language": "zh"}
     )
     assert (404, "text/html; charset=utf-8") == (gone.status_code, gone.headers["content-type"])
     assert "不存在" in gone.text
     assert (
-        "application/problem+json"
-        == (await client.get(f"{places.CONVERSATION}.json")).headers["content-type"]
+        "application/problem+json" == (await client.get(f"{urls.CONVERSATION}.json")).headers["content-type"]
     )
     for path, query in (
-        (places.PAGE, {"uuid": INJECTIONS[0]}),
-        (places.CALL, {"call_id": INJECTIONS[2]}),
-        (places.CALL, {"call_id": "a\0b"}),
+        (urls.PAGE, {"uuid": INJECTIONS[0]}),
+        (urls.CALL, {"call_id": INJECTIONS[2]}),
+        (urls.CALL, {"call_id": "a\0b"}),
     ):
         answer = await client.get(path, params=query, headers=HTML)
         assert answer.status_code in {404, 422}, path
@@ -290,7 +287,7 @@ async def test_what_goes_wrong_is_told_as_a_page(client, monkeypatch):
         raise RuntimeError("青霉素")
 
     monkeypatch.setattr(recall, "known_users", broken)
-    failed = await client.get(places.RECALL, headers=HTML)
+    failed = await client.get(urls.RECALL, headers=HTML)
     assert (500, "text/html; charset=utf-8") == (failed.status_code, failed.headers["content-type"])
     assert "Something went wrong" in failed.text
     assert "青霉素" not in failed.text
@@ -302,12 +299,12 @@ async def test_what_goes_wrong_is_told_as_a_page(client, monkeypatch):
 
 async def test_facts_are_changed(client):
     """Add, edit, retract, undo: each is seen in the list and in the history."""
-    where = f"{places.FACTS}?user_id=amy"
+    where = f"{urls.FACTS}?user_id=amy"
 
     async def held(**more):
         return [
             fact["text"]
-            for fact in (await client.get(f"{places.FACTS}.json", params={"user_id": "amy", **more})).json()[
+            for fact in (await client.get(f"{urls.FACTS}.json", params={"user_id": "amy", **more})).json()[
                 "facts"
             ]
         ]
@@ -315,11 +312,11 @@ async def test_facts_are_changed(client):
     added = await sent(client, where, {"what": "add", "text": "对青霉素过敏", "category": "allergy"})
     assert (303, "stored") == (added.status_code, added.headers["location"].rpartition("=")[2])
     assert ["对青霉素过敏"] == await held()
-    fact_id = (await client.get(f"{places.FACTS}.json", params={"user_id": "amy"})).json()["facts"][0]["id"]
+    fact_id = (await client.get(f"{urls.FACTS}.json", params={"user_id": "amy"})).json()["facts"][0]["id"]
     await sent(client, where, {"what": "edit", "fact_id": fact_id, "text": "对青霉素和头孢过敏"})
     assert ["对青霉素和头孢过敏"] == await held()
     assert 2 == len(await held(history="yes"))
-    fact_id = (await client.get(f"{places.FACTS}.json", params={"user_id": "amy"})).json()["facts"][0]["id"]
+    fact_id = (await client.get(f"{urls.FACTS}.json", params={"user_id": "amy"})).json()["facts"][0]["id"]
     await sent(client, where, {"what": "retract", "fact_id": fact_id})
     assert [] == await held()
     await sent(client, where, {"what": "undo"})
@@ -335,7 +332,7 @@ async def test_a_page_is_pinned(client, about):
         answer = await client.get("/", headers=HTML)
         assert answer.is_success
         done = await client.post(
-            places.PAGE,
+            urls.PAGE,
             params={**HERE, "uuid": about["uuid"]},
             data={"token": client.cookies["pagefile_form"], "pinned": word},
             headers=HTML,
@@ -348,10 +345,10 @@ async def test_a_page_is_pinned(client, about):
 async def test_a_page_is_found_by_its_uuid_alone(client, about):
     """Read, searched in and pinned without a word of its conversation; and looking is no load."""
     uuid = about["uuid"]
-    whole = (await client.get(f"{places.PAGE}.json", params={**HERE, "uuid": uuid})).json()
-    assert whole == (await client.get(f"{places.PAGE}.json", params={"uuid": uuid})).json()
-    assert "第 300 行" in (await page(client, places.PAGE, params={"uuid": uuid, "q": "第 300 行"})).text
-    pinned = await sent(client, f"{places.PAGE}?uuid={uuid}", {"pinned": "yes"})
+    whole = (await client.get(f"{urls.PAGE}.json", params={**HERE, "uuid": uuid})).json()
+    assert whole == (await client.get(f"{urls.PAGE}.json", params={"uuid": uuid})).json()
+    assert "第 300 行" in (await page(client, urls.PAGE, params={"uuid": uuid, "q": "第 300 行"})).text
+    pinned = await sent(client, f"{urls.PAGE}?uuid={uuid}", {"pinned": "yes"})
     assert 303 == pinned.status_code, pinned.text
     stored = (await client.get("/v1/pages/page", params={"uuid": uuid})).json()
     assert (True, 0) == (stored["pinned"], stored["loads"])
@@ -360,7 +357,7 @@ async def test_a_page_is_found_by_its_uuid_alone(client, about):
 async def test_a_name_that_stands_for_nothing_erases_nothing(client):
     """The page says so, of a conversation and of a user."""
     for who in ({"conversation_id": "nobody"}, {"user_id": "nobody"}):
-        found = (await client.get(f"{places.ERASE}.json", params=who)).json()
+        found = (await client.get(f"{urls.ERASE}.json", params=who)).json()
         assert (0, False, 0) == (found["conversations"], found["more"], found["turns"])
 
 
@@ -368,7 +365,7 @@ async def test_erasing_asks_for_the_name_and_gives_a_receipt(client):
     """Without the name typed nothing goes; with it everything does, counted."""
     for name in ("mine", "other"):
         await client.post("/v1/turns", json={"conversation_id": name, "user": "我对青霉素过敏。"})
-    where = f"{places.ERASE}?conversation_id=mine"
+    where = f"{urls.ERASE}?conversation_id=mine"
     refused = await sent(client, where, {"confirm": "min"})
     assert 422 == refused.status_code
     assert 2 == len((await client.get("/v1/conversations")).json()["items"])
@@ -386,7 +383,7 @@ async def test_one_turn_is_erased_alone(client):
         words = {"conversation_id": "mine", "id": turn, "user": turn, "assistant": "ok"}
         await client.post("/v1/turns", json=words)
     done = await sent(
-        client, f"{places.ERASE}?conversation_id=mine", {"confirm": "mine", "turn_id": "slip", "page": ""}
+        client, f"{urls.ERASE}?conversation_id=mine", {"confirm": "mine", "turn_id": "slip", "page": ""}
     )
     assert 200 == done.status_code
     turns = (await client.get("/v1/turns", params={"conversation_id": "mine"})).json()["items"]
@@ -419,13 +416,13 @@ async def test_a_form_of_another_site_does_nothing(client, token, headers):
         "what": "add",
     }
     forms = {
-        places.ERASE,
-        places.DEMO,
-        places.LOGIN,
-        places.LOGOUT,
-        places.STREAM,
-        places.CHAT,
-        *(deed.path for deed in site.DEEDS),
+        urls.ERASE,
+        urls.DEMO,
+        urls.LOGIN,
+        urls.LOGOUT,
+        urls.STREAM,
+        urls.CHAT,
+        *(deed.path for deed in site.ACTIONS),
     }
     for path in forms:
         answer = await client.post(
@@ -439,7 +436,7 @@ async def test_a_form_of_another_site_does_nothing(client, token, headers):
 
 async def test_the_chat_answers_without_a_script(client):
     """A scripted model says what it is; a long result goes out, and comes back when asked for."""
-    where = f"{places.CHAT}?conversation_id=try&user_id=amy"
+    where = f"{urls.CHAT}?conversation_id=try&user_id=amy"
     first = await sent(client, where, {"message": "巡检结果如何？", "sample": "yes", "window_tokens": "4000"})
     assert 303 == first.status_code
     read = await page(client, first.headers["location"], headers={"Accept-Language": "zh"})
@@ -458,7 +455,7 @@ async def test_the_chat_streams(client):
     """The same events as the API's own stream."""
     await client.get("/", headers=HTML)
     fields = {"token": client.cookies["pagefile_form"], "message": "Hello", "sample": "yes"}
-    answer = await client.post(f"{places.STREAM}?conversation_id=try", data=fields)
+    answer = await client.post(f"{urls.STREAM}?conversation_id=try", data=fields)
     names = re.findall(r"^event: (\w+)$", answer.text, re.MULTILINE)
     assert ("turn", "archived", "done") == (names[0], names[1], names[-1])
     assert "token" in names
@@ -470,7 +467,7 @@ async def test_the_chat_speaks_with_the_model_of_the_settings():
         model = ModelSettings(name="stub-model", base_url=stub.url, api_key="sk-secret")
         async with serving(Settings(url="memory://", model=model)) as client:
             await client.post("/v1/facts", json={"user_id": "amy", "text": "对青霉素过敏"})
-            where = f"{places.CHAT}?conversation_id=try&user_id=amy"
+            where = f"{urls.CHAT}?conversation_id=try&user_id=amy"
             assert "stub-model" in (await page(client, where)).text
             answer = await sent(client, where, {"message": "能吃阿莫西林吗？"})
             assert 303 == answer.status_code
@@ -508,9 +505,9 @@ async def signed_in(client, key):
     client.cookies.clear()
     await client.get("/", headers=HTML)
     token = client.cookies["pagefile_form"]
-    fields = {"token": token, "key": key, "next": places.CONVERSATIONS}
-    done = await client.post(places.LOGIN, data=fields, headers={**HTML, "Origin": BASE})
-    assert (303, places.CONVERSATIONS) == (done.status_code, done.headers["location"])
+    fields = {"token": token, "key": key, "next": urls.CONVERSATIONS}
+    done = await client.post(urls.LOGIN, data=fields, headers={**HTML, "Origin": BASE})
+    assert (303, urls.CONVERSATIONS) == (done.status_code, done.headers["location"])
     return done
 
 
@@ -520,16 +517,16 @@ async def test_a_stranger_is_asked_for_a_key(locked):
     first = await client.get("/", headers=HTML)
     assert 200 == first.status_code
     assert "Pagefile" in first.text
-    for path in [one.path for one in site.PAGES] + [places.METRICS, places.HOME]:
+    for path in [one.path for one in site.PAGES] + [urls.METRICS, urls.HOME]:
         answer = await client.get(
             path, params={"conversation_id": "chat-amy", "user_id": "amy", "tenant": "clinic"}, headers=HTML
         )
-        assert (401 if path != places.HOME else 200) == answer.status_code, path
+        assert (401 if path != urls.HOME else 200) == answer.status_code, path
         assert 'type="password"' in answer.text
         assert "青霉素" not in answer.text
-        twin = await client.get(places.twin(path), headers=HTML)
+        twin = await client.get(urls.twin(path), headers=HTML)
         assert 401 == twin.status_code
-    for path in (places.STYLE, places.SCRIPT, places.ICON, places.LOGIN):
+    for path in (urls.STYLE, urls.SCRIPT, urls.ICON, urls.LOGIN):
         assert 200 == (await client.get(path)).status_code
 
 
@@ -537,7 +534,7 @@ async def test_a_stranger_does_not_learn_whose_a_conversation_is(locked):
     """Naming a conversation in the address of the first page tells nothing of it, not even whether there is one."""
     client, _ = locked
     for named in ({"conversation_id": "chat-amy", "tenant": "clinic"}, {"conversation_id": "nobody-s"}):
-        answer = await client.get(places.HOME, params=named, headers=HTML)
+        answer = await client.get(urls.HOME, params=named, headers=HTML)
         assert 200 == answer.status_code
         assert "amy" not in answer.text
         assert "user_id=" not in answer.text
@@ -550,23 +547,23 @@ async def test_the_key_is_kept_where_no_script_and_no_other_site_gets_it(locked)
     (cookie,) = [one for one in done.headers.get_list("set-cookie") if "pagefile_key" in one]
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
-    assert "chat-amy" in (await client.get(places.CONVERSATIONS, headers=HTML)).text
+    assert "chat-amy" in (await client.get(urls.CONVERSATIONS, headers=HTML)).text
     assert 401 == (await client.get("/v1/conversations")).status_code
     token = client.cookies["pagefile_form"]
-    await client.post(places.LOGOUT, data={"token": token}, headers=HTML)
-    assert 401 == (await client.get(places.CONVERSATIONS, headers=HTML)).status_code
+    await client.post(urls.LOGOUT, data={"token": token}, headers=HTML)
+    assert 401 == (await client.get(urls.CONVERSATIONS, headers=HTML)).status_code
 
 
 async def test_a_wrong_key_is_told_so_and_forgotten(locked):
     """The form comes back, the cookie goes, and the page does not lead elsewhere afterwards."""
     client, keys = locked
     await signed_in(client, keys["clinic"][:-3] + "abc")
-    answer = await client.get(places.CONVERSATIONS, headers=HTML)
+    answer = await client.get(urls.CONVERSATIONS, headers=HTML)
     assert 401 == answer.status_code
     assert "not known" in answer.text
     assert "pagefile_key" not in client.cookies
     fields = {"token": client.cookies["pagefile_form"], "key": keys["clinic"], "next": "//elsewhere.example"}
-    assert "/" == (await client.post(places.LOGIN, data=fields)).headers["location"]
+    assert "/" == (await client.post(urls.LOGIN, data=fields)).headers["location"]
 
 
 async def test_a_key_sees_only_its_own(locked):
@@ -574,18 +571,18 @@ async def test_a_key_sees_only_its_own(locked):
     client, keys = locked
     await signed_in(client, keys["clinic"])
     calls = {
-        user: (await client.get(f"{places.CALLS}.json", params={"conversation_id": f"chat-{user}"})).json()[
+        user: (await client.get(f"{urls.CALLS}.json", params={"conversation_id": f"chat-{user}"})).json()[
             "costs"
         ][0]["call_id"]
         for user in ("amy", "bob")
     }
-    assert 200 == (await client.get(places.CALL, params={"call_id": calls["bob"]}, headers=HTML)).status_code
+    assert 200 == (await client.get(urls.CALL, params={"call_id": calls["bob"]}, headers=HTML)).status_code
     for name, own in (("amy", {"amy"}), ("other", set())):
         await signed_in(client, keys[name])
         for path in (
-            places.twin(places.HOME),
-            places.twin(places.CONVERSATIONS),
-            places.twin(places.SESSIONS),
+            urls.twin(urls.HOME),
+            urls.twin(urls.CONVERSATIONS),
+            urls.twin(urls.SESSIONS),
         ):
             text = (await client.get(path)).text
             assert own == {user for user in ("amy", "bob") if f"chat-{user}" in text}, (name, path)
@@ -598,21 +595,19 @@ async def test_a_key_sees_only_its_own(locked):
                     "q": "青霉素",
                 }
                 for more in ({}, {"tenant": "clinic"}):
-                    answer = await client.get(places.twin(page_.path), params={**asked, **more})
+                    answer = await client.get(urls.twin(page_.path), params={**asked, **more})
                     assert f"我是 {user}" not in answer.text, (name, page_.path)
                     assert f"{user} 过敏" not in answer.text, (name, page_.path)
-            for path in (places.CALL, places.REPLAY):
-                assert (
-                    404 == (await client.get(places.twin(path), params={"call_id": calls[user]})).status_code
-                )
+            for path in (urls.CALL, urls.REPLAY):
+                assert 404 == (await client.get(urls.twin(path), params={"call_id": calls[user]})).status_code
             erased = await sent(
                 client,
-                f"{places.ERASE}?conversation_id=chat-{user}&tenant=clinic",
+                f"{urls.ERASE}?conversation_id=chat-{user}&tenant=clinic",
                 {"confirm": f"chat-{user}"},
             )
             assert 403 == erased.status_code
     await signed_in(client, keys["clinic"])
-    left = (await client.get(f"{places.CONVERSATIONS}.json")).json()["rows"]
+    left = (await client.get(f"{urls.CONVERSATIONS}.json")).json()["rows"]
     assert {"chat-amy", "chat-bob"} == {row["head"]["scope"]["conversation"] for row in left}
 
 
@@ -620,7 +615,7 @@ async def test_the_demo_is_the_operators(locked):
     """A key's holder cannot fill a database with it."""
     client, keys = locked
     await signed_in(client, keys["other"])
-    answer = await client.post(places.DEMO, data={"token": client.cookies["pagefile_form"]}, headers=HTML)
+    answer = await client.post(urls.DEMO, data={"token": client.cookies["pagefile_form"]}, headers=HTML)
     assert 403 == answer.status_code
 
 
@@ -630,8 +625,8 @@ async def test_the_empty_page_offers_the_demo(tmp_path):
         first = await client.get("/", headers=HTML)
         assert "Fill in the demo" in first.text
         fields = {"token": client.cookies["pagefile_form"]}
-        assert 303 == (await client.post(places.DEMO, data=fields, headers=HTML)).status_code
-        assert 409 == (await client.post(places.DEMO, data=fields, headers=HTML)).status_code
+        assert 303 == (await client.post(urls.DEMO, data=fields, headers=HTML)).status_code
+        assert 409 == (await client.post(urls.DEMO, data=fields, headers=HTML)).status_code
         running = await client.get("/", headers=HTML)
         assert "2" == running.headers["refresh"]
         assert "<progress" in running.text
@@ -644,7 +639,7 @@ async def says(client, words):
 @pytest.mark.waits
 async def test_a_demo_that_cannot_be_filled_in_says_why(client):
     """In a memory that nobody else can open."""
-    await sent(client, places.DEMO, {})
+    await sent(client, urls.DEMO, {})
     await until(lambda: says(client, "could not be filled in"))
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pagefile import InvalidTurnError, Memory
+from pagefile import InvalidArgumentError, Memory
 
 
 async def test_project_language_and_time_zone_are_kept_with_the_conversation(tmp_path):
@@ -45,5 +45,5 @@ async def test_a_fact_keeps_its_project_and_its_agent(tmp_path):
 async def test_what_cannot_be_meant_is_refused_at_once(label):
     """Before anything is written."""
     async with Memory.open("memory://") as memory:
-        with pytest.raises(InvalidTurnError):
+        with pytest.raises(InvalidArgumentError):
             memory.conversation("trip", **label)

@@ -9,7 +9,7 @@ from pagefile import (
     Checkpoint,
     ConflictError,
     HandleNotFoundError,
-    InvalidTurnError,
+    InvalidArgumentError,
     NotFoundError,
     PagePurgedError,
     Reset,
@@ -95,7 +95,7 @@ async def test_the_log_tells_everything_in_order(memory):
     one = await chat.log(kind="checkpoint", limit=1)
     assert "4" == one.next
     assert [] == await chat.log(kind="checkpoint", limit=1, after=one.next)
-    with pytest.raises(InvalidTurnError, match="'turn', 'checkpoint', 'reset'"):
+    with pytest.raises(InvalidArgumentError, match="'turn', 'checkpoint', 'reset'"):
         await chat.log(kind="summary")
     with pytest.raises(ConflictError):
         await memory.conversation(chat.id, user_id="李雷").log()
@@ -139,7 +139,7 @@ async def test_looking_at_a_page_is_no_load(memory):
                 await verb(uuid, **strange)
     with pytest.raises(HandleNotFoundError):
         await memory.peek(NO_UUID)
-    with pytest.raises(InvalidTurnError, match="either query or offset"):
+    with pytest.raises(InvalidArgumentError, match="either query or offset"):
         await memory.peek(uuid, query="V-42", offset=3)
     await memory.purge(uuids=[uuid])
     assert (await memory.page(uuid)).purged is not None
@@ -175,7 +175,7 @@ async def test_turns_of_many_conversations(memory):
     assert [] == await ids(conversation_id="乙", user_id="李雷")
     assert 1 == len(await ids(tenant="elsewhere"))
     for wrong in ("nonsense", "7", " x", "x y", "9" * 30 + " x"):
-        with pytest.raises(InvalidTurnError):
+        with pytest.raises(InvalidArgumentError):
             await memory.turns(after=wrong)
 
 

@@ -13,13 +13,13 @@ from pagefile import (
     ClosedError,
     ConflictError,
     HandleNotFoundError,
-    InvalidTurnError,
+    InvalidArgumentError,
     NotFoundError,
     Settings,
     SettingsError,
     TransferError,
 )
-from pagefile.settings import ArchiveSettings, MemorySettings
+from pagefile.settings import ArchiveSettings, FactSettings
 
 from .faces import MEMORIES, opened
 
@@ -262,9 +262,9 @@ async def test_a_checkpoint_of_nothing_says_what_to_do(memory):
     """There must be something to cover, and a summary must say something."""
     chat = memory.conversation("c")
     await chat.record(user="hello")
-    with pytest.raises(InvalidTurnError, match="lower recent_turns"):
+    with pytest.raises(InvalidArgumentError, match="lower recent_turns"):
         await chat.checkpoint()
-    with pytest.raises(InvalidTurnError, match="summary is empty"):
+    with pytest.raises(InvalidArgumentError, match="summary is empty"):
         await chat.checkpoint("  ", recent_turns=0)
 
 
@@ -360,8 +360,8 @@ async def test_a_retracted_fact_is_gone_from_windows_and_lists(memory):
 
 
 async def test_facts_can_be_switched_off(face, url):
-    """`memory.enabled: false` means no injection."""
-    async with opened(face, url, settings=Settings(memory=MemorySettings(enabled=False))) as memory:
+    """`facts.enabled: false` means no injection."""
+    async with opened(face, url, settings=Settings(facts=FactSettings(enabled=False))) as memory:
         await memory.remember("likes tea", user_id="u")
         assert contents(await memory.conversation("c", user_id="u").context("tea?")) == ["tea?"]
 
@@ -471,7 +471,7 @@ async def test_forgetting_counts_what_went_and_leaves_the_rest(memory):
     assert len(await memory.recall("zebra", user_id="b")) == 1
     assert (await memory.forget(conversation_id="c-b")).counts["ai_message"] == 1
     assert len(await memory.facts("b")) == 1
-    with pytest.raises(InvalidTurnError, match="give a user_id"):
+    with pytest.raises(InvalidArgumentError, match="give a user_id"):
         await memory.forget()
 
 
@@ -531,7 +531,7 @@ async def test_a_backslash_is_not_a_nul(memory):
     """Six characters that look like an escape are just text; a real NUL is refused wherever it hides."""
     turn = await memory.conversation("c").record(user="x", metadata={"a": ["\\u0000"]})
     assert turn.metadata == {"a": ["\\u0000"]}
-    with pytest.raises(InvalidTurnError, match="NUL"):
+    with pytest.raises(InvalidArgumentError, match="NUL"):
         await memory.conversation("c").record(user="x", metadata={"a": [{"b\0": 1}]})
 
 
@@ -577,7 +577,7 @@ async def test_bad_turns_get_a_clear_error_and_change_nothing(memory, given, wha
     """The message says what is wrong; the conversation is as it was."""
     chat = memory.conversation("c")
     stored = await chat.record(user="good")
-    with pytest.raises(InvalidTurnError, match=what):
+    with pytest.raises(InvalidArgumentError, match=what):
         await chat.record(**given)
     assert await chat.turns() == [stored]
 
@@ -585,7 +585,7 @@ async def test_bad_turns_get_a_clear_error_and_change_nothing(memory, given, wha
 async def test_bad_arguments_get_a_clear_error(memory):
     """Empty and oversized ids, numbers out of range, words that are no choice."""
     for bad in ("", "  ", "x" * 256, "a\0"):
-        with pytest.raises(InvalidTurnError):
+        with pytest.raises(InvalidArgumentError):
             memory.conversation(bad)
     chat = memory.conversation("c")
     for arguments in (

@@ -5,7 +5,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pagefile import Memory, Settings
-from pagefile.engine.metering import METRICS
+from pagefile.engine.metrics import METRICS
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service.app import create_app
 from pagefile.settings.sources import shown

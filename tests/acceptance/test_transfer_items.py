@@ -5,9 +5,9 @@ import json
 import pytest
 
 from pagefile import ConflictError, Memory, PagePurgedError, Settings, TransferError
-from pagefile.engine.verifying import verify
+from pagefile.engine.verification import verify
 from pagefile.integrations.langgraph_store import PagefileStore
-from pagefile.settings import ArchiveSettings, MemorySettings
+from pagefile.settings import ArchiveSettings, FactSettings
 from pagefile.testing import FakeClock, HashingEmbedder
 
 from .cli_calling import pagefile
@@ -15,7 +15,7 @@ from .cli_calling import pagefile
 SETTINGS = Settings(
     indexing="manual",
     archive=ArchiveSettings(threshold=400, page_from=200),
-    memory=MemorySettings(extract="rules"),
+    facts=FactSettings(extract="rules"),
 )
 #: As Pagefile 0.1 wrote it: no fields that came later, no kinds either.
 OLD = """\

@@ -8,9 +8,9 @@ import pytest
 
 from pagefile import BlockingMemory, ConflictError, Memory, NotFoundError, Settings, TransferError
 from pagefile.engine.export_lines import FORMAT, LINE
-from pagefile.engine.verifying import verify
+from pagefile.engine.verification import verify
 from pagefile.records import Scope
-from pagefile.settings import ArchiveSettings, MemorySettings
+from pagefile.settings import ArchiveSettings, FactSettings
 from pagefile.testing import FakeClock
 from tests.integration.postgres.serving import fresh_url
 
@@ -169,7 +169,7 @@ async def test_what_was_said_without_a_name_is_the_owners(tmp_path):
 
 async def test_a_fact_that_was_retracted_is_not_read_again(tmp_path):
     """Turns that were read for facts stay read; without that, the first settling would bring it back."""
-    settings = replace(SETTINGS, memory=MemorySettings(extract="rules"))
+    settings = replace(SETTINGS, facts=FactSettings(extract="rules"))
     clock, file = FakeClock(), tmp_path / "all.jsonl"
     async with opened(f"sqlite:///{tmp_path}/from.db", clock, settings) as memory:
         await memory.conversation("c", user_id="u").record("我对青霉素过敏。", "好")

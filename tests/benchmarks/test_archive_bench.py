@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import archive
-from benchmarks.archiving import megabyte
+from benchmarks.archive_speed import megabyte
 from benchmarks.bulk import KINDS, english_prose
 from benchmarks.scenario import WAYS
 from pagefile.errors import StoreUnavailableError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import core, windows, writing
+from benchmarks import core, windows, writes
 from benchmarks.report import Limit
 from pagefile.errors import StoreUnavailableError
 
@@ -39,7 +39,7 @@ LIMITS = {
 LITTLE = core._Effort(
     imports=1,
     windows=windows.Effort(turns=200, rounds=2, calls=1),
-    writing=writing.Effort(rounds=5, calls=2, group_rounds=1, calls_each=1),
+    writing=writes.Effort(rounds=5, calls=2, group_rounds=1, calls_each=1),
     sizes=(100, 1_000),
     everything=None,
 )

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from benchmarks import recall, recall_peers
 from benchmarks.recall_data import Asked, lifebench, locomo, longmemeval, read_set, set_files
 from benchmarks.recall_rankers import plain_terms
-from benchmarks.recall_scoring import FIGURES, difference, first_rank, share
+from benchmarks.recall_scores import FIGURES, difference, first_rank, share
 from benchmarks.recall_vectors import Remembered
 from pagefile.cli.bench import app
 from pagefile.errors import NotFoundError, TransferError

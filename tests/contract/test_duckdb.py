@@ -12,7 +12,7 @@ from pagefile.testing import FakeClock, contracts
 from pagefile.testing.drafts import CHAT, done, view
 
 #: Cases of the suite that cannot apply here, with the reason.
-NOT_HERE = {"vector": "a DuckDB file is no home of vectors: `vectors()` is None, and they are kept elsewhere"}
+NOT_HERE = {"vector": "a DuckDB file is no vector index: `vectors()` is None, and they are kept elsewhere"}
 
 
 class Backend:
@@ -117,7 +117,7 @@ class TestPageKeeper(Backend, contracts.PageKeeperContract): ...
 class TestPageIndex(Backend, contracts.PageIndexContract): ...
 
 
-class TestCallLog(Backend, contracts.CallLogContract): ...
+class TestCallLog(Backend, contracts.WindowLogContract): ...
 
 
 class TestItemStore(Backend, contracts.ItemStoreContract): ...

@@ -15,7 +15,7 @@ class Home:
         await home.close()
 
 
-class TestInMemory(Home, contracts.VectorHomeContract):
+class TestInMemory(Home, contracts.VectorIndexContract):
     @pytest.fixture
     async def store(self, clock):
         store = InMemoryStore(clock)
@@ -23,7 +23,7 @@ class TestInMemory(Home, contracts.VectorHomeContract):
         await store.close()
 
 
-class TestSqlite(Home, contracts.VectorHomeContract):
+class TestSqlite(Home, contracts.VectorIndexContract):
     @pytest.fixture
     async def store(self, clock, tmp_path):
         url = f"sqlite:///{tmp_path}/memory.db"
@@ -48,7 +48,7 @@ class TestFlaky(TestInMemory):
         await store.close()
 
 
-class TestPgvector(Home, contracts.VectorHomeContract):
+class TestPgvector(Home, contracts.VectorIndexContract):
     @pytest.fixture
     async def store(self, clock):
         store = await opened(fresh_url(), clock)

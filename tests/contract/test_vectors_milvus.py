@@ -1,4 +1,4 @@
-"""Milvus keeps every promise of a home of vectors, as a file; `tests/integration/vectors/test_milvus_server.py` says the same of a genuine server."""
+"""Milvus keeps every promise of a vector index, as a file; `tests/integration/vectors/test_milvus_server.py` says the same of a genuine server."""
 
 import pytest
 
@@ -14,7 +14,7 @@ class Backend:
         await store.close()
 
 
-class TestFile(Backend, contracts.VectorHomeContract):
+class TestFile(Backend, contracts.VectorIndexContract):
     @pytest.fixture
     async def home(self, store, tmp_path):
         home = open_vectors(f"milvus:///{tmp_path}/vectors.db", store)

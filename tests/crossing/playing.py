@@ -20,7 +20,7 @@ from pagefile.inspector.start import filling
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import DEFAULT_TENANT
 from pagefile.service.app import create_app
-from pagefile.settings import ArchiveSettings, MemorySettings
+from pagefile.settings import ArchiveSettings, FactSettings
 from pagefile.testing import HashingEmbedder
 
 from . import routes, verbs
@@ -364,7 +364,7 @@ def settings_of(url: str, sessions: str | None = None) -> Settings:
         window_tokens=6000,
         recent_turns=2,
         archive=ArchiveSettings(threshold=400, page_from=200, reuse_s=9999.0, strategy="hybrid"),
-        memory=MemorySettings(extract="rules", embeddings=True),
+        facts=FactSettings(extract="rules", embeddings=True),
     )
 
 

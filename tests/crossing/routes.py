@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
 from pagefile.service.auth import FOR_EVERYBODY, is_public
-from pagefile.service.inspector_door import KEY, TOKEN
+from pagefile.service.inspector_auth import KEY, TOKEN
 
 from .answers import Answer, parsed
 from .uploads import upload

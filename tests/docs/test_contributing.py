@@ -52,7 +52,7 @@ async def test_a_store_is_added_in_five_steps():
     assert isinstance(store, InMemoryStore)
     assert ports <= vars(store).keys()
     tested = (ROOT / "tests/contract/test_sqlite.py").read_text(encoding="utf-8")
-    apart = {"SessionCacheContract", "TierContract", "VectorHomeContract"}
+    apart = {"SessionCacheContract", "TierContract", "VectorIndexContract"}
     assert [] == [
         name for name in contracts.__all__ if f"contracts.{name})" not in tested and name not in apart
     ]

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from pagefile import Settings
-from pagefile.engine.metering import METRICS
+from pagefile.engine.metrics import METRICS
 from pagefile.service.app import create_app
 from pagefile.settings.model import known_settings
 from tests.heavy import heavy

@@ -11,7 +11,7 @@ from fastapi.routing import iter_route_contexts
 
 from pagefile import Settings
 from pagefile.cli.app import app as commands
-from pagefile.engine.metering import METRICS
+from pagefile.engine.metrics import METRICS
 from pagefile.errors import PagefileError
 from pagefile.service.app import create_app
 from pagefile.service.problems import kinds
@@ -131,4 +131,4 @@ def test_every_public_name(reference):
         if not path.name.startswith("_")
     }
     known = {name.rpartition(".")[2] for name in reference.MODULES}
-    assert {"failing", "recorder", "tools"} == {Path(path).stem for path in modules} - known
+    assert {"fail_open", "recorder", "tools"} == {Path(path).stem for path in modules} - known

@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pagefile.cli import main
-from pagefile.service import auth, binding, inspector_door
-from pagefile.stores import opening
-from pagefile.stores.postgres import migrating as postgres
+from pagefile.service import auth, exposure, inspector_auth
+from pagefile.stores import registry
+from pagefile.stores.postgres import migration as postgres
 from pagefile.stores.sqlite import database as sqlite
 
 #: What the next version needs: a column in the turn log, a table of its own, an index.
@@ -44,9 +44,9 @@ def alter_clock(file):
         def now(cls, tz=None):
             return datetime.now(tz) + timedelta(seconds=float(file.read_text()))
 
-    for module in (opening, auth, binding, inspector_door):
+    for module in (registry, auth, exposure, inspector_auth):
         module.datetime = Wrong
-    assert abs(opening.SystemClock().now() - datetime.now(UTC)) > timedelta(0)
+    assert abs(registry.SystemClock().now() - datetime.now(UTC)) > timedelta(0)
 
 
 def alter_schema(folder):

@@ -254,7 +254,7 @@ def soak(minutes: float, db: str | None = None, tell=print) -> list[str]:
     with tempfile.TemporaryDirectory(prefix="pagefile-soak-") as name, Endpoint() as endpoint:
         model = {"name": "stub", "base_url": endpoint.url, "api_key": "none"}
         settings = {f"{who}__{key}": value for who in ("model", "embedder") for key, value in model.items()}
-        settings |= {"embedder__dimension": DIMENSION, "memory__extract": "rules", "archive__threshold": 2000}
+        settings |= {"embedder__dimension": DIMENSION, "facts__extract": "rules", "archive__threshold": 2000}
         folder = Path(name)
         with served(folder, db or f"sqlite:///{folder}/soak.db", **settings) as service:
             return _loaded(service, folder, minutes, tell)

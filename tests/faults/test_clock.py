@@ -9,7 +9,7 @@ import pytest
 
 from pagefile import Memory, Settings
 from pagefile.integrations.langgraph_store import PagefileStore
-from pagefile.settings import ArchiveSettings, EmbedderSettings, MemorySettings
+from pagefile.settings import ArchiveSettings, EmbedderSettings, FactSettings
 from pagefile.testing import FakeClock
 from pagefile.tiers.archive import Archive
 from tests.integration.workers.serving import served
@@ -22,7 +22,7 @@ DAY_S = 86_400
 SETTINGS = Settings(
     embedder=EmbedderSettings(name="none"),
     archive=ArchiveSettings(threshold=500, page_from=100, reuse_s=60, retention_days=30),
-    memory=MemorySettings(extract="rules"),
+    facts=FactSettings(extract="rules"),
     on_tier_error="raise",
 )
 

@@ -30,7 +30,7 @@ def place(tmp_path_factory):
             folder,
             "sqlite:///a.db",
             **settings,
-            memory__extract="model",
+            facts__extract="model",
             recall="always",
             window_tokens=2000,
             recent_turns=2,

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 
-from tests.house.scans import sources
+from tests.architecture.scans import sources
 
 #: Not read by anybody but us: benchmarks, and what only tests use.
 _ELSEWHERE = ("bench/", "testing/", "inspector/demo/")

@@ -15,9 +15,9 @@ import pytest
 from pagefile.stores.secrets import presented
 from pagefile.text.anchors import anchors
 from pagefile.text.extract import summarize
-from pagefile.text.facts import fact_key, features
-from pagefile.text.facts_refusals import secret_in
-from pagefile.text.facts_rules import own_words, stated
+from pagefile.text.fact_ranking import fact_key, features
+from pagefile.text.fact_refusals import secret_in
+from pagefile.text.fact_rules import own_words, stated
 from pagefile.text.gate import asking
 from pagefile.text.passages import split
 from pagefile.text.sentences import sentences

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from pagefile import Memory, PagefileError, Settings, TransferError
 from pagefile.engine.export_lines import LINE
-from pagefile.engine.owning import looked_up
+from pagefile.engine.ownership import looked_up
 from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import format_memory_for_injection, get_memory_data
-from pagefile.text.facts_data import given_facts, sections
+from pagefile.text.fact_data import given_facts, sections
 from tests.transcripts import CHAT
 
 from .values import FOREIGN, JSONISH, TEXT, nested

@@ -14,7 +14,7 @@ from pagefile.ports import ChatModel, Said, SummaryRequest
 from pagefile.records import Page, Scope
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import AgentMemory, ToolResultManager, format_memory_for_injection
-from pagefile.text.facts_rules import own_words
+from pagefile.text.fact_rules import own_words
 from pagefile.text.tokens import open_counter
 from pagefile.window.candidates import MEMORY, TAGGED
 from pagefile.window.parts import MemoryPart

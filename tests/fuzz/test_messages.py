@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefile import InvalidTurnError, Memory
+from pagefile import InvalidArgumentError, Memory
 from pagefile.shapes import given_back, parsed
-from pagefile.shapes.parsing import results_cleaned
-from pagefile.shapes.spelling import SPELLINGS, decoded, read_arguments
+from pagefile.shapes.parser import results_cleaned
+from pagefile.shapes.tool_arguments import SPELLINGS, decoded, read_arguments
 
 from .values import FOREIGN, JSONISH, PIECES, TEXT
 
@@ -39,7 +39,7 @@ def test_messages_are_taken_whole_or_refused(messages):
     """What is taken comes back as it would have gone to the provider; tool results without what no database holds."""
     try:
         taken = parsed(messages)
-    except InvalidTurnError:
+    except InvalidArgumentError:
         return
     wanted = [results_cleaned(json.loads(json.dumps(message, default=list))) for message in messages]
     assert wanted == given_back(taken.messages, taken.steps, taken.blobs)
@@ -68,7 +68,7 @@ async def test_foreign_values_in_messages(name):
         ):
             try:
                 turn = await chat.record(messages=[message, {"role": "assistant", "content": "Yes."}])
-            except InvalidTurnError:
+            except InvalidArgumentError:
                 continue
             back = await chat.messages(turn)
             assert "Yes." == back[-1]["content"]

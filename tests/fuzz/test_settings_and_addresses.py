@@ -12,13 +12,13 @@ from pagefile import PagefileError, SettingsError
 from pagefile.cli.measures import size, span, when
 from pagefile.errors import HandleNotFoundError
 from pagefile.records import Scope
-from pagefile.service.binding import host_name, is_loopback
+from pagefile.service.exposure import host_name, is_loopback
 from pagefile.service.html import prefers_chinese
 from pagefile.settings.model import parsed
 from pagefile.settings.sources import load, shown
 from pagefile.stores.milvus.driver import Place as MilvusPlace
-from pagefile.stores.opening import open_store
-from pagefile.stores.postgres.place import Place as PostgresPlace
+from pagefile.stores.postgres.address import Place as PostgresPlace
+from pagefile.stores.registry import open_store
 from pagefile.stores.secrets import new_key, presented
 from pagefile.tiers.page_text import checked_uuid
 from pagefile.wire.texts import behind, cursor_of
@@ -29,7 +29,7 @@ FILES = st.one_of(
     PIECES,
     st.lists(
         st.tuples(
-            st.sampled_from(["url", "window_tokens", "memory", "memory.enabled", "[memory]", "service", "x", "", "1", "null"]),
+            st.sampled_from(["url", "window_tokens", "facts", "facts.enabled", "[facts]", "service", "x", "", "1", "null"]),
             st.sampled_from([" = ", ": ", ":\n  ", "="]),
             st.one_of(PIECES, st.sampled_from(["1", "1e999", "-1", "true", "2024-13-45", "[1]", "{a: 1}", "&a [*a]", "'x'", '"x"', "~"])),
         ).map("".join),
@@ -68,7 +68,7 @@ def test_a_settings_file_may_be_deep_or_long(tmp_path, text, suffix):
         load(file=file, environ={})
 
 
-@given(st.dictionaries(st.sampled_from(["PAGEFILE_WINDOW_TOKENS", "PAGEFILE_THRESHOLD", "PAGEFILE_MEMORY__ENABLED", "PAGEFILE_URL", "PAGEFILE_", "PAGEFILE_X__Y__Z"]), st.one_of(TEXT, st.sampled_from(["9" * 5000, "nan", "inf", "1e400", "٣", "0x10", "1_000"])), max_size=3))  # fmt: skip
+@given(st.dictionaries(st.sampled_from(["PAGEFILE_WINDOW_TOKENS", "PAGEFILE_THRESHOLD", "PAGEFILE_FACTS__ENABLED", "PAGEFILE_URL", "PAGEFILE_", "PAGEFILE_X__Y__Z"]), st.one_of(TEXT, st.sampled_from(["9" * 5000, "nan", "inf", "1e400", "٣", "0x10", "1_000"])), max_size=3))  # fmt: skip
 def test_variables_are_read_or_refused_by_name(environ):
     """All that is wrong, in one error."""
     try:
@@ -77,7 +77,7 @@ def test_variables_are_read_or_refused_by_name(environ):
         assert "$PAGEFILE_" in str(error)  # noqa: PT017 - likewise
 
 
-@given(st.sampled_from(["window_tokens", "threshold", "memory.enabled", "url"]), PIECES)
+@given(st.sampled_from(["window_tokens", "threshold", "facts.enabled", "url"]), PIECES)
 def test_a_setting_of_the_command_line_is_some_value(name, text):
     """`--set NAME=VALUE`: what it means is decided later, by the same check as everywhere."""
     parsed(name, text)

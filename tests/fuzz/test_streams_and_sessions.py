@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from pagefile import PagefileError
 from pagefile.client import Client
+from pagefile.client.events import events_in
 from pagefile.client.problems import error_in, error_of
-from pagefile.client.streaming import events_in
 from pagefile.errors import ModelOutputError
 from pagefile.models.chat import _Answer
 from pagefile.models.extractors import _parsed as extracted
 from pagefile.ports import ToolCall
-from pagefile.service.chatting import _arguments
+from pagefile.service.chat_turn import _arguments
 from pagefile.standalone import SessionValue
-from pagefile.stores.encoding import from_json, plain, text_time, time_text, to_json
+from pagefile.stores.encoding import from_json, json_copy, text_time, time_text, to_json
 from pagefile.stores.redis.labels import _digest, read
 from pagefile.wire.chat import ChatToken
 
@@ -197,7 +197,7 @@ def test_what_a_column_holds_comes_back(value):
         text = to_json(value)
     except PagefileError:
         return
-    assert plain(value) == from_json(text)
+    assert json_copy(value) == from_json(text)
 
 
 @given(st.datetimes())

@@ -5,11 +5,11 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from pagefile import InvalidTurnError, Memory, Settings
+from pagefile import InvalidArgumentError, Memory, Settings
 from pagefile.engine.drafts import checked_json, result_text
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import ToolResultManager
-from pagefile.tiers.workspace.results import as_text, canonical, plain
+from pagefile.tiers.workspace.results import as_text, canonical, to_json
 
 from .values import FOREIGN, JSONISH, PIECES, nested
 
@@ -24,7 +24,7 @@ def test_every_result_is_a_text(value):
     assert "\0" not in text
     text.encode()
     json.loads(canonical(value))
-    as_text(value, plain(value)).encode()
+    as_text(value, to_json(value)).encode()
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -33,7 +33,7 @@ def test_every_foreign_result_is_a_text(name):
     text = result_text(FOREIGN[name])
     text.encode()
     json.loads(canonical(FOREIGN[name]))
-    as_text(FOREIGN[name], plain(FOREIGN[name])).encode()
+    as_text(FOREIGN[name], to_json(FOREIGN[name])).encode()
 
 
 def test_what_cannot_be_written_says_so():
@@ -47,7 +47,7 @@ def test_what_cannot_be_written_says_so():
 
 def test_one_bad_part_does_not_cost_the_others():
     """A tool's list with something in it that raises."""
-    assert ["可读", None, {"a": None}] == plain(FOREIGN["an unspeakable part"])
+    assert ["可读", None, {"a": None}] == to_json(FOREIGN["an unspeakable part"])
 
 
 @pytest.mark.parametrize("name", FOREIGN)
@@ -55,7 +55,7 @@ def test_a_foreign_input_is_taken_or_refused(name):
     """As JSON would give it back, or with an error that says what to give; never half."""
     try:
         value = checked_json(FOREIGN[name], "input")
-    except InvalidTurnError:
+    except InvalidArgumentError:
         return
     assert value == json.loads(json.dumps(value))
 
@@ -63,7 +63,7 @@ def test_a_foreign_input_is_taken_or_refused(name):
 @pytest.mark.parametrize("depth", [101, 150, 400, 900, 100_000])
 def test_what_is_too_deep_is_refused_the_same_everywhere(depth):
     """However deep the caller's own stack is: what was taken can be read, exported and shown."""
-    with pytest.raises(InvalidTurnError, match="100"):
+    with pytest.raises(InvalidArgumentError, match="100"):
         checked_json(nested(depth), "input")
     assert nested(100) == checked_json(nested(100), "input")
 

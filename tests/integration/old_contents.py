@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from pagefile import Memory, Settings
-from pagefile.engine.verifying import verify
-from pagefile.ports import EntryQuery, Maker
+from pagefile.engine.verification import verify
+from pagefile.ports import EmbeddingModel, EntryQuery
 from pagefile.records import Scope
 from pagefile.testing.drafts import CHAT, view
 
@@ -42,7 +42,7 @@ async def check_contents(store, number):
     if number >= 3:
         assert await store.watermarks.known(CHAT, "tier") == {"chat": 2}
     if number >= 4:
-        near = await store.vectors().search(Maker("old", 2), CHAT, np.array([1, 0], np.float32), 1)
+        near = await store.vectors().search(EmbeddingModel("old", 2), CHAT, np.array([1, 0], np.float32), 1)
         assert [hit.turn_id for hit in near] == ["a"]
     if number >= 5:
         assert [key.id for key in await store.keys.list()] == ["key"]

@@ -79,8 +79,8 @@ class GatedStore(Store):
         self.audit = store.audit
 
     def vectors(self, *, cache_bytes: int | None = None) -> object:
-        home = self._store.vectors(cache_bytes=cache_bytes)
-        return None if home is None else GatedPort("vectors", home, self._gate)
+        index = self._store.vectors(cache_bytes=cache_bytes)
+        return None if index is None else GatedPort("vectors", index, self._gate)
 
     async def erase(self, scope, part=None):
         return await self._store.erase(scope, part)

@@ -15,7 +15,7 @@ import anyio
 
 from pagefile import Memory, PagefileError, Settings
 from pagefile.engine import memory as opening
-from pagefile.settings import ArchiveSettings, MemorySettings
+from pagefile.settings import ArchiveSettings, FactSettings
 from pagefile.standalone import AgentApp, AgentRequest
 from pagefile.stores import open_sessions, open_store
 from pagefile.testing.fakes import HashingEmbedder
@@ -29,7 +29,7 @@ SETTINGS = Settings(
     recent_turns=1,
     recall="always",
     synchronous="normal",
-    memory=MemorySettings(extract="rules"),
+    facts=FactSettings(extract="rules"),
     archive=ArchiveSettings(threshold=400, page_from=200),
 )
 #: A tool whose results the workspace remembers, too.

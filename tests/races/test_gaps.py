@@ -19,8 +19,8 @@ from pagefile.standalone import (
 )
 from pagefile.stores import SystemClock
 from pagefile.testing.fakes import InMemorySessions
+from pagefile.tiers.fact_book import Draft
 from pagefile.tiers.facts import Facts
-from pagefile.tiers.facts_book import Draft
 from tests.acceptance.cli_calling import pagefile
 from tests.findings.security.looking import tables_with
 from tests.waiting import until

@@ -12,12 +12,21 @@ from pagefile.cli.measures import plural, when
 from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes
 from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_counts, show_table, visible
 from pagefile.engine import Memory
-from pagefile.engine.asking import check_erased
+from pagefile.engine.arguments import check_erased
 from pagefile.errors import PagefileError
-from pagefile.records import DEFAULT_TENANT, Checkpoint, ErasureReceipt, Head, Hit, Listing, Scope, Turn
+from pagefile.records import (
+    DEFAULT_TENANT,
+    Checkpoint,
+    ConversationInfo,
+    ErasureReceipt,
+    Hit,
+    Listing,
+    Scope,
+    Turn,
+)
 
 _LIMIT = 20
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 
 
 @command()
@@ -85,7 +94,7 @@ def show(
     cli.answer(value, shown)
 
 
-def _show_heads(heads: Listing[Head]) -> None:
+def _show_heads(heads: Listing[ConversationInfo]) -> None:
     columns = (">turns", ">live tokens", "last written", "~user", "conversation")
     rows = [
         (
@@ -166,7 +175,7 @@ def recall(
 
     async def work(memory: Memory) -> list[Hit]:
         # This process may be the first to see what others wrote: a short wait lets it be found by meaning too.
-        with anyio.move_on_after(_PATIENCE_S):
+        with anyio.move_on_after(_TIMEOUT_S):
             await memory.settle()
         if conversation is None:
             return await memory.recall(query, user_id=user_id or "", tenant=cli.tenant, limit=limit)

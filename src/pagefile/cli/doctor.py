@@ -19,7 +19,7 @@ from pagefile.settings import Settings
 from pagefile.settings.sources import Loaded, shown
 from pagefile.text.tokens import open_counter
 from pagefile.tiers.episodes import Episodes
-from pagefile.tiers.indexing import OtherMakerError
+from pagefile.tiers.turn_index import OtherModelError
 
 State = Literal["ok", "note", "broken"]
 _EXTRA = "extra "
@@ -169,7 +169,7 @@ def _recall(settings: Settings) -> Iterator[Check]:
         return
     try:
         found = run(settings, lambda memory: memory.engine.tier(Episodes).derivation.examine())
-    except OtherMakerError as error:
+    except OtherModelError as error:
         yield Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
     except PagefileError as error:
         yield Check("recall", "broken", f"by word only: {error}", 'Mend it, or set embedder.name to "none".')
@@ -183,10 +183,10 @@ def _by_meaning(found: Mapping[str, object]) -> Check:
     told = f"by word and meaning: {found['embedder']} in {found['home']}, {plural(own, 'vector')}"
     if found["behind"]:
         told += f"; {plural(cast('int', found['behind']), 'conversation')} not read to the end yet"
-    others = {maker: number for maker, number in vectors.items() if maker != found["embedder"] and number}
+    others = {model: number for model, number in vectors.items() if model != found["embedder"] and number}
     if not others:
         return Check("recall", "ok", told)
-    left = ", ".join(f"{maker} ({number:,})" for maker, number in others.items())
+    left = ", ".join(f"{model} ({number:,})" for model, number in others.items())
     told += f"; vectors of other embedders: {left}"
     return Check("recall", "note", told, "Run `pagefile rebuild` to remove them.")
 

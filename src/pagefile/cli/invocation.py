@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
 from pagefile.cli.output import print_json, say, visible, warn
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.owning import looked_up
+from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
@@ -25,7 +25,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 #: How long a short-lived command waits for the embedding of a question: a slow answer is better than an incomplete one.
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 
 
 # -- databases -----------------------------------------------------------------------------------------------------------
@@ -100,9 +100,9 @@ class Invocation:
         db = self.place.db
         url = db if db is None or "://" in db else f"sqlite:///{quote(db)}"
         found = load(file=self.place.config, overrides={"url": url, **(overrides or {})})
-        if not patient or found.origins["embedder.patience_s"] != DEFAULT:
+        if not patient or found.origins["embedder.query_timeout_s"] != DEFAULT:
             return found
-        embedder = replace(found.settings.embedder, patience_s=PATIENCE_S)
+        embedder = replace(found.settings.embedder, query_timeout_s=TIMEOUT_S)
         return replace(found, settings=replace(found.settings, embedder=embedder))
 
     def run(

@@ -14,11 +14,11 @@ from pagefile.cli.invocation import Invocation, command, existing_file
 from pagefile.cli.measures import plural
 from pagefile.cli.output import chosen, say, show_table, visible
 from pagefile.cli.progress import counting
-from pagefile.engine.verifying import Finding, Report
-from pagefile.engine.verifying import verify as verified
+from pagefile.engine.verification import Finding, Report
+from pagefile.engine.verification import verify as verified
 from pagefile.errors import SettingsError
 from pagefile.settings import Settings
-from pagefile.stores.opening import Schema, back_up_file, file_schema, server_schema
+from pagefile.stores.registry import Schema, back_up_file, file_schema, server_schema
 
 #: Notes shown to people; scripts get all of them.
 _NOTES_SHOWN = 20
@@ -87,7 +87,7 @@ def _quiet(settings: Settings) -> Settings:
         settings,
         indexing="manual",
         checkpoints="manual",
-        memory=replace(settings.memory, extract="off"),
+        facts=replace(settings.facts, extract="off"),
         archive=replace(settings.archive, retention_days=0.0, max_bytes=0),
     )
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pagefile.cli.measures import moment, number
-from pagefile.plain import plain
+from pagefile.json_values import to_json
 from pagefile.text.visible import visible
 
 #: What a cell of a table may hold: numbers and times are formatted, None is left empty.
@@ -51,7 +51,7 @@ def say(text: str | Text = "") -> None:
 def print_json(value: object) -> None:
     """Print a value as JSON; characters that stdout cannot encode are escaped."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    sys.stdout.write(json.dumps(plain(value), ensure_ascii=not utf8, indent=2) + "\n")
+    sys.stdout.write(json.dumps(to_json(value), ensure_ascii=not utf8, indent=2) + "\n")
 
 
 def chosen(record: object, names: str) -> dict[str, object]:

@@ -40,8 +40,8 @@ def counting(
     ) as progress:
         task = progress.add_task(what, total=None)
 
-        def told(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             described = at_end if at_end is not None and done >= total else what
             progress.update(task, completed=done, total=total, description=described)
 
-        yield told
+        yield report

@@ -55,7 +55,7 @@ def _server(settings: Settings) -> Callable[[socket.socket], None]:
 
 
 async def _checked(settings: Settings, memory: Memory) -> None:
-    from pagefile.service.binding import check_binding, requires_keys  # noqa: PLC0415 - likewise
+    from pagefile.service.exposure import check_binding, requires_keys  # noqa: PLC0415 - likewise
 
     await memory.describe()
     keys = memory.engine.store.keys

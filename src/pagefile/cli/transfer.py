@@ -13,7 +13,7 @@ from pagefile.cli.measures import number, plural
 from pagefile.cli.options import UserId
 from pagefile.cli.progress import moving
 from pagefile.errors import NotFoundError, TransferError
-from pagefile.integrations.moving import read_dump, take_over
+from pagefile.integrations.imports import read_dump, take_over
 
 _SAY_WHOSE = "If it is a dump of another memory, say whose: --from mem0 | redis-agent-memory | langchain."
 

@@ -13,12 +13,12 @@ from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_char
 from pagefile.cli.options import Full, Named, Newest, UserId
 from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, visible, warn
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.explaining import Explanation
-from pagefile.engine.replaying import CHANGEABLE, Replay, change_of
+from pagefile.engine.explanation import Explanation
+from pagefile.engine.replay import CHANGEABLE, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
-from pagefile.records import Call, JsonValue, Listing, Scope
+from pagefile.records import JsonValue, Listing, Scope, WindowRecord
 from pagefile.window.candidates import Message
-from pagefile.window.comparing import CandidateChange, Comparison, DiffLine
+from pagefile.window.comparison import CandidateChange, Comparison, DiffLine
 from pagefile.window.parts import parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 
@@ -163,7 +163,7 @@ def _row(verdict: Verdict) -> tuple[Cell, ...]:
 def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit: Newest = 20) -> None:
     """List the windows that were handed out lately, newest first."""
 
-    async def work(memory: Memory) -> Listing[Call]:
+    async def work(memory: Memory) -> Listing[WindowRecord]:
         # A window may be requested before anything is written: then there are calls, but no conversation.
         listed = await (await whose(memory, conversation, user_id, cli.tenant)).calls(limit=limit)
         if not listed:
@@ -177,7 +177,7 @@ def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit
     cli.answer(found, lambda: _show_calls(found, limit), found=found, missing=missing)
 
 
-def _show_calls(found: Listing[Call], limit: int) -> None:
+def _show_calls(found: Listing[WindowRecord], limit: int) -> None:
     chars = telling_chars([call.id for call in found])
     budgets = [call.options.get("window_tokens") for call in found]
     rows = [
@@ -266,7 +266,7 @@ async def _called(memory: Memory, name: str, tenant: str | None) -> tuple[Conver
     return await whose(memory, scope.conversation or "", scope.user, scope.tenant), call.id
 
 
-async def _named(memory: Memory, name: str, tenant: str | None) -> Call:
+async def _named(memory: Memory, name: str, tenant: str | None) -> WindowRecord:
     try:
         return await memory.call(name, tenant=tenant)
     except NotFoundError:
@@ -279,9 +279,9 @@ async def _named(memory: Memory, name: str, tenant: str | None) -> Call:
         return found[0]
 
 
-async def _beginning(memory: Memory, name: str, tenant: str | None) -> list[Call]:
+async def _beginning(memory: Memory, name: str, tenant: str | None) -> list[WindowRecord]:
     """At most two calls whose ids have this prefix."""
-    found: list[Call] = []
+    found: list[WindowRecord] = []
     scope = Scope() if tenant is None else Scope(tenant)
     after: str | None = None
     listed = memory.engine.store.calls.list
@@ -302,7 +302,7 @@ def _change(given: str) -> tuple[str, JsonValue]:
     return name, change_of(name, value.strip())
 
 
-def _show_call(call: Call) -> None:
+def _show_call(call: WindowRecord) -> None:
     say(f"Call {call.id} of {clipped(call.scope.conversation or '')}, {moment(call.at)}")
     if call.query:
         say(f"Question: {clipped(call.query, 200)}")

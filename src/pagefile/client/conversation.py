@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from pagefile import verbs
 from pagefile.blocking import described_as
-from pagefile.client.calling import Caller
-from pagefile.client.streaming import events_in, lines_in
+from pagefile.client.events import events_in, lines_in
+from pagefile.client.transport import Caller
 from pagefile.client.verbs import (
     ANY_LENGTH,
     Remote,
@@ -22,9 +22,9 @@ from pagefile.client.verbs import (
     steps_of,
 )
 from pagefile.engine import Conversation
-from pagefile.engine.asking import place, turn_id_of
+from pagefile.engine.arguments import log_position, turn_id_of
 from pagefile.engine.drafts import StepLike, checked_step
-from pagefile.engine.shielding import seen_through
+from pagefile.engine.shield import shielded
 from pagefile.errors import StoreUnavailableError
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import Scope, Turn, checked_id
@@ -109,7 +109,7 @@ class ClientConversation(Remote):
 
     @like(Conversation.abort)
     async def abort(self, turn: Turn | str) -> Turn:
-        return await seen_through(lambda: self._abort(turn))
+        return await shielded(lambda: self._abort(turn))
 
     @described_as(Conversation.fork)
     async def fork(
@@ -181,8 +181,8 @@ class ClientConversation(Remote):
 
     checkpoint = remote(verbs.CHECKPOINT)
     reset = remote(verbs.RESET)
-    turns = remote(verbs.CHAT_TURNS, after=place)
-    log = remote(verbs.LOG, after=place)
+    turns = remote(verbs.CHAT_TURNS, after=log_position)
+    log = remote(verbs.LOG, after=log_position)
     head = remote(verbs.HEAD)
     session = remote(verbs.SESSION)
     calls = remote(verbs.CALLS)

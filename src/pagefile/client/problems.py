@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from pagefile.errors import (
     ClosedError,
-    InvalidTurnError,
+    InvalidArgumentError,
     NotFoundError,
     PagefileError,
     SettingsError,
@@ -17,11 +17,11 @@ from pagefile.wire.problem import Problem, kinds_of_error
 
 #: Codes without an error class: the request was refused for its content, or was sent to the wrong place.
 _OTHER: dict[str, type[PagefileError]] = {
-    "validation": InvalidTurnError,
-    "invalid-json": InvalidTurnError,
-    "invalid-query": InvalidTurnError,
-    "media-type": InvalidTurnError,
-    "body-too-large": InvalidTurnError,
+    "validation": InvalidArgumentError,
+    "invalid-json": InvalidArgumentError,
+    "invalid-query": InvalidArgumentError,
+    "media-type": InvalidArgumentError,
+    "body-too-large": InvalidArgumentError,
     "route-not-found": NotFoundError,
     "misdirected": SettingsError,
     # The service is starting or stopping: to its caller, it is temporarily unavailable.

@@ -12,12 +12,12 @@ import anyio
 import httpx
 
 from pagefile import verbs
-from pagefile.client.calling import Caller
 from pagefile.client.conversation import ClientConversation
-from pagefile.client.streaming import lines_in
+from pagefile.client.events import lines_in
+from pagefile.client.transport import Caller
 from pagefile.client.verbs import Remote, as_it_is, from_number, like, remote
 from pagefile.engine import Memory
-from pagefile.engine.asking import check_erased, check_purged
+from pagefile.engine.arguments import check_erased, check_purged
 from pagefile.engine.drafts import checked_labels
 from pagefile.engine.fact_import import read_memory
 from pagefile.engine.transfer import FORMAT, written_whole

@@ -11,8 +11,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args, get_ori
 
 from pydantic import BaseModel
 
-from pagefile.client.calling import Caller
-from pagefile.engine.asking import (
+from pagefile.client.transport import Caller
+from pagefile.engine.arguments import (
     at_least,
     checked_placement,
     checked_shape,
@@ -30,10 +30,10 @@ from pagefile.engine.drafts import (
     checked_metadata,
     checked_steps,
 )
-from pagefile.engine.reading import checked_kind
+from pagefile.engine.log_queries import checked_kind
 from pagefile.records import JsonValue, Listing, Step, checked_id, checked_text
 from pagefile.shapes import listed, plain_json
-from pagefile.shapes.parsing import results_cleaned
+from pagefile.shapes.parser import results_cleaned
 from pagefile.verbs import Verb
 from pagefile.window.budget import tool_texts
 from pagefile.wire.texts import MAX_PAGE

@@ -9,10 +9,10 @@ from operator import itemgetter
 
 import anyio
 
-from pagefile.engine.shielding import catching
+from pagefile.engine.shield import catching
 from pagefile.errors import ErasedError, PagefileError
-from pagefile.ports import CallLog
-from pagefile.records import Call, Scope
+from pagefile.ports import WindowLog
+from pagefile.records import Scope, WindowRecord
 from pagefile.tiers.base import Backlog, Pace, Tier
 
 logger = logging.getLogger("pagefile")
@@ -20,21 +20,21 @@ logger = logging.getLogger("pagefile")
 #: Windows waiting to be written; beyond this the oldest are dropped, with a warning in the log.
 MAX_WAITING = 1000
 
-MakeCall = Callable[[], Call]
+MakeRecord = Callable[[], WindowRecord]
 
 
-class CallRecorder(Tier):
+class WindowRecorder(Tier):
     """Background work like a tier's, but always done by this process: pending calls exist only in its memory."""
 
     name = "calls"
     #: Half a second of calls is written together, so that a busy conversation only builds the newest ones.
     pace = Pace(quiet_s=0.5, longest_wait_s=0.5, together=True)
 
-    def __init__(self, calls: CallLog, *, keep: int) -> None:
+    def __init__(self, calls: WindowLog, *, keep: int) -> None:
         self._calls = calls
         self._keep = keep
         #: Pending calls by conversation, at most as many as are kept of each.
-        self._waiting: OrderedDict[Scope, deque[tuple[int, int, MakeCall]]] = OrderedDict()
+        self._waiting: OrderedDict[Scope, deque[tuple[int, int, MakeRecord]]] = OrderedDict()
         self._added = 0
         self._done = 0
         self.dropped = 0
@@ -42,7 +42,7 @@ class CallRecorder(Tier):
         #: Schedules the pending calls to be written.
         self.wake: Callable[[Scope], None] = _unheard
 
-    def add(self, scope: Scope, make: MakeCall, *, epoch: int = 0) -> None:
+    def add(self, scope: Scope, make: MakeRecord, *, epoch: int = 0) -> None:
         """Schedule a call to be written, unless its scope is erased first. The call is built at that time."""
         if self._keep < 1:
             return
@@ -73,7 +73,7 @@ class CallRecorder(Tier):
         # In the order in which they were handed out, across conversations.
         waiting = sorted(chain.from_iterable(self._waiting.values()), key=itemgetter(0))
         self._waiting.clear()
-        batch: list[tuple[int, Call]] = []
+        batch: list[tuple[int, WindowRecord]] = []
         for _, epoch, make in waiting:
             # Retrying would fail again and block all further writes.
             with catching(partial(self._lost, 1)):
@@ -101,7 +101,7 @@ class CallRecorder(Tier):
         self.dropped += 1
         logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
 
-    async def _write(self, batch: list[Call], epoch: int) -> None:
+    async def _write(self, batch: list[WindowRecord], epoch: int) -> None:
         with catching(partial(self._lost, len(batch))):
             try:
                 await self._calls.add(batch, keep=self._keep, epoch=epoch)

@@ -7,24 +7,24 @@ from typing import Any, cast
 from uuid import uuid4
 
 from pagefile.content import Shape
-from pagefile.engine import asking, reading
+from pagefile.engine import arguments as checks
+from pagefile.engine import log_queries
 from pagefile.engine.drafts import StepLike, checked_json, checked_message, checked_step
 from pagefile.engine.engine import Engine
-from pagefile.engine.explaining import Cost, Explanation, costs_of, explained_call, found_call
-from pagefile.engine.forking import forked
+from pagefile.engine.explanation import Cost, Explanation, costs_of, explained_call, found_call
+from pagefile.engine.fork import forked
+from pagefile.engine.log_queries import Kind
 from pagefile.engine.messages import Desk, as_of
-from pagefile.engine.owning import check_opens
+from pagefile.engine.ownership import check_opens
 from pagefile.engine.pages import call_tool, load_text
-from pagefile.engine.reading import Kind
-from pagefile.engine.replaying import Replay, replayed
-from pagefile.engine.shielding import seen_through
+from pagefile.engine.replay import Replay, replayed
+from pagefile.engine.shield import shielded
 from pagefile.engine.windows import make_window
 from pagefile.errors import ConflictError
 from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels
 from pagefile.records import (
-    Call,
     Checkpoint,
-    Head,
+    ConversationInfo,
     Hit,
     JsonObject,
     JsonValue,
@@ -34,6 +34,7 @@ from pagefile.records import (
     Reset,
     Scope,
     Turn,
+    WindowRecord,
     checked_id,
     checked_text,
 )
@@ -55,7 +56,7 @@ class Conversation:
     ) -> None:
         self._any_engine = engine
         self._scope = scope
-        self._agent = asking.id_or_none(agent, "agent")
+        self._agent = checks.id_or_none(agent, "agent")
         self._labels = labels
         self._open_turn: Turn | None = None
         self._desk = Desk(engine, scope, agent=self._agent, labels=labels)
@@ -152,7 +153,7 @@ class Conversation:
         call_id: str | None = None,
     ) -> Turn:
         """Add a tool call and its result to an open turn; a large result is archived on the way."""
-        engine, desk, turn_id = self._engine, self._desk, asking.turn_id_of(turn)
+        engine, desk, turn_id = self._engine, self._desk, checks.turn_id_of(turn)
         number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
         raw = checked_step(given, turn_id, number, engine.settings.max_result_chars)
@@ -173,10 +174,10 @@ class Conversation:
         """
         self._any_engine.check_open()
         given = listed(messages)
-        known = turn if isinstance(turn, Turn) else await self._desk.found(asking.turn_id_of(turn))
+        known = turn if isinstance(turn, Turn) else await self._desk.found(checks.turn_id_of(turn))
         if not given:
             return known
-        known = known if after is None else as_of(known, asking.at_least(0, after, "after"))
+        known = known if after is None else as_of(known, checks.at_least(0, after, "after"))
         try:
             return self._seen(await self._extended(given, known))
         except ConflictError:
@@ -206,8 +207,8 @@ class Conversation:
 
         Also works, for a few seconds, while the caller is being cancelled.
         """
-        engine, change = self._engine, Abort(self._scope, asking.turn_id_of(turn))
-        changed = self._seen(await seen_through(lambda: engine.store.log.advance(change)))
+        engine, change = self._engine, Abort(self._scope, checks.turn_id_of(turn))
+        changed = self._seen(await shielded(lambda: engine.store.log.advance(change)))
         await engine.absorb(changed)
         return changed
 
@@ -220,8 +221,8 @@ class Conversation:
         different text than was recorded, the stored note is returned instead.
         """
         await self._opened()
-        found = turn if isinstance(turn, Turn) else await self._desk.found(asking.turn_id_of(turn))
-        return await self._desk.given_back(found, asking.checked_shape(shape))
+        found = turn if isinstance(turn, Turn) else await self._desk.found(checks.turn_id_of(turn))
+        return await self._desk.given_back(found, checks.checked_shape(shape))
 
     async def fork(
         self,
@@ -238,7 +239,7 @@ class Conversation:
         taken raises `ConflictError`.
         """
         scope = await forked(
-            self._engine, self._desk, self._scope, asking.turn_id_of(turn), name=id, before=before
+            self._engine, self._desk, self._scope, checks.turn_id_of(turn), name=id, before=before
         )
         return Conversation(self._engine, scope, agent=self._agent, labels=self._labels)
 
@@ -272,7 +273,7 @@ class Conversation:
         of `tools`, as OpenAI, Anthropic or MCP shape them (mappings or the vendors' objects), and
         `answer_tokens`, the room for the answer.
         """
-        request = asking.Request.checked(
+        request = checks.Request.checked(
             self._engine.settings,
             query=query,
             turn_id=self._current_turn_id(query, turn),
@@ -294,7 +295,7 @@ class Conversation:
 
         `at` is the time of the question, by default now: "last week" is relative to it.
         """
-        return await reading.recalled(self._engine, await self._opened(), query, limit, at)
+        return await log_queries.recalled(self._engine, await self._opened(), query, limit, at)
 
     def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> Workspace:
         """The workspace of a run, with the tool results it has at hand: query it before calling a tool,
@@ -303,7 +304,7 @@ class Conversation:
         It lives in this process only. Without a name it is the conversation's own, which `step` and `record`
         fill; `rules` say what to remember of your own tools' results.
         """
-        workspace = self._engine.tier(Workspaces).of(self._scope, asking.run_name(run))
+        workspace = self._engine.tier(Workspaces).of(self._scope, checks.run_name(run))
         workspace.add_rules(rules)
         return workspace
 
@@ -327,13 +328,13 @@ class Conversation:
 
     async def pages(self, *, limit: int = 100, after: str | None = None) -> Listing[Page]:
         """The archived pages of this conversation, newest first."""
-        return await reading.pages_of(self._engine, await self._opened(), limit=limit, after=after)
+        return await log_queries.pages_of(self._engine, await self._opened(), limit=limit, after=after)
 
     async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
         """Archived pages that answer a query, best first: of this user, or with `here` or no user, of this conversation."""
         scope = await self._opened()
         home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
-        return await reading.pages_about(self._engine, home, query, limit)
+        return await log_queries.pages_about(self._engine, home, query, limit)
 
     async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
         """The page of an equal call by the same user, if recent enough for the setting `archive.reuse_s`."""
@@ -360,7 +361,7 @@ class Conversation:
         """Let a summary, given or generated, replace all but the last `recent_turns` turns in windows."""
         keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
         return await self._engine.tier(History).make_checkpoint(
-            self._scope, summary, asking.at_least(0, keep, "recent_turns")
+            self._scope, summary, checks.at_least(0, keep, "recent_turns")
         )
 
     async def reset(self) -> Reset:
@@ -370,8 +371,8 @@ class Conversation:
 
     async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
         """Turns in order, including open and aborted ones; pass `next` of the result as `after` to continue."""
-        count = asking.at_least(1, limit, "limit")
-        query = EntryQuery(self._scope, after_seq=asking.place(after), limit=count + 1, newest=newest)
+        count = checks.at_least(1, limit, "limit")
+        query = EntryQuery(self._scope, after_seq=checks.log_position(after), limit=count + 1, newest=newest)
         found = [entry for entry in await self._engine.store.reader.entries(query) if isinstance(entry, Turn)]
         page = found[-count:] if newest else found[:count]
         more = len(found) > count and not newest and page[-1].seq is not None
@@ -385,22 +386,22 @@ class Conversation:
         Pass `next` of the result as `after` to continue; with a `kind`, the next slice may turn out empty.
         Open turns come last.
         """
-        return await reading.log_of(
+        return await log_queries.log_of(
             self._engine,
             self._scope,
-            reading.checked_kind(kind),
-            after=asking.place(after),
-            limit=asking.at_least(1, limit, "limit"),
+            log_queries.checked_kind(kind),
+            after=checks.log_position(after),
+            limit=checks.at_least(1, limit, "limit"),
             newest=newest,
         )
 
-    async def head(self) -> Head:
+    async def head(self) -> ConversationInfo:
         """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""
-        return await reading.head_of(self._engine, self._scope)
+        return await log_queries.head_of(self._engine, self._scope)
 
     async def session(self) -> JsonObject | None:
         """The session value of this conversation, or None; raises `NotFoundError` as `head` does."""
-        return await reading.session_of(self._engine, self._scope)
+        return await log_queries.session_of(self._engine, self._scope)
 
     async def checkpoints(self) -> Listing[Checkpoint]:
         """Every checkpoint of this conversation, oldest first."""
@@ -408,12 +409,12 @@ class Conversation:
         found = await self._engine.store.reader.entries(query)
         return Listing([entry for entry in found if isinstance(entry, Checkpoint)])
 
-    async def calls(self, *, limit: int = 50, after: str | None = None) -> Listing[Call]:
+    async def calls(self, *, limit: int = 50, after: str | None = None) -> Listing[WindowRecord]:
         """The most recent windows handed out, newest first."""
-        scope, count = await self._opened(), asking.at_least(1, limit, "limit")
+        scope, count = await self._opened(), checks.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
-        found = await self._engine.store.calls.list(scope, limit=count + 1, after=asking.cursor(after))
-        return reading.listing(found, count, lambda call: call.id)
+        found = await self._engine.store.calls.list(scope, limit=count + 1, after=checks.cursor(after))
+        return log_queries.listing(found, count, lambda call: call.id)
 
     async def explain(self, call_id: str) -> Explanation:
         """What the model saw in a recorded call, and why: the bill, every verdict, and the messages, rebuilt
@@ -435,7 +436,7 @@ class Conversation:
 
     async def costs(self, *, limit: int = 50) -> list[Cost]:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
-        scope, count = await self._opened(), asking.at_least(1, limit, "limit")
+        scope, count = await self._opened(), checks.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
         return await costs_of(self._engine, scope, count)
 
@@ -449,13 +450,13 @@ class Conversation:
         await check_opens(self._engine.store.reader, self._scope)
         return self._scope
 
-    async def _call(self, call_id: str) -> Call:
+    async def _call(self, call_id: str) -> WindowRecord:
         return await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
 
     async def _known(self, turn: Turn | str) -> Turn:
         """A turn as this handle last saw it; read from the log only if it is unknown here."""
         mine = self._open_turn
-        if mine is not None and mine.id == asking.turn_id_of(turn):
+        if mine is not None and mine.id == checks.turn_id_of(turn):
             return mine
         return turn if isinstance(turn, Turn) else await self._desk.found(turn)
 
@@ -482,6 +483,6 @@ class Conversation:
 
     def _current_turn_id(self, query: str | None, turn: Turn | str | None) -> str | None:
         if turn is not None:
-            return asking.turn_id_of(turn)
+            return checks.turn_id_of(turn)
         mine = self._open_turn
         return mine.id if mine is not None and query in {None, mine.user} else None

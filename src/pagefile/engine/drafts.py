@@ -8,13 +8,13 @@ from functools import cache
 from typing import TypeAlias, cast
 from zoneinfo import available_timezones
 
-from pagefile.engine.shielding import catching
-from pagefile.errors import InvalidTurnError
-from pagefile.nesting import MAX_JSON_DEPTH, is_shallow, texts_in
+from pagefile.engine.shield import catching
+from pagefile.errors import InvalidArgumentError
+from pagefile.json_depth import MAX_JSON_DEPTH, is_shallow, texts_in
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import JsonObject, JsonValue, Step, checked_id, checked_text
 from pagefile.shapes import MAX_TOOL_CHARS, cleaned
-from pagefile.tiers.workspace.results import plain
+from pagefile.tiers.workspace.results import to_json
 
 #: A step as callers may pass it.
 StepLike: TypeAlias = "Step | Mapping[str, object]"
@@ -33,7 +33,7 @@ def checked_message(text: object, name: str, max_chars: int) -> str | None:
         return None
     value = checked_text(text, name)
     if len(value) > max_chars:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"{name} has {len(value):,} characters, at most {max_chars:,} are allowed: record large material as a step "
             "(it is archived and can be loaded in parts), split it, or raise the setting max_message_chars."
         )
@@ -45,7 +45,7 @@ def checked_metadata(value: object) -> JsonObject:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidTurnError(f"metadata must be a mapping, not {type(value).__name__}.")
+        raise InvalidArgumentError(f"metadata must be a mapping, not {type(value).__name__}.")
     return cast("JsonObject", checked_json(cast("object", value), "metadata"))
 
 
@@ -54,9 +54,9 @@ def checked_labels(*, project: object = None, language: object = None, timezone:
     if project is language is timezone is None:
         return NO_LABELS
     if language not in (None, *LANGUAGES):
-        raise InvalidTurnError(f"language is {language!r}: use one of {', '.join(LANGUAGES)}.")
+        raise InvalidArgumentError(f"language is {language!r}: use one of {', '.join(LANGUAGES)}.")
     if timezone is not None and timezone not in _timezones():
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"timezone is {timezone!r}, which is not known here: name one such as 'Asia/Shanghai' or 'UTC'."
         )
     own = None if project is None else checked_id(project, "project")
@@ -78,7 +78,7 @@ def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> S
     given = _fields(step)
     tool = checked_text(given.get("tool"), "step tool").strip()
     if not 0 < len(tool) <= MAX_TOOL_CHARS:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"A step's tool name must have 1 to {MAX_TOOL_CHARS} characters, not {len(tool)}."
         )
     result = result_text(given.get("result"))
@@ -95,7 +95,7 @@ def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> S
 def check_result(tool: str, result: str, max_chars: int) -> None:
     """Refuse a result that is too long."""
     if len(result) > max_chars:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"The result of {tool!r} has {len(result):,} characters, at most {max_chars:,} are allowed: "
             "store it elsewhere and record where, or raise the setting max_result_chars."
         )
@@ -129,17 +129,17 @@ def _json_text(value: object) -> str:
     with catching(failures.append):
         return json.dumps(value, ensure_ascii=False, default=str)
     # The value is circular, too deep, has numbers or keys that JSON lacks, or raises when inspected.
-    return _NOT_ALL + json.dumps(plain(value), ensure_ascii=False)
+    return _NOT_ALL + json.dumps(to_json(value), ensure_ascii=False)
 
 
 def _fields(step: StepLike) -> Mapping[str, object]:
     if isinstance(step, Step):
         return {"tool": step.tool, "input": step.input, "result": step.result, "call_id": step.call_id}
     if not isinstance(step, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
-        raise InvalidTurnError(f"A step must be a Step or a mapping, not {type(step).__name__}.")
+        raise InvalidArgumentError(f"A step must be a Step or a mapping, not {type(step).__name__}.")
     unknown = set(step) - _STEP_KEYS
     if unknown:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"A step has unknown keys {sorted(unknown)!r}: it takes {sorted(_STEP_KEYS)!r}."
         )
     return step
@@ -152,7 +152,7 @@ def checked_json(value: object, name: str) -> JsonValue:
     except RecursionError as error:
         raise _too_deep(name) from error
     except (TypeError, ValueError) as error:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"{name} cannot be written as JSON ({error}): use texts, numbers, lists and mappings."
         ) from error
     checked_text(text, name)
@@ -165,7 +165,7 @@ def checked_json(value: object, name: str) -> JsonValue:
     return copy
 
 
-def _too_deep(name: str) -> InvalidTurnError:
-    return InvalidTurnError(
+def _too_deep(name: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
         f"{name} is nested more than {MAX_JSON_DEPTH} deep: give it as a text, for instance with json.dumps(…)."
     )

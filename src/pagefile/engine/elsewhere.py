@@ -19,7 +19,7 @@ logger = logging.getLogger("pagefile")
 
 
 class Apart(Protocol):
-    """A place outside the database; `VectorHome` documents the requirements."""
+    """A place outside the database; `VectorIndex` documents the requirements."""
 
     @property
     def name(self) -> str: ...

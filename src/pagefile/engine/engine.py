@@ -12,22 +12,22 @@ from typing import TypeVar
 import anyio
 
 from pagefile.engine import outside
-from pagefile.engine.calls import CallRecorder
+from pagefile.engine.calls import WindowRecorder
 from pagefile.engine.elsewhere import Apart, Elsewhere
 from pagefile.engine.kit import Kit, standard_tiers
 from pagefile.engine.ledger import Ledger
-from pagefile.engine.metering import MemoryChanges, MeteredSessions
-from pagefile.engine.owning import on_behalf
-from pagefile.engine.shielding import catching
+from pagefile.engine.metrics import MemoryChanges, MeteredSessions
+from pagefile.engine.ownership import on_behalf
+from pagefile.engine.shield import catching
 from pagefile.engine.worker import Jobs, Worker
-from pagefile.errors import ClosedError, InvalidTurnError, SettingsError, StoreError, TierError
+from pagefile.errors import ClosedError, InvalidArgumentError, SettingsError, StoreError, TierError
 from pagefile.ports import Clock, Meter, Part, SessionCache, SessionStore, Store
 from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
 from pagefile.shapes import cleaned
 from pagefile.stores import CachedSessions, versions_in
-from pagefile.stores.caching import ErasedSessions, erased_version
-from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Occasion, Tier, homes
+from pagefile.stores.session_cache import ErasedSessions, erased_version
+from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Tier, WindowRequest, homes
 from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.budget import Beside, Budget
 from pagefile.window.candidates import Block, Candidate
@@ -44,7 +44,7 @@ _LOOK_S = 0.05
 #: How long a listing of calls waits for the newest ones to be written.
 _CATCH_UP_S = 1.0
 #: Tier names that recorded calls and background work already use for something else.
-_RESERVED = frozenset({CallRecorder.name, Elsewhere.name, Jobs.name, "pinned"})
+_RESERVED = frozenset({WindowRecorder.name, Elsewhere.name, Jobs.name, "pinned"})
 #: How often a process that only does background work looks for more.
 _POLL_S = 2.0
 
@@ -65,7 +65,7 @@ class Engine:
     sessions: SessionStore
     cache: SessionCache | None
     worker: Worker
-    calls: CallRecorder
+    calls: WindowRecorder
     #: Places outside the database that must follow its erasures.
     elsewhere: Elsewhere
     ledger: Ledger
@@ -97,7 +97,7 @@ class Engine:
         """
         chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         active = tuple(tier for tier in chosen if tier.incognito or not incognito)
-        calls = CallRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
+        calls = WindowRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
         sessions = kit.store.sessions
         if cache is not None:
             sessions = CachedSessions(sessions, cache, versions_in(kit.store.reader), kit.store.erasures)
@@ -201,33 +201,35 @@ class Engine:
 
     # -- windows out --------------------------------------------------------------------------------------------------
 
-    async def offers(self, occasion: Occasion) -> list[Candidate]:
+    async def offers(self, request: WindowRequest) -> list[Candidate]:
         """What all tiers offer. A failing tier means less context, noted in the receipt; it never costs the answer."""
         found: list[Candidate] = []
         for tier in self.active:
             theirs = tier.name in self.outside
-            work = self._offer_of(tier, occasion, found) if theirs else tier.offer(occasion)
-            offered = await self.guarded(tier.name, occasion.note, work)
+            work = self._offer_of(tier, request, found) if theirs else tier.offer(request)
+            offered = await self.guarded(tier.name, request.note, work)
             if offered is None:
-                occasion.traces[tier.name] = FAILED
+                request.traces[tier.name] = FAILED
                 continue
             found += offered
             if not theirs and (trace := tier.trace(offered)) is not None:
-                occasion.traces[tier.name] = trace
+                request.traces[tier.name] = trace
         return found
 
-    async def _offer_of(self, tier: Tier, occasion: Occasion, found: Sequence[Candidate]) -> list[Candidate]:
+    async def _offer_of(
+        self, tier: Tier, request: WindowRequest, found: Sequence[Candidate]
+    ) -> list[Candidate]:
         """What a third-party tier offers, without invalid candidates; its trace is recorded too."""
-        own = replace(occasion, traces={})
+        own = replace(request, traces={})
         offered = await outside.answered(tier, "offer", own, timeout_s=outside.TIMEOUT_S)
-        sound, wrong = outside.sound_candidates(offered, _taken(occasion, found))
+        sound, wrong = outside.sound_candidates(offered, _taken(request, found))
         if wrong is not None:
-            self._caught(tier.name, occasion.note, wrong)
+            self._caught(tier.name, request.note, wrong)
         for name, trace in self._traces(tier, own, sound).items():
-            occasion.traces.setdefault(name, trace)
+            request.traces.setdefault(name, trace)
         return sound
 
-    def _traces(self, tier: Tier, own: Occasion, offered: Sequence[Candidate]) -> JsonObject:
+    def _traces(self, tier: Tier, own: WindowRequest, offered: Sequence[Candidate]) -> JsonObject:
         """The traces of a third-party tier; the default trace if no store could hold its own."""
         with self.guard(tier.name, own.note):
             return outside.sound_traces(tier, own.traces, offered)
@@ -247,30 +249,30 @@ class Engine:
             return outside.sound_limits(tier.limits(room))
         return Tier.limits(tier, room)
 
-    async def reconsidered(self, occasion: Occasion, window: Window, note: Note) -> bool:
+    async def reconsidered(self, request: WindowRequest, window: Window, note: Note) -> bool:
         """Whether a tier changed something because of a window, so that the window must be compiled again."""
         answers = [
-            await self.guarded(tier.name, note, self._reconsidered(tier, occasion, window))
+            await self.guarded(tier.name, note, self._reconsidered(tier, request, window))
             for tier in self.active
             if type(tier).reconsider is not Tier.reconsider
         ]
         return any(answers)
 
-    async def _reconsidered(self, tier: Tier, occasion: Occasion, window: Window) -> bool:
+    async def _reconsidered(self, tier: Tier, request: WindowRequest, window: Window) -> bool:
         if tier.name not in self.outside:
-            return await tier.reconsider(occasion, window)
-        given = occasion, window
+            return await tier.reconsider(request, window)
+        given = request, window
         answer = await outside.answered(tier, "reconsider", *given, timeout_s=outside.TIMEOUT_S)
         return outside.decided("reconsider", answer)
 
-    def handed_out(self, occasion: Occasion, window: Window, note: Note) -> None:
+    def handed_out(self, request: WindowRequest, window: Window, note: Note) -> None:
         """Tell the tiers that a window is going to its caller."""
         for tier in self.active:
             if type(tier).shown is Tier.shown:
                 continue
             with self.guard(tier.name, note):
-                if outside.decided("shown", tier.shown(occasion, window)):
-                    self.worker.wake(tier.name, occasion.scope)
+                if outside.decided("shown", tier.shown(request, window)):
+                    self.worker.wake(tier.name, request.scope)
 
     async def settle(self) -> None:
         """Wait until background work has caught up with what is written by now, whichever process does it."""
@@ -461,8 +463,8 @@ class Engine:
 
 def _apart(kit: Kit, cache: SessionCache | None) -> Iterator[Apart]:
     """What lives outside the database: external vectors, a session cache."""
-    if kit.home is not None and kit.home.apart:
-        yield kit.home
+    if kit.index is not None and kit.index.apart:
+        yield kit.index
     if cache is not None:
         yield ErasedSessions(cache, kit.clock)
 
@@ -500,14 +502,14 @@ def _checked(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
 def _is_name(name: object) -> bool:
     try:
         return bool(checked_text(name, "name").strip())
-    except InvalidTurnError:
+    except InvalidArgumentError:
         return False
 
 
-def _taken(occasion: Occasion, found: Sequence[Candidate]) -> Callable[[str], bool]:
+def _taken(request: WindowRequest, found: Sequence[Candidate]) -> Callable[[str], bool]:
     """Whether an id is taken: by another tier, by what the caller brings, or by the running turn."""
     names = {"instructions", "current", *(candidate.id for candidate in found)}
-    running = occasion.view.open_turn
+    running = request.view.open_turn
     if running is None:
         return names.__contains__
     steps = f"{running.id}/"

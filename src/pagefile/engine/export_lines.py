@@ -25,12 +25,10 @@ from pydantic_core import ErrorDetails
 from pagefile.content import JsonObject, JsonValue, Media, Message, Other, Reasoning, ToolCall, ToolResult
 from pagefile.content import Text as TextPart
 from pagefile.engine.drafts import checked_json, checked_labels
-from pagefile.engine.moments import KEY, listed
-from pagefile.engine.moments import Moment as Snapshot
+from pagefile.engine.snapshots import KEY, Snapshot, listed
 from pagefile.ports import KeptItem, Labels, StoredItem
 from pagefile.records import (
     MAX_INT,
-    Call,
     Checkpoint,
     Fact,
     Page,
@@ -39,6 +37,7 @@ from pagefile.records import (
     Scope,
     Step,
     Turn,
+    WindowRecord,
 )
 from pagefile.schema import Body, Count, Id, Mirror, Moment, Text
 from pagefile.window.candidates import candidate_from
@@ -317,7 +316,7 @@ class OptionsLine(_Recorded[None]):
     moment: SnapshotLine
 
 
-class CallLine(_OfConversation[Call]):
+class CallLine(_OfConversation[WindowRecord]):
     """A window that was handed out, in its conversation."""
 
     type: Literal["call"]
@@ -331,7 +330,7 @@ class CallLine(_OfConversation[Call]):
         """Refuse a call whose window could not be explained or rebuilt; the recorded JSON itself stays as it came."""
         try:
             ReceiptLine.model_validate(self.receipt)
-            # A call recorded before moments were introduced has none.
+            # A call recorded before snapshots were introduced has none.
             if self.options.get(KEY) is not None:
                 OptionsLine.model_validate(self.options)
         except ValidationError as error:

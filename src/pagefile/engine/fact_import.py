@@ -8,10 +8,10 @@ from typing import cast
 
 import anyio
 
-from pagefile.errors import InvalidTurnError, TransferError
+from pagefile.errors import InvalidArgumentError, TransferError
 from pagefile.records import JsonValue, Scope
-from pagefile.text.facts_data import given_facts, sections
-from pagefile.tiers.facts_book import Draft, FactBook
+from pagefile.text.fact_data import given_facts, sections
+from pagefile.tiers.fact_book import Draft, FactBook
 
 #: Confidence of a profile summary, which a model wrote.
 _PROFILE_CONFIDENCE = 0.8
@@ -31,7 +31,7 @@ async def import_memory(
     for draft in drafts:
         try:
             fact = await book.remember(scope, draft)
-        except InvalidTurnError:
+        except InvalidArgumentError:
             counts["rejected"] += 1
         else:
             counts[fact.outcome or "stored"] += 1

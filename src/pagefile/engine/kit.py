@@ -9,17 +9,17 @@ from pagefile.models.chat import OpenAIChat
 from pagefile.models.embedders import OpenAIEmbedder, UniversalSentenceEncoder
 from pagefile.models.extractors import ChatExtractor, RuleExtractor
 from pagefile.models.summarizers import CallableSummarizer, ChatSummarizer, ChatSynopsis, ExtractiveSummarizer
-from pagefile.ports import ChatModel, Clock, Embedder, FactExtractor, Meter, Store, Summarizer, VectorHome
+from pagefile.ports import ChatModel, Clock, Embedder, FactExtractor, Meter, Store, Summarizer, VectorIndex
 from pagefile.settings import EmbedderSettings, ModelSettings, Settings
 from pagefile.tiers.archive import Archive, ArchiveRules, Describe
 from pagefile.tiers.base import Counter, Tier
 from pagefile.tiers.checkpoints import Checkpoints, WindowRules
 from pagefile.tiers.derivation import Derivation, Health, Horizon
 from pagefile.tiers.episodes import Episodes
-from pagefile.tiers.facts import FactLearner, FactRules, Facts
-from pagefile.tiers.facts_book import FactBook
+from pagefile.tiers.fact_book import FactBook
+from pagefile.tiers.facts import FactExtraction, FactRules, Facts
 from pagefile.tiers.history import History
-from pagefile.tiers.indexing import Reader, Terms, TurnVectors
+from pagefile.tiers.turn_index import Reader, Terms, TurnVectors
 from pagefile.tiers.workspace import DEFAULT_RULES, WorkspaceRules, Workspaces, parsed_rules
 from pagefile.window.wording import WORDINGS
 
@@ -40,8 +40,8 @@ class Kit:
     extractor: FactExtractor | None = None
     embedder: Embedder | None = None
     #: Where vectors are stored, even if no embedder makes any.
-    home: VectorHome | None = None
-    #: The vectors of turns, if there are an embedder and a home; shared with rebuilt windows.
+    index: VectorIndex | None = None
+    #: The vectors of turns, if there are an embedder and an index; shared with rebuilt windows.
     vectors: TurnVectors | None = None
     health: Health | None = None
     #: How far each conversation is visible, when a past window is rebuilt.
@@ -93,13 +93,13 @@ def synopsis_of(settings: Settings, model: ChatModel | None) -> Describe | None:
 
 def extractor_of(settings: Settings, model: ChatModel | None) -> FactExtractor | None:
     """What extracts facts, if anything does."""
-    match settings.memory.extract:
+    match settings.facts.extract:
         case "off":
             return None
         case "rules":
             return RuleExtractor()
         case "model":
-            return ChatExtractor(_needed(model, "memory.extract"))
+            return ChatExtractor(_needed(model, "facts.extract"))
 
 
 def _needed(model: ChatModel | None, setting: str) -> ChatModel:
@@ -157,7 +157,7 @@ def _history(kit: Kit) -> History:
 
 
 def _facts(kit: Kit) -> Facts:
-    given = kit.settings.memory
+    given = kit.settings.facts
     rules = FactRules(
         budget_tokens=given.max_injection_tokens,
         context_turns=given.max_context_turns,
@@ -165,13 +165,15 @@ def _facts(kit: Kit) -> Facts:
     )
     book = FactBook(kit.store.facts, kit.counter, kit.clock, kit.store.reader.epoch)
     store, extractor = kit.store, kit.extractor
-    learner = (
+    extraction = (
         None
         if extractor is None
-        else FactLearner(book, store.reader, store.watermarks, kit.meter, extractor, instead=RuleExtractor())
+        else FactExtraction(
+            book, store.reader, store.watermarks, kit.meter, extractor, instead=RuleExtractor()
+        )
     )
     embedder = kit.embedder if given.embeddings else None
-    return Facts(book, kit.counter, rules, embedder=embedder, learner=learner)
+    return Facts(book, kit.counter, rules, embedder=embedder, extraction=extraction)
 
 
 def _episodes(kit: Kit) -> Episodes:
@@ -183,7 +185,7 @@ def _episodes(kit: Kit) -> Episodes:
         kit.vectors,
         kit.health or Health(kit.meter),
         kit.meter,
-        home=kit.home,
+        index=kit.index,
     )
     return Episodes(
         store.source,
@@ -195,7 +197,7 @@ def _episodes(kit: Kit) -> Episodes:
         gate=settings.recall,
         turns=settings.recall_turns,
         max_postings=settings.recall_cache_postings,
-        patience_s=settings.embedder.patience_s,
+        timeout_s=settings.embedder.query_timeout_s,
         by_itself=settings.indexing == "background",
         horizon=kit.horizon,
     )

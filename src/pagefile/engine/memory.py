@@ -8,38 +8,37 @@ from typing import Any
 
 import anyio
 
-from pagefile.engine import asking
+from pagefile.engine import arguments
 from pagefile.engine.conversation import Conversation
 from pagefile.engine.drafts import checked_labels
 from pagefile.engine.engine import Engine
-from pagefile.engine.explaining import found_call
+from pagefile.engine.explanation import found_call
 from pagefile.engine.fact_import import import_memory
 from pagefile.engine.kit import Kit, chat_model, extractor_of, named_embedder, summarizer_of, synopsis_of
 from pagefile.engine.lifetime import connecting, opening
-from pagefile.engine.metering import NoMeter
-from pagefile.engine.owning import on_behalf
+from pagefile.engine.log_queries import done_turns, listing, pages_about, pages_of, recalled
+from pagefile.engine.metrics import NoMeter
+from pagefile.engine.ownership import on_behalf
 from pagefile.engine.pages import load_text
-from pagefile.engine.reading import done_turns, listing, pages_about, pages_of, recalled
-from pagefile.engine.shielding import catching
-from pagefile.errors import InvalidTurnError
+from pagefile.engine.shield import catching
+from pagefile.errors import InvalidArgumentError
 from pagefile.ports import (
     ChatModel,
     Clock,
+    ConversationQuery,
     Embedder,
-    HeadQuery,
     Meter,
     PurgeRequest,
     SessionCache,
     Summarizer,
-    VectorHome,
+    VectorIndex,
 )
 from pagefile.records import (
     DEFAULT_TENANT,
     NEVER,
-    Call,
+    ConversationInfo,
     ErasureReceipt,
     Fact,
-    Head,
     Hit,
     JsonObject,
     JsonValue,
@@ -49,20 +48,21 @@ from pagefile.records import (
     Revision,
     Scope,
     Turn,
+    WindowRecord,
     checked_id,
 )
 from pagefile.settings import Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
-from pagefile.stores.opening import open_vectors
+from pagefile.stores.registry import open_vectors
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Tier
 from pagefile.tiers.derivation import Health
 from pagefile.tiers.episodes import Episodes
+from pagefile.tiers.fact_book import Draft
 from pagefile.tiers.facts import Facts
-from pagefile.tiers.facts_book import Draft
-from pagefile.tiers.indexing import TurnVectors
 from pagefile.tiers.page_text import checked_uuid
+from pagefile.tiers.turn_index import TurnVectors
 
 
 class Memory:
@@ -89,7 +89,7 @@ class Memory:
         url: str | None = None,
         *,
         sessions: str | SessionCache | None = None,
-        vectors: str | VectorHome | None = None,
+        vectors: str | VectorIndex | None = None,
         embedder: str | Embedder | None = None,
         tokenizer: str | None = None,
         model: ChatModel | None = None,
@@ -111,7 +111,7 @@ class Memory:
         nothing is read from the environment here. meter: records metrics. clock: for tests. tiers: your own
         kinds of memory, in addition to the standard ones.
         """
-        settings = asking.sized(settings or Settings())
+        settings = arguments.sized(settings or Settings())
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
         clock, meter = clock or SystemClock(), meter or NoMeter()
         own_model = chat_model(settings.model) if model is None else None
@@ -129,9 +129,9 @@ class Memory:
             )
             closing.push_async_callback(store.close)
             place = vectors if vectors is not None else settings.vectors
-            home = place if isinstance(place, VectorHome) else open_vectors(place, store)
-            if home is not None:
-                closing.push_async_callback(home.close)
+            index = place if isinstance(place, VectorIndex) else open_vectors(place, store)
+            if index is not None:
+                closing.push_async_callback(index.close)
             kit = Kit(
                 store,
                 settings,
@@ -142,10 +142,10 @@ class Memory:
                 describe=synopsis_of(settings, model),
                 extractor=extractor_of(settings, model),
                 embedder=made_by,
-                home=home,
+                index=index,
                 vectors=None
-                if home is None or made_by is None
-                else TurnVectors(home, made_by, store.watermarks, store.erasures),
+                if index is None or made_by is None
+                else TurnVectors(index, made_by, store.watermarks, store.erasures),
                 health=Health(meter),
             )
             engine = Engine.build(kit, cache=cache, more=tiers)
@@ -198,10 +198,10 @@ class Memory:
         tenant: str | None = None,
         limit: int = 100,
         after: str | None = None,
-    ) -> Listing[Head]:
+    ) -> Listing[ConversationInfo]:
         """Conversations, most recently used first; asking for a window is a use. Pass `next` as `after` to continue."""
-        scope, count = self._scope(tenant, user_id), asking.at_least(1, limit, "limit")
-        query = HeadQuery(scope, count + 1, asking.cursor(after))
+        scope, count = self._scope(tenant, user_id), arguments.at_least(1, limit, "limit")
+        query = ConversationQuery(scope, count + 1, arguments.cursor(after))
         return listing(
             await self.engine.store.reader.heads(query), count, lambda head: head.scope.conversation
         )
@@ -221,7 +221,7 @@ class Memory:
         Turns from before a reset are included: they left the window, not the memory.
         """
         scope = await self._on_behalf(tenant, user_id, conversation_id)
-        return await done_turns(self.engine, scope, after=after, limit=asking.at_least(1, limit, "limit"))
+        return await done_turns(self.engine, scope, after=after, limit=arguments.at_least(1, limit, "limit"))
 
     async def recall(
         self,
@@ -276,8 +276,8 @@ class Memory:
             attribute=attribute,
             subject=subject,
             valid_from=valid_from,
-            project=asking.id_or_none(project, "project"),
-            agent=asking.id_or_none(agent, "agent"),
+            project=arguments.id_or_none(project, "project"),
+            agent=arguments.id_or_none(agent, "agent"),
         )
         return await self.engine.tier(Facts).book.remember(scope, draft)
 
@@ -296,7 +296,7 @@ class Memory:
         """
         scope = self._user(tenant, user_id)
         if as_of is not None:
-            return await self.engine.tier(Facts).book.as_of(scope, asking.moment(as_of))
+            return await self.engine.tier(Facts).book.as_of(scope, arguments.moment(as_of))
         if history:
             return await self.engine.store.facts.list(scope, retracted=True)
         return [fact for fact in await self.engine.store.facts.list(scope) if fact.valid_to is None]
@@ -311,7 +311,9 @@ class Memory:
     ) -> list[Revision]:
         """Every change to what is held about a user, oldest first; `after` gives only those after a revision."""
         scope = self._user(tenant, user_id)
-        return list(await self.engine.store.facts.revisions(scope, after=asking.at_least(0, after, "after")))
+        return list(
+            await self.engine.store.facts.revisions(scope, after=arguments.at_least(0, after, "after"))
+        )
 
     async def undo(self, user_id: str, revision: int | None = None, *, tenant: str | None = None) -> Revision:
         """Undo a change to what is held about a user, by default the newest.
@@ -320,7 +322,7 @@ class Memory:
         `ConflictError`.
         """
         scope = self._user(tenant, user_id)
-        number = None if revision is None else asking.at_least(1, revision, "revision")
+        number = None if revision is None else arguments.at_least(1, revision, "revision")
         return await self.engine.tier(Facts).book.undo(scope, number)
 
     async def import_facts(
@@ -362,11 +364,13 @@ class Memory:
         summaries, recorded windows, copies in forks. page: only this archived page, by its uuid; turns that
         showed it keep a note.
         """
-        uuid = asking.check_erased(user_id, conversation_id, tenant, turn_id=turn_id, page=page)
+        uuid = arguments.check_erased(user_id, conversation_id, tenant, turn_id=turn_id, page=page)
         scope = self._scope(tenant, user_id, conversation_id)
         return await self.engine.erase(scope, turn_id=turn_id, page=uuid)
 
-    async def call(self, call_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Call:
+    async def call(
+        self, call_id: str, *, user_id: str | None = None, tenant: str | None = None
+    ) -> WindowRecord:
         """A recorded call of any conversation of the tenant, or of one of its users; `call.scope` says which."""
         return await found_call(self.engine, self._scope(tenant, user_id), checked_id(call_id, "call id"))
 
@@ -428,14 +432,16 @@ class Memory:
 
         Purges those named, those older than a time, or the oldest beyond a size; never pinned ones.
         """
-        asking.check_purged(uuids, older_than, max_bytes)
+        arguments.check_purged(uuids, older_than, max_bytes)
         now = self.engine.clock.now()
         request = PurgeRequest(
             await self._on_behalf(tenant, user_id, conversation_id),
             now,
-            None if uuids is None else frozenset(checked_uuid(uuid) for uuid in asking.listed_uuids(uuids)),
+            None
+            if uuids is None
+            else frozenset(checked_uuid(uuid) for uuid in arguments.listed_uuids(uuids)),
             None if older_than is None else _before(now, older_than),
-            None if max_bytes is None else asking.at_least(0, max_bytes, "max_bytes"),
+            None if max_bytes is None else arguments.at_least(0, max_bytes, "max_bytes"),
         )
         return await self.engine.tier(Archive).purge(request)
 
@@ -457,7 +463,7 @@ class Memory:
         """
         self.engine.check_open()
         return await self.engine.tier(Episodes).derivation.rebuild(
-            progress or _unreported, tenant=asking.id_or_none(tenant, "tenant"), anew=anew
+            progress or _unreported, tenant=arguments.id_or_none(tenant, "tenant"), anew=anew
         )
 
     async def export(
@@ -482,7 +488,7 @@ class Memory:
 
         own = self._scope(tenant).tenant
         counts = await import_from(self.engine.store, path, own, clock=self.engine.clock)
-        self.engine.worker.look()
+        self.engine.worker.scan()
         return counts
 
     async def describe(self) -> JsonObject:
@@ -563,7 +569,7 @@ def _unreported(_done: int, _total: int) -> None:
 
 def _before(now: datetime, age: timedelta) -> datetime:
     if age < timedelta(0):
-        raise InvalidTurnError(f"older_than is {age}: give an age, which cannot be negative.")
+        raise InvalidArgumentError(f"older_than is {age}: give an age, which cannot be negative.")
     try:
         return now - age
     except OverflowError:

@@ -13,11 +13,11 @@ import anyio.to_thread
 
 from pagefile.content import Message, Shape, Text, media_in, message_json
 from pagefile.engine import drafts
-from pagefile.engine.asking import moment
+from pagefile.engine.arguments import moment
 from pagefile.engine.engine import Engine
+from pagefile.engine.log_queries import entries_of
 from pagefile.engine.pages import loaded_again
-from pagefile.engine.reading import entries_of
-from pagefile.errors import ConflictError, ErasedError, InvalidTurnError, NotFoundError, PagefileError
+from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, NotFoundError, PagefileError
 from pagefile.ports import NO_LABELS, Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
 from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_layout
 from pagefile.shapes import Parsed, answer, answered_steps, calls_of, given_back, parsed, prepared, question
@@ -66,7 +66,7 @@ class Desk:
         if messages is None:
             content = await self._short(user, assistant, steps, turn_id)
         elif user is not None or assistant is not None or steps:
-            raise InvalidTurnError(
+            raise InvalidArgumentError(
                 "Give either messages or the short form (user, assistant, steps), not both."
             )
         else:
@@ -91,7 +91,7 @@ class Desk:
         user = drafts.checked_message(user, "user", settings.max_message_chars)
         assistant = drafts.checked_message(assistant, "assistant", settings.max_message_chars)
         if user is None and assistant is None:
-            raise InvalidTurnError(
+            raise InvalidArgumentError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
         raw = drafts.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
@@ -194,7 +194,7 @@ class Desk:
         )
         # An existing turn may get an empty answer, such as an Anthropic refusal.
         if turn is None and not any(_says_something(message) for message in found.messages):
-            raise InvalidTurnError(
+            raise InvalidArgumentError(
                 "messages must have at least one message with something in it: all are empty."
             )
         settings = self._engine.settings
@@ -374,7 +374,7 @@ def _check_sizes(found: Parsed, max_chars: int, max_result_chars: int) -> None:
     for place, message in enumerate(found.messages):
         chars = len(json.dumps(message_json(message), ensure_ascii=False))
         if chars > max_chars:
-            raise InvalidTurnError(
+            raise InvalidArgumentError(
                 f"messages[{place}] has {chars:,} characters beside its tool results and files, at most {max_chars:,} are allowed: "
                 "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
             )

@@ -18,7 +18,7 @@ from pagefile.window.candidates import MEMORY, REQUIRED, SYSTEM, Block, Candidat
 
 T = TypeVar("T")
 
-#: How long a window waits for a third-party tier. The embedder has its own limit, `embedder.patience_s`.
+#: How long a window waits for a third-party tier. The embedder has its own limit, `embedder.query_timeout_s`.
 TIMEOUT_S = 2.0
 #: How long erasing our own rows waits for a third-party tier.
 ERASING_S = 30.0

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pagefile.engine.asking import at_least
+from pagefile.engine.arguments import at_least
 from pagefile.engine.engine import Engine
-from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagefileError
+from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileError
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
 from pagefile.text.words import terms
 from pagefile.tiers.archive import Archive
+from pagefile.tiers.page_in import LEAST_EXCERPT_TOKENS
 from pagefile.tiers.page_text import checked_uuid, explained, fitting_slice, slice_of
-from pagefile.tiers.paging import LEAST_EXCERPT_TOKENS
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, loaded_chars, short_placeholder
 from pagefile.window.wording import WORDINGS
 
@@ -37,7 +37,7 @@ async def load_text(
     start = at_least(0, offset, "offset")
     most = None if limit is None else at_least(1, limit, "limit")
     if query is not None and start:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             "Give either query or offset: the passages that answer a query have no offset."
         )
     load = engine.tier(Archive).load if counted else engine.store.pages.load

@@ -13,14 +13,14 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from pagefile.content import Message
+from pagefile.engine.log_queries import KINDS, entries_of, heads_of
 from pagefile.engine.messages import as_of, steps_of
-from pagefile.engine.moments import Moment, listed
-from pagefile.engine.reading import KINDS, entries_of, heads_of
+from pagefile.engine.snapshots import Snapshot, listed
 from pagefile.errors import HandleNotFoundError, NotFoundError, StoreError
 from pagefile.ports import (
+    ConversationQuery,
     EntryQuery,
     FactStore,
-    HeadQuery,
     LogReader,
     LogView,
     Neighbourhood,
@@ -37,10 +37,10 @@ from pagefile.ports import (
 from pagefile.records import (
     NEVER,
     Checkpoint,
+    ConversationInfo,
     Entry,
     ErasureReceipt,
     Fact,
-    Head,
     JsonObject,
     Page,
     Revision,
@@ -73,19 +73,19 @@ class PastStore(Store):
     """
 
     def __init__(
-        self, store: Store, scope: Scope, moment: Moment, turn_id: str | None, rewrite: Rewrite | None
+        self, store: Store, scope: Scope, snapshot: Snapshot, turn_id: str | None, rewrite: Rewrite | None
     ) -> None:
         self._store = store
         # What a window reads of the other ports never changes; nothing is written, since no turn is absorbed
         # and no worker runs.
         for port in Store.__annotations__:
             setattr(self, port, getattr(store, port))
-        self._ends = _Ends(store.reader, scope, moment)
-        self.reader = _PastReader(store.reader, scope, moment, turn_id, rewrite or _unchanged)
+        self._ends = _Ends(store.reader, scope, snapshot)
+        self.reader = _PastReader(store.reader, scope, snapshot, turn_id, rewrite or _unchanged)
         self.source = _PastSource(store.source, self._ends)
         self.terms = _PastTerms(store.terms, self._ends)
-        self.facts = _PastFacts(store.facts, moment)
-        self.page_keeper = _PastPages(store.page_keeper, moment)
+        self.facts = _PastFacts(store.facts, snapshot)
+        self.page_keeper = _PastPages(store.page_keeper, snapshot)
 
     async def ends(self) -> Mapping[str, int]:
         """The last `seq` of each of the user's conversations at that time; later entries are invisible."""
@@ -108,7 +108,7 @@ class PastStore(Store):
 class _PastReader(LogReader):
     now: LogReader
     scope: Scope
-    moment: Moment
+    snapshot: Snapshot
     turn_id: str | None
     rewrite: Rewrite
 
@@ -121,7 +121,7 @@ class _PastReader(LogReader):
     async def entries(self, query: EntryQuery) -> list[Entry]:
         return await self.now.entries(query)
 
-    async def heads(self, query: HeadQuery) -> list[Head]:
+    async def heads(self, query: ConversationQuery) -> list[ConversationInfo]:
         return await self.now.heads(query)
 
     async def view(self, request: ViewRequest) -> LogView:
@@ -139,28 +139,28 @@ class _PastReader(LogReader):
             checkpoint=await self._checkpoint(),
             turns=tuple(reversed(taken)),
             open_turn=None if self.turn_id is None else await self._open_turn(self.turn_id),
-            profile=self.moment.profile,
+            profile=self.snapshot.profile,
         )
 
-    def _head(self, tokens: int) -> Head:
-        moment = self.moment
-        return Head(
+    def _head(self, tokens: int) -> ConversationInfo:
+        snapshot = self.snapshot
+        return ConversationInfo(
             scope=self.scope,
             agent=None,
             created=NEVER,
-            updated=moment.at,
-            last_seq=moment.last_seq,
-            reset_seq=moment.reset_seq,
-            covered_through_seq=moment.covered_through_seq,
-            turns=moment.live_turns,
-            live_turns=moment.live_turns,
-            live_tokens=moment.live_tokens + tokens,
+            updated=snapshot.at,
+            last_seq=snapshot.last_seq,
+            reset_seq=snapshot.reset_seq,
+            covered_through_seq=snapshot.covered_through_seq,
+            turns=snapshot.live_turns,
+            live_turns=snapshot.live_turns,
+            live_tokens=snapshot.live_tokens + tokens,
         )
 
     async def _live(self) -> AsyncIterator[Turn]:
         """The done turns that were live then, newest first. `seq` has no gaps, so a slice can be computed by counting."""
-        least = max(self.moment.reset_seq, self.moment.covered_through_seq)
-        end = self.moment.last_seq
+        least = max(self.snapshot.reset_seq, self.snapshot.covered_through_seq)
+        end = self.snapshot.last_seq
         while end > least:
             begin = max(least, end - _BATCH)
             for turn in reversed(await self._turns(begin, end)):
@@ -174,7 +174,7 @@ class _PastReader(LogReader):
         return [turn for turn in found if isinstance(turn, Turn) and (turn.seq or _END) <= through]
 
     async def _checkpoint(self) -> Checkpoint | None:
-        seq = self.moment.checkpoint_seq
+        seq = self.snapshot.checkpoint_seq
         if seq is None:
             return None
         query = EntryQuery(self.scope, kinds=frozenset({"checkpoint"}), after_seq=seq - 1, limit=1)
@@ -183,7 +183,7 @@ class _PastReader(LogReader):
 
     async def _open_turn(self, turn_id: str) -> Turn:
         """The turn that was open then, in its state at the time."""
-        found = await turn_then(self.now, self.scope, turn_id, self.moment)
+        found = await turn_then(self.now, self.scope, turn_id, self.snapshot)
         if found is None:
             raise NotFoundError(f"Turn {turn_id!r}, for which this window was made, is gone.")
         return await self.rewrite(found)
@@ -195,15 +195,15 @@ class _PastReader(LogReader):
 @dataclass(eq=False, slots=True)
 class _PastFacts(FactStore):
     now: FactStore
-    moment: Moment
+    snapshot: Snapshot
 
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
         """The facts as they were: the current ones, with every later change undone."""
         facts = {fact.id: fact for fact in await self.now.list(scope, retracted=True)}
-        number = self.moment.traces.get("facts")
+        number = self.snapshot.traces.get("facts")
         known = number if isinstance(number, int) else None
         for revision in reversed(await self.now.revisions(scope, after=known or 0)):
-            if known is None and revision.at <= self.moment.at:
+            if known is None and revision.at <= self.snapshot.at:
                 break  # facts were not read then, so no revision was recorded: go by the time
             for before, after in zip(revision.before, revision.after, strict=True):
                 if before is None:
@@ -231,11 +231,11 @@ class _PastFacts(FactStore):
 @dataclass(eq=False, slots=True)
 class _PastPages(PageKeeper):
     now: PageKeeper
-    moment: Moment
+    snapshot: Snapshot
 
     async def pinned(self, scope: Scope) -> list[Page]:
         found: list[Page] = []
-        for uuid in listed(self.moment.traces.get("pinned")):
+        for uuid in listed(self.snapshot.traces.get("pinned")):
             with suppress(HandleNotFoundError):
                 found.append(await self.now.page(scope, uuid))
         return found
@@ -258,10 +258,10 @@ class _PastPages(PageKeeper):
 class _Ends:
     """How far each of the user's conversations went."""
 
-    def __init__(self, reader: LogReader, scope: Scope, moment: Moment) -> None:
+    def __init__(self, reader: LogReader, scope: Scope, snapshot: Snapshot) -> None:
         self._reader = reader
         self._scope = scope
-        self._moment = moment
+        self._snapshot = snapshot
         self._known: dict[str, int] | None = None
 
     async def known(self) -> Mapping[str, int]:
@@ -274,18 +274,18 @@ class _Ends:
             }
         return self._known
 
-    async def _end(self, head: Head) -> int:
+    async def _end(self, head: ConversationInfo) -> int:
         """The last entry of a conversation that existed then, by binary search: entries are written in order of time."""
         if head.scope.conversation == self._scope.conversation:
-            return self._moment.last_seq
-        if head.updated <= self._moment.at:
+            return self._snapshot.last_seq
+        if head.updated <= self._snapshot.at:
             return head.last_seq
         there, gone = 0, head.last_seq + 1
         while gone - there > 1:
             middle = (there + gone) // 2
             query = EntryQuery(head.scope, frozenset(KINDS), after_seq=middle - 1, limit=1)
             found = await self._reader.entries(query)
-            if not found or found[0].created > self._moment.at:
+            if not found or found[0].created > self._snapshot.at:
                 gone = middle
             else:
                 there = middle
@@ -343,15 +343,17 @@ class _PastTerms(TermStore):
 # -- the running turn --------------------------------------------------------------------------------------------------
 
 
-async def turn_then(reader: LogReader, scope: Scope, turn_id: str, moment: Moment) -> Turn | None:
+async def turn_then(reader: LogReader, scope: Scope, turn_id: str, snapshot: Snapshot) -> Turn | None:
     """The turn a window was made for, with the messages and steps it had; None if it is gone."""
-    found = await _turn_behind(reader, scope, turn_id, moment.last_seq)
+    found = await _turn_behind(reader, scope, turn_id, snapshot.last_seq)
     if found is None:
         return None
     then = replace(found, seq=None, status="open", assistant=None, assistant_tokens=0)
     if found.layout is None:
-        return replace(then, steps=found.steps[: moment.steps])
-    return as_of(then, _likely(found.layout, moment.steps) if moment.messages is None else moment.messages)
+        return replace(then, steps=found.steps[: snapshot.steps])
+    return as_of(
+        then, _likely(found.layout, snapshot.steps) if snapshot.messages is None else snapshot.messages
+    )
 
 
 def _likely(layout: Sequence[Message], steps: int) -> int:

@@ -36,7 +36,7 @@ from pagefile.engine.transfer_lines import (
 )
 from pagefile.errors import (
     HandleNotFoundError,
-    InvalidTurnError,
+    InvalidArgumentError,
     NotFoundError,
     StoreCorruptError,
     StoreUnavailableError,
@@ -46,8 +46,8 @@ from pagefile.ports import (
     NO_LABELS,
     UNREADABLE,
     Clock,
+    ConversationQuery,
     EntryQuery,
-    HeadQuery,
     ItemKey,
     KeptItem,
     Labels,
@@ -55,11 +55,10 @@ from pagefile.ports import (
     Store,
 )
 from pagefile.records import (
-    Call,
     Checkpoint,
+    ConversationInfo,
     Entry,
     Fact,
-    Head,
     JsonObject,
     JsonValue,
     Page,
@@ -67,9 +66,10 @@ from pagefile.records import (
     Revision,
     Scope,
     Turn,
+    WindowRecord,
 )
 from pagefile.shapes import note
-from pagefile.stores.facts import restored
+from pagefile.stores.fact_rows import restored
 from pagefile.stores.rules import check_whole, restoration
 from pagefile.text.passages import split
 from pagefile.tiers.facts import TIER
@@ -127,8 +127,8 @@ async def export_lines(store: Store, scope: Scope, *, clock: Clock) -> AsyncGene
 
 
 async def _records(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict[str, JsonValue]]:
-    def heads(after: str | None) -> Awaitable[Sequence[Head]]:
-        return store.reader.heads(HeadQuery(scope, _BATCH, after))
+    def heads(after: str | None) -> Awaitable[Sequence[ConversationInfo]]:
+        return store.reader.heads(ConversationQuery(scope, _BATCH, after))
 
     async for head in _paged(heads, lambda head: head.scope.conversation):
         async for record in _conversation_records(store, head, alone=scope.conversation is not None):
@@ -156,7 +156,7 @@ async def _paged(
 
 
 async def _conversation_records(
-    store: Store, head: Head, *, alone: bool
+    store: Store, head: ConversationInfo, *, alone: bool
 ) -> AsyncIterator[dict[str, JsonValue]]:
     """All lines of a conversation; with `alone`, the facts read in it are not exported."""
     scope = head.scope
@@ -193,7 +193,7 @@ async def _media(store: Store, entry: Entry, shown: set[str]) -> AsyncIterator[d
                 yield dumped_beside("missing", entry.scope, **about)
 
 
-async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequence[Call]]:
+async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequence[WindowRecord]]:
     """What is stored beside a log: its session, and its owner's calls, oldest first."""
     try:
         calls = await store.calls.list(scope, limit=_ALL)
@@ -246,7 +246,7 @@ async def _items(store: Store, scope: Scope, clock: Clock) -> AsyncIterator[dict
         def items(after: ItemKey | None, owner: Scope = owner) -> Awaitable[Sequence[KeptItem]]:
             return store.items.kept(owner, now=clock.now(), after=after, limit=_BATCH)
 
-        async for kept in _paged(items, lambda kept: kept.item.place):
+        async for kept in _paged(items, lambda kept: kept.item.item_key):
             yield dumped_item(kept, owner)
 
 
@@ -293,7 +293,7 @@ class _Chat:
     labels: Labels = NO_LABELS
     session: JsonObject | None = None
     entries: list[Entry] = field(default_factory=list[Entry])
-    calls: list[Call] = field(default_factory=list[Call])
+    calls: list[WindowRecord] = field(default_factory=list[WindowRecord])
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
     #: How far it was read for facts.
     read: int = 0
@@ -320,7 +320,7 @@ class _Incoming:
     owner: Scope | None = None
     items: list[KeptItem] = field(default_factory=list[KeptItem])
     #: Calls of one conversation that had no owner.
-    loose: list[Call] = field(default_factory=list[Call])
+    loose: list[WindowRecord] = field(default_factory=list[WindowRecord])
     #: How far conversations were read for facts; written once the facts are.
     marks: list[tuple[Scope, int]] = field(default_factory=list[tuple[Scope, int]])
     #: The first line of an unknown kind.
@@ -412,7 +412,7 @@ def _check_whole(entries: Sequence[Entry], name: str) -> None:
     """A conversation in an export has all of its entries."""
     try:
         check_whole(restoration(entries).ended if entries else ())
-    except InvalidTurnError as error:
+    except InvalidArgumentError as error:
         scope = entries[0].scope
         raise TransferError(
             f"The conversation {scope.conversation!r} in {name} is damaged ({error}); nothing of the file was imported."
@@ -424,7 +424,7 @@ def _check_journals(journals: dict[Scope, list[Revision]], name: str) -> None:
     for owner, revisions in journals.items():
         try:
             restored(owner, (), revisions)
-        except InvalidTurnError as error:
+        except InvalidArgumentError as error:
             raise TransferError(
                 f"The history of the facts of user {owner.user!r} in {name} is damaged ({error}); nothing of the file was imported."
             ) from error
@@ -450,14 +450,14 @@ async def _take(record: Record | None, incoming: _Incoming) -> None:
             incoming.unknown = incoming.unknown or record
         case (page, text):
             await _take_page(page, text, incoming)
-        case Call() if chat is None or record.scope.conversation != chat.scope.conversation:
+        case WindowRecord() if chat is None or record.scope.conversation != chat.scope.conversation:
             await _take_loose(record, incoming)
         case _:
             assert chat is not None  # the reader refuses lines outside their conversation
             _add(record, chat)
 
 
-def _add(record: Beside | Entry | Call, chat: _Chat) -> None:
+def _add(record: Beside | Entry | WindowRecord, chat: _Chat) -> None:
     match record:
         case SessionLine():
             chat.session = record.value
@@ -465,7 +465,7 @@ def _add(record: Beside | Entry | Call, chat: _Chat) -> None:
             chat.read = record.seq
         case MediaLine():
             chat.blobs[record.hash] = record.data
-        case Call():
+        case WindowRecord():
             chat.calls.append(record)
         case _:
             chat.entries.append(record)
@@ -499,7 +499,7 @@ async def _take_item(record: Owned, incoming: _Incoming) -> None:
     incoming.items.append(record.item)
 
 
-async def _take_loose(call: Call, incoming: _Incoming) -> None:
+async def _take_loose(call: WindowRecord, incoming: _Incoming) -> None:
     if incoming.loose and incoming.loose[0].scope.conversation != call.scope.conversation:
         await _write_loose(incoming)
     incoming.loose.append(call)
@@ -574,7 +574,7 @@ def _last(chat: _Chat) -> int:
     return max((entry.seq or 0 for entry in chat.entries), default=0)
 
 
-def _fitting(chat: _Chat) -> list[Call]:
+def _fitting(chat: _Chat) -> list[WindowRecord]:
     """The calls built from what is in the file; later ones may have been added while it was written."""
     ids, last = {entry.id for entry in chat.entries}, _last(chat)
     return [

@@ -35,10 +35,21 @@ from pagefile.engine.export_lines import (
     described,
     first_fault,
 )
-from pagefile.engine.moments import KEY
+from pagefile.engine.snapshots import KEY
 from pagefile.errors import TransferError
 from pagefile.ports import NO_LABELS, KeptItem, Labels, labels_of
-from pagefile.records import Call, Entry, Fact, Head, JsonValue, Page, Revision, Scope, Step, Turn
+from pagefile.records import (
+    ConversationInfo,
+    Entry,
+    Fact,
+    JsonValue,
+    Page,
+    Revision,
+    Scope,
+    Step,
+    Turn,
+    WindowRecord,
+)
 from pagefile.shapes import Filling
 from pagefile.shapes.skeleton import filled
 
@@ -49,7 +60,7 @@ _LATER = frozenset({"project", "agent"})
 # -- out ----------------------------------------------------------------------------------------------------------
 
 
-def dumped(kind: str, record: Entry | Fact | Page | Call) -> dict[str, JsonValue]:
+def dumped(kind: str, record: Entry | Fact | Page | WindowRecord) -> dict[str, JsonValue]:
     """A record of a conversation or a user."""
     given = cast("dict[str, object]", asdict(record))
     layout = given.pop("layout", None)
@@ -62,7 +73,7 @@ def dumped(kind: str, record: Entry | Fact | Page | Call) -> dict[str, JsonValue
     return dumped_beside(kind, record.scope, **values)
 
 
-def dumped_conversation(head: Head) -> dict[str, JsonValue]:
+def dumped_conversation(head: ConversationInfo) -> dict[str, JsonValue]:
     """The line that starts a conversation."""
     labels = asdict(labels_of(head))
     return {
@@ -104,7 +115,7 @@ def dumped_item(kept: KeptItem, owner: Scope) -> dict[str, JsonValue]:
         "type": "item",
         "user_id": owner.user,
         **{name: _plain(value) for name, value in asdict(kept.item).items()},
-        "maker": kept.maker,
+        "maker": kept.model,
         "dimension": None if rows is None else rows.shape[1],
         "vectors": None if rows is None else b64encode(rows.astype("<f4").tobytes()).decode(),
     }
@@ -149,7 +160,9 @@ class Unknown:
 #: Records of a conversation besides its log.
 Beside: TypeAlias = SessionLine | WatermarkLine | MediaLine
 #: The content of a line: the start of a conversation, something in it, or something of a user.
-Record: TypeAlias = Begun | Beside | Entry | Call | Fact | Revision | Owned | Unknown | tuple[Page, str]
+Record: TypeAlias = (
+    Begun | Beside | Entry | WindowRecord | Fact | Revision | Owned | Unknown | tuple[Page, str]
+)
 
 
 class Reader:
@@ -236,7 +249,7 @@ class Reader:
             self._blobs[line.hash] = line.data
         return line
 
-    def _placed(self, call: Call) -> Call:
+    def _placed(self, call: WindowRecord) -> WindowRecord:
         """A call must follow its conversation, unless it refers to nothing in it: that conversation may be unwritten."""
         here = None if self._scope is None else self._scope.conversation
         if call.scope.conversation != here and (call.turn_id is not None or last_place(call)):
@@ -293,7 +306,7 @@ def _not_json(number: int, why: str) -> TransferError:
     return TransferError(f"Line {number} is not JSON ({why}): the file is damaged or not a Pagefile export.")
 
 
-def last_place(call: Call) -> int:
+def last_place(call: WindowRecord) -> int:
     """The last `seq` that the window of a call was built from; 0 if it does not say."""
     moment = cast("Mapping[str, Any] | None", call.options.get(KEY))
     return 0 if moment is None else moment["last_seq"]

@@ -8,16 +8,16 @@ from time import perf_counter
 from uuid import uuid4
 
 from pagefile.content import Media, media_in
-from pagefile.engine.asking import Request
+from pagefile.engine.arguments import Request
 from pagefile.engine.engine import Engine
-from pagefile.engine.moments import KEY as MOMENT
-from pagefile.engine.moments import moment_of
+from pagefile.engine.snapshots import KEY as SNAPSHOT
+from pagefile.engine.snapshots import snapshot_of
 from pagefile.errors import ConflictError, ErasedError, NotFoundError, StoreError
 from pagefile.ports import LogView, ViewRequest
-from pagefile.records import NEVER, Call, Head, Scope, Turn
+from pagefile.records import NEVER, ConversationInfo, Scope, Turn, WindowRecord
 from pagefile.shapes import cleaned, keeper, note
 from pagefile.text.scripts import language
-from pagefile.tiers.base import Occasion
+from pagefile.tiers.base import WindowRequest
 from pagefile.tiers.history import History
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
@@ -40,18 +40,18 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     at = engine.clock.now()
     made = await assembled(engine, scope, request)
     notes: list[str] = []
-    await _claim(engine, made.occasion.view.head, notes)
-    if await engine.reconsidered(made.occasion, made.window, notes.append):
+    await _claim(engine, made.request.view.head, notes)
+    if await engine.reconsidered(made.request, made.window, notes.append):
         at = engine.clock.now()
         made = await assembled(engine, scope, request)
-    engine.handed_out(made.occasion, made.window, notes.append)
+    engine.handed_out(made.request, made.window, notes.append)
     if notes:
         made = made.with_notes(notes)
     _tell(engine, scope, request, made, at)
     return made.window
 
 
-async def _claim(engine: Engine, head: Head, notes: list[str]) -> None:
+async def _claim(engine: Engine, head: ConversationInfo, notes: list[str]) -> None:
     """Asking is a use: the first to ask in a conversation owns it, even before anything is written there."""
     if head.exists or engine.incognito:
         return
@@ -76,7 +76,7 @@ def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: date
         # Computed now, because the caller may change the messages afterwards.
         digest = hash_of(made.window)
         make = partial(_call, engine, scope, made, request, at, digest)
-        engine.calls.add(scope, make, epoch=made.occasion.view.head.epoch)
+        engine.calls.add(scope, make, epoch=made.request.view.head.epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Made:
     """A window, and what it was made of."""
 
     window: Window
-    occasion: Occasion
+    request: WindowRequest
 
     def with_notes(self, notes: Sequence[str]) -> "Made":
         """The same window, with notes in its receipt about what went wrong afterwards."""
@@ -117,7 +117,7 @@ class _Assembly:
         budget = engine.budget(request.room, request.reserved, note)
         view = await self._read(scope)
         asked = view.open_turn.user if view.open_turn is not None else request.query
-        occasion = Occasion(
+        window_request = WindowRequest(
             # The owner's scope. It differs from the asking scope only for replays of calls recorded before
             # decision 0033, which may name no user.
             view.head.scope,
@@ -131,11 +131,11 @@ class _Assembly:
             load=request.load,
             run=(scope, request.run),
         )
-        offered = await engine.offers(occasion)
-        candidates = [*self._given(occasion), *offered]
+        offered = await engine.offers(window_request)
+        candidates = [*self._given(window_request), *offered]
         layout = Layout(request.placement, language(asked or request.instructions or ""))
         compiled = await self._compiled(view.head.scope, candidates, budget, layout)
-        return Made(self._finished(compiled, view), occasion)
+        return Made(self._finished(compiled, view), window_request)
 
     async def _read(self, scope: Scope) -> LogView:
         """The conversation; empty if the store is down, since an answer without history beats no answer."""
@@ -151,7 +151,7 @@ class _Assembly:
                 raise
             self.engine.go_on_without_store(error)
             self.notes.append(f"the store failed, so this window has no history: {error}")
-            return LogView(Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
+            return LogView(ConversationInfo(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
         self.engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
         return view
 
@@ -173,16 +173,16 @@ class _Assembly:
                 break
         return view
 
-    def _given(self, occasion: Occasion) -> list[Candidate]:
+    def _given(self, request: WindowRequest) -> list[Candidate]:
         """What the caller passed: instructions and the current message."""
         given: list[Candidate] = []
         instructions, history = self.request.instructions, self.engine.tier(History)
         if instructions:
             form = Form(self.engine.counter.count(instructions), text=instructions)
             given.append(Candidate("instructions", "instructions", (form,)))
-        open_turn = occasion.view.open_turn
+        open_turn = request.view.open_turn
         if open_turn is not None:
-            given += history.current(open_turn, occasion)
+            given += history.current(open_turn, request)
         elif self.request.query:
             given.append(history.question(self.request.query))
         return given
@@ -294,16 +294,18 @@ def _clean(notes: Sequence[str]) -> tuple[str, ...]:
     return tuple([cleaned(str(said)) for said in notes])
 
 
-def _call(engine: Engine, scope: Scope, made: Made, request: Request, at: datetime, digest: str) -> Call:
+def _call(
+    engine: Engine, scope: Scope, made: Made, request: Request, at: datetime, digest: str
+) -> WindowRecord:
     window = made.window
-    moment = moment_of(made.occasion.view, engine.settings, made.occasion.traces, at, digest)
-    return Call(
+    snapshot = snapshot_of(made.request.view, engine.settings, made.request.traces, at, digest)
+    return WindowRecord(
         id=window.id,
         scope=scope,
         at=at,
         turn_id=request.turn_id,
-        query=made.occasion.query,
-        options={**request.options(), MOMENT: moment.to_json()},
+        query=made.request.query,
+        options={**request.options(), SNAPSHOT: snapshot.to_json()},
         tokens=window.tokens,
         ratio=window.ratio,
         mode=window.mode,

@@ -17,7 +17,7 @@ from typing import ParamSpec
 import anyio
 
 from pagefile.backoff import Backoff
-from pagefile.engine.shielding import catching
+from pagefile.engine.shield import catching
 from pagefile.ports import Meter
 from pagefile.records import Scope
 from pagefile.tiers.base import Backlog, Pace, RetryLater, Tier
@@ -112,13 +112,13 @@ class Line:
         first_s, self._every_s = self._pace.first_sweep_s, self._pace.sweep_every_s
         if poll_s is not None and not self._together:
             first_s, self._every_s = 0.0, poll_s
-        self._looks = first_s is not None
+        self._scans = first_s is not None
         #: Rounds start with the first scan of the log: a process that ends before it leaves them to the next
         #: one.
         self._opens_at = 0.0
         if first_s is not None:
             self._opens_at = monotonic() + first_s
-            self._look_at(self._opens_at)
+            self._scan_at(self._opens_at)
 
     # -- asking for work ----------------------------------------------------------------------------------------------
 
@@ -138,10 +138,10 @@ class Line:
         if task.due < min(self._naps, default=-inf):
             self._wake.set()
 
-    def look(self) -> None:
+    def scan(self) -> None:
         """A lot was written, possibly by others: scan for all of it."""
-        if self._looks:
-            self._look_at(0.0)
+        if self._scans:
+            self._scan_at(0.0)
 
     def drop(self, scope: Scope) -> None:
         for key in [key for key in self._waiting if key is not None and key.within(scope)]:
@@ -313,8 +313,8 @@ class Line:
             return
         if task.failed:
             self._recovered()
-        if key is None and self._looks and None not in self._waiting:
-            self._look_at(monotonic() + self._every_s, routine=True)
+        if key is None and self._scans and None not in self._waiting:
+            self._scan_at(monotonic() + self._every_s, routine=True)
 
     def _put_back(self, key: _Key, task: _Task, rest_s: float) -> None:
         """Retry later, merged with new requests; dropped if it was erased."""
@@ -375,7 +375,7 @@ class Line:
 
     # -- what others left behind --------------------------------------------------------------------------------------
 
-    def _look_at(self, moment: float, *, routine: bool = False) -> None:
+    def _scan_at(self, moment: float, *, routine: bool = False) -> None:
         self._waiting[None] = _Task(moment, moment, {}, routine=routine)
         self._wake.set()
 
@@ -386,7 +386,7 @@ class Line:
         if self._together:
             waiting = self._waiting.get(None)
             if behind and (waiting is None or waiting.routine):
-                self._look_at(due)
+                self._scan_at(due)
             return
         for scope in behind:
             self._waiting[scope] = _Task(due, due, {self.tier.maintain: None})
@@ -425,10 +425,10 @@ class Worker:
         """Run a job concerning a conversation; repeated requests before it starts are merged."""
         self._lines[Jobs.name].wake(scope, job)
 
-    def look(self) -> None:
+    def scan(self) -> None:
         """A lot was written: have every tier scan the whole log."""
         for line in self._lines.values():
-            line.look()
+            line.scan()
 
     def drop(self, scope: Scope) -> None:
         for line in self._lines.values():

@@ -6,13 +6,13 @@ Viewing a page here is not a page fault and does not count as a load: loads reco
 from dataclasses import dataclass
 
 from pagefile.engine import Memory
-from pagefile.engine.owning import looked_up
-from pagefile.errors import InvalidTurnError, PagePurgedError
-from pagefile.inspector import places, ui
-from pagefile.inspector.asking import Asked, chat_of
+from pagefile.engine.ownership import looked_up
+from pagefile.errors import InvalidArgumentError, PagePurgedError
+from pagefile.inspector import ui, urls
 from pagefile.inspector.conversations import chat_in
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.page_request import PageRequest, chat_of
 from pagefile.records import Page, PageHit
 
 PER_PAGE = 40
@@ -43,7 +43,7 @@ class Opened:
     query: str | None
 
 
-async def gather(memory: Memory, asked: Asked) -> Archive:
+async def gather(memory: Memory, asked: PageRequest) -> Archive:
     """Pages of the tenant, of a user, or of a conversation."""
     search = asked.text("q")
     if search is not None:
@@ -56,23 +56,28 @@ async def gather(memory: Memory, asked: Asked) -> Archive:
     return Archive(tuple(pages), pages.next, None, ())
 
 
-async def _found(memory: Memory, asked: Asked, search: str) -> list[PageHit]:
+async def _found(memory: Memory, asked: PageRequest, search: str) -> list[PageHit]:
     if asked.conversation_id is not None:
         return await chat_of(memory, asked).search_tool_history(search, _HITS, here=True)
     return await memory.search_tool_history(search, **asked.owner, limit=_HITS)
 
 
-async def gather_page(memory: Memory, asked: Asked) -> Opened:
+async def gather_page(memory: Memory, asked: PageRequest) -> Opened:
     """One page, by slice or by passage."""
     uuid = asked.text("uuid")
     if uuid is None:
-        raise InvalidTurnError("Which page? Give its uuid, as it stands in the placeholder.")
+        raise InvalidArgumentError("Which page? Give its uuid, as it stands in the placeholder.")
     limit = asked.whole("limit", SLICE, least=1, most=200_000)
     return await opened(memory, asked, uuid, asked.text("q"), asked.whole("offset", 0), limit)
 
 
 async def opened(
-    memory: Memory, asked: Asked, uuid: str, query: str | None = None, offset: int = 0, limit: int = IN_PLACE
+    memory: Memory,
+    asked: PageRequest,
+    uuid: str,
+    query: str | None = None,
+    offset: int = 0,
+    limit: int = IN_PLACE,
 ) -> Opened:
     """A page with part of its text. Does not count as a load."""
     page = await _page(memory, asked, uuid)
@@ -86,21 +91,21 @@ async def opened(
     return Opened(page, text, start, start + len(text) if query is None else page.length, query)
 
 
-async def _page(memory: Memory, asked: Asked, uuid: str) -> Page:
+async def _page(memory: Memory, asked: PageRequest, uuid: str) -> Page:
     if asked.conversation_id is not None:
         return await chat_of(memory, asked).page(uuid)
     return await memory.page(uuid, **asked.owner)
 
 
-async def pin(memory: Memory, asked: Asked) -> str:
+async def pin(memory: Memory, asked: PageRequest) -> str:
     """Pin or unpin a page; returns the URL to continue at."""
     uuid, pinned = asked.text("uuid") or "", asked.choice("pinned", "yes", "no") == "yes"
     page = await _page(memory, asked, uuid)
     if page.scope.conversation is None:
-        raise InvalidTurnError("This page is in no conversation: there is no window to keep it in.")
+        raise InvalidArgumentError("This page is in no conversation: there is no window to keep it in.")
     scope = await looked_up(memory, page.scope)
     await chat_in(memory, scope).pin(uuid, pinned=pinned)
-    return asked.here(places.PAGE, uuid=uuid, done="pinned" if pinned else "unpinned")
+    return asked.here(urls.PAGE, uuid=uuid, done="pinned" if pinned else "unpinned")
 
 
 # -- the pages ---------------------------------------------------------------------------------------------------------
@@ -111,7 +116,7 @@ def show(data: Archive, reader: Reader) -> ui.View:
     if data.search is not None:
         found = _hits(data, reader)
     elif data.pages:
-        more = asked.here(places.ARCHIVE, after=data.next) if data.next else None
+        more = asked.here(urls.ARCHIVE, after=data.next) if data.next else None
         found = ui.card(None, _table(data.pages, reader), ui.older(reader, more))
     else:
         found = ui.empty(say("archive.none"), say("archive.none_about"))
@@ -128,7 +133,7 @@ def _search(data: Archive, reader: Reader) -> Element:
     say, asked, user = reader.say, reader.asked, ui.user_field(reader)
     return ui.asking_form(
         reader,
-        places.ARCHIVE,
+        urls.ARCHIVE,
         say("archive.search"),
         ui.field_of(say("archive.search"), "q", data.search, kind="search"),
         user,
@@ -159,7 +164,7 @@ def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
 def _link(page: Page, reader: Reader, **more: object) -> Element:
     tool, scope = el("code", page.tool, class_="tool"), page.scope
     about = {"uuid": page.uuid, "conversation_id": scope.conversation, "user_id": scope.user, **more}
-    return reader.link(places.PAGE, tool, " ", page.query_summary[:120], **about)
+    return reader.link(urls.PAGE, tool, " ", page.query_summary[:120], **about)
 
 
 def _state(page: Page, reader: Reader) -> Content:
@@ -193,10 +198,10 @@ def _hits(data: Archive, reader: Reader) -> Element:
 
 def show_page(data: Opened, reader: Reader) -> ui.View:
     say, page, scope = reader.say, data.page, data.page.scope
-    crumbs: tuple[tuple[str, str], ...] = (reader.crumb(places.ARCHIVE, say("nav.archive")),)
+    crumbs: tuple[tuple[str, str], ...] = (reader.crumb(urls.ARCHIVE, say("nav.archive")),)
     if scope.conversation is not None:
         conversation = {"conversation_id": scope.conversation, "user_id": scope.user}
-        crumbs = ((reader.asked.to(places.CONVERSATION, **conversation), scope.conversation), *crumbs)
+        crumbs = ((reader.asked.to(urls.CONVERSATION, **conversation), scope.conversation), *crumbs)
     values: dict[str, ui.Value] = {
         "archive.chars": page.length,
         "archive.tokens": page.tokens,
@@ -231,7 +236,7 @@ def _pin(page: Page, reader: Reader) -> Element | None:
         return None
     pin = ui.button(reader.say("page.unpin" if page.pinned else "page.pin"), None)
     hint = ui.soft(reader.say("page.pin_about"), "span")
-    place = reader.asked.here(places.PAGE, uuid=page.uuid)
+    place = reader.asked.here(urls.PAGE, uuid=page.uuid)
     return ui.form(reader, place, pin, " ", hint, pinned="no" if page.pinned else "yes")
 
 
@@ -239,10 +244,10 @@ def _text(data: Opened, reader: Reader) -> Element:
     say, asked, page = reader.say, reader.asked, data.page
     if data.text is None:
         return ui.card(say("page.text"), ui.notice(say("page.purged_about")))
-    all_of_it = reader.here(places.PAGE, say("page.whole"), uuid=page.uuid) if data.query else None
+    all_of_it = reader.here(urls.PAGE, say("page.whole"), uuid=page.uuid) if data.query else None
     search = ui.asking_form(
         reader,
-        places.PAGE,
+        urls.PAGE,
         say("page.passage"),
         ui.field_of(say("page.passage"), "q", data.query, kind="search"),
         button=[ui.button(say("page.find")), all_of_it],
@@ -260,7 +265,7 @@ def _where(data: Opened, reader: Reader) -> Element:
     say, number, page = reader.say, reader.number, data.page
 
     def to(offset: int) -> str:
-        return reader.asked.here(places.PAGE, uuid=page.uuid, offset=offset or None)
+        return reader.asked.here(urls.PAGE, uuid=page.uuid, offset=offset or None)
 
     shown = say("page.place", start=number(data.offset), end=number(data.end), length=number(page.length))
     return ui.pager(

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.explaining import Cost, Explanation
-from pagefile.engine.owning import looked_up
-from pagefile.errors import InvalidTurnError, NotFoundError
-from pagefile.inspector import places, ui
-from pagefile.inspector.asking import Asked, chat_of
+from pagefile.engine.explanation import Cost, Explanation
+from pagefile.engine.ownership import looked_up
+from pagefile.errors import InvalidArgumentError, NotFoundError
+from pagefile.inspector import ui, urls
 from pagefile.inspector.charts import Part, Point, costs, stacked
 from pagefile.inspector.conversations import chat_in
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.reader import Reader
-from pagefile.records import Call
-from pagefile.window.comparing import BlockBill
+from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.records import WindowRecord
+from pagefile.window.comparison import BlockBill
 from pagefile.window.receipt import Receipt, Verdict
 
 _CALLS = 50
@@ -31,7 +31,7 @@ class Calls:
     modes: Mapping[str, str]
 
 
-async def gather_calls(memory: Memory, asked: Asked) -> Calls:
+async def gather_calls(memory: Memory, asked: PageRequest) -> Calls:
     """The newest calls of a conversation."""
     chat = chat_of(memory, asked)
     found, calls = await chat.costs(limit=_CALLS), await chat.calls(limit=_CALLS)
@@ -39,23 +39,23 @@ async def gather_calls(memory: Memory, asked: Asked) -> Calls:
     return Calls(chat.id, tuple(found), queries, modes)
 
 
-async def gather_call(memory: Memory, asked: Asked) -> Explanation:
+async def gather_call(memory: Memory, asked: PageRequest) -> Explanation:
     call, chat = await called(memory, asked)
     return await chat.explain(call.id)
 
 
-async def called(memory: Memory, asked: Asked) -> tuple[Call, Conversation]:
+async def called(memory: Memory, asked: PageRequest) -> tuple[WindowRecord, Conversation]:
     """The requested call; a key bound to one user cannot see another user's."""
     call_id = asked.text("call_id")
     if call_id is None:
-        raise InvalidTurnError("Which call? Choose one from the calls of a conversation.")
+        raise InvalidArgumentError("Which call? Choose one from the calls of a conversation.")
     call = await memory.call(call_id, tenant=asked.tenant)
     if "user_id" in asked.bound and call.scope.user != asked.user_id:
         raise NotFoundError(f"There is no call {call_id!r}.")
     return call, chat_in(memory, await looked_up(memory, call.scope))
 
 
-def about(call: Call, asked: Asked) -> Asked:
+def about(call: WindowRecord, asked: PageRequest) -> PageRequest:
     """The same request with the call's own scope, for tabs and links."""
     scope = call.scope
     return replace(asked, tenant=scope.tenant, user_id=scope.user, conversation_id=scope.conversation)
@@ -80,7 +80,7 @@ def _chart(data: Calls, reader: Reader) -> Element:
     def point(index: int, cost: Cost) -> Point:
         without = _known(cost.tokens_without, reader)
         label = say("chart.point", n=index + 1, tokens=number(cost.tokens), without=without)
-        place = reader.asked.to(places.CALL, call_id=cost.call_id)
+        place = reader.asked.to(urls.CALL, call_id=cost.call_id)
         return Point(cost.tokens, cost.tokens_without, place, label)
 
     points = [point(index, cost) for index, cost in enumerate(data.costs)]
@@ -118,7 +118,7 @@ def _calls_table(data: Calls, reader: Reader) -> Element:
     for cost in reversed(data.costs):
         call_id, total = cost.call_id, sum(one.tokens for one in cost.blocks)
         name = data.queries.get(call_id) or reader.say("calls.turn")
-        link = reader.link(places.CALL, name, call_id=call_id)
+        link = reader.link(urls.CALL, name, call_id=call_id)
         bar = stacked(_parts(cost.blocks, reader), cost.budget, _label(total, cost.budget, reader))
         without = _known(cost.tokens_without, reader)
         rows.append((link, bar, cost.tokens, without, data.modes.get(call_id, ""), cost.at))
@@ -167,13 +167,13 @@ def show_call(data: Explanation, reader: Reader) -> ui.View:
 
 def _crumbs(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
     return (
-        (reader.asked.to(places.CONVERSATIONS), reader.say("nav.conversations")),
-        reader.crumb(places.CONVERSATION, name),
-        reader.crumb(places.CALLS, reader.say("tab.calls")),
+        (reader.asked.to(urls.CONVERSATIONS), reader.say("nav.conversations")),
+        reader.crumb(urls.CONVERSATION, name),
+        reader.crumb(urls.CALLS, reader.say("tab.calls")),
     )
 
 
-def question(call: Call, reader: Reader) -> Content:
+def question(call: WindowRecord, reader: Reader) -> Content:
     """What the window was requested for."""
     return ui.some("q", call.query) or reader.say("calls.turn")
 
@@ -193,7 +193,7 @@ def _numbers(data: Explanation, reader: Reader) -> Element:
         "calls.mode": el("code", call.mode),
         "archive.when": reader.time(call.at, exact=True),
     }
-    replay = reader.asked.to(places.REPLAY, call_id=call.id)
+    replay = reader.asked.to(urls.REPLAY, call_id=call.id)
     exact = ui.badge(say("bill.exact"), "in") if data.exact else None
     return el(
         "div",
@@ -234,7 +234,7 @@ def _prefix(data: Explanation, reader: Reader) -> Element:
         tokens = data.shared_tokens
         share = reader.percent(tokens / call.tokens) if call.tokens else "–"
         same = say("prefix.shared", n=data.shared_messages, tokens=reader.number(tokens), share=share)
-        shared = [same, " ", reader.link(places.CALL, say("prefix.before"), call_id=data.previous)]
+        shared = [same, " ", reader.link(urls.CALL, say("prefix.before"), call_id=data.previous)]
     lines = ui.definitions(
         (say("prefix.hash"), el("code", call.prefix_hash)),
         (say("prefix.length"), length),
@@ -250,7 +250,7 @@ def _verdicts(receipt: Receipt, reader: Reader) -> Element:
     options = [("all", say("verdict.all")), ("kept", say("bill.kept")), ("dropped", say("bill.dropped"))]
     choose = ui.asking_form(
         reader,
-        places.CALL,
+        urls.CALL,
         say("verdict.show"),
         ui.choice_of(say("verdict.show"), "show", wanted, options),
         button=ui.button(say("verdict.apply"), None),
@@ -296,7 +296,7 @@ def _prompt(data: Explanation, reader: Reader) -> Element:
     return ui.card(say("prompt.title"), el("details", label, messages, class_="prompt"), id="prompt")
 
 
-def _options(call: Call, reader: Reader) -> Element:
+def _options(call: WindowRecord, reader: Reader) -> Element:
     given = {key: value for key, value in call.options.items() if key != "moment"}
     inside = el("details", el("summary", reader.say("options.open")), ui.code(given))
     return ui.card(reader.say("options.title"), inside)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagefile.engine import Conversation, Memory
-from pagefile.inspector import places, ui
-from pagefile.inspector.asking import Asked, head_of
+from pagefile.inspector import ui, urls
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.reader import Reader
-from pagefile.records import Head, JsonObject, JsonValue, Scope
+from pagefile.inspector.page_request import PageRequest, head_of
+from pagefile.records import ConversationInfo, JsonObject, JsonValue, Scope
 
 #: Conversations per page, and how many are scanned for a search or another order.
 PER_PAGE = 25
@@ -18,7 +18,7 @@ LOOKED_AT = 2_000
 _COUNTED = 200
 _SESSIONS_SHOWN = 30
 
-_ORDERS: dict[str, Callable[[Head], Any]] = {
+_ORDERS: dict[str, Callable[[ConversationInfo], Any]] = {
     "written": lambda head: head.updated,
     "begun": lambda head: head.created,
     "turns": lambda head: head.turns,
@@ -38,7 +38,7 @@ def chat_in(memory: Memory, scope: Scope) -> Conversation:
 class Row:
     """A conversation in a list: its state, its first words, and the size of its archive."""
 
-    head: Head
+    head: ConversationInfo
     began_with: str
     pages: int
     #: Whether there are more pages than were counted.
@@ -46,12 +46,12 @@ class Row:
     stored_bytes: int
 
 
-async def rows_of(memory: Memory, heads: Sequence[Head]) -> tuple[Row, ...]:
+async def rows_of(memory: Memory, heads: Sequence[ConversationInfo]) -> tuple[Row, ...]:
     """The rows for a list of conversations."""
     return tuple([await _row(memory, head) for head in heads])
 
 
-async def _row(memory: Memory, head: Head) -> Row:
+async def _row(memory: Memory, head: ConversationInfo) -> Row:
     chat = chat_in(memory, head.scope)
     first = await chat.turns(limit=1)
     pages = await chat.pages(limit=_COUNTED)
@@ -73,7 +73,7 @@ def _cells(row: Row, reader: Reader) -> tuple[Any, ...]:
     owner = el(
         "span", head.scope.user or reader.say("conv.nobody"), class_="who" if head.scope.user else "who soft"
     )
-    link = reader.link(places.CONVERSATION, name, conversation_id=name, user_id=head.scope.user)
+    link = reader.link(urls.CONVERSATION, name, conversation_id=name, user_id=head.scope.user)
     agent = ui.some("span", head.agent, class_="tag")
     archived: Content = "–"
     if row.pages:
@@ -102,7 +102,7 @@ class Conversations:
     older: str | None
 
 
-async def gather(memory: Memory, asked: Asked) -> Conversations:
+async def gather(memory: Memory, asked: PageRequest) -> Conversations:
     """The conversations that match."""
     listing = await memory.conversations(**asked.owner, limit=LOOKED_AT, after=asked.text("after"))
     search, order = asked.text("q"), asked.choice("sort", *_ORDERS)
@@ -115,7 +115,7 @@ async def gather(memory: Memory, asked: Asked) -> Conversations:
     return Conversations(rows, len(found), page, pages, search, order, listing.next)
 
 
-def _fits(head: Head, search: str) -> bool:
+def _fits(head: ConversationInfo, search: str) -> bool:
     names = (head.scope.conversation, head.scope.user, head.agent)
     return any(search in name.casefold() for name in names if name)
 
@@ -132,12 +132,12 @@ def show(data: Conversations, reader: Reader) -> ui.View:
     if data.rows:
         found = ui.card(None, conversations_table(data.rows, reader), _pager(data, query, reader))
     elif data.search is None:
-        found = ui.empty(say("conv.none"), el("a", say("conv.begin"), href=asked.to(places.HOME)))
+        found = ui.empty(say("conv.none"), el("a", say("conv.begin"), href=asked.to(urls.HOME)))
     else:
         found = ui.empty(say("conv.no_match", q=data.search))
     rest = None
     if data.older is not None:
-        link = reader.link(places.CONVERSATIONS, say("conv.older"), **{**query, "after": data.older})
+        link = reader.link(urls.CONVERSATIONS, say("conv.older"), **{**query, "after": data.older})
         rest = ui.notice([say("conv.looked_at", n=reader.number(LOOKED_AT)), " ", link])
     here = {key: value for key, value in {**query, "page": str(data.page)}.items() if value}
     lead = reader.count("count.conversations", data.found)
@@ -151,7 +151,7 @@ def _search(data: Conversations, reader: Reader) -> Element:
         tenant = ui.field_of(say("field.tenant"), "tenant", asked.tenant, placeholder="default")
     return ui.asking_form(
         reader,
-        places.CONVERSATIONS,
+        urls.CONVERSATIONS,
         say("conv.search"),
         ui.field_of(say("conv.search"), "q", data.search, kind="search"),
         ui.user_field(reader),
@@ -188,7 +188,7 @@ def _pager(data: Conversations, query: dict[str, str], reader: Reader) -> Elemen
 class Session:
     """A conversation and its session value, if it has one."""
 
-    head: Head
+    head: ConversationInfo
     value: JsonObject | None
 
 
@@ -202,10 +202,10 @@ class Sessions:
     one: bool
 
 
-async def gather_sessions(memory: Memory, asked: Asked) -> Sessions:
+async def gather_sessions(memory: Memory, asked: PageRequest) -> Sessions:
     """Session values as stored in the database."""
 
-    async def session(head: Head) -> Session:
+    async def session(head: ConversationInfo) -> Session:
         return Session(head, await chat_in(memory, head.scope).session())
 
     if asked.conversation_id is not None:
@@ -219,7 +219,7 @@ def show_sessions(data: Sessions, reader: Reader) -> ui.View:
     if data.one:
         body: list[Content] = [_session(session, reader) for session in data.sessions]
     else:
-        more = asked.to(places.SESSIONS, user_id=asked.user_id, after=data.next) if data.next else None
+        more = asked.to(urls.SESSIONS, user_id=asked.user_id, after=data.next) if data.next else None
         found = ui.card(None, _sessions_table(data, reader), ui.older(reader, more))
         body = [_user_search(reader), found if data.sessions else ui.empty(say("conv.none"))]
     query = {"after": asked.text("after") or ""}
@@ -229,7 +229,7 @@ def show_sessions(data: Sessions, reader: Reader) -> ui.View:
 def _user_search(reader: Reader) -> Content:
     user, label = ui.user_field(reader), reader.say("nav.sessions")
     go = ui.button(reader.say("ask.show"))
-    return None if user is None else ui.asking_form(reader, places.SESSIONS, label, user, button=go)
+    return None if user is None else ui.asking_form(reader, urls.SESSIONS, label, user, button=go)
 
 
 def _sessions_table(data: Sessions, reader: Reader) -> Element:
@@ -239,7 +239,7 @@ def _sessions_table(data: Sessions, reader: Reader) -> Element:
         scope, context = session.head.scope, _inner(session.value, "message_context")
         last = str(_inner(session.value, "flow_context").get("last_bot_message") or "–")
         name = scope.conversation or ""
-        link = reader.link(places.SESSIONS, name, conversation_id=name, user_id=scope.user)
+        link = reader.link(urls.SESSIONS, name, conversation_id=name, user_id=scope.user)
         mode = el("code", str(context.get("mode") or "–"))
         owner = ui.some("span", scope.user, class_="who")
         rows.append(([link, " ", owner], mode, last[:160], session.head.updated))

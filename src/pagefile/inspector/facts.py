@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from pagefile.engine import Memory
-from pagefile.errors import InvalidTurnError, NotFoundError
-from pagefile.inspector import places, ui
-from pagefile.inspector.asking import Asked
+from pagefile.errors import InvalidArgumentError, NotFoundError
+from pagefile.inspector import ui, urls
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.page_request import PageRequest
 from pagefile.inspector.recall import known_users
 from pagefile.records import Fact, Revision
 
@@ -27,7 +27,7 @@ class Facts:
     search: str | None
 
 
-async def gather(memory: Memory, asked: Asked) -> Facts:
+async def gather(memory: Memory, asked: PageRequest) -> Facts:
     """The facts of a user; without one, the known users."""
     users, history, search = await known_users(memory, asked), asked.flag("history"), asked.text("q")
     if asked.user_id is None:
@@ -41,10 +41,10 @@ async def gather(memory: Memory, asked: Asked) -> Facts:
     return Facts(asked.user_id, users, tuple(reversed(found)), tuple(reversed(revisions)), history, search)
 
 
-async def change(memory: Memory, asked: Asked) -> str:
+async def change(memory: Memory, asked: PageRequest) -> str:
     """Add, edit, retract or undo; returns the URL to continue at."""
     if asked.user_id is None:
-        raise InvalidTurnError("Whose fact? Name the user.")
+        raise InvalidArgumentError("Whose fact? Name the user.")
     match asked.choice("what", "add", "edit", "retract", "undo"):
         case "retract":
             await memory.retract(asked.text("fact_id") or "", **asked.owner)
@@ -64,10 +64,10 @@ async def change(memory: Memory, asked: Asked) -> str:
                 attribute=asked.text("attribute"),
             )
             outcome = fact.outcome or "stored"
-    return asked.to(places.FACTS, user_id=asked.user_id, done=outcome)
+    return asked.to(urls.FACTS, user_id=asked.user_id, done=outcome)
 
 
-async def _edit(memory: Memory, asked: Asked, user_id: str) -> str:
+async def _edit(memory: Memory, asked: PageRequest, user_id: str) -> str:
     """Replace a fact's text: with an attribute the new fact supersedes it, otherwise the old one is retracted afterwards."""
     fact_id = asked.text("fact_id")
     old = next((fact for fact in await memory.facts(user_id, asked.tenant) if fact.id == fact_id), None)
@@ -93,12 +93,12 @@ def show(data: Facts, reader: Reader) -> ui.View:
     say = reader.say
     lead: Content = say("facts.lead")
     if data.user_id is None:
-        links = [el("li", reader.link(places.FACTS, user, user_id=user)) for user in data.users]
+        links = [el("li", reader.link(urls.FACTS, user, user_id=user)) for user in data.users]
         users = ui.card(say("facts.users"), el("ul", links, class_="chips"))
         body: list[Content] = [users if links else ui.empty(say("facts.nobody"))]
     else:
         lead = [el("span", data.user_id, class_="who"), " · ", reader.count("count.facts", len(data.facts))]
-        everything = reader.asked.to(places.ERASE, user_id=data.user_id)
+        everything = reader.asked.to(urls.ERASE, user_id=data.user_id)
         erase = el("a", say("erase.user", name=data.user_id), href=everything, class_="danger")
         body = [_held(data, reader), _add_form(reader), _revisions(data, reader), el("p", erase)]
     query = {"q": data.search or "", "history": "yes" if data.history else ""}
@@ -110,7 +110,7 @@ def _choose(data: Facts, reader: Reader) -> Element:
     say = reader.say
     return ui.asking_form(
         reader,
-        places.FACTS,
+        urls.FACTS,
         say("nav.facts"),
         ui.user_field(reader, users=data.users, required=True),
         ui.field_of(say("facts.search"), "q", data.search, kind="search"),
@@ -164,7 +164,7 @@ def _changes(fact: Fact, reader: Reader) -> Element:
 
 
 def _form(reader: Reader, *inside: Content, class_: str | None = None, **hidden: object) -> Element:
-    place = reader.asked.to(places.FACTS, user_id=reader.asked.user_id)
+    place = reader.asked.to(urls.FACTS, user_id=reader.asked.user_id)
     return ui.form(reader, place, *inside, class_=class_, **hidden)
 
 

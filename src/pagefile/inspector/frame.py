@@ -1,37 +1,37 @@
 """The frame of every page: header, navigation, language and theme switches, the link to the JSON."""
 
-from pagefile.inspector import places, ui
+from pagefile.inspector import ui, urls
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Element, document, el
-from pagefile.inspector.reader import Reader
 from pagefile.inspector.ui import View
 
 _NAVIGATION = (
-    (places.CONVERSATIONS, "nav.conversations"),
-    (places.RECALL, "nav.recall"),
-    (places.ARCHIVE, "nav.archive"),
-    (places.FACTS, "nav.facts"),
-    (places.SESSIONS, "nav.sessions"),
-    (places.CHAT, "nav.chat"),
-    (places.METRICS, "nav.metrics"),
+    (urls.CONVERSATIONS, "nav.conversations"),
+    (urls.RECALL, "nav.recall"),
+    (urls.ARCHIVE, "nav.archive"),
+    (urls.FACTS, "nav.facts"),
+    (urls.SESSIONS, "nav.sessions"),
+    (urls.CHAT, "nav.chat"),
+    (urls.METRICS, "nav.metrics"),
 )
 _CONVERSATION_TABS = (
-    (places.CONVERSATION, "tab.timeline"),
-    (places.CALLS, "tab.calls"),
-    (places.ARCHIVE, "tab.archive"),
-    (places.SESSIONS, "tab.session"),
-    (places.RECALL, "tab.recall"),
-    (places.CHAT, "tab.chat"),
-    (places.ERASE, "tab.erase"),
+    (urls.CONVERSATION, "tab.timeline"),
+    (urls.CALLS, "tab.calls"),
+    (urls.ARCHIVE, "tab.archive"),
+    (urls.SESSIONS, "tab.session"),
+    (urls.RECALL, "tab.recall"),
+    (urls.CHAT, "tab.chat"),
+    (urls.ERASE, "tab.erase"),
 )
 #: Pages that belong to another one in the navigation.
 _UNDER = {
-    places.CONVERSATION: places.CONVERSATIONS,
-    places.CALLS: places.CONVERSATIONS,
-    places.CALL: places.CONVERSATIONS,
-    places.REPLAY: places.CONVERSATIONS,
-    places.PAGE: places.ARCHIVE,
+    urls.CONVERSATION: urls.CONVERSATIONS,
+    urls.CALLS: urls.CONVERSATIONS,
+    urls.CALL: urls.CONVERSATIONS,
+    urls.REPLAY: urls.CONVERSATIONS,
+    urls.PAGE: urls.ARCHIVE,
 }
-_TAB_OF = {places.CALL: places.CALLS, places.REPLAY: places.CALLS, places.PAGE: places.ARCHIVE}
+_TAB_OF = {urls.CALL: urls.CALLS, urls.REPLAY: urls.CALLS, urls.PAGE: urls.ARCHIVE}
 
 
 def page(view: View, reader: Reader) -> str:
@@ -42,12 +42,12 @@ def page(view: View, reader: Reader) -> str:
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name="color-scheme", content="light dark"),
         el("title", title),
-        el("link", rel="stylesheet", href=places.STYLE),
-        el("link", rel="icon", href=places.ICON, type="image/svg+xml"),
+        el("link", rel="stylesheet", href=urls.STYLE),
+        el("link", rel="icon", href=urls.ICON, type="image/svg+xml"),
         el("link", rel="alternate", type="application/json", href=_twin(view, reader))
         if view.has_twin
         else None,
-        el("script", src=places.SCRIPT, defer=True) if view.script else None,
+        el("script", src=urls.SCRIPT, defer=True) if view.script else None,
     )
     main = el(
         "main",
@@ -65,7 +65,7 @@ def page(view: View, reader: Reader) -> str:
 
 
 def _twin(view: View, reader: Reader) -> str:
-    return reader.asked.here(places.twin(reader.path), **view.query)
+    return reader.asked.here(urls.twin(reader.path), **view.query)
 
 
 def _header(view: View, reader: Reader) -> Element:
@@ -74,7 +74,7 @@ def _header(view: View, reader: Reader) -> Element:
         current = _UNDER.get(reader.path, reader.path)
         links = [_link(reader.say(key), reader.asked.to(path), path == current) for path, key in _NAVIGATION]
         nav = el("nav", el("ul", links), aria_label=reader.say("frame.navigation"), class_="sections")
-    brand = el("a", _mark(), el("span", "Pagefile"), href=reader.asked.to(places.HOME), class_="brand")
+    brand = el("a", _mark(), el("span", "Pagefile"), href=reader.asked.to(urls.HOME), class_="brand")
     return el("header", el("div", brand, nav, _switches(view, reader), class_="bar"))
 
 
@@ -109,7 +109,7 @@ def _switches(view: View, reader: Reader) -> Element:
         title=about,
     )
     out = (
-        ui.form(reader, places.LOGOUT, ui.button(reader.say("login.out"), "quiet"))
+        ui.form(reader, urls.LOGOUT, ui.button(reader.say("login.out"), "quiet"))
         if reader.signed_in
         else None
     )
@@ -128,7 +128,7 @@ def _tabs(reader: Reader) -> Element:
             reader.say(key),
             reader.asked.here(path),
             path == current,
-            "danger" if path == places.ERASE else None,
+            "danger" if path == urls.ERASE else None,
         )
         for path, key in _CONVERSATION_TABS
     ]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pagefile.engine import Memory
 from pagefile.inspector import ui
+from pagefile.inspector.locale import Reader, words
 from pagefile.inspector.markup import Content, el
-from pagefile.inspector.reader import Reader, words
 from pagefile.records import JsonObject
 
 
@@ -63,7 +63,7 @@ def show(data: Metrics, reader: Reader) -> ui.View:
 
 
 def _row(measure: Measure, reader: Reader) -> tuple[ui.Value, ...]:
-    def told(value: float | None) -> str:
+    def as_text(value: float | None) -> str:
         if value is None:
             return "–"
         if measure.name.endswith("_seconds"):
@@ -74,4 +74,4 @@ def _row(measure: Measure, reader: Reader) -> tuple[ui.Value, ...]:
     key = f"tells.{measure.name}"
     about = reader.say(key) if reader.knows(key) else measure.tells
     name = [el("code", measure.name), ui.some("span", measure.labels, class_="tag"), el("small", about)]
-    return name, reader.number(measure.count), told(mean), told(measure.p50), told(measure.p95)
+    return name, reader.number(measure.count), as_text(mean), as_text(measure.p50), as_text(measure.p95)

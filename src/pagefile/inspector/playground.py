@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pagefile.engine import Memory
-from pagefile.inspector import places, ui
-from pagefile.inspector.asking import Asked
+from pagefile.inspector import ui, urls
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.page_request import PageRequest
 from pagefile.records import Step, Turn
 from pagefile.tiers.page_text import LOADING_TOOLS
 
@@ -36,7 +36,7 @@ class Playground:
     model: str | None
 
 
-async def gather(memory: Memory, asked: Asked) -> Playground:
+async def gather(memory: Memory, asked: PageRequest) -> Playground:
     """The conversation so far; a new one unless one is named."""
     name = asked.conversation_id or f"playground-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     chat = memory.conversation(name, **asked.owner)
@@ -69,7 +69,7 @@ def _other(reader: Reader) -> Element:
     say = reader.say
     choose = ui.asking_form(
         reader,
-        places.CHAT,
+        urls.CHAT,
         say("chat.other"),
         ui.field_of(say("conv.conversation"), "conversation_id"),
         ui.user_field(reader),
@@ -101,7 +101,7 @@ def _event(step: Step, reader: Reader) -> Element:
 def _form(data: Playground, reader: Reader) -> Element:
     say = reader.say
     chat = {"conversation_id": data.conversation_id, "user_id": data.user_id}
-    place = reader.asked.to(places.CHAT, **chat)
+    place = reader.asked.to(urls.CHAT, **chat)
     windows = [(one, reader.count("count.tokens", int(one))) for one in _WINDOWS]
     made = ui.form(
         reader,
@@ -118,5 +118,5 @@ def _form(data: Playground, reader: Reader) -> Element:
     )
     texts = {f"data_{key.removeprefix('event.')}": say(key) for key in _EVENTS}
     return el(
-        "div", made, id="chat", data_stream=reader.asked.to(places.STREAM, **chat), data_place=place, **texts
+        "div", made, id="chat", data_stream=reader.asked.to(urls.STREAM, **chat), data_place=place, **texts
     )

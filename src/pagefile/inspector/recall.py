@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import anyio.to_thread
 
 from pagefile.engine import Memory
-from pagefile.inspector import places, ui
-from pagefile.inspector.asking import Asked, chat_of
+from pagefile.inspector import ui, urls
 from pagefile.inspector.charts import gauge
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.page_request import PageRequest, chat_of
 from pagefile.records import Hit, Turn
-from pagefile.text.ranking import WordIndex
+from pagefile.text.bm25 import WordIndex
 from pagefile.text.words import terms
 
 _HITS = 10
@@ -47,7 +47,7 @@ class Recalled:
     users: tuple[str, ...]
 
 
-async def gather(memory: Memory, asked: Asked) -> Recalled:
+async def gather(memory: Memory, asked: PageRequest) -> Recalled:
     """Search both ways."""
     query = asked.text("q")
     users = await known_users(memory, asked)
@@ -63,7 +63,7 @@ async def gather(memory: Memory, asked: Asked) -> Recalled:
     return Recalled(query, tuple(hits), tuple(found), len(turns), more=more, users=users)
 
 
-async def known_users(memory: Memory, asked: Asked) -> tuple[str, ...]:
+async def known_users(memory: Memory, asked: PageRequest) -> tuple[str, ...]:
     """The users of the latest conversations; only the key's own if it is bound to one."""
     if "user_id" in asked.bound:
         return (asked.user_id,) if asked.user_id else ()
@@ -100,7 +100,7 @@ def _form(data: Recalled, reader: Reader) -> Element:
         who = ui.user_field(reader, users=data.users, otherwise=only)
     return ui.asking_form(
         reader,
-        places.RECALL,
+        urls.RECALL,
         say("nav.recall"),
         ui.field_of(say("recall.query"), "q", data.query, kind="search", required=True),
         who,
@@ -119,7 +119,7 @@ def _both(data: Recalled, reader: Reader) -> Element:
 
     def item(hit: Hit | WordHit, kind: str, when: Content = None, parts: Content = None) -> Element:
         name = hit.conversation_id
-        link = reader.link(places.CONVERSATION, name, conversation_id=name, user_id=reader.asked.user_id)
+        link = reader.link(urls.CONVERSATION, name, conversation_id=name, user_id=reader.asked.user_id)
         score = ui.badge(say("score", score=f"{hit.score:.3f}"), kind)
         alone = None if hit.id in both else ui.badge(say("recall.only_here"), "open")
         return el("li", el("p", link, " ", when, score, alone), el("blockquote", hit.text[:_SHOWN]), parts)

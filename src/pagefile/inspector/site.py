@@ -9,19 +9,19 @@ from pagefile.inspector import (
     archive,
     bill,
     conversations,
-    erasing,
+    erasure,
     facts,
-    places,
     playground,
     recall,
-    replaying,
+    replay,
     timeline,
     ui,
+    urls,
 )
-from pagefile.inspector.asking import Asked
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.locale import Reader
+from pagefile.inspector.page_request import PageRequest
 
-Gather: TypeAlias = Callable[[Memory, Asked], Awaitable[Any]]
+Gather: TypeAlias = Callable[[Memory, PageRequest], Awaitable[Any]]
 Show: TypeAlias = Callable[[Any, Reader], ui.View]
 
 
@@ -33,30 +33,30 @@ class Page:
     gather: Gather
     show: Show
     #: The scope the page turned out to be about, where the request gives only an id.
-    about: Callable[[Any, Asked], Asked] | None = None
+    about: Callable[[Any, PageRequest], PageRequest] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class Action:
     """What a form does; returns the URL to continue at."""
 
     path: str
-    do: Callable[[Memory, Asked], Awaitable[str]]
+    do: Callable[[Memory, PageRequest], Awaitable[str]]
 
 
 PAGES: tuple[Page, ...] = (
-    Page(places.CONVERSATIONS, conversations.gather, conversations.show),
-    Page(places.CONVERSATION, timeline.gather, timeline.show),
-    Page(places.CALLS, bill.gather_calls, bill.show_calls),
-    Page(places.CALL, bill.gather_call, bill.show_call, lambda data, asked: bill.about(data.call, asked)),
-    Page(places.REPLAY, replaying.gather, replaying.show, lambda data, asked: bill.about(data.call, asked)),
-    Page(places.RECALL, recall.gather, recall.show),
-    Page(places.ARCHIVE, archive.gather, archive.show),
-    Page(places.PAGE, archive.gather_page, archive.show_page),
-    Page(places.FACTS, facts.gather, facts.show),
-    Page(places.SESSIONS, conversations.gather_sessions, conversations.show_sessions),
-    Page(places.CHAT, playground.gather, playground.show),
-    Page(places.ERASE, erasing.gather, erasing.show),
+    Page(urls.CONVERSATIONS, conversations.gather, conversations.show),
+    Page(urls.CONVERSATION, timeline.gather, timeline.show),
+    Page(urls.CALLS, bill.gather_calls, bill.show_calls),
+    Page(urls.CALL, bill.gather_call, bill.show_call, lambda data, asked: bill.about(data.call, asked)),
+    Page(urls.REPLAY, replay.gather, replay.show, lambda data, asked: bill.about(data.call, asked)),
+    Page(urls.RECALL, recall.gather, recall.show),
+    Page(urls.ARCHIVE, archive.gather, archive.show),
+    Page(urls.PAGE, archive.gather_page, archive.show_page),
+    Page(urls.FACTS, facts.gather, facts.show),
+    Page(urls.SESSIONS, conversations.gather_sessions, conversations.show_sessions),
+    Page(urls.CHAT, playground.gather, playground.show),
+    Page(urls.ERASE, erasure.gather, erasure.show),
 )
 
-DEEDS: tuple[Deed, ...] = (Deed(places.PAGE, archive.pin), Deed(places.FACTS, facts.change))
+ACTIONS: tuple[Action, ...] = (Action(urls.PAGE, archive.pin), Action(urls.FACTS, facts.change))

@@ -10,12 +10,12 @@ from anyio.abc import TaskGroup
 
 from pagefile.engine import Memory
 from pagefile.errors import ConflictError, PagefileError
-from pagefile.inspector import places, ui
-from pagefile.inspector.asking import Asked
+from pagefile.inspector import ui, urls
 from pagefile.inspector.conversations import Row, conversations_table, rows_of
 from pagefile.inspector.demo import fill_demo
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.page_request import PageRequest
 from pagefile.records import JsonObject
 from pagefile.settings import Settings
 
@@ -23,12 +23,12 @@ logger = logging.getLogger("pagefile")
 
 _SHOWN = 8
 _WAYS = (
-    (places.CONVERSATIONS, "nav.conversations", "way.conversations"),
-    (places.RECALL, "nav.recall", "way.recall"),
-    (places.ARCHIVE, "nav.archive", "way.archive"),
-    (places.FACTS, "nav.facts", "way.facts"),
-    (places.CHAT, "nav.chat", "way.chat"),
-    (places.METRICS, "nav.metrics", "way.metrics"),
+    (urls.CONVERSATIONS, "nav.conversations", "way.conversations"),
+    (urls.RECALL, "nav.recall", "way.recall"),
+    (urls.ARCHIVE, "nav.archive", "way.archive"),
+    (urls.FACTS, "nav.facts", "way.facts"),
+    (urls.CHAT, "nav.chat", "way.chat"),
+    (urls.METRICS, "nav.metrics", "way.metrics"),
 )
 
 
@@ -54,7 +54,7 @@ class Start:
     demo: DemoState
 
 
-async def gather(memory: Memory, asked: Asked, *, version: str, base: str, demo: DemoState) -> Start:
+async def gather(memory: Memory, asked: PageRequest, *, version: str, base: str, demo: DemoState) -> Start:
     """The latest conversations and what the service runs on."""
     found = await memory.conversations(**asked.owner, limit=_SHOWN)
     rows = await rows_of(memory, found)
@@ -65,7 +65,7 @@ def show(data: Start, reader: Reader) -> ui.View:
     say, latest = reader.say, None
     if data.conversations:
         link = (
-            el("p", reader.link(places.CONVERSATIONS, say("start.all")), class_="more") if data.more else None
+            el("p", reader.link(urls.CONVERSATIONS, say("start.all")), class_="more") if data.more else None
         )
         latest = ui.card(say("start.latest"), conversations_table(data.conversations, reader), link)
     elif not data.demo.running:
@@ -77,7 +77,7 @@ def show(data: Start, reader: Reader) -> ui.View:
 def _welcome(reader: Reader) -> Element:
     say, fill = reader.say, None
     if not reader.asked.bound:
-        fill = ui.form(reader, places.DEMO, ui.button(say("start.fill")), class_="inline")
+        fill = ui.form(reader, urls.DEMO, ui.button(say("start.fill")), class_="inline")
     by_hand = ui.soft([say("start.or"), " ", el("code", "pagefile demo")])
     return ui.card(say("start.empty_title"), el("p", say("start.empty")), fill, by_hand, class_="welcome")
 
@@ -92,7 +92,7 @@ def _demo_state(demo: DemoState, reader: Reader) -> Content:
         label = reader.say("demo.running", done=reader.number(demo.done), total=reader.number(demo.total))
         progress = {"value": demo.done, "max": demo.total}
     bar = el("progress", label, **progress, aria_label=label)
-    again = el("p", reader.link(places.HOME, reader.say("demo.look")))
+    again = el("p", reader.link(urls.HOME, reader.say("demo.look")))
     return ui.card(None, el("p", label), bar, again, class_="working", role="status")
 
 
@@ -130,7 +130,7 @@ def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
         autocomplete="current-password",
         spellcheck="false",
     )
-    asked = ui.form(reader, places.LOGIN, key, ui.button(say("login.in")), class_="stacked-form", next=onward)
+    asked = ui.form(reader, urls.LOGIN, key, ui.button(say("login.in")), class_="stacked-form", next=onward)
     how = ui.soft([say("login.how"), " ", el("code", "pagefile keys add NAME")])
     body = [wrong, ui.card(say("login.title"), asked, how, class_="narrow")]
     return ui.View("Pagefile", body, lead=say("start.lead"), bare=True)
@@ -142,7 +142,7 @@ def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) 
     body = [
         ui.notice(detail, "bad"),
         ui.soft(say("problem.status", status=status, code=code)),
-        el("p", reader.link(places.HOME, say("problem.back"))),
+        el("p", reader.link(urls.HOME, say("problem.back"))),
     ]
     lead = say(f"problem.{code}.about") if known else None
     return ui.View(say(f"problem.{code}") if known else title, body, lead=lead, twin=False)
@@ -166,11 +166,11 @@ class Filling:
         self._tasks.start_soon(self._fill, settings)
 
     async def _fill(self, settings: Settings) -> None:
-        def told(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             self.state = DemoState(done, total, running=True)
 
         try:
-            await fill_demo(settings, told)
+            await fill_demo(settings, report)
         except PagefileError as error:
             logger.exception("the demo could not be filled in")
             self.state = DemoState(failed=str(error))

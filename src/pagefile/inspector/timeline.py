@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pagefile.engine import Conversation, Memory
-from pagefile.inspector import places, ui
+from pagefile.inspector import ui, urls
 from pagefile.inspector.archive import Opened, opened
-from pagefile.inspector.asking import Asked, chat_of, head_of
 from pagefile.inspector.charts import level
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.reader import Reader
-from pagefile.records import Checkpoint, Entry, Head, Reset, Step, Turn
+from pagefile.inspector.page_request import PageRequest, chat_of, head_of
+from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Step, Turn
 from pagefile.tiers.page_text import LOADING_TOOLS
 
 #: Log entries per page.
@@ -47,7 +47,7 @@ class Anchors:
 class Timeline:
     """One slice of a conversation's log."""
 
-    head: Head
+    head: ConversationInfo
     entries: tuple[Entry, ...]
     anchors: Mapping[str, Anchors]
     #: The newest recorded call of each turn.
@@ -60,7 +60,7 @@ class Timeline:
     window_tokens: int
 
 
-async def gather(memory: Memory, asked: Asked) -> Timeline:
+async def gather(memory: Memory, asked: PageRequest) -> Timeline:
     """The newest slice, or the one after a position."""
     head, chat = await head_of(memory, asked), chat_of(memory, asked)
     after = asked.whole("after", -1, least=-1) if asked.text("after") else None
@@ -128,7 +128,7 @@ def show(data: Timeline, reader: Reader) -> ui.View:
             slices,
         ],
         lead=ui.some("span", head.scope.user, class_="who") or say("conv.nobody"),
-        crumbs=((reader.asked.to(places.CONVERSATIONS), say("nav.conversations")),),
+        crumbs=((reader.asked.to(urls.CONVERSATIONS), say("nav.conversations")),),
         script=True,
         tabs=True,
         query={"after": reader.asked.text("after") or ""},
@@ -140,14 +140,14 @@ def _slices(data: Timeline, reader: Reader) -> Element | None:
         return None
 
     def to(after: int | None) -> str | None:
-        return None if after is None else reader.asked.here(places.CONVERSATION, after=after)
+        return None if after is None else reader.asked.here(urls.CONVERSATION, after=after)
 
     return ui.pager(
         reader,
         ui.step_to(reader.say("slice.first"), to(0)),
         ui.step_to(reader.say("slice.older"), to(data.older)),
         ui.step_to(reader.say("slice.newer"), to(data.newer)),
-        reader.here(places.CONVERSATION, reader.say("slice.last")),
+        reader.here(urls.CONVERSATION, reader.say("slice.last")),
     )
 
 
@@ -173,7 +173,7 @@ def _turn(turn: Turn, data: Timeline, reader: Reader) -> Element:
     elif covered:
         state = ui.badge(say("entry.covered"), "soft")
     if call:
-        bill = reader.link(places.CALL, say("entry.bill"), call_id=call, user_id=reader.asked.user_id)
+        bill = reader.link(urls.CALL, say("entry.bill"), call_id=call, user_id=reader.asked.user_id)
     title = f"#{turn.seq}" if turn.seq is not None else say("entry.running")
     return el(
         "li",
@@ -227,12 +227,12 @@ def _whole(uuid: str, page: Opened | None, reader: Reader) -> Element:
     say, asked = reader.say, reader.asked
     if page is not None:
         text = ui.notice(say("page.purged_about")) if page.text is None else ui.whole(page.text)
-        on = el("p", reader.here(places.PAGE, say("step.read_on"), uuid=uuid))
+        on = el("p", reader.here(urls.PAGE, say("step.read_on"), uuid=uuid))
         return el("div", el("h4", say("step.whole")), text, on)
-    place = asked.here(places.CONVERSATION, after=asked.text("after"), open=uuid) + f"#p-{uuid}"
-    twin = asked.here(places.twin(places.PAGE), uuid=uuid)
+    place = asked.here(urls.CONVERSATION, after=asked.text("after"), open=uuid) + f"#p-{uuid}"
+    twin = asked.here(urls.twin(urls.PAGE), uuid=uuid)
     in_place = el("a", say("step.open"), href=place, class_="button", data_open=twin)
-    return el("p", in_place, " ", reader.here(places.PAGE, say("step.page"), uuid=uuid))
+    return el("p", in_place, " ", reader.here(urls.PAGE, say("step.page"), uuid=uuid))
 
 
 def _checkpoint(one: Checkpoint, data: Timeline, reader: Reader) -> Element:
@@ -247,7 +247,7 @@ def _checkpoint(one: Checkpoint, data: Timeline, reader: Reader) -> Element:
         _anchor_list(say("anchor.gone"), found.gone, "gone"),
     ]
     pages = [
-        el("li", reader.here(places.PAGE, el("code", uuid[:8]), uuid=uuid)) for uuid in one.archive_refs[-12:]
+        el("li", reader.here(urls.PAGE, el("code", uuid[:8]), uuid=uuid)) for uuid in one.archive_refs[-12:]
     ]
     refs = el("div", el("h3", say("entry.refs"), class_="role"), el("ul", pages, class_="chips"))
     return el(

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.reader import Reader
-from pagefile.plain import plain
+from pagefile.json_values import to_json
 
 #: Characters of a text shown at once, and how many more can be expanded.
 _SHOWN, _MORE = 2_000, 60_000
@@ -283,7 +283,7 @@ def whole(text: str) -> Element:
 
 def code(value: object) -> Element:
     """JSON, indented."""
-    return el("pre", json.dumps(plain(value), ensure_ascii=False, indent=2), tabindex="0")
+    return el("pre", json.dumps(to_json(value), ensure_ascii=False, indent=2), tabindex="0")
 
 
 def message(given: Mapping[str, object], reader: Reader) -> Element:

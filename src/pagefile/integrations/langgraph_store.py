@@ -13,7 +13,7 @@ import numpy as np
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError
-from pagefile.integrations.failing import MemoryLoop, Work
+from pagefile.integrations.fail_open import MemoryLoop, Work
 from pagefile.models.embedders import of_unit_length
 from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
@@ -132,7 +132,7 @@ class PagefileStore(BaseStore):
         keys = [(op.namespace, op.key) for op in ops]
         found = await self._items.get(self._scope, keys, now=self._now())
         lasting = [
-            item.place
+            item.item_key
             for op, item in zip(ops, found, strict=True)
             if item is not None and op.refresh_ttl and item.ttl_s is not None
         ]
@@ -144,15 +144,15 @@ class PagefileStore(BaseStore):
         if not last:
             return
         vectors: Mapping[ItemKey, Vector] = {}
-        maker = None
+        model = None
         if self._index is not None:
             vectors = await self._index.vectors_of([op for op in last if op.value is not None])
-            maker = self._index.maker
+            model = self._index.model
         writes: list[ItemWrite] = []
         for op in last:
             ttl_s = None if op.ttl is None else op.ttl * _MINUTE_S
             value, rows = cast("JsonValue", op.value), vectors.get((op.namespace, op.key))
-            writes.append(ItemWrite(op.namespace, op.key, value, ttl_s, rows, maker))
+            writes.append(ItemWrite(op.namespace, op.key, value, ttl_s, rows, model))
         await self._items.write(self._scope, writes, now=self._now())
 
     async def _listed(self, op: ListNamespacesOp) -> list[Namespace]:
@@ -171,7 +171,7 @@ class PagefileStore(BaseStore):
             )
         ranked = await (self._ranked(op, self._index) if op.query and self._index else self._newest(op))
         if op.refresh_ttl:
-            await self._touched([item.place for item, _ in ranked if item.ttl_s is not None])
+            await self._touched([item.item_key for item, _ in ranked if item.ttl_s is not None])
         return [SearchItem(**_fields(item), score=score) for item, score in ranked]
 
     async def _newest(self, op: SearchOp) -> list[tuple[StoredItem, float | None]]:
@@ -187,16 +187,16 @@ class PagefileStore(BaseStore):
         """Most similar first, each by its best text; items without a vector come last, so that a search misses nothing."""
         asked = await index.embedded([op.query or ""])
         now = self._now()
-        near = await self._items.vectors(self._scope, op.namespace_prefix, index.maker, now=now)
+        near = await self._items.vectors(self._scope, op.namespace_prefix, index.model, now=now)
         scores = {(one.namespace, one.key): float(np.max(one.rows @ asked[0])) for one in near}
         best = sorted(scores, key=lambda key: -scores[key])
         end = op.offset + op.limit
         if op.filter or len(best) < end:
-            passed = {item.place: item for item in await self._passing(op)}
+            passed = {item.item_key: item for item in await self._passing(op)}
             order = [key for key in best if key in passed] + [key for key in passed if key not in scores]
             return [(passed[key], scores.get(key)) for key in order[op.offset : end]]
         found = await self._items.get(self._scope, best[op.offset : end], now=now)
-        return [(item, scores[item.place]) for item in found if item is not None]
+        return [(item, scores[item.item_key]) for item in found if item is not None]
 
     async def _passing(self, op: SearchOp) -> list[StoredItem]:
         every = await self._items.under(self._scope, op.namespace_prefix, now=self._now())
@@ -237,7 +237,7 @@ class _Index:
         self._fields = config.get("fields") or [_EVERYTHING]
 
     @property
-    def maker(self) -> str:
+    def model(self) -> str:
         """Identifies the embedding model: vectors of different models cannot be compared."""
         if self._own is not None:
             return f"{self._own.name}:{self._own.dimension}"

@@ -8,7 +8,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from pagefile.engine.metering import METRICS, Metric
+from pagefile.engine.metrics import METRICS, Metric
 from pagefile.ports import Meter
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

@@ -13,7 +13,7 @@ from pagefile.engine import Conversation, Memory
 from pagefile.records import Hit, Turn
 from pagefile.standalone.tools import tool_schemas
 from pagefile.text.clip import clip
-from pagefile.tiers.facts_book import refuse_orders
+from pagefile.tiers.fact_book import refuse_orders
 from pagefile.window.render import escape
 from pagefile.window.wording import Language
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from pagefile.errors import ModelOutputError
 from pagefile.models.prompts import asking
 from pagefile.ports import ChatModel, FactExtractor, Proposal, Said
-from pagefile.text.facts_rules import stated
+from pagefile.text.fact_rules import stated
 from pagefile.text.scripts import language
 
 if TYPE_CHECKING:
     from pagefile.models.fact_schema import FoundFact, FoundFacts
-    from pagefile.text.facts_rules import Stated
+    from pagefile.text.fact_rules import Stated
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 #: How much of a long message a model is given.

@@ -7,14 +7,14 @@ the same name in `pagefile.testing`.
 
 # ruff: noqa: F403 - each module says what it exports
 
-from pagefile.ports import derived, items, log, pages, shelves, store, verifying, world
+from pagefile.ports import audit, derived, items, log, pages, store, stored, world
+from pagefile.ports.audit import *
 from pagefile.ports.derived import *
 from pagefile.ports.items import *
 from pagefile.ports.log import *
 from pagefile.ports.pages import *
-from pagefile.ports.shelves import *
 from pagefile.ports.store import *
-from pagefile.ports.verifying import *
+from pagefile.ports.stored import *
 from pagefile.ports.world import *
 
 __all__: list[str] = []
@@ -22,7 +22,7 @@ __all__ += derived.__all__
 __all__ += items.__all__
 __all__ += log.__all__
 __all__ += pages.__all__
-__all__ += shelves.__all__
+__all__ += stored.__all__
 __all__ += store.__all__
-__all__ += verifying.__all__
+__all__ += audit.__all__
 __all__ += world.__all__

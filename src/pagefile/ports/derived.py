@@ -13,14 +13,14 @@ from pagefile.records import JsonObject, Scope
 
 __all__ = [
     "Behind",
+    "Collection",
+    "EmbeddingModel",
     "HeldVector",
-    "Maker",
-    "Near",
-    "Shelf",
     "TermStore",
     "TurnTerms",
     "Vector",
-    "VectorHome",
+    "VectorHit",
+    "VectorIndex",
     "VectorRow",
     "Watermarks",
 ]
@@ -100,8 +100,8 @@ class TermStore(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
-    """What produced a vector. Vectors from different makers cannot be compared."""
+class EmbeddingModel:
+    """What produced a vector. Vectors from different models cannot be compared."""
 
     #: The embedder's own name.
     name: str
@@ -111,7 +111,7 @@ class Maker:
 
     @property
     def key(self) -> str:
-        """A single string that identifies the maker."""
+        """A single string that identifies the model."""
         return f"{self.name}{self.version and '@'}{self.version}/{self.dimension}"
 
 
@@ -128,21 +128,21 @@ class VectorRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class VectorHit:
     """A turn whose vector is close to the query vector."""
 
     conversation: str
     seq: int
     turn_id: str
     #: Cosine similarity; 1 means the same direction.
-    likeness: float
+    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """How many vectors of one maker are stored."""
+class Collection:
+    """How many vectors of one model are stored."""
 
-    maker: Maker
+    model: EmbeddingModel
     vectors: int
 
 
@@ -156,8 +156,8 @@ class HeldVector:
     fits: bool = True
 
 
-class VectorHome(ABC):
-    """Stores the vectors of turns. Vectors of several makers may coexist; each verb concerns one maker.
+class VectorIndex(ABC):
+    """Stores the vectors of turns. Vectors of several models may coexist; each verb concerns one model.
 
     The contents are derived: they may be empty or behind, and losing them costs only the work of rebuilding.
     """
@@ -172,60 +172,66 @@ class VectorHome(ABC):
     leaves: str = ""
 
     @abstractmethod
-    async def prepare(self, maker: Maker) -> None:
-        """Create whatever this maker's vectors need; idempotent.
+    async def prepare(self, model: EmbeddingModel) -> None:
+        """Create whatever this model's vectors need; idempotent.
 
-        Raises `VectorHomeError` with instructions if that is impossible (no extension, wrong server).
+        Raises `VectorIndexError` with instructions if that is impossible (no extension, wrong server).
         """
 
     @abstractmethod
-    async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
-        """Write vectors, each replacing the one its turn had; prepares the maker if necessary.
+    async def put(
+        self, model: EmbeddingModel, rows: Sequence[VectorRow], *, epoch: int | None = None
+    ) -> None:
+        """Write vectors, each replacing the one its turn had; prepares the model if necessary.
 
-        A vector with the wrong dimension or a non-finite component raises `VectorHomeError`, and nothing of
+        A vector with the wrong dimension or a non-finite component raises `VectorIndexError`, and nothing of
         the call is written. An all-zero vector only removes the previous one. The next search in this process
         sees what was put.
 
-        `epoch` is checked if the vectors are in the log's own database (`ErasedError`). An external home
+        `epoch` is checked if the vectors are in the log's own database (`ErasedError`). An external index
         cannot check it: it stores the epoch with the vector, and a vector put after an erasure belongs to no
         turn, is never returned, and is removed by `erase_before`.
         """
 
     @abstractmethod
-    async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
+    async def search(
+        self, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
+    ) -> list[VectorHit]:
         """Up to `limit` nearest turns of a scope, nearest first.
 
         A scope with a user gives that user's turns, one with a conversation that conversation's turns, one
         with both their intersection; never anything of another user or tenant. Scopes with a user never
         match a conversation without an owner. Vectors need not have unit length; an all-zero vector matches
-        nothing. An unknown maker has no vectors.
+        nothing. An unknown model has no vectors.
         """
 
     @abstractmethod
-    async def shelves(self) -> list[Shelf]:
-        """The makers this home was prepared for, with their number of vectors, sorted by key."""
+    async def collections(self) -> list[Collection]:
+        """The models this index was prepared for, with their number of vectors, sorted by key."""
 
-    async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector] | None:
-        """Which turns of a conversation in (`after`, `through`] have a vector; None if the home cannot tell."""
+    async def held(
+        self, model: EmbeddingModel, scope: Scope, after: int, through: int
+    ) -> list[HeldVector] | None:
+        """Which turns of a conversation in (`after`, `through`] have a vector; None if the index cannot tell."""
         return None
 
     @abstractmethod
-    async def drop(self, maker: Maker) -> int:
-        """Remove everything of a maker; returns the number of vectors removed."""
+    async def drop(self, model: EmbeddingModel) -> int:
+        """Remove everything of a model; returns the number of vectors removed."""
 
     @abstractmethod
     async def erase(self, scope: Scope) -> int:
-        """Remove the vectors of a conversation, a user or a tenant, of every maker, while the log still knows the owner;
+        """Remove the vectors of a conversation, a user or a tenant, of every model, while the log still knows the owner;
         a scope without a user covers every owner.
 
-        Erasures do not call this: internal vectors are erased with the rows, and an external home gets
+        Erasures do not call this: internal vectors are erased with the rows, and an external index gets
         `erase_before`.
         """
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
-        """Remove what was put before erasures, of every maker.
+        """Remove what was put before erasures, of every model.
 
-        `erased` maps a scope's key (`pagefile.stores.erasing.scope_key`) to the number of its last erasure.
+        `erased` maps a scope's key (`pagefile.stores.erasure.scope_key`) to the number of its last erasure.
         Vectors put in that epoch or a later one belong to a scope that was used again afterwards, and stay.
         Only external homes are called.
         """
@@ -233,7 +239,7 @@ class VectorHome(ABC):
 
     @abstractmethod
     async def describe(self) -> JsonObject:
-        """What this home is and where, as reported by the home itself: fails if it cannot be reached."""
+        """What this index is and where, as reported by the index itself: fails if it cannot be reached."""
 
     @abstractmethod
     async def close(self) -> None:

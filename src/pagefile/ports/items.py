@@ -31,7 +31,7 @@ class StoredItem:
     ttl_s: float | None = None
 
     @property
-    def place(self) -> ItemKey:
+    def item_key(self) -> ItemKey:
         return self.namespace, self.key
 
 
@@ -44,9 +44,9 @@ class ItemWrite:
     #: None removes it.
     value: JsonValue
     ttl_s: float | None = None
-    #: Vectors to search it by, one row per text, made by `maker`; None for none.
+    #: Vectors to search it by, one row per text, made by `model`; None for none.
     vectors: Vector | None = None
-    maker: str | None = None
+    model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class KeptItem:
     item: StoredItem
     #: The vectors it is searched by, and what made them; None for none.
     vectors: Vector | None = None
-    maker: str | None = None
+    model: str | None = None
 
 
 class ItemStore(ABC):
@@ -94,9 +94,9 @@ class ItemStore(ABC):
 
     @abstractmethod
     async def vectors(
-        self, scope: Scope, prefix: Namespace, maker: str, *, now: datetime
+        self, scope: Scope, prefix: Namespace, model: str, *, now: datetime
     ) -> list[ItemVectors]:
-        """The vectors of one maker for the items under a prefix, ordered as in `under`."""
+        """The vectors of one model for the items under a prefix, ordered as in `under`."""
 
     @abstractmethod
     async def namespaces(self, scope: Scope, prefix: Namespace, *, now: datetime) -> list[Namespace]:

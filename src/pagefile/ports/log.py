@@ -7,7 +7,17 @@ from datetime import datetime
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
 from pagefile.content import Message
-from pagefile.records import Checkpoint, Entry, Head, JsonObject, JsonValue, Scope, Status, Step, Turn
+from pagefile.records import (
+    Checkpoint,
+    ConversationInfo,
+    Entry,
+    JsonObject,
+    JsonValue,
+    Scope,
+    Status,
+    Step,
+    Turn,
+)
 
 __all__ = [
     "NO_LABELS",
@@ -16,9 +26,9 @@ __all__ = [
     "Beside",
     "CheckpointDraft",
     "Complete",
+    "ConversationQuery",
     "EntryQuery",
     "Extend",
-    "HeadQuery",
     "Labels",
     "LogReader",
     "LogView",
@@ -48,7 +58,7 @@ class Labels:
 NO_LABELS = Labels()
 
 
-def labels_of(head: Head) -> Labels:
+def labels_of(head: ConversationInfo) -> Labels:
     """A conversation's labels."""
     return Labels(head.project, head.language, head.timezone)
 
@@ -163,7 +173,7 @@ class CheckpointDraft:
     counter: str
     anchors: tuple[str, ...] = ()
     archive_refs: tuple[str, ...] = ()
-    #: `Head.epoch` of the view it was made from; None skips the check for erasures.
+    #: `ConversationInfo.epoch` of the view it was made from; None skips the check for erasures.
     epoch: int | None = None
 
 
@@ -202,7 +212,7 @@ class TurnLog(ABC):
         The same id with the same user text, assistant text, steps and messages returns the stored turn
         (whatever its status); with different ones it raises `ConflictError` and changes nothing. For an open
         turn only the user text is compared: beginning it again returns it in its current state. Blobs are
-        written with the turn; one that does not match its hash raises `InvalidTurnError`. Given labels
+        written with the turn; one that does not match its hash raises `InvalidArgumentError`. Given labels
         replace the conversation's. A turn whose pages were erased since its epoch raises `ErasedError`, as in
         `advance`.
         """
@@ -249,7 +259,7 @@ class TurnLog(ABC):
         that messages of the entries refer to, by SHA-256; each is written with the turns that refer to it.
         Into a conversation with entries, turns with a new id are appended and the rest is left out; an
         existing turn with a different text raises `ConflictError`, and with `expect_empty` so does any
-        existing entry. Entries that do not make up one conversation raise `InvalidTurnError`. `marks` are
+        existing entry. Entries that do not make up one conversation raise `InvalidArgumentError`. `marks` are
         watermarks by tier, written together with the entries of an empty conversation, so that no tier sees
         the entries without them. If the scope, or the `origin` the entries are copied from, was erased since
         the `epoch` in which they were read, `ErasedError` is raised.
@@ -279,7 +289,7 @@ class ViewRequest:
 class LogView:
     """A conversation as a window sees it, read in one consistent snapshot."""
 
-    head: Head
+    head: ConversationInfo
     checkpoint: Checkpoint | None
     #: The newest done turns after reset and checkpoint, oldest first, without gaps.
     turns: tuple[Turn, ...]
@@ -302,7 +312,7 @@ class EntryQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class HeadQuery:
+class ConversationQuery:
     """Conversations of a scope, most recently written first; `after` continues after a conversation id."""
 
     scope: Scope
@@ -343,7 +353,7 @@ class LogReader(ABC):
         """A slice of one conversation; one that is not this scope's raises `ConflictError`."""
 
     @abstractmethod
-    async def heads(self, query: HeadQuery) -> list[Head]:
+    async def heads(self, query: ConversationQuery) -> list[ConversationInfo]:
         """The conversations of a tenant, or of one of its users, or the one named, if it is this scope's.
 
         An `after` that is not in the list raises `NotFoundError`, as in every list.

@@ -148,5 +148,5 @@ class PageIndex(ABC):
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
         """Store the terms of a page's passages, replacing earlier ones; a page that no longer exists is ignored.
 
-        One text per passage: any other number raises `InvalidTurnError`.
+        One text per passage: any other number raises `InvalidArgumentError`.
         """

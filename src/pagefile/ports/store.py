@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pagefile.ports.derived import TermStore, VectorHome, Watermarks
+from pagefile.ports.audit import Auditor
+from pagefile.ports.derived import TermStore, VectorIndex, Watermarks
 from pagefile.ports.items import ItemStore
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
 from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
-from pagefile.ports.shelves import CallLog, FactStore, SessionStore
-from pagefile.ports.verifying import Auditor
+from pagefile.ports.stored import FactStore, SessionStore, WindowLog
 from pagefile.records import ApiKey, ErasureReceipt, JsonObject, Scope
 
 __all__ = ["Erasures", "KeyStore", "MediaStore", "Owed", "Part", "Store"]
@@ -22,7 +22,7 @@ class Owed:
 
     #: The number of the last erasure it has carried out.
     since: int
-    #: The scopes erased since, by key (`pagefile.stores.erasing.scope_key`), each with the number of its last
+    #: The scopes erased since, by key (`pagefile.stores.erasure.scope_key`), each with the number of its last
     #: erasure.
     scopes: Mapping[str, int]
 
@@ -130,7 +130,7 @@ class Store(ABC):
     page_keeper: PageKeeper
     page_index: PageIndex
     media: MediaStore
-    calls: CallLog
+    calls: WindowLog
     sessions: SessionStore
     watermarks: Watermarks
     terms: TermStore
@@ -140,7 +140,7 @@ class Store(ABC):
     #: Reads stored rows as they are; None if the store does not support it.
     audit: Auditor | None = None
 
-    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex | None:
         """Vector storage in this database, None if it is not supported. Opens nothing; close it before the store.
 
         `cache_bytes` bounds its in-memory cache, if it has one.

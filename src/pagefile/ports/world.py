@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from pagefile.ports.derived import Maker, Vector
+from pagefile.ports.derived import EmbeddingModel, Vector
 from pagefile.records import JsonValue
 
 __all__ = [
@@ -121,9 +121,9 @@ class Embedder(ABC):
     batch: int = 32
 
     @property
-    def maker(self) -> Maker:
+    def model(self) -> EmbeddingModel:
         """Identifies its vectors."""
-        return Maker(self.name, self.dimension, self.version)
+        return EmbeddingModel(self.name, self.dimension, self.version)
 
     @abstractmethod
     async def embed(self, texts: Sequence[str]) -> Vector:

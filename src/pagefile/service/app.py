@@ -15,19 +15,19 @@ from pagefile.engine import Memory
 from pagefile.errors import PagefileError
 from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.service import chatting, inspecting, reference, routes, transfer
-from pagefile.service.auth import Doorkeeper, unguarded
-from pagefile.service.binding import (
+from pagefile.service import chat_turn, inspector, reference, routes, transfer
+from pagefile.service.auth import AuthMiddleware, unguarded
+from pagefile.service.exposure import (
     across_origins,
     allowed_names,
     check_binding,
     named_origins,
     requires_keys,
 )
-from pagefile.service.gates import Gate, LastHandler
-from pagefile.service.inspector_door import InspectorDoor
-from pagefile.service.once import Once
+from pagefile.service.idempotency import IdempotencyMiddleware
+from pagefile.service.inspector_auth import InspectorAuth
 from pagefile.service.problems import http_error, pagefile_error, validation_error
+from pagefile.service.request_guard import ErrorMiddleware, RequestGuard
 from pagefile.settings import ServiceSettings, Settings
 
 _ABOUT = (
@@ -55,7 +55,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with (
-            chatting.chat_model(settings.model) as app.state.model,
+            chat_turn.chat_model(settings.model) as app.state.model,
             Memory.open(settings=settings, meter=app.state.meter) as memory,
         ):
             await check_binding(service, memory.engine.store.keys)
@@ -79,10 +79,10 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         lifespan=lifespan,
         middleware=[
             *_traces(service),
-            Middleware(InspectorDoor),
-            Middleware(LastHandler),
+            Middleware(InspectorAuth),
+            Middleware(ErrorMiddleware),
             Middleware(
-                Gate,
+                RequestGuard,
                 names=allowed_names(service),
                 origins=named_origins(service),
                 max_body_bytes=service.max_body_bytes,
@@ -90,11 +90,11 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             ),
             *across_origins(service),
             Middleware(
-                Doorkeeper,
+                AuthMiddleware,
                 require_keys=requires_keys(service),
                 requests_per_minute=service.requests_per_minute,
             ),
-            Middleware(Once),
+            Middleware(IdempotencyMiddleware),
         ],
         exception_handlers={
             PagefileError: pagefile_error,
@@ -112,14 +112,14 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         routes.windows,
         routes.turns,
         routes.calls,
-        chatting.routes,
+        chat_turn.routes,
         routes.archive,
         routes.conversations,
         routes.facts,
         transfer.routes,
         routes.health,
         reference.routes,
-        inspecting.routes,
+        inspector.routes,
     ):
         app.include_router(group)
     if forgotten := list(unguarded(app)):

@@ -1,6 +1,6 @@
 """Authentication and authorization.
 
-A key is bound to a tenant and optionally to one of its users. `Doorkeeper` authenticates the caller before any body is read.
+A key is bound to a tenant and optionally to one of its users. `AuthMiddleware` authenticates the caller before any body is read.
 `guarded` authorizes the request in the one place that every API route passes through: a missing tenant or user is filled in from
 the key, another's is refused. Where the schema requires a user, `KeyedRoute` fills it in before validation. Without a key, and
 where none is required, everything is open, as suits a single-user machine.
@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from pagefile import records
 from pagefile.engine import Memory
 from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequestsError, UnauthorizedError
-from pagefile.inspector import places
+from pagefile.inspector import urls
 from pagefile.ports import KeyStore
 from pagefile.service.problems import refused
 from pagefile.stores.secrets import presented
@@ -37,7 +37,7 @@ logger = logging.getLogger("pagefile.service")
 #: How stale a key's last-used time may be; saves a write per request.
 LAST_USED_EVERY = timedelta(hours=1)
 #: The inspector's sign-in pages and their assets.
-SIGNING_IN = frozenset({places.LOGIN, places.LOGOUT, places.STYLE, places.SCRIPT, places.ICON})
+SIGNING_IN = frozenset({urls.LOGIN, urls.LOGOUT, urls.STYLE, urls.SCRIPT, urls.ICON})
 #: Paths that need no key: API documentation and health checks. None of them exposes any memory.
 PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
 PUBLIC_FOLDER = "/problems/"
@@ -97,7 +97,7 @@ class RateLimit:
         return 0
 
 
-class Doorkeeper:
+class AuthMiddleware:
     """Authentication middleware. A key that is sent is always checked; where keys are required, a request without one is refused."""
 
     def __init__(self, app: ASGIApp, *, require_keys: bool, requests_per_minute: int) -> None:
@@ -141,12 +141,12 @@ def is_public(path: str) -> bool:
 
 
 def principal_of(request: Request) -> Principal:
-    """The authenticated caller. Raises `KeyError` without the `Doorkeeper` middleware, so a misconfigured app fails closed."""
+    """The authenticated caller. Raises `KeyError` without the `AuthMiddleware` middleware, so a misconfigured app fails closed."""
     return principal_in(request.scope)
 
 
 def principal_in(scope: Scope) -> Principal:
-    """Like `principal_of`, for middleware between the `Doorkeeper` and the routes."""
+    """Like `principal_of`, for middleware between the `AuthMiddleware` and the routes."""
     return cast("Principal", scope[_STATE])
 
 

@@ -26,7 +26,7 @@ STATUS: Mapping[type[PagefileError], int] = {
     PagefileError: 500,
     errors.SettingsError: 422,
     errors.MissingExtraError: 501,
-    errors.InvalidTurnError: 422,
+    errors.InvalidArgumentError: 422,
     errors.BudgetError: 422,
     errors.TransferError: 422,
     errors.NotFoundError: 404,
@@ -110,7 +110,7 @@ def kinds() -> Mapping[str, Kind]:
 # -- responses ----------------------------------------------------------------------------------------------------
 
 
-def told(kind: Kind | str, detail: str | None = None, *, fields: Sequence[FieldError] = ()) -> Problem:
+def to_problem(kind: Kind | str, detail: str | None = None, *, fields: Sequence[FieldError] = ()) -> Problem:
     """The document of a problem; all of them are built here."""
     known = kinds()[kind] if isinstance(kind, str) else kind
     return Problem(
@@ -137,8 +137,8 @@ def problem_of(error: PagefileError, *, shown: tuple[type[PagefileError], ...] =
     """
     kind = Kind.of(type(error))
     if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return told(kind, str(error))
-    problem = told(kind, str(error) if isinstance(error, shown) else None)
+        return to_problem(kind, str(error))
+    problem = to_problem(kind, str(error) if isinstance(error, shown) else None)
     logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
     return problem
 
@@ -155,7 +155,7 @@ def refused(error: PagefileError) -> Response:
 
 def unforeseen(error: Exception) -> Problem:
     """The problem for an unexpected error. Third-party messages can quote user content, so only source locations are logged."""
-    problem = told("internal", "The log of the service says where; nothing already recorded is lost.")
+    problem = to_problem("internal", "The log of the service says where; nothing already recorded is lost.")
     places = "".join(format_tb(error.__traceback__))
     logger.error("%s: %s at\n%s", problem.instance, type(error).__name__, places)
     return problem
@@ -175,10 +175,10 @@ async def http_error(request: Request, error: HTTPException) -> Response:
         return answered(_unreadable(error.__cause__))
     code = _CODE_OF_STATUS.get(error.status_code)
     if code is None:
-        return answered(told(Kind("http", error.status_code, OTHER["http"][1])), error.headers)
+        return answered(to_problem(Kind("http", error.status_code, OTHER["http"][1])), error.headers)
     if code == "method-not-allowed":
-        return answered(told(code), {**(error.headers or {}), **_allow(request)})
-    return answered(told(code, error.detail if code == "body-too-large" else None), error.headers)
+        return answered(to_problem(code), {**(error.headers or {}), **_allow(request)})
+    return answered(to_problem(code, error.detail if code == "body-too-large" else None), error.headers)
 
 
 async def validation_error(request: Request, error: RequestValidationError) -> Response:
@@ -186,13 +186,15 @@ async def validation_error(request: Request, error: RequestValidationError) -> R
     found = cast("Sequence[Mapping[str, object]]", error.errors())
     if any(item["type"] == "json_invalid" for item in found):
         position = cast("tuple[str, int]", found[0]["loc"])[1]
-        return answered(told("invalid-json", f"The body is not JSON: it breaks at character {position}."))
+        return answered(
+            to_problem("invalid-json", f"The body is not JSON: it breaks at character {position}.")
+        )
     if isinstance(cast("object", error.body), bytes) and not _is_json(request):
-        return answered(told("media-type", "Send the header Content-Type: application/json."))
+        return answered(to_problem("media-type", "Send the header Content-Type: application/json."))
     fields = [_field(item) for item in found[:_MAX_ERRORS]]
     more = f" (and {len(found) - _MAX_ERRORS} more)" if len(found) > _MAX_ERRORS else ""
     detail = "; ".join(f"{field.where} {field.pointer}: {field.detail}" for field in fields) + more
-    return answered(told("validation", detail, fields=fields))
+    return answered(to_problem("validation", detail, fields=fields))
 
 
 def _allow(request: Request) -> dict[str, str]:
@@ -203,10 +205,12 @@ def _allow(request: Request) -> dict[str, str]:
 
 def _unreadable(cause: BaseException) -> Problem:
     if isinstance(cause, UnicodeDecodeError):
-        return told("invalid-json", f"The body is not UTF-8: it breaks at byte {cause.start}.")
+        return to_problem("invalid-json", f"The body is not UTF-8: it breaks at byte {cause.start}.")
     if isinstance(cause, RecursionError):
-        return told("invalid-json", "The body is nested too deeply.")
-    return told("invalid-json", "The body cannot be read: it broke off, or has a number too long to read.")
+        return to_problem("invalid-json", "The body is nested too deeply.")
+    return to_problem(
+        "invalid-json", "The body cannot be read: it broke off, or has a number too long to read."
+    )
 
 
 def _field(item: Mapping[str, object]) -> FieldError:

@@ -14,7 +14,7 @@ from fastapi import APIRouter, FastAPI, Request, Response
 from pagefile.errors import NotFoundError
 from pagefile.records import MAX_INT
 from pagefile.service.html import Html, fill, joined, page, read, text
-from pagefile.service.once import HEADER
+from pagefile.service.idempotency import HEADER
 from pagefile.service.problems import kinds
 from pagefile.wire.problem import Problem
 

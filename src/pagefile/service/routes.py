@@ -12,15 +12,15 @@ from pydantic import BaseModel
 
 from pagefile import verbs
 from pagefile.engine import Conversation, Memory
+from pagefile.engine.log_queries import Kind
 from pagefile.engine.pages import call_tool
-from pagefile.engine.reading import Kind
-from pagefile.engine.replaying import checked_from_afar
+from pagefile.engine.replay import checked_from_afar
 from pagefile.errors import ClosedError, StoreError, StoreUnavailableError
 from pagefile.integrations.prometheus import CONTENT_TYPE, PrometheusMeter
 from pagefile.ports import ViewRequest
 from pagefile.records import JsonObject
 from pagefile.service.auth import GuardedRouter, KeyedRoute, memory_in, open_memory, principal_of
-from pagefile.service.once import HEADER, made_id
+from pagefile.service.idempotency import HEADER, made_id
 from pagefile.standalone import tool_schemas
 from pagefile.verbs import Verb
 from pagefile.wire import requests as ask

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from pagefile import verbs
 from pagefile.engine import Memory
 from pagefile.engine.export_lines import LINE, HeaderLine, described, first_fault
-from pagefile.engine.owning import looked_up
+from pagefile.engine.ownership import looked_up
 from pagefile.engine.transfer import export_lines, import_from, lines_of
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
@@ -84,7 +84,7 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
         engine = memory.engine
         tenant = params.tenant or DEFAULT_TENANT
         counts = await import_from(engine.store, path, tenant, clock=engine.clock, called="the upload")
-        engine.worker.look()
+        engine.worker.scan()
     return ImportOut(counts=counts)
 
 

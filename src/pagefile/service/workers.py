@@ -37,7 +37,7 @@ from pagefile.settings import Settings
 from pagefile.settings.sources import handed_down
 
 #: How long running requests may take to finish after Ctrl-C.
-PATIENCE_S = 5
+TIMEOUT_S = 5
 #: A worker that lived this long did not fail at startup.
 _HEALTHY_S = 10.0
 _FIRST_PAUSE_S = 0.1
@@ -85,7 +85,7 @@ def _config(settings: Settings, metrics: Path | None = None) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=PATIENCE_S,
+        timeout_graceful_shutdown=TIMEOUT_S,
     )
 
 
@@ -248,7 +248,7 @@ class Supervisor:
         left: list[Any] = [place.process for place in places if place.process is not None]
         for process in left:
             process.terminate()
-        deadline = time.monotonic() + PATIENCE_S + self.settings.drain_s + _END_S
+        deadline = time.monotonic() + TIMEOUT_S + self.settings.drain_s + _END_S
         for process in left:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():

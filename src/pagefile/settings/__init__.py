@@ -3,7 +3,7 @@
 from pagefile.settings.model import (
     ArchiveSettings,
     EmbedderSettings,
-    MemorySettings,
+    FactSettings,
     ModelSettings,
     ServiceSettings,
     Settings,
@@ -13,7 +13,7 @@ from pagefile.settings.model import (
 __all__ = [
     "ArchiveSettings",
     "EmbedderSettings",
-    "MemorySettings",
+    "FactSettings",
     "ModelSettings",
     "ServiceSettings",
     "Settings",

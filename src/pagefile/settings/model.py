@@ -1,7 +1,7 @@
 """The settings themselves: plain frozen dataclasses, so that importing Pagefile costs nothing.
 
 The same names are used in `pagefile.toml`, in YAML, in the environment (`PAGEFILE_WINDOW_TOKENS`,
-`PAGEFILE_MEMORY__ENABLED`) and, where it makes sense, on the command line. However a `Settings` is created,
+`PAGEFILE_FACTS__ENABLED`) and, where it makes sense, on the command line. However a `Settings` is created,
 invalid values are refused at once.
 """
 
@@ -58,7 +58,7 @@ Share = Annotated[float, Limit(most=1)]
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySettings(_Checked, prefix="memory."):
+class FactSettings(_Checked, prefix="facts."):
     """Which facts enter a window: the `memory:` keys of document 004."""
 
     #: False: no facts are offered to any window.
@@ -168,7 +168,7 @@ class EmbedderSettings(_Checked, prefix="embedder."):
     #: How long a window waits for the vector of its question, in seconds; after that it contains what was
     #: found by words, and its receipt says so. Raise it for a remote embedder. Commands and the demo wait up
     #: to 30 seconds unless this is set.
-    patience_s: Annotated[float, Limit(above=True)] = 1.0
+    query_timeout_s: Annotated[float, Limit(above=True)] = 1.0
     #: Requests vectors of this length from the model; 0: the model's default.
     dimension: Count = 0
 
@@ -264,12 +264,20 @@ class Settings(_Checked):
     #: What happens when a tier fails while a window is built: "record" notes it in the receipt, "raise" is
     #: for tests.
     on_tier_error: Literal["record", "raise"] = "record"
-    memory: MemorySettings = field(default_factory=MemorySettings)
+    facts: FactSettings = field(default_factory=FactSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
+
+
+#: Settings that had another name before, by that name: refused with the new one where people write settings, and
+#: understood in windows that were recorded under it.
+RENAMED = {
+    **{f"memory.{known.name}": f"facts.{known.name}" for known in fields(FactSettings)},
+    "embedder.patience_s": "embedder.query_timeout_s",
+}
 
 
 def problem(annotation: Any, value: object) -> str | None:
@@ -303,7 +311,7 @@ def _is(kind: Any, value: object) -> bool:
 
 
 def known_settings(section: type = Settings, prefix: str = "") -> dict[str, Any]:
-    """Every setting by its dotted name (`memory.enabled`), with its type."""
+    """Every setting by its dotted name (`facts.enabled`), with its type."""
     known: dict[str, Any] = {}
     for setting in fields(section):
         name = f"{prefix}{setting.name}"

@@ -18,7 +18,7 @@ from typing import Any, cast
 import yaml
 
 from pagefile.errors import SettingsError
-from pagefile.settings.model import Settings, known_settings, parsed_as, problem
+from pagefile.settings.model import RENAMED, Settings, known_settings, parsed_as, problem
 
 FILE_NAMES = ("pagefile.toml", "pagefile.yaml", "pagefile.yml")
 PREFIX = "PAGEFILE_"
@@ -40,7 +40,7 @@ class Loaded:
     settings: Settings
     #: The file that was read; None if there is none.
     file: Path | None
-    #: By dotted name (`memory.enabled`): "default", a file, "$PAGEFILE_…" or "command line".
+    #: By dotted name (`facts.enabled`): "default", a file, "$PAGEFILE_…" or "command line".
     origins: Mapping[str, str]
 
     def values(self) -> dict[str, object]:
@@ -137,6 +137,11 @@ def _taken(given: _Given, values: dict[str, object], origins: dict[str, str]) ->
 
 
 def _unknown(given: _Given, known: Mapping[str, object]) -> str:
+    if given.key in RENAMED or given.key == "memory":
+        now = RENAMED.get(given.key, "facts")
+        if given.origin.startswith("$"):
+            return f"this setting is called ${_variable(now)} now: rename the variable."
+        return f"{given.key!r} is called {now!r} now: rename it."
     sections = {name.partition(".")[0] for name in known if "." in name}
     if given.key in sections:
         return f"{given.key} is a section: it must hold names and values, not {type(given.value).__name__}."

@@ -5,15 +5,15 @@ as equal JSON, and `rendered` converts them to what any of the three providers a
 """
 
 from pagefile.shapes.anthropic import alternating, beginning_with_user
+from pagefile.shapes.call_order import answer, answered_steps, calls_of, prepared, question, waiting_steps
 from pagefile.shapes.media import keeper, named, note, shown_tokens
+from pagefile.shapes.message_reader import MAX_TOOL_CHARS, plain_json, step_tool
 from pagefile.shapes.openai import laid_out, short
-from pagefile.shapes.pairing import answer, answered_steps, calls_of, prepared, question, waiting_steps
-from pagefile.shapes.parsing import Parsed, cleaned, listed, parsed
-from pagefile.shapes.reading import MAX_TOOL_CHARS, plain_json, step_tool
-from pagefile.shapes.rendering import given_back, is_sent, rendered, written
+from pagefile.shapes.parser import Parsed, cleaned, listed, parsed
+from pagefile.shapes.renderer import given_back, is_sent, rendered, written
 from pagefile.shapes.skeleton import Filling
-from pagefile.shapes.spelling import compact
 from pagefile.shapes.steps import ShownStep, fitted_tool, shown_steps, with_own_call_ids
+from pagefile.shapes.tool_arguments import compact
 
 __all__ = [
     "MAX_TOOL_CHARS",

@@ -7,7 +7,7 @@ from typing import Any
 
 from pagefile.content import Message, Part, Reasoning, Role, ToolCall, ToolResult
 from pagefile.shapes.media import media_block, said_block, text_block
-from pagefile.shapes.reading import BlockReader, Reader
+from pagefile.shapes.message_reader import BlockReader, Reader
 from pagefile.shapes.skeleton import Filling, Path, as_object
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}

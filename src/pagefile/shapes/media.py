@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pagefile.content import Media, Message, Other, Part, Shape, Text
 from pagefile.shapes.pixels import estimated_tokens, is_text, sampled_tokens
 from pagefile.shapes.skeleton import Path
-from pagefile.shapes.spelling import decoded, spelling_of
+from pagefile.shapes.tool_arguments import decoded, spelling_of
 
 Kind = Literal["image", "audio", "file"]
 Block = Mapping[str, Any]

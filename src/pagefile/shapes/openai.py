@@ -6,10 +6,10 @@ from typing import Any, cast
 from pagefile.content import Media, Message, Role, ToolCall, ToolResult
 from pagefile.records import Step
 from pagefile.shapes.media import said_block
-from pagefile.shapes.reading import Reader
+from pagefile.shapes.message_reader import Reader
 from pagefile.shapes.skeleton import Filling, Path, as_list, as_object
-from pagefile.shapes.spelling import compact
 from pagefile.shapes.steps import ShownStep
+from pagefile.shapes.tool_arguments import compact
 
 ROLES: Mapping[str, Role] = {
     "system": "system",

@@ -6,9 +6,9 @@ from typing import Any
 from pagefile.content import Media, Message, Other, Part, Reasoning, Role, Text, ToolCall, ToolResult
 from pagefile.shapes import openai
 from pagefile.shapes.media import media_block, said_block, text_block
-from pagefile.shapes.reading import Reader
+from pagefile.shapes.message_reader import Reader
 from pagefile.shapes.skeleton import Filling, Path, as_list, as_object
-from pagefile.shapes.spelling import compact
+from pagefile.shapes.tool_arguments import compact
 
 _ROLES: Mapping[str, Role] = {name: role for name, role in openai.ROLES.items() if role != "tool"}
 _TEXTS = {**openai.TEXTS, "input_text": "text", "output_text": "text"}

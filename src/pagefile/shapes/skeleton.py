@@ -11,8 +11,8 @@ from typing import Any, TypeAlias, cast
 
 from pagefile.content import Message
 from pagefile.records import Step
-from pagefile.shapes.spelling import SPELLINGS, encoded
 from pagefile.shapes.steps import ShownStep
+from pagefile.shapes.tool_arguments import SPELLINGS, encoded
 
 #: The position of a value in a message: keys of objects, indexes of lists.
 Path: TypeAlias = tuple[str | int, ...]

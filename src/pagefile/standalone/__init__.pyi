@@ -1,5 +1,11 @@
 from .agent_app import AgentApp, NewAgentApp, SessionClient
 from .agent_memory import AgentMemory, AgentMemoryConfig, AgentWithMemory, ContentChunk, ToolRule
+from .app_requests import (
+    defaultMemoryRecentTurns,
+    defaultMemoryTokenThresholdRatio,
+    defaultModelContextWindow,
+    format_prompt,
+)
 from .conversation_store import ConversationMessage, ConversationStore, ConversationSummary, format_messages
 from .conversation_summarizer import SUMMARY_PROMPT, ConversationSummarizer
 from .episodic_memory import ConversationEpisodicMemory
@@ -17,12 +23,6 @@ from .memory_middleware import (
     _extract_conversation_context,  # pyright: ignore[reportPrivateUsage] - document 004's name
     extract_text,
     memory_config,
-)
-from .queries import (
-    defaultMemoryRecentTurns,
-    defaultMemoryTokenThresholdRatio,
-    defaultModelContextWindow,
-    format_prompt,
 )
 from .session import (
     FULL_HISTORY,

@@ -17,11 +17,11 @@ import anyio
 import anyio.to_thread
 
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.owning import on_behalf
+from pagefile.engine.ownership import on_behalf
 from pagefile.errors import (
     ConflictError,
     ErasedError,
-    InvalidTurnError,
+    InvalidArgumentError,
     NotFoundError,
     PagefileError,
     StoreError,
@@ -29,8 +29,7 @@ from pagefile.errors import (
 from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogView
 from pagefile.records import Checkpoint, Scope, Turn
-from pagefile.standalone.conversations import Conversations
-from pagefile.standalone.queries import (
+from pagefile.standalone.app_requests import (
     Asked,
     HistoryText,
     Query,
@@ -42,6 +41,7 @@ from pagefile.standalone.queries import (
     safety_lines,
     turn_lines,
 )
+from pagefile.standalone.conversations import Conversations
 from pagefile.standalone.session import (
     FULL_HISTORY,
     SESSION_KEY,
@@ -295,7 +295,7 @@ class AgentApp:
         """The newest done turns, oldest first."""
         scope = await self._log.owned(conversation_id)
         if limit < 1:
-            raise InvalidTurnError(f"limit is {limit}: it must be at least 1.")
+            raise InvalidArgumentError(f"limit is {limit}: it must be at least 1.")
         return [_row(turn) for turn in await self._log.newest_turns(scope, limit)]
 
     async def query_message_by_conversation_id_asc_from_checkpoint(
@@ -427,7 +427,7 @@ class SessionClient:
 def _conversation(key: str) -> str:
     prefix = SESSION_KEY % ""
     if not key.startswith(prefix):
-        raise InvalidTurnError(f"{key!r} is not the key of a session: it begins with {prefix!r}.")
+        raise InvalidArgumentError(f"{key!r} is not the key of a session: it begins with {prefix!r}.")
     return key.removeprefix(prefix)
 
 

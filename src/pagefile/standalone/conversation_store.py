@@ -13,10 +13,10 @@ from typing import ClassVar, Final, Literal, NotRequired, TypedDict
 from uuid import NAMESPACE_URL, uuid5
 
 from pagefile.engine import Conversation, Memory
-from pagefile.errors import ErasedError, InvalidTurnError
+from pagefile.errors import ErasedError, InvalidArgumentError
 from pagefile.lru import Lru
 from pagefile.ports import EntryQuery
-from pagefile.records import Checkpoint, Head, Hit, JsonObject, Scope, Status, Turn, checked_id
+from pagefile.records import Checkpoint, ConversationInfo, Hit, JsonObject, Scope, Status, Turn, checked_id
 from pagefile.standalone.conversations import DONE, Conversations
 from pagefile.tiers.history import History
 
@@ -79,7 +79,7 @@ class _Counted:
     through_seq: int
     messages: int = 0
 
-    def goes_on(self, head: Head, through_seq: int) -> bool:
+    def goes_on(self, head: ConversationInfo, through_seq: int) -> bool:
         """Whether counting can continue from here."""
         same = (self.began, self.reset_seq) == (head.created, head.reset_seq)
         return same and self.through_seq <= through_seq
@@ -153,7 +153,7 @@ class ConversationStore(Conversations):
     ) -> list[ConversationMessage]:
         """Messages of done turns, oldest first, or newest first with `desc`; the first `limit` of them, or all."""
         if limit is not None and limit < 1:
-            raise InvalidTurnError(f"limit is {limit}: it must be at least 1, or None for all.")
+            raise InvalidArgumentError(f"limit is {limit}: it must be at least 1, or None for all.")
         scope = await self.owned(conversation_id)
         view = await self.view(scope)
         epoch = view.head.epoch
@@ -199,7 +199,7 @@ class ConversationStore(Conversations):
         view = await self.view(scope)
         covered, through_seq = await self._covered(scope, view.head.reset_seq, covered_message_count)
         if not covered:
-            raise InvalidTurnError(
+            raise InvalidArgumentError(
                 f"covered_message_count is {covered_message_count}: there is no whole turn in that many messages."
             )
         listed = self._listed.get(conversation_id) or _Listed(view.head.epoch, view.head.epoch)
@@ -238,7 +238,7 @@ class ConversationStore(Conversations):
                 found |= {turn.id: turn for turn in batch if turn.id in ids}
         return found
 
-    async def _count(self, what: str, scope: Scope, head: Head, through_seq: int) -> int:
+    async def _count(self, what: str, scope: Scope, head: ConversationInfo, through_seq: int) -> int:
         """Messages up to a position in the log; reads only what was written since the last count."""
         key = what, scope.conversation or ""
         known = self._counts.get(key)
@@ -320,7 +320,7 @@ def _message(turn: Turn, role: Role, content: str) -> ConversationMessage:
 def _role(given: str) -> Role:
     role = _ROLES.get(given)
     if role is None:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"role is {given!r}: a message is the user's or the assistant's; give 'user' or 'assistant'."
         )
     return role

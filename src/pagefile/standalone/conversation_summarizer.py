@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
 from pagefile.engine import Memory
-from pagefile.engine.asking import at_least
+from pagefile.engine.arguments import at_least
 from pagefile.errors import ConflictError, ModelOutputError, SettingsError
 from pagefile.models.summarizers import CallableSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, LogView, Summarizer, SummaryRequest

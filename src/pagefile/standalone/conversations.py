@@ -5,7 +5,7 @@ from typing import Final
 
 from pagefile.engine import Memory
 from pagefile.engine.engine import Engine
-from pagefile.engine.owning import on_behalf
+from pagefile.engine.ownership import on_behalf
 from pagefile.ports import EntryQuery, LogReader, LogView, ViewRequest
 from pagefile.records import DEFAULT_TENANT, Scope, Status, Turn, checked_id
 

@@ -16,14 +16,14 @@ from uuid import uuid4
 import anyio
 
 from pagefile.engine import Memory
-from pagefile.engine.asking import at_least
+from pagefile.engine.arguments import at_least
 from pagefile.errors import ModelOutputError, SettingsError
 from pagefile.ports import Erasures
 from pagefile.ports.world import Embedder
 from pagefile.records import Scope, Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
 from pagefile.standalone.milvus_collection import MilvusCollection, called, data_types, quoted
-from pagefile.stores.erasing import scope_key
+from pagefile.stores.erasure import scope_key
 from pagefile.text.clip import clip
 from pagefile.text.gate import asking, passes
 
@@ -300,7 +300,7 @@ class _MilvusEpisodes(_Episodes):
         return 0
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
-        """Erase what was indexed before erasures; see `VectorHome.erase_before` for how they are named.
+        """Erase what was indexed before erasures; see `VectorIndex.erase_before` for how they are named.
 
         An erasure only names the conversation, not the turns: episodes whose turns the log still has stay.
         """

@@ -14,7 +14,8 @@ import numpy as np
 from pagefile.errors import TransferError
 from pagefile.records import Fact
 from pagefile.text.clip import clip
-from pagefile.text.facts import (
+from pagefile.text.fact_data import GivenFact, given_facts, sections
+from pagefile.text.fact_ranking import (
     CONFIDENCE_WEIGHT,
     SIMILARITY_WEIGHT,
     FactIndex,
@@ -23,7 +24,6 @@ from pagefile.text.facts import (
     diverse,
     scores,
 )
-from pagefile.text.facts_data import GivenFact, given_facts, sections
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.window.render import escape
 

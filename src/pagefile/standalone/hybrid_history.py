@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Iterator, Sequence
 from typing import TypedDict, TypeVar
 
 from pagefile.engine import Memory
-from pagefile.engine.asking import at_least
+from pagefile.engine.arguments import at_least
 from pagefile.ports import LogView
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore, messages_of
 from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, ConversationSummarizer

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, cast
 
 from pagefile.errors import PagefileError, SettingsError
-from pagefile.settings import MemorySettings
+from pagefile.settings import FactSettings
 from pagefile.standalone.agent_memory import part_of
 from pagefile.standalone.fact_injection import (
     FactRanker,
@@ -63,23 +63,21 @@ def _extract_conversation_context(messages: Sequence[object], max_turns: int = 3
     return " ".join(reversed(parts))
 
 
-def memory_config(config: MemorySettings | Mapping[str, Any] | None = None) -> MemorySettings:
+def memory_config(config: FactSettings | Mapping[str, Any] | None = None) -> FactSettings:
     """Settings from a parsed `config.yaml` (or its `memory:` section); missing ones have their defaults.
 
     Keys that are not document 004's are ignored, so old files keep working.
     """
     if config is None:
-        return MemorySettings()
-    if isinstance(config, MemorySettings):
+        return FactSettings()
+    if isinstance(config, FactSettings):
         return config
     section = config.get("memory", config)
     if not isinstance(section, Mapping):
         raise SettingsError(f"`memory:` must be a section, not {type(section).__name__}.")
     given = cast("Mapping[str, Any]", section)
-    known = {setting.name for setting in fields(MemorySettings)}
-    return MemorySettings(
-        **{key: value for key, value in given.items() if key in known and value is not None}
-    )
+    known = {setting.name for setting in fields(FactSettings)}
+    return FactSettings(**{key: value for key, value in given.items() if key in known and value is not None})
 
 
 class MemoryMiddleware:
@@ -93,7 +91,7 @@ class MemoryMiddleware:
         self,
         source: object = None,
         *,
-        config: MemorySettings | Mapping[str, Any] | None = None,
+        config: FactSettings | Mapping[str, Any] | None = None,
         role: Literal["system", "user"] = "system",
         similarities: Similarities | None = None,
     ) -> None:

@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import UnionType
 from typing import Any, TypeVar, cast, dataclass_transform, get_args, get_origin
 
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
 from pagefile.records import JsonObject, JsonValue, Scope, Turn
 
@@ -100,7 +100,7 @@ class Message:
     def __post_init__(self) -> None:
         role = _ROLES.get(self.role.strip().lower())
         if role is None:
-            raise InvalidTurnError(f"A message's role is 'user' or 'assistant', not {self.role!r}.")
+            raise InvalidArgumentError(f"A message's role is 'user' or 'assistant', not {self.role!r}.")
         self.role = role
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pagefile.engine import Memory
 from pagefile.errors import PagefileError
-from pagefile.tiers.facts_book import refuse_orders
+from pagefile.tiers.fact_book import refuse_orders
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.wording import Language
 

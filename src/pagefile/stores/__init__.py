@@ -1,8 +1,8 @@
 """Where memory is kept: every backend of the ports, and the door to them."""
 
-from pagefile.stores.caching import CachedSessions, head_version, open_sessions, versions_in
 from pagefile.stores.inmemory import InMemoryStore
-from pagefile.stores.opening import StoreOptions, SystemClock, open_store, open_vectors
+from pagefile.stores.registry import StoreOptions, SystemClock, open_store, open_vectors
+from pagefile.stores.session_cache import CachedSessions, head_version, open_sessions, versions_in
 from pagefile.stores.sqlite import SqliteStore
 
 __all__ = [

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 from pydantic_core import to_json as fast_json
 
 from pagefile.content import Message, message_from, message_json
-from pagefile.errors import InvalidTurnError, StoreCorruptError
+from pagefile.errors import InvalidArgumentError, StoreCorruptError
 from pagefile.ports import Labels, TurnDraft
 from pagefile.records import JsonObject, JsonValue, Page, Step, Turn, utc
 
@@ -42,7 +42,7 @@ def to_json(value: JsonValue) -> str:
         text = _dumps(value)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"This value cannot be stored as JSON ({error}): give only text, numbers, booleans, None, lists and "
             "dicts with text keys, no NaN and no infinity."
         ) from error
@@ -62,7 +62,7 @@ def own_json_bytes(value: JsonValue) -> bytes:
         return to_json(value).encode()
 
 
-def plain(value: JsonValue) -> Any:
+def json_copy(value: JsonValue) -> Any:
     """The value as it would come back from a database."""
     return json.loads(to_json(value))
 
@@ -102,11 +102,11 @@ def _step_object(step: Step) -> dict[str, JsonValue]:
 
 
 def stored_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
-    return tuple(replace(step, input=plain(step.input)) for step in steps)
+    return tuple(replace(step, input=json_copy(step.input)) for step in steps)
 
 
 def stored_layout(messages: Sequence[Message]) -> tuple[Message, ...]:
-    return tuple(message_from(plain(message_json(message))) for message in messages)
+    return tuple(message_from(json_copy(message_json(message))) for message in messages)
 
 
 def messages_text(messages: Sequence[Message] | None, query: str | None, answer: str | None) -> str | None:
@@ -162,7 +162,7 @@ def stored_draft(draft: TurnDraft) -> TurnDraft:
     return replace(
         draft,
         steps=stored_steps(draft.steps),
-        metadata=plain(draft.metadata),
+        metadata=json_copy(draft.metadata),
         layout=None if draft.layout is None else stored_layout(draft.layout),
     )
 
@@ -220,8 +220,8 @@ _KINDS: dict[Any, _Kind] = {
     float | None: _Kind(_maybe(float), _maybe(float), _maybe(float)),
     bool: _Kind(bool, bool, bool),
     tuple[str, ...]: _Kind(to_json, lambda text: tuple(from_json(text)), tuple),
-    JsonValue: _Kind(to_json, from_json, plain),
-    JsonObject: _Kind(own_json, from_json, plain),
+    JsonValue: _Kind(to_json, from_json, json_copy),
+    JsonObject: _Kind(own_json, from_json, json_copy),
 }
 
 

@@ -11,7 +11,7 @@ from pagefile.content import JsonObject, Message, ToolCall, ToolResult, media_in
 from pagefile.errors import (
     ConflictError,
     HandleNotFoundError,
-    InvalidTurnError,
+    InvalidArgumentError,
     NotFoundError,
     PagePurgedError,
 )
@@ -30,19 +30,19 @@ from pagefile.ports import (
 from pagefile.records import (
     NEVER,
     ApiKey,
-    Call,
     Checkpoint,
+    ConversationInfo,
     Entry,
     Fact,
-    Head,
     Page,
     Scope,
     Step,
     Turn,
+    WindowRecord,
     plain_layout,
     utc,
 )
-from pagefile.stores.encoding import plain, steps_text, stored_layout
+from pagefile.stores.encoding import json_copy, steps_text, stored_layout
 
 _TICK = timedelta(microseconds=1)
 
@@ -54,13 +54,13 @@ def stamp(now: datetime, last: datetime | None) -> datetime:
 
 def conversation_of(scope: Scope) -> str:
     if scope.conversation is None:
-        raise InvalidTurnError("This needs a conversation: name one in the scope.")
+        raise InvalidArgumentError("This needs a conversation: name one in the scope.")
     return scope.conversation
 
 
 def user_of(scope: Scope) -> str:
     if scope.user is None:
-        raise InvalidTurnError("A fact belongs to a user: name one in the scope.")
+        raise InvalidArgumentError("A fact belongs to a user: name one in the scope.")
     return scope.user
 
 
@@ -92,16 +92,16 @@ def lists(scope: Scope, owned: Scope) -> bool:
     )
 
 
-def made_for(call: Call) -> Scope:
+def made_for(call: WindowRecord) -> Scope:
     """Whose a recorded window is: a handle without a user used to work for the owner, whom the call names."""
     if call.scope.user is not None or not isinstance(moment := call.options.get("moment"), Mapping):
         return call.scope
     return replace(call.scope, user=cast("Mapping[str, str | None]", moment).get("owner"))
 
 
-def no_head(scope: Scope, epoch: int = 0) -> Head:
+def no_head(scope: Scope, epoch: int = 0) -> ConversationInfo:
     """The head of a conversation that nobody wrote to."""
-    return Head(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0, epoch=epoch)
+    return ConversationInfo(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0, epoch=epoch)
 
 
 def nothing_behind(after: str) -> NotFoundError:
@@ -197,7 +197,7 @@ def check_living(page: Page) -> Page:
 def check_terms(uuid: str, passages: int, terms: int) -> None:
     """Every passage has terms, and no others are there."""
     if passages != terms:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"Page {uuid!r} has {passages} passages, terms came for {terms}: give one text for each."
         )
 
@@ -376,7 +376,7 @@ def check_blobs(blobs: Mapping[str, bytes]) -> None:
     """Bytes are kept under their own hash: equal ones are stored once, whoever brings them."""
     for key, data in blobs.items():
         if hashlib.sha256(data).hexdigest() != key:
-            raise InvalidTurnError(f"The attachment {key!r} is not the SHA-256 of its {len(data)} bytes.")
+            raise InvalidArgumentError(f"The attachment {key!r} is not the SHA-256 of its {len(data)} bytes.")
 
 
 def no_media(key: str) -> NotFoundError:
@@ -389,7 +389,7 @@ def no_media(key: str) -> NotFoundError:
 # -- checkpoints ------------------------------------------------------------------------------------------------------
 
 
-def check_coverage(draft: CheckpointDraft, head: Head, version: int) -> None:
+def check_coverage(draft: CheckpointDraft, head: ConversationInfo, version: int) -> None:
     """A checkpoint must follow from the one before it and speak for turns that are in the window."""
     covered = draft.covered_through_seq
     if draft.expected_version != version:
@@ -456,16 +456,16 @@ def restoration(entries: Sequence[Entry], **beside: Unpack[Beside]) -> Restorati
     check_blobs(beside.get("blobs", {}))
     scopes = {(entry.scope.tenant, entry.scope.user, entry.scope.conversation) for entry in entries}
     if len(scopes) != 1:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"Restore one conversation at a time: these entries have {len(scopes)} scopes."
         )
     if len({entry.id for entry in entries}) < len(entries):
-        raise InvalidTurnError("Two of the entries to restore have the same id.")
+        raise InvalidArgumentError("Two of the entries to restore have the same id.")
     conversation_of(entries[0].scope)
     open_turns = tuple(entry for entry in entries if isinstance(entry, Turn) and entry.status == "open")
     ended = [entry for entry in entries if not (isinstance(entry, Turn) and entry.status == "open")]
     if (value := beside.get("session")) is not None:
-        beside["session"] = plain(value)
+        beside["session"] = json_copy(value)
     return Restoration(entries[0].scope, tuple(sorted(ended, key=_place)), open_turns, **beside)
 
 
@@ -479,15 +479,15 @@ def check_vacant(plan: Restoration) -> None:
 
 def _place(entry: Entry) -> int:
     if entry.seq is None:
-        raise InvalidTurnError(f"Entry {entry.id!r} ended and has no place in the log (seq).")
+        raise InvalidArgumentError(f"Entry {entry.id!r} ended and has no place in the log (seq).")
     return entry.seq
 
 
 def check_whole(ended: Sequence[Entry]) -> None:
     """Entries that keep their places must have every place, once, in the order of time."""
     if [entry.seq for entry in ended] != list(range(1, len(ended) + 1)):
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             "The entries to restore have gaps: into an empty conversation all of them belong, 1, 2, 3 …"
         )
     if any(late.created <= early.created for early, late in pairwise(ended)):
-        raise InvalidTurnError("The entries to restore go back in time: `created` must rise with `seq`.")
+        raise InvalidArgumentError("The entries to restore go back in time: `created` must rise with `seq`.")

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from pagefile.records import Checkpoint, JsonValue, Scope, Turn
-from pagefile.stores.erasing import without_words, words_of
+from pagefile.stores.erasure import without_words, words_of
 
 FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from pagefile.errors import VectorHomeError
-from pagefile.ports import Maker, Near, Vector, VectorRow
+from pagefile.errors import VectorIndexError
+from pagefile.ports import EmbeddingModel, Vector, VectorHit, VectorRow
 from pagefile.stores import rules
 
 #: Vectors, one a row.
@@ -27,14 +27,14 @@ class Batch:
     gone: list[VectorRow]
 
 
-def batch_of(maker: Maker, rows: Sequence[VectorRow]) -> Batch:
+def batch_of(model: EmbeddingModel, rows: Sequence[VectorRow]) -> Batch:
     """The rows, ready to be written; of a turn named twice the last vector counts."""
     newest = list(
         {(row.scope.tenant, rules.conversation_of(row.scope), row.seq): row for row in rows}.values()
     )
     for row in newest:
-        _check(maker, row.vector, f"The vector of turn {row.turn_id!r}")
-    matrix = np.stack([row.vector for row in newest]).astype(np.float32) if newest else _nothing(maker)
+        _check(model, row.vector, f"The vector of turn {row.turn_id!r}")
+    matrix = np.stack([row.vector for row in newest]).astype(np.float32) if newest else _nothing(model)
     lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
     there = lengths > 0
     return Batch(
@@ -44,62 +44,62 @@ def batch_of(maker: Maker, rows: Sequence[VectorRow]) -> Batch:
     )
 
 
-def place_of(maker: Maker, row: VectorRow) -> dict[str, Any]:
+def place_of(model: EmbeddingModel, row: VectorRow) -> dict[str, Any]:
     """Where a vector is kept, as the parameters of a statement."""
     return {
-        "maker": maker.key,
+        "maker": model.key,
         "tenant": row.scope.tenant,
         "conversation": rules.conversation_of(row.scope),
         "seq": row.seq,
     }
 
 
-def asked(maker: Maker, vector: Vector) -> Vector | None:
+def asked(model: EmbeddingModel, vector: Vector) -> Vector | None:
     """The vector of a search at unit length; None for zeros, which are near nothing."""
-    _check(maker, vector, "The vector of this search")
+    _check(model, vector, "The vector of this search")
     length = float(np.linalg.norm(vector.astype(np.float64)))
     return (vector / length).astype(np.float32) if length > 0 else None
 
 
-def order(near: Near) -> tuple[float, str, int]:
+def order(near: VectorHit) -> tuple[float, str, int]:
     """The nearest first; equally near ones by conversation and place."""
-    return -near.likeness, near.conversation, near.seq
+    return -near.similarity, near.conversation, near.seq
 
 
-def nearest(found: Sequence[Near], limit: int) -> list[Near]:
+def nearest(found: Sequence[VectorHit], limit: int) -> list[VectorHit]:
     """So many of them, in their order."""
     return sorted(found, key=order)[: max(0, limit)]
 
 
-def rounded(likeness: float) -> float:
-    """A likeness without the noise of its last digits."""
-    return round(float(likeness), _DIGITS)
+def rounded(similarity: float) -> float:
+    """A similarity without the noise of its last digits."""
+    return round(float(similarity), _DIGITS)
 
 
-def likenesses(matrix: Matrix, vector: Vector) -> Vector:
+def similarities(matrix: Matrix, vector: Vector) -> Vector:
     return np.round(matrix @ vector, _DIGITS)
 
 
-def largest(likeness: Vector, limit: int) -> list[int]:
+def largest(similarity: Vector, limit: int) -> list[int]:
     """Where the largest stand, in no order; whatever is as large as the last of them is there too."""
-    if limit >= len(likeness):
-        return list(range(len(likeness)))
-    least = np.partition(likeness, len(likeness) - limit)[len(likeness) - limit]
-    return np.nonzero(likeness >= least)[0].tolist()
+    if limit >= len(similarity):
+        return list(range(len(similarity)))
+    least = np.partition(similarity, len(similarity) - limit)[len(similarity) - limit]
+    return np.nonzero(similarity >= least)[0].tolist()
 
 
-def _check(maker: Maker, vector: Vector, what: str) -> None:
-    if vector.shape != (maker.dimension,):
+def _check(model: EmbeddingModel, vector: Vector, what: str) -> None:
+    if vector.shape != (model.dimension,):
         shape = "×".join(str(length) for length in vector.shape)
-        raise VectorHomeError(
-            f"{what} has {shape} dimensions, those of {maker.name!r} have {maker.dimension}: if the embedder changed, run "
+        raise VectorIndexError(
+            f"{what} has {shape} dimensions, those of {model.name!r} have {model.dimension}: if the embedder changed, run "
             "`pagefile rebuild` to make all vectors anew."
         )
     if not np.isfinite(vector).all():
-        raise VectorHomeError(
-            f"{what} holds what is no number (NaN or infinity): look at what the embedder {maker.name!r} returns."
+        raise VectorIndexError(
+            f"{what} holds what is no number (NaN or infinity): look at what the embedder {model.name!r} returns."
         )
 
 
-def _nothing(maker: Maker) -> Matrix:
-    return np.empty((0, maker.dimension), np.float32)
+def _nothing(model: EmbeddingModel) -> Matrix:
+    return np.empty((0, model.dimension), np.float32)

@@ -17,7 +17,7 @@ from pagefile.ports import (
     TurnDraft,
     ViewRequest,
 )
-from pagefile.records import ApiKey, Call, Fact, JsonObject, JsonValue, Page, Scope, Step
+from pagefile.records import ApiKey, Fact, JsonObject, JsonValue, Page, Scope, Step, WindowRecord
 from pagefile.testing.scopes import CHAT
 
 AT = datetime(2026, 2, 9, 8, 0, tzinfo=UTC)
@@ -156,11 +156,13 @@ def page(
     return PageDraft(record, text, tuple(spans))
 
 
-def call(call_id: str, *, scope: Scope = CHAT, at: datetime = AT) -> Call:
+def call(call_id: str, *, scope: Scope = CHAT, at: datetime = AT) -> WindowRecord:
     """A recorded window."""
     options: JsonObject = {"window_tokens": 16000}
     receipt: JsonObject = {"verdicts": [{"kept": True, "tokens": 5}]}
-    return Call(call_id, scope, at, None, "why?", options, 120, 0.25, "FULL_HISTORY", "prefix", receipt)
+    return WindowRecord(
+        call_id, scope, at, None, "why?", options, 120, 0.25, "FULL_HISTORY", "prefix", receipt
+    )
 
 
 def api_key(

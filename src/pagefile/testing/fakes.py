@@ -9,11 +9,11 @@ from typing import Any, cast, get_type_hints
 import numpy as np
 
 from pagefile.errors import StoreUnavailableError
-from pagefile.ports import CachedSession, Clock, Embedder, Part, SessionCache, Store, Vector, VectorHome
+from pagefile.ports import CachedSession, Clock, Embedder, Part, SessionCache, Store, Vector, VectorIndex
 from pagefile.records import ErasureReceipt, JsonObject, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.caching import SESSION_TTL_S, checked_version
 from pagefile.stores.encoding import from_json, to_json
+from pagefile.stores.session_cache import SESSION_TTL_S, checked_version
 
 _START = datetime(2026, 2, 9, 8, 0, tzinfo=UTC)
 
@@ -163,13 +163,13 @@ class FlakyStore(Store):
         for name in _PORTS:
             setattr(self, name, _FlakyPort(name, getattr(store, name), self.check))
 
-    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome | None:
-        home = self._store.vectors(cache_bytes=cache_bytes)
-        if home is None:
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex | None:
+        index = self._store.vectors(cache_bytes=cache_bytes)
+        if index is None:
             return None
-        flaky = _FlakyPort("vectors", home, self.check)
-        flaky.name, flaky.apart = home.name, home.apart
-        return cast("VectorHome", flaky)
+        flaky = _FlakyPort("vectors", index, self.check)
+        flaky.name, flaky.apart = index.name, index.apart
+        return cast("VectorIndex", flaky)
 
     def fail(self, verbs: Iterable[str], *, error: Exception | None = None, times: int | None = None) -> None:
         """Fail these verbs from now on, or only the next few times."""

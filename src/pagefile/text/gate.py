@@ -14,10 +14,10 @@ Asking = Literal["anything", "self", "back"]
 # The thresholds were measured on questions of LoCoMo, LongMemEval and LifeBench, on those of other users, and on
 # tasks unrelated to memory: of the latter two, 0 to 9 % find something, of a user's own questions 86 to 100 %.
 #: A turn passes if it means nearly the same as the question.
-MIN_LIKENESS = 0.45
+MIN_SIMILARITY = 0.45
 #: A turn passes if it covers this share of the question's weight and is at least this similar.
 MIN_COVERAGE = 0.5
-COVERED_LIKENESS = 0.25
+COVERED_SIMILARITY = 0.25
 #: A turn passes if it contains nearly everything the question names, unless its meaning is entirely
 #: different.
 WHOLE_COVERAGE = 0.9
@@ -29,9 +29,9 @@ NEARER = 0.35
 SELF_COVERAGE = 0.25
 #: The threshold for a question that refers back: someone asking for "that one from before" names little of
 #: it.
-BACK_LIKENESS = 0.42
+BACK_SIMILARITY = 0.42
 #: Below this, all that two texts have in common is that both are texts.
-SOME_LIKENESS = 0.3
+SOME_SIMILARITY = 0.3
 
 _BACK = re.compile(
     r"之前|以前|刚才|刚刚|上次|上回|上一次|前面|先前|早些时候|那时|当时|那次|那个|那部|那位|那家|那件|你说过|我说过|说过的|提到过?的|提过|聊过|"
@@ -78,23 +78,28 @@ def answers(parts: Mapping[str, float]) -> bool:
     A turn found only through its neighbours' words counts as well: it is part of what was said about them.
     """
     shared = sum(parts.get(name, 0.0) for name in ("words", "neighbours", "sitting", "time"))
-    return shared > 0 or parts.get("likeness", 0.0) >= SOME_LIKENESS
+    return shared > 0 or parts.get("likeness", 0.0) >= SOME_SIMILARITY
 
 
 def passes(parts: Mapping[str, float], gate: Gate, how: Asking = "anything") -> bool:
     """Whether a turn that was found may enter a window."""
-    coverage, likeness = parts.get("coverage", 0.0), parts.get("likeness", 0.0)
+    coverage, similarity = parts.get("coverage", 0.0), parts.get("likeness", 0.0)
     if gate == "always":
-        return coverage > 0 or likeness >= SOME_LIKENESS
+        return coverage > 0 or similarity >= SOME_SIMILARITY
     if gate == "never":
         return False
-    if how == "back" and (coverage >= SOME_COVERAGE or likeness >= BACK_LIKENESS):
+    if how == "back" and (coverage >= SOME_COVERAGE or similarity >= BACK_SIMILARITY):
         return True
-    if how == "self" and (coverage >= SOME_COVERAGE and likeness >= COVERED_LIKENESS):
+    if how == "self" and (coverage >= SOME_COVERAGE and similarity >= COVERED_SIMILARITY):
         return True
-    if not likeness:
+    if not similarity:
         # It has no vector yet, or there are none: the words decide.
         return coverage >= (SELF_COVERAGE if how == "self" else MIN_COVERAGE)
-    covered = coverage >= MIN_COVERAGE and likeness >= COVERED_LIKENESS
-    whole = coverage >= WHOLE_COVERAGE and likeness >= NOT_APART
-    return covered or whole or likeness >= MIN_LIKENESS or (coverage >= SOME_COVERAGE and likeness >= NEARER)
+    covered = coverage >= MIN_COVERAGE and similarity >= COVERED_SIMILARITY
+    whole = coverage >= WHOLE_COVERAGE and similarity >= NOT_APART
+    return (
+        covered
+        or whole
+        or similarity >= MIN_SIMILARITY
+        or (coverage >= SOME_COVERAGE and similarity >= NEARER)
+    )

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 
+from pagefile.text.bm25 import WordIndex
 from pagefile.text.clip import clip
-from pagefile.text.ranking import WordIndex
 from pagefile.text.scripts import language
 from pagefile.text.sentences import sentences
 from pagefile.text.synopsis.kinds import kind, rows_kind
@@ -84,11 +84,11 @@ def select(
     if not passages:
         return []
     answering = _answering(passages, query)
-    shelf = _Shelf(passages, budget, cost)
+    collection = _Shelf(passages, budget, cost)
     for at in answering or range(len(passages)):
-        if not shelf.take(at) and shelf.taken and not answering:
+        if not collection.take(at) and collection.taken and not answering:
             break
-    return shelf.in_order()
+    return collection.in_order()
 
 
 def render_excerpt(passages: Sequence[Passage], total_chars: int) -> str:

@@ -6,7 +6,7 @@ Counts are exact if a vocabulary is available; otherwise the counter's name says
 import threading
 
 from pagefile.errors import SettingsError
-from pagefile.text.counting import CachedCounter, EstimateCounter, TokenCounter
+from pagefile.text.token_counters import CachedCounter, EstimateCounter, TokenCounter
 from pagefile.text.vocabularies import ENCODINGS, open_deepseek, open_encoding, open_file, open_qwen
 
 __all__ = [

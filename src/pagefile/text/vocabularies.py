@@ -19,8 +19,8 @@ from types import ModuleType
 from typing import Protocol, cast
 
 from pagefile.errors import MissingExtraError, SettingsError
-from pagefile.text.counting import ExactCounter
 from pagefile.text.tables import table
+from pagefile.text.token_counters import ExactCounter
 
 
 @dataclass(frozen=True, slots=True)

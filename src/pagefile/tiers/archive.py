@@ -19,7 +19,18 @@ from pagefile.text.clip import clip
 from pagefile.text.passages import split
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
-from pagefile.tiers.base import Admit, Backlog, Counter, Counts, Occasion, OwnTier, Pace, guarded, off_loop
+from pagefile.tiers.base import (
+    Admit,
+    Backlog,
+    Counter,
+    Counts,
+    OwnTier,
+    Pace,
+    WindowRequest,
+    guarded,
+    off_loop,
+)
+from pagefile.tiers.page_in import PageSearch, Paging
 from pagefile.tiers.page_text import (
     LOADING_TOOLS,
     THREAD_FROM_CHARS,
@@ -28,7 +39,6 @@ from pagefile.tiers.page_text import (
     is_quoted,
     loaded_uuid,
 )
-from pagefile.tiers.paging import PageSearch, Paging
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, placeholder
@@ -125,9 +135,9 @@ class Archive(OwnTier):
             await self._keeper.erase(scope, uuids)
             self._search.forget()
 
-    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
+    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """Pages that are back: in place of their placeholders, or in the memory block if those are not in the window."""
-        return await self._paging.bring(occasion)
+        return await self._paging.bring(request)
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}

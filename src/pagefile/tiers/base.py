@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from pagefile.ports import LogView
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn
-from pagefile.text.counting import TokenCounter
+from pagefile.text.token_counters import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
 from pagefile.window.forms import Text
@@ -42,7 +42,7 @@ class Report(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Occasion:
+class WindowRequest:
     """The window that candidates are requested for."""
 
     scope: Scope
@@ -205,7 +205,7 @@ class Tier(ABC):
 
     # -- windows out --------------------------------------------------------------------------------------------------
 
-    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
+    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """What this tier would put into the window, in its own order of preference.
 
         Candidates of third-party tiers are texts that may be cut, each with a unique id. A window waits two
@@ -217,11 +217,11 @@ class Tier(ABC):
         """The maximum number of tokens for each of this tier's blocks."""
         return {"extra": share_of(window_tokens, EXTRA_TOKENS)}
 
-    async def reconsider(self, occasion: Occasion, window: Window) -> bool:
+    async def reconsider(self, request: WindowRequest, window: Window) -> bool:
         """Whether something changed because of this window, so that it must be compiled again before it goes out."""
         return False
 
-    def shown(self, occasion: Occasion, window: Window) -> bool:
+    def shown(self, request: WindowRequest, window: Window) -> bool:
         """A window was handed out. Return True to have `maintain` called for its conversation in the background."""
         return False
 
@@ -305,15 +305,15 @@ class Remembered(Tier):
         self,
         tier: Tier,
         offered: Sequence[Candidate] = (),
-        holds: Callable[[Occasion], bool] = lambda _: True,
+        holds: Callable[[WindowRequest], bool] = lambda _: True,
     ) -> None:
         self.name = tier.name
         self._tier = tier
         self._offered = offered
         self._holds = holds
 
-    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
-        return self._offered if self._holds(occasion) else await self._tier.offer(occasion)
+    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
+        return self._offered if self._holds(request) else await self._tier.offer(request)
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return self._tier.limits(window_tokens)

@@ -15,7 +15,7 @@ from uuid import uuid4
 import anyio
 import anyio.to_thread
 
-from pagefile.errors import ConflictError, InvalidTurnError, StoreError
+from pagefile.errors import ConflictError, InvalidArgumentError, StoreError
 from pagefile.lru import Lru
 from pagefile.ports import (
     CheckpointDraft,
@@ -28,7 +28,7 @@ from pagefile.ports import (
     TurnLog,
     ViewRequest,
 )
-from pagefile.records import Checkpoint, Head, Reset, Scope, Turn, checked_text
+from pagefile.records import Checkpoint, ConversationInfo, Reset, Scope, Turn, checked_text
 from pagefile.text.anchors import anchors
 from pagefile.tiers.base import Counter, within
 from pagefile.tiers.summaries import summary_chars, summary_of
@@ -130,7 +130,7 @@ class Checkpoints:
         if summary is not None:
             covered.summary = checked_text(summary, "summary").strip()
         if not covered.summary:
-            raise InvalidTurnError("The summary is empty: give some text, or None to have one made.")
+            raise InvalidArgumentError("The summary is empty: give some text, or None to have one made.")
         return await self._apply(self._draft(scope, covered, view))
 
     async def cover(
@@ -144,7 +144,7 @@ class Checkpoints:
     ) -> Checkpoint:
         """Cover every turn up to one that the summary's author has read.
 
-        `epoch` is `Head.epoch` of the view that the author read: if something was erased since, `ErasedError`
+        `epoch` is `ConversationInfo.epoch` of the view that the author read: if something was erased since, `ErasedError`
         is raised. With an `expected_version` it must replace that checkpoint (0: none), else `ConflictError`
         is raised.
         """
@@ -157,7 +157,7 @@ class Checkpoints:
                 break
         covered.summary = checked_text(summary, "summary").strip()
         if not covered.summary:
-            raise InvalidTurnError("The summary is empty: give some text.")
+            raise InvalidArgumentError("The summary is empty: give some text.")
         covered.through_seq = through_seq
         # This view is newer than the one the author read, and so is its epoch.
         draft = replace(self._draft(scope, covered, view), epoch=epoch)
@@ -172,7 +172,7 @@ class Checkpoints:
         self._prepared.pop(scope, None)
         return entry
 
-    async def tend(self, scope: Scope, rules: WindowRules, *, now: bool = False) -> int:
+    async def maintain(self, scope: Scope, rules: WindowRules, *, now: bool = False) -> int:
         """Prepare a checkpoint when the window is filling up, and apply it when it is full.
 
         Returns the live tokens left. With `now`, whatever can be covered is covered at once.
@@ -279,7 +279,7 @@ class Checkpoints:
         self._meter.observe("pagefile_summary_chars", len(draft.summary))
         return entry
 
-    async def head(self, scope: Scope) -> Head:
+    async def head(self, scope: Scope) -> ConversationInfo:
         """The conversation in one row."""
         return (await self._view(scope)).head
 
@@ -299,9 +299,9 @@ class Checkpoints:
             after = batch[-1].seq or after
 
 
-def nothing_to_cover(head: Head, recent_turns: int) -> InvalidTurnError:
+def nothing_to_cover(head: ConversationInfo, recent_turns: int) -> InvalidArgumentError:
     """The error for a checkpoint when every turn stays verbatim."""
-    return InvalidTurnError(
+    return InvalidArgumentError(
         f"Nothing to cover: the conversation has {head.live_turns} live turns and recent_turns={recent_turns} "
         "stay verbatim. Record more turns or lower recent_turns."
     )

@@ -15,10 +15,10 @@ import anyio.lowlevel
 
 from pagefile.backoff import Backoff
 from pagefile.errors import PagefileError
-from pagefile.ports import Behind, Meter, Near, VectorHome, Watermarks
+from pagefile.ports import Behind, Meter, VectorHit, VectorIndex, Watermarks
 from pagefile.records import JsonObject, Scope
 from pagefile.tiers.base import Backlog, RetryLater, guarded
-from pagefile.tiers.indexing import Derived, Plan, Reader, Terms, TurnVectors, tier_of
+from pagefile.tiers.turn_index import Derived, Plan, Reader, Terms, TurnVectors, tier_of
 
 logger = logging.getLogger("pagefile")
 
@@ -79,30 +79,32 @@ class Meaning:
         self._horizon = horizon
 
     async def near(
-        self, scope: Scope, question: str, limit: int, patience_s: float
-    ) -> tuple[Sequence[Near], str | None]:
+        self, scope: Scope, question: str, limit: int, timeout_s: float
+    ) -> tuple[Sequence[VectorHit], str | None]:
         """The closest turns, and a note for the receipt, if any."""
         if self.vectors is None:
             return (), None
         if not self.health.resting:
             # Whatever an embedder or a vector store raises: recall by word still works.
             with guarded(self.health.failed):
-                found = await self._near_in_time(self.vectors, scope, question, limit, patience_s)
+                found = await self._near_in_time(self.vectors, scope, question, limit, timeout_s)
                 self.health.well()
                 return found, None
         return (), f"episodes were looked for by word only: {self.health.trouble}"
 
     async def _near_in_time(
-        self, vectors: TurnVectors, scope: Scope, question: str, limit: int, patience_s: float
-    ) -> Sequence[Near]:
+        self, vectors: TurnVectors, scope: Scope, question: str, limit: int, timeout_s: float
+    ) -> Sequence[VectorHit]:
         try:
-            with anyio.fail_after(patience_s):
+            with anyio.fail_after(timeout_s):
                 return await self._near(vectors, scope, question, limit)
         except TimeoutError as error:
-            late = f"the question's vector was not there within {patience_s:g} s"
+            late = f"the question's vector was not there within {timeout_s:g} s"
             raise TimeoutError(late) from error
 
-    async def _near(self, vectors: TurnVectors, scope: Scope, question: str, limit: int) -> Sequence[Near]:
+    async def _near(
+        self, vectors: TurnVectors, scope: Scope, question: str, limit: int
+    ) -> Sequence[VectorHit]:
         if self._horizon is None:
             return await vectors.near(scope, question, limit)
         # Twice as many, since some of them did not exist yet.
@@ -139,11 +141,11 @@ class Derivation:
         health: Health,
         meter: Meter,
         *,
-        home: VectorHome | None = None,
+        index: VectorIndex | None = None,
     ) -> None:
         self._meter = meter
         #: Where vectors are stored, even if no embedder makes any.
-        self._home = home
+        self._vector_index = index
         self.reader = reader
         self.vectors = vectors
         self.health = health
@@ -218,7 +220,7 @@ class Derivation:
         made = 0
         while plan.behind:
             began = monotonic()
-            made += await self.reader.bite(derived, plan, BATCH)
+            made += await self.reader.batch(derived, plan, BATCH)
             if backlog.busy() and not backlog.hurried:
                 await backlog.pause(REST_SHARE * (monotonic() - began))
             else:
@@ -238,15 +240,15 @@ class Derivation:
         if made is None:
             return {"by": "words", "trouble": None}
         try:
-            shelves, trouble = await made.home.shelves(), self.health.trouble
+            collections, trouble = await made.index.collections(), self.health.trouble
         except PagefileError as error:
-            shelves, trouble = (), str(error)
+            collections, trouble = (), str(error)
         known = bool(made.embedder.dimension)
         return {
             "by": "words and meaning",
-            "embedder": made.embedder.maker.key if known else made.embedder.name,
-            "home": made.home.name,
-            "vectors": {shelf.maker.key: shelf.vectors for shelf in shelves},
+            "embedder": made.embedder.model.key if known else made.embedder.name,
+            "home": made.index.name,
+            "vectors": {collection.model.key: collection.vectors for collection in collections},
             #: Conversations not fully read, at most a thousand.
             "behind": len(await self._marks.behind(made.tier, limit=_PAGE)) if known else None,
             "trouble": trouble,
@@ -284,7 +286,7 @@ class Derivation:
         for derived, plan in zip(todo, plans, strict=True):
             turns = 0
             while plan.behind:
-                turns += await self.reader.bite(derived, plan, BATCH)
+                turns += await self.reader.batch(derived, plan, BATCH)
                 progress(total - sum(plan.left for plan in plans), total)
             made.append(turns)
         counts = {"terms": made[0], "vectors": sum(made[1:]), "dropped": await self._drop_others()}
@@ -303,9 +305,9 @@ class Derivation:
         vectors = self.vectors
         if vectors is None or await self._marks.behind(vectors.tier, limit=1):
             return 0
-        _, others = await vectors.shelves()
+        _, others = await vectors.collections()
         dropped = 0
-        for shelf in others:
-            dropped += await vectors.home.drop(shelf.maker)
-            await self._marks.drop(tier_of(vectors.home, shelf.maker))
+        for collection in others:
+            dropped += await vectors.index.drop(collection.model)
+            await self._marks.drop(tier_of(vectors.index, collection.model))
         return dropped

@@ -17,35 +17,35 @@ from pagefile.lru import Lru
 from pagefile.ports import (
     Clock,
     Meter,
-    Near,
     Neighbourhood,
     SinceRequest,
     TermStore,
     TurnRef,
     TurnSource,
     TurnTerms,
+    VectorHit,
 )
 from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text.gate import Gate, answers, asking, passes
 from pagefile.text.speech import in_first_person
-from pagefile.text.turns import Found, Placed, TurnIndex
+from pagefile.text.turn_ranking import Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, terms
 from pagefile.tiers.base import (
     Backlog,
     Counter,
     Counts,
-    Occasion,
     OwnTier,
     Pace,
     PastWindow,
     Remembered,
     Tier,
+    WindowRequest,
     off_loop,
     traced_rows,
     within,
 )
 from pagefile.tiers.derivation import Derivation, Horizon, Meaning
-from pagefile.tiers.indexing import ANALYZER, THREAD_FROM, terms_of
+from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window.budget import EPISODES_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.forms import episode_forms
@@ -56,7 +56,7 @@ SEARCH_THREAD_FROM = 20_000
 #: How many turns are searched by meaning.
 NEAREST = 1000
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
-PATIENCE_S = 10.0
+TIMEOUT_S = 10.0
 #: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
 _CHOICES = 1000
 
@@ -109,7 +109,7 @@ class Episodes(OwnTier):
         gate: Gate,
         turns: int,
         max_postings: int,
-        patience_s: float,
+        timeout_s: float,
         by_itself: bool = True,
         horizon: Horizon | None = None,
     ) -> None:
@@ -124,7 +124,7 @@ class Episodes(OwnTier):
         self._clock = clock
         self._gate: Gate = gate
         self._turns = turns
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.turns.postings)
         self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
@@ -139,10 +139,10 @@ class Episodes(OwnTier):
         home = _home(scope)
         for _ in range(2):
             index = await self._caught_up(home)
-            patience_s = max(PATIENCE_S, self._patience_s)
-            ranking = await self._ranked(index, scope, query, limit, at, patience_s)
+            timeout_s = max(TIMEOUT_S, self._timeout_s)
+            ranking = await self._ranked(index, scope, query, limit, at, timeout_s)
             if copies := _copies(ranking.found):
-                ranking = await self._ranked(index, scope, query, limit * (1 + copies), at, patience_s)
+                ranking = await self._ranked(index, scope, query, limit * (1 + copies), at, timeout_s)
             found = await self._read(home, ranking.found)
             if found is not None:
                 pairs = _each_once(zip(found, ranking.found, strict=True))
@@ -151,19 +151,19 @@ class Episodes(OwnTier):
             self._indexes.pop(home, None)
         return []
 
-    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
+    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """The few past turns that answer the question and are not in the window anyway."""
-        if not occasion.query or self._gate == "never" or not terms(occasion.query):
+        if not request.query or self._gate == "never" or not terms(request.query):
             return []
-        scope = _home(occasion.scope)
+        scope = _home(request.scope)
         for _ in range(2):
-            ranking = await self._chosen(scope, occasion)
+            ranking = await self._chosen(scope, request)
             if ranking.note:
-                occasion.note(ranking.note)
+                request.note(ranking.note)
             found = await self._read(scope, ranking.found)
             if found is not None:
                 shown = _each_once(zip(found, ranking.found, strict=True))
-                occasion.traces[self.name] = [[*one.key, one.score] for _, one in shown]
+                request.traces[self.name] = [[*one.key, one.score] for _, one in shown]
                 return [self.candidate(near.turn, one.score, rank) for rank, (near, one) in enumerate(shown)]
             self._drop(scope)
         return []
@@ -216,7 +216,7 @@ class Episodes(OwnTier):
         """The turns that were chosen, as long as the window is built from the same turns."""
         if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
             return self
-        return Remembered(self, await self._replayed(past), lambda occasion: _same_turns(past, occasion))
+        return Remembered(self, await self._replayed(past), lambda request: _same_turns(past, request))
 
     async def _replayed(self, past: PastWindow) -> list[Candidate]:
         rows = cast("Sequence[Any]", traced_rows(past.traces[self.name]))
@@ -231,20 +231,20 @@ class Episodes(OwnTier):
 
     # -- ranking ------------------------------------------------------------------------------------------------------
 
-    async def _chosen(self, scope: Scope, occasion: Occasion) -> _Ranking:
+    async def _chosen(self, scope: Scope, request: WindowRequest) -> _Ranking:
         """What to show: the same for every window of a running turn."""
-        running = occasion.view.open_turn
+        running = request.view.open_turn
         key = None if running is None else (scope, running.id)
         if key is not None and key in self._choices:
             return self._choices[key]
-        ranking = await self._choose(scope, occasion, None if running is None else running.at)
+        ranking = await self._choose(scope, request, None if running is None else running.at)
         if key is not None:
             self._choices[key] = ranking
         return ranking
 
-    async def _choose(self, scope: Scope, occasion: Occasion, at: datetime | None) -> _Ranking:
-        query = occasion.query or ""
-        seen = {turn.id for turn in occasion.view.turns}
+    async def _choose(self, scope: Scope, request: WindowRequest, at: datetime | None) -> _Ranking:
+        query = request.query or ""
+        seen = {turn.id for turn in request.view.turns}
         index = await self._caught_up(scope)
         if len(index.turns) <= len(seen):
             # The window holds everything there is.
@@ -252,7 +252,7 @@ class Episodes(OwnTier):
         self._meter.count("pagefile_recalls_total")
         # Neighbours of a good turn are found too but do not pass the gate: fetch more than needed.
         limit = 3 * self._turns + min(len(seen), 20)
-        ranking = await self._ranked(index, scope, query, limit, at, self._patience_s)
+        ranking = await self._ranked(index, scope, query, limit, at, self._timeout_s)
         how = asking(query)
         fresh = [
             one for one in ranking.found if one.key.turn_id not in seen and passes(one.parts, self._gate, how)
@@ -260,12 +260,12 @@ class Episodes(OwnTier):
         return _Ranking(fresh[: self._turns], ranking.note)
 
     async def _ranked(
-        self, index: _Index, scope: Scope, query: str, limit: int, at: datetime | None, patience_s: float
+        self, index: _Index, scope: Scope, query: str, limit: int, at: datetime | None, timeout_s: float
     ) -> _Ranking:
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
         near, note = (
-            await self._meaning.near(scope, meant, NEAREST, patience_s) if len(index.turns) else ((), None)
+            await self._meaning.near(scope, meant, NEAREST, timeout_s) if len(index.turns) else ((), None)
         )
         today = (at or self._clock.now()).date()
         search = partial(
@@ -273,7 +273,7 @@ class Episodes(OwnTier):
             query,
             limit,
             scope.conversation,
-            meaning={_key(one): one.likeness for one in near},
+            meaning={_key(one): one.similarity for one in near},
             today=today,
         )
         found = await off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
@@ -327,8 +327,8 @@ class Episodes(OwnTier):
         return Candidate(f"episode:{turn.id}", "episodes", forms, rank, score)
 
 
-def _same_turns(past: PastWindow, occasion: Occasion) -> bool:
-    return past.before is None or past.before.turn_ids() == [turn.id for turn in occasion.view.turns]
+def _same_turns(past: PastWindow, request: WindowRequest) -> bool:
+    return past.before is None or past.before.turn_ids() == [turn.id for turn in request.view.turns]
 
 
 def _home(scope: Scope) -> Scope:
@@ -336,7 +336,7 @@ def _home(scope: Scope) -> Scope:
     return scope if scope.user is None else Scope(scope.tenant, scope.user)
 
 
-def _key(near: Near) -> _Key:
+def _key(near: VectorHit) -> _Key:
     return _Key(near.conversation, near.seq, near.turn_id)
 
 

@@ -16,7 +16,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from pagefile.errors import ErasedError, FactRejectedError, InvalidTurnError, ModelError, ModelOutputError
+from pagefile.errors import ErasedError, FactRejectedError, InvalidArgumentError, ModelError, ModelOutputError
 from pagefile.lru import Lru
 from pagefile.ports import (
     Embedder,
@@ -31,23 +31,23 @@ from pagefile.ports import (
 )
 from pagefile.records import Fact, Scope, Turn
 from pagefile.text.clip import clip
-from pagefile.text.facts import Floats, blended, diverse, forget_facts, scores
-from pagefile.text.facts_rules import own_words
+from pagefile.text.fact_ranking import Floats, blended, diverse, forget_facts, scores
+from pagefile.text.fact_rules import own_words
 from pagefile.text.words import TRIVIAL
 from pagefile.tiers.base import (
     FAILED,
     Counter,
     Counts,
     Note,
-    Occasion,
     OwnTier,
     Pace,
     PastWindow,
     Remembered,
     Tier,
+    WindowRequest,
     within,
 )
-from pagefile.tiers.facts_book import Draft, FactBook, Held, refuse_orders
+from pagefile.tiers.fact_book import Draft, FactBook, Held, refuse_orders
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
 from pagefile.window.render import escape
@@ -69,7 +69,7 @@ class Learnt:
     refused: int = 0
 
 
-class FactLearner:
+class FactExtraction:
     """Runs an extractor over a conversation's log."""
 
     def __init__(
@@ -165,7 +165,7 @@ class FactLearner:
             fact = await self._book.remember(turn.scope, draft)
         except ErasedError:
             return False
-        except (FactRejectedError, InvalidTurnError) as error:
+        except (FactRejectedError, InvalidArgumentError) as error:
             logger.info("a proposed fact was refused: %s", error)
             self._meter.count("pagefile_facts_total", outcome="rejected")
             return False
@@ -214,12 +214,12 @@ class Facts(OwnTier):
         rules: FactRules,
         *,
         embedder: Embedder | None = None,
-        learner: FactLearner | None = None,
+        extraction: FactExtraction | None = None,
     ) -> None:
         self.book = book
-        self._learner = learner
-        if learner is not None:
-            self.pace = _pace(learner)
+        self._extraction = extraction
+        if extraction is not None:
+            self.pace = _pace(extraction)
         self._counter = counter
         self._rules = rules
         self._embedder = embedder
@@ -230,16 +230,16 @@ class Facts(OwnTier):
     # -- reading them out of turns ------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> bool:
-        return self._learner is not None and turn.status == "done"
+        return self._extraction is not None and turn.status == "done"
 
     async def maintain(self, scope: Scope) -> None:
-        if self._learner is not None:
+        if self._extraction is not None:
             # Erased while it was read: there is nothing left to learn.
             with suppress(ErasedError):
-                await self._learner.learn(scope)
+                await self._extraction.learn(scope)
 
     async def behind(self) -> Sequence[Scope]:
-        return () if self._learner is None else await self._learner.behind()
+        return () if self._extraction is None else await self._extraction.behind()
 
     async def forget(self, scope: Scope) -> Counts:
         self.book.forget()
@@ -256,14 +256,14 @@ class Facts(OwnTier):
             "corrections": share_of(window_tokens, CORRECTIONS_TOKENS),
         }
 
-    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
+    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """The user's facts, most relevant to the last turns first: as many as the budget may hold, and a few more."""
-        if occasion.scope.user is None or not self._rules.enabled:
+        if request.scope.user is None or not self._rules.enabled:
             return []
-        held = await self.book.held(Scope(occasion.scope.tenant, occasion.scope.user))
-        occasion.traces[self.name] = held.stamp[0]
-        about = conversation_context(occasion.view.turns, occasion.query, self._rules.context_turns)
-        ranked = await self.ranked(held, about, occasion.note)
+        held = await self.book.held(Scope(request.scope.tenant, request.scope.user))
+        request.traces[self.name] = held.stamp[0]
+        about = conversation_context(request.view.turns, request.query, self._rules.context_turns)
+        ranked = await self.ranked(held, about, request.note)
         return self._within(ranked)
 
     async def ranked(self, held: Held, about: str, note: Note) -> list[tuple[Fact, float]]:
@@ -331,7 +331,7 @@ class Facts(OwnTier):
 
     async def replay(self, past: PastWindow) -> Tier:
         """The facts in the order of the receipt, as long as the topic is the same."""
-        if self.name not in past.traces or past.changed("query", "memory."):
+        if self.name not in past.traces or past.changed("query", "facts."):
             return self
         return Remembered(self, await self._replayed(past), partial(self._same_topic, past))
 
@@ -350,10 +350,10 @@ class Facts(OwnTier):
                 offered.append(Candidate(verdict.id, verdict.block, (), rank, note=verdict.note))
         return offered
 
-    def _same_topic(self, past: PastWindow, occasion: Occasion) -> bool:
+    def _same_topic(self, past: PastWindow, request: WindowRequest) -> bool:
         most = self._rules.context_turns
         return past.before is None or (
-            conversation_context(occasion.view.turns, occasion.query, most)
+            conversation_context(request.view.turns, request.query, most)
             == conversation_context(past.before.turns, past.before.query, most)
         )
 
@@ -366,10 +366,10 @@ class Facts(OwnTier):
         return Candidate(f"fact:{fact.id}", block, (Form(tokens, text=f"- {shown}"),), rank, score)
 
 
-def _pace(learner: FactLearner) -> Pace:
+def _pace(extraction: FactExtraction) -> Pace:
     """A conversation is read after the quiet period the extractor asks for: each reading may cost a model call."""
     return Pace(
-        quiet_s=learner.extractor.quiet_s,
+        quiet_s=extraction.extractor.quiet_s,
         longest_wait_s=math.inf,
         first_sweep_s=1.0,
         first_rest_s=FIRST_REST_S,

@@ -8,11 +8,11 @@ from typing import Any, Literal, cast
 
 from pagefile.errors import ErasedError
 from pagefile.lru import Lru
-from pagefile.ports import CallLog, LogView, Watermarks
+from pagefile.ports import LogView, Watermarks, WindowLog
 from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Reset, Scope, Step, Turn
 from pagefile.shapes import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.tiers.base import Counter, Counts, Occasion, OwnTier, Pace, homes
+from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import ShownSummary, shown_summary, turn_forms
@@ -20,7 +20,7 @@ from pagefile.window.measure import recounted
 from pagefile.window.receipt import Window
 from pagefile.window.render import escape
 from pagefile.window.residency import demoted_results
-from pagefile.window.running import running_turn
+from pagefile.window.running_turn import running_turn
 from pagefile.window.shown import ShownTurn
 from pagefile.window.wording import ZH, Wording
 
@@ -100,7 +100,7 @@ class History(OwnTier):
         counter: Counter,
         checkpoints: Checkpoints,
         rules: WindowRules,
-        calls: CallLog,
+        calls: WindowLog,
         marks: Watermarks,
         *,
         mode: Literal["background", "sync", "manual"] = "manual",
@@ -127,15 +127,15 @@ class History(OwnTier):
             return False
         return self.filling.written(turn.scope, turn.tokens)
 
-    def shown(self, occasion: Occasion, window: Window) -> bool:
+    def shown(self, request: WindowRequest, window: Window) -> bool:
         if self._mode != "background":
             return False
-        return self.filling.read_with(occasion.scope, _rules(occasion), occasion.view.head.live_tokens)
+        return self.filling.read_with(request.scope, _rules(request), request.view.head.live_tokens)
 
-    async def reconsider(self, occasion: Occasion, window: Window) -> bool:
+    async def reconsider(self, request: WindowRequest, window: Window) -> bool:
         if not window.should_checkpoint or self._mode != "sync":
             return False
-        await self.checkpoints.tend(occasion.scope, _rules(occasion), now=True)
+        await self.checkpoints.maintain(request.scope, _rules(request), now=True)
         return True
 
     async def maintain(self, scope: Scope) -> None:
@@ -144,7 +144,7 @@ class History(OwnTier):
         seen = await self.checkpoints.head(scope) if self._dedicated else None
         with ExitStack() as unless_done:
             unless_done.callback(self.filling.forget)
-            live_tokens = await self.checkpoints.tend(scope, rules)
+            live_tokens = await self.checkpoints.maintain(scope, rules)
             unless_done.pop_all()
         self.filling.measured(scope, live_tokens)
         if seen is not None:
@@ -192,50 +192,50 @@ class History(OwnTier):
 
     # -- windows --------------------------------------------------------------------------------------------------------
 
-    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
+    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """The summary, the live turns that were read, and one line for those that were not."""
-        view = occasion.view
+        view = request.view
         name = self._counter.name
         redone = sum([turn.counter != name for turn in view.turns])
         turns = [self._counted(turn) for turn in view.turns] if redone else view.turns
         if redone:
-            occasion.note(f"counted {redone} turns again: they were written with another tokenizer")
-        _note_losses(turns, occasion)
-        recent_from = len(turns) - occasion.recent_turns
-        demoted = _demoted(turns, occasion.window_tokens // RESULTS_SHARE)
+            request.note(f"counted {redone} turns again: they were written with another tokenizer")
+        _note_losses(turns, request)
+        recent_from = len(turns) - request.recent_turns
+        demoted = _demoted(turns, request.window_tokens // RESULTS_SHARE)
         candidates: list[Candidate] = []
         for number, turn in enumerate(turns):
             resting = demoted.get(turn.id, _NONE)
-            forms = turn_forms(turn, occasion.pages, resting, self._counter.count, self._wording)
+            forms = turn_forms(turn, request.pages, resting, self._counter.count, self._wording)
             block = "recent" if number >= recent_from else "older"
             candidates.append(Candidate(turn.id, block, forms, turn.seq or 0))
         return [
             *self._safety(view),
-            *self._summary(view, occasion.window_tokens),
+            *self._summary(view, request.window_tokens),
             *_unread(view),
             *candidates,
-            *self._guide(occasion, demoted=bool(demoted)),
+            *self._guide(request, demoted=bool(demoted)),
         ]
 
-    def current(self, turn: Turn, occasion: Occasion) -> list[Candidate]:
+    def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
         """The open turn as the current message of its own window, with its tool results so far."""
         turn = self._counted(turn)
-        _note_losses([turn], occasion)
-        _note_waiting(turn, occasion)
+        _note_losses([turn], request)
+        _note_waiting(turn, request)
         demoted = _running_demoted(turn.steps, self._running_tokens)
-        return running_turn(turn, occasion.running, demoted, self._counter.count, self._wording)
+        return running_turn(turn, request.running, demoted, self._counter.count, self._wording)
 
     def question(self, query: str) -> Candidate:
         """A question that is not written yet, as the current message."""
         message = Form(MESSAGE_OVERHEAD + self._counter.count(query), ShownTurn("", "current", query))
         return Candidate("current", "current", (message,))
 
-    def _guide(self, occasion: Occasion, *, demoted: bool) -> list[Candidate]:
+    def _guide(self, request: WindowRequest, *, demoted: bool) -> list[Candidate]:
         """Tells the model how to load a page, if this window may contain a placeholder."""
-        view = occasion.view
+        view = request.view
         running = view.open_turn.steps if view.open_turn is not None else ()
         away = demoted or any(step.page and not step.whole for turn in view.turns for step in turn.steps)
-        tight = sum(step.page_tokens for step in running if step.page) > occasion.window_tokens // 2
+        tight = sum(step.page_tokens for step in running if step.page) > request.window_tokens // 2
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
         if not (away or tight or covered or _running_demoted(running, self._running_tokens)):
             return []
@@ -266,8 +266,8 @@ class History(OwnTier):
         return shown_summary(checkpoint, self._counter.count, window_tokens, self._wording)
 
 
-def _rules(occasion: Occasion) -> WindowRules:
-    return WindowRules(occasion.window_tokens, occasion.threshold, occasion.recent_turns)
+def _rules(request: WindowRequest) -> WindowRules:
+    return WindowRules(request.window_tokens, request.threshold, request.recent_turns)
 
 
 def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
@@ -296,20 +296,20 @@ def _running_demoted(steps: Sequence[Step], limit_tokens: int) -> set[int]:
     return demoted_results(full, limit_tokens)
 
 
-def _note_losses(turns: Sequence[Turn], occasion: Occasion) -> None:
+def _note_losses(turns: Sequence[Turn], request: WindowRequest) -> None:
     for turn in turns:
         for step in turn.steps:
             if step.lost_chars:
-                occasion.note(
+                request.note(
                     f"the archive was down: {step.lost_chars} characters of a result of {step.tool!r} in turn {turn.id} are gone"
                 )
 
 
-def _note_waiting(turn: Turn, occasion: Occasion) -> None:
+def _note_waiting(turn: Turn, request: WindowRequest) -> None:
     """Note calls of the running turn without a result, which no provider accepts."""
     for number in sorted(waiting_steps(turn.messages)):
         step = turn.steps[number]
-        occasion.note(
+        request.note(
             f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
         )
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from uuid import UUID
 
-from pagefile.errors import HandleNotFoundError, InvalidTurnError, PagePurgedError
+from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagePurgedError
 from pagefile.records import Step
 from pagefile.text.passages import page_slice, render_excerpt, select, split
 from pagefile.text.words import terms
@@ -90,7 +90,7 @@ def slice_of(text: str, offset: int, limit: int | None) -> str:
     Reading on from `offset + len(result)` tiles the text exactly.
     """
     if offset > len(text):
-        raise InvalidTurnError(f"offset is {offset}, the page has {len(text)} characters.")
+        raise InvalidArgumentError(f"offset is {offset}, the page has {len(text)} characters.")
     if limit is None:
         return text[offset:]
     _, end = page_slice(text, offset, limit)

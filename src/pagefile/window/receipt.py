@@ -8,7 +8,7 @@ from pagefile.records import JsonObject, JsonValue
 from pagefile.window.budget import Beside
 from pagefile.window.candidates import PRIORITY, Block, Message
 from pagefile.window.parts import Parts
-from pagefile.window.renderings import anthropic, plain, responses
+from pagefile.window.renderings import anthropic, plain_text, responses
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,4 +138,4 @@ class Window:
 
     def as_text(self) -> str:
         """The same window as one text, one line per message."""
-        return plain(self.parts)
+        return plain_text(self.parts)

@@ -87,7 +87,7 @@ def _turns(parts: Parts, shape: Shape) -> Iterator[ShownTurn]:
 # -- plain text -----------------------------------------------------------------------------------------------------------
 
 
-def plain(parts: Parts, tongue: Language | None = None) -> str:
+def plain_text(parts: Parts, tongue: Language | None = None) -> str:
     """The same conversation as one text, one line per message."""
     messages, _ = chat(replace(parts, blobs={}))
     names = _SPEAKERS[tongue or language("".join(text_of(message) for message in messages))]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeVar
 
-from pagefile.text.facts import FactIndex
+from pagefile.text.fact_ranking import FactIndex
 
 K = TypeVar("K")
 #: Two uses within this many turns make a page resident, and this many turns without one evict it.

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
-from pagefile.engine.reading import Kind
+from pagefile.engine.log_queries import Kind
 from pagefile.records import MAX_INT
 from pagefile.schema import Id, Moment, Params, Text
 from pagefile.wire.texts import (

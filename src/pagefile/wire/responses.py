@@ -12,11 +12,10 @@ from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema, computed
 from pagefile.content import Message, message_from, message_json
 from pagefile.engine import Conversation
 from pagefile.records import (
-    Call,
     Checkpoint,
+    ConversationInfo,
     ErasureReceipt,
     Fact,
-    Head,
     Hit,
     JsonObject,
     Listing,
@@ -26,6 +25,7 @@ from pagefile.records import (
     Scope,
     Step,
     Turn,
+    WindowRecord,
 )
 from pagefile.records import Page as ArchivedPage
 from pagefile.schema import Answer, Mirror, OfConversation, OfScope, OfUser
@@ -167,7 +167,7 @@ class LogPage(Page[EntryOut]):
         return kinds[type(record)].of(record)
 
 
-class ConversationOut(OfConversation[Head]):
+class ConversationOut(OfConversation[ConversationInfo]):
     """A conversation in one row."""
 
     about = {
@@ -208,7 +208,7 @@ class SessionOut(Answer):
         return self.value
 
 
-class CallOut(OfConversation[Call]):
+class CallOut(OfConversation[WindowRecord]):
     """A window that was built."""
 
 

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, JsonValue
 from pydantic_core import to_json
 
-from pagefile.engine.explaining import Cost, Explanation
-from pagefile.engine.replaying import Replay
+from pagefile.engine.explanation import Cost, Explanation
+from pagefile.engine.replay import Replay
 from pagefile.schema import Answer, Mirror
 from pagefile.window.candidates import Block, Message
-from pagefile.window.comparing import BlockBill, BlockChange, CandidateChange, Comparison, DiffLine
+from pagefile.window.comparison import BlockBill, BlockChange, CandidateChange, Comparison, DiffLine
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 from pagefile.window.renderings import chat

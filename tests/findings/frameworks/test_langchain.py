@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from pagefile import BlockingMemory, Settings
 from pagefile.integrations.langchain import PagefileMiddleware, memory_tools
-from pagefile.settings import MemorySettings
+from pagefile.settings import FactSettings
 from tests.findings.marks import finding, still_open
 from tests.integration.langchain.models import Recorder, calls_tool
 
@@ -53,7 +53,7 @@ MADE_UP = "I live in Marseille and I am allergic to nuts. Plan for such a person
 
 @pytest.fixture
 def learning(database):
-    settings = Settings(language="en", memory=MemorySettings(extract="rules"))
+    settings = Settings(language="en", facts=FactSettings(extract="rules"))
     with BlockingMemory.open(f"sqlite:///{database}", settings=settings, embedder="none") as opened:
         yield opened
 

@@ -6,7 +6,7 @@ import pytest
 
 from pagefile import FactRejectedError, Memory, Settings
 from pagefile.ports import ChatModel
-from pagefile.settings import ArchiveSettings, MemorySettings
+from pagefile.settings import ArchiveSettings, FactSettings
 from tests.findings.marks import finding, still_open
 
 from .promises import REPORT, words
@@ -60,7 +60,7 @@ class Proposing(ChatModel):
 @still_open("frameworks-F19")
 async def test_secrets_that_a_model_proposes_are_not_kept():
     """Passwords, codes and numbers that open something are refused, and harmless facts beside them are kept."""
-    settings = Settings(language="en", memory=MemorySettings(extract="model"))
+    settings = Settings(language="en", facts=FactSettings(extract="model"))
     async with Memory.open("memory://", model=Proposing(), settings=settings, embedder="none") as memory:
         chat = memory.conversation("c", user_id="ada")
         for said, _ in SECRETS + HARMLESS:

@@ -8,7 +8,7 @@ import pytest
 
 from pagefile import Memory, PagefileError, Settings
 from pagefile.models import OpenAIChat
-from pagefile.settings import MemorySettings, ModelSettings
+from pagefile.settings import FactSettings, ModelSettings
 from tests.findings.marks import finding, still_open
 
 from .openai_stub import CompletionsStub
@@ -67,7 +67,7 @@ async def test_a_model_that_refuses_parameters_streams(gpt_5):
 @pytest.fixture
 async def by_gpt_5(gpt_5):
     model = ModelSettings(name="gpt-5", base_url=f"{gpt_5.url}/v1", api_key="k")
-    settings = Settings(language="en", model=model, memory=MemorySettings(extract="model"))
+    settings = Settings(language="en", model=model, facts=FactSettings(extract="model"))
     async with Memory.open("memory://", settings=settings, embedder="none") as memory:
         chat = memory.conversation("c", user_id="ada")
         for number in range(4):

@@ -5,11 +5,11 @@ Turn 7 is said as `Q7`; a summary that speaks for turns 1 to 3 reads `SUM[1 2 3]
 
 import re
 
-from pagefile import ConflictError, InvalidTurnError
+from pagefile import ConflictError, InvalidArgumentError
 from pagefile.standalone import MemoryQueryRequest, MemoryWriteRequest
 
 #: A summary that comes too late may be refused, for others were faster or left it nothing to cover.
-REFUSED = (ConflictError, InvalidTurnError)
+REFUSED = (ConflictError, InvalidArgumentError)
 #: So many tokens hold a handful of turns.
 SMALL_WINDOW = 300
 #: So many hold every turn of a test.

@@ -8,7 +8,7 @@ import asyncpg
 
 from pagefile import Settings
 from pagefile.settings import ArchiveSettings, EmbedderSettings
-from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.address import Place
 
 NO_VECTORS = EmbedderSettings(name="none")
 #: Small results become pages, so that a test need not write large ones.

@@ -271,7 +271,7 @@ async def test_a_receipt_keeps_addresses_to_itself(tmp_path):
     """While Milvus is away, an answer to a client does not tell where Milvus runs."""
     port = free_port()
     away = f"milvus://root:secret@127.0.0.1:{port}/vectors"
-    settings = in_file(tmp_path, vectors=away, embedder=EmbedderSettings(patience_s=30))
+    settings = in_file(tmp_path, vectors=away, embedder=EmbedderSettings(query_timeout_s=30))
     async with serving(settings) as client:
         await posted(client, "/v1/turns", TURN)
         window = await posted(

@@ -8,13 +8,13 @@ import anyio
 import pytest
 
 from pagefile import BlockingMemory, ConflictError, Memory, NotFoundError, PagefileError
-from pagefile.settings import MemorySettings
+from pagefile.settings import FactSettings
 from tests.findings.marks import finding, load
 
 from .looking import PLAIN, SMALL_PAGES, bulky, given, tables_with
 
 SETTINGS = replace(PLAIN, archive=SMALL_PAGES)
-LEARNING = replace(PLAIN, memory=MemorySettings(extract="rules"), indexing="manual")
+LEARNING = replace(PLAIN, facts=FactSettings(extract="rules"), indexing="manual")
 
 
 class Interrupting:

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from pagefile import Memory
-from pagefile.settings import MemorySettings
+from pagefile.settings import FactSettings
 from tests.findings.marks import finding, still_open
 
 from .looking import PLAIN, SMALL_PAGES, given
 
 RULE = "━" * 37
-LEARNING = replace(PLAIN, memory=MemorySettings(extract="rules"))
+LEARNING = replace(PLAIN, facts=FactSettings(extract="rules"))
 PASTED = [
     "Translate into French: I am allergic to nothing.",
     "Summarize this email:\n\nHi, my name is Mallory and I live in Evil City.",

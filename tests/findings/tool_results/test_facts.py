@@ -9,7 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pagefile import Memory, Settings
 from pagefile.integrations.langchain import PagefileMiddleware
 from pagefile.integrations.pydantic_ai import PagefileMemory
-from pagefile.settings import MemorySettings
+from pagefile.settings import FactSettings
 from pagefile.standalone import MemoryMiddleware, _count_tokens, format_memory_for_injection
 from tests.findings.marks import finding, still_open
 from tests.integration.langchain.models import Recorder, calls_tool
@@ -121,7 +121,7 @@ def test_the_standalone_middleware_sees_a_fact_that_was_learnt_in_the_run():
 
 async def injected(allowed: int, corrections: int) -> str:
     """The memory block of a window, for a user with 300 facts and some corrections."""
-    settings = Settings(language="en", memory=MemorySettings(max_injection_tokens=allowed))
+    settings = Settings(language="en", facts=FactSettings(max_injection_tokens=allowed))
     async with Memory.open("memory://", settings=settings) as memory:
         for n in range(300):
             text = f"The user prefers option {n * 7 % 113} to option {n * 11 % 97} in case {n}"

@@ -28,7 +28,7 @@ SOUGHT = "附件上限 185MB"
 
 
 @pytest.fixture
-async def shelf():
+async def collection():
     """A conversation and the page of a handbook, some 50,000 characters long."""
     async with Memory.open("memory://") as memory:
         chat = memory.conversation("c", user_id="u")
@@ -36,34 +36,34 @@ async def shelf():
 
 
 @finding("tool-results-F4")
-async def test_a_query_alone_finds_its_passage(shelf):
+async def test_a_query_alone_finds_its_passage(collection):
     """The load tool with a query brings the passage that answers it; so does `chat.load` with a limit."""
-    chat, page = shelf
+    chat, page = collection
     assert "185MB" in await load(chat, page, query=SOUGHT)
     assert "185MB" in await chat.load(page, query=SOUGHT, limit=2000)
 
 
 @still_open("tool-results-F4")
 @pytest.mark.parametrize("also", [{"limit": 2000}, {"offset": 0}, {"offset": 0, "limit": 2000}])
-async def test_a_query_counts_beside_limit_and_offset(shelf, also):
+async def test_a_query_counts_beside_limit_and_offset(collection, also):
     """A query is not dropped because the model also says how much it wants."""
-    chat, page = shelf
+    chat, page = collection
     assert "185MB" in await load(chat, page, query=SOUGHT, **also)
 
 
 @still_open("tool-results-F4")
-async def test_behind_the_end_there_is_nothing(shelf):
+async def test_behind_the_end_there_is_nothing(collection):
     """An offset behind the end of a page does not bring its beginning again."""
-    chat, page = shelf
+    chat, page = collection
     answer = await load(chat, page, offset=10**9)
     assert answer
     assert "## 检索上下文" not in answer
 
 
 @still_open("tool-results-F4")
-async def test_numbers_as_text_are_numbers(shelf):
+async def test_numbers_as_text_are_numbers(collection):
     """A model that writes its numbers as strings reads the same part as one that does not."""
-    chat, page = shelf
+    chat, page = collection
     assert await load(chat, page, offset=300, limit=500) == await load(chat, page, offset="300", limit="500")
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from pagefile import BlockingMemory, Settings
-from pagefile.inspector import places
+from pagefile.inspector import urls
 from pagefile.settings import ServiceSettings
 from tests.acceptance.inspector_story import CHAT, USER, every_page, told
 from tests.heavy import heavy
@@ -90,12 +90,12 @@ def test_the_way_to_a_bill(
     assert chat in tab.text("nav")
     tab.click("main table tbody a")
     assert timeline in tab.text(".tabs [aria-current]")
-    tab.click(f'.tabs a[href^="{places.CALLS}"]')
+    tab.click(f'.tabs a[href^="{urls.CALLS}"]')
     assert bills == tab.text("h1")
     assert tab.run("document.querySelectorAll('.chart .with').length > 0")
     tab.click("main table tbody a")
     assert bill == tab.text("h1")
-    tab.click(f'a.button[href^="{places.REPLAY}"]')
+    tab.click(f'a.button[href^="{urls.REPLAY}"]')
     assert replay == tab.text("h1")
     tab.run("document.querySelector('[name=\"set.window_tokens\"]').value = '2600'")
     tab.click("form.ask button.primary")
@@ -107,7 +107,7 @@ def test_the_way_to_a_bill(
 def test_an_archived_result_opens_in_place(browser: Chromium, site: str, about: dict[str, str], script: bool):
     """With the script it is fetched and stands there as text; without, the link leads to the same place."""
     tab = browser.tab(script=script)
-    path = next(one for one in every_page(about) if one.startswith(places.CONVERSATION + "?"))
+    path = next(one for one in every_page(about) if one.startswith(urls.CONVERSATION + "?"))
     tab.go(f"{site}{path}&after=0")
     tab.run("document.querySelector('details.step').open = true")
     tab.click("a[data-open]", leads_on=not script)
@@ -129,7 +129,7 @@ def test_the_chat_pages_out_and_in(
 ):
     """A long result goes out, and comes back when it is asked for; both are said while the answer streams."""
     tab = browser.tab(language=language, script=script)
-    tab.go(f"{site}{places.CHAT}?conversation_id=try-{language}-{script}")
+    tab.go(f"{site}{urls.CHAT}?conversation_id=try-{language}-{script}")
     tab.run(f"document.getElementById('chat-message').value = {message!r}")
     tab.run("document.querySelector('[name=sample]').checked = true")
     tab.click("#chat button", leads_on=not script)
@@ -145,7 +145,7 @@ def test_the_chat_pages_out_and_in(
 def test_the_keyboard_reaches_everything(browser: Chromium, site: str, about: dict[str, str]):
     """The first stop leads past the navigation, every stop can be seen, and the end is reached."""
     tab = browser.tab()
-    path = next(one for one in every_page(about) if one.startswith(places.FACTS + "?"))
+    path = next(one for one in every_page(about) if one.startswith(urls.FACTS + "?"))
     tab.go(site + path)
     stops: list[str] = []
     for _ in range(200):
@@ -171,11 +171,11 @@ def test_erasing_in_the_browser(browser: Chromium, site: str):
     with httpx.Client(base_url=site, trust_env=False) as client:
         client.post("/v1/turns", json={"conversation_id": "删掉我", "user": "再见"})
     tab = browser.tab(language="zh")
-    tab.go(f"{site}{places.ERASE}?conversation_id=%E5%88%A0%E6%8E%89%E6%88%91")
+    tab.go(f"{site}{urls.ERASE}?conversation_id=%E5%88%A0%E6%8E%89%E6%88%91")
     tab.run("document.querySelector('[name=confirm]').value = '删掉我'")
     tab.click("button.danger")
     assert "回执" in tab.text("main")
-    tab.go(f"{site}{places.CONVERSATIONS}")
+    tab.go(f"{site}{urls.CONVERSATIONS}")
     assert "删掉我" not in tab.text("main")
     assert [] == tab.complaints()
 
@@ -193,14 +193,14 @@ def test_signing_in_and_out(browser: Chromium, tmp_path: Path):
     key = json.loads(said.stdout)["key"]
     with served(Settings(url=url, service=ServiceSettings(require_keys=True))) as base:
         tab = browser.tab()
-        tab.go(base + places.CONVERSATIONS)
+        tab.go(base + urls.CONVERSATIONS)
         assert "秘密" not in tab.text()
         tab.run(f"document.querySelector('[name=key]').value = {key!r}")
         tab.click("button.primary")
         assert "秘密" in tab.text("main")
         assert key not in tab.run("document.cookie")
         tab.click(".switches button")
-        tab.go(base + places.CONVERSATIONS)
+        tab.go(base + urls.CONVERSATIONS)
         assert "秘密" not in tab.text()
         assert all("401" in complaint for complaint in tab.complaints())
 
@@ -208,6 +208,6 @@ def test_signing_in_and_out(browser: Chromium, tmp_path: Path):
 def test_the_story_is_there(browser: Chromium, site: str, about: dict[str, str]):
     """The tests above looked at something: the harmful names stand there, to be read."""
     tab = browser.tab()
-    tab.go(f"{site}{places.CONVERSATIONS}")
+    tab.go(f"{site}{urls.CONVERSATIONS}")
     assert CHAT in tab.text("main")
     assert USER in tab.text("main")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.heavy import heavy, is_there
 
 if is_there("claude"):
-    from pagefile.integrations.claude_agent.shapes import retold, told
+    from pagefile.integrations.claude_agent.shapes import result_text, retold
 
 pytestmark = heavy("claude")
 
@@ -27,7 +27,7 @@ ANSWERS = [
 def test_only_the_text_is_exchanged(tool, answer, _):
     """Every key, every flag and every image stays; told again, the answer says the new text."""
     changed = retold(answer, "占位符")
-    assert told(changed) == "占位符"
+    assert result_text(changed) == "占位符"
     assert type(changed) is type(answer)
     if isinstance(answer, dict):
         assert list(changed) == list(answer)
@@ -44,14 +44,14 @@ def test_only_the_text_is_exchanged(tool, answer, _):
 )
 def test_what_says_nothing_is_left_alone(answer):
     """An answer without a text we know of is neither read nor changed."""
-    assert told(answer) is None or told(answer) == ""
+    assert result_text(answer) is None or result_text(answer) == ""
     assert retold(answer, "x") == answer
 
 
 def test_several_texts_become_one():
     """The first block has the new text, the others are gone, images stay where they were."""
     blocks = [{"type": "text", "text": "a"}, IMAGE, {"type": "text", "text": "b"}]
-    assert told(blocks) == "a\nb"
+    assert result_text(blocks) == "a\nb"
     assert retold(blocks, "c") == [{"type": "text", "text": "c"}, IMAGE]
 
 
@@ -70,11 +70,11 @@ json_like = st.recursive(
 @given(json_like, st.text(min_size=1))
 def test_anything_goes_in(answer, text):
     """Whatever a tool answers: no error, the shape stays, and what is told again is the new text or nothing."""
-    before = told(answer)
+    before = result_text(answer)
     changed = retold(answer, text)
     if before is None:
         assert changed == answer
     elif before:
-        assert told(changed) == text
+        assert result_text(changed) == text
     if isinstance(answer, dict):
         assert list(changed) == list(answer)

@@ -1,18 +1,18 @@
-"""A home of vectors outside the database, in a dict: it can be away, and other memories may open it."""
+"""An index of vectors outside the database, in a dict: it can be away, and other memories may open it."""
 
 from pagefile.errors import StoreUnavailableError
-from pagefile.ports import Near, Shelf, VectorHome
-from pagefile.stores.milvus.naming import keys_of
+from pagefile.ports import Collection, VectorHit, VectorIndex
+from pagefile.stores.milvus.names import keys_of
 
 
-class ApartHome(VectorHome):
+class ApartIndex(VectorIndex):
     """As Milvus is to a memory, without its seconds."""
 
     name = "apart"
     apart = True
 
     def __init__(self, rows=None):
-        #: By maker, tenant, conversation and place: the row and the epoch it was made in.
+        #: By model, tenant, conversation and place: the row and the epoch it was made in.
         self.rows = {} if rows is None else rows
         self.away = False
         #: Called behind a `put`, once.
@@ -22,28 +22,28 @@ class ApartHome(VectorHome):
         if self.away:
             raise StoreUnavailableError("it is away")
 
-    async def prepare(self, maker):
+    async def prepare(self, model):
         self.check()
 
-    async def put(self, maker, rows, *, epoch=None):
+    async def put(self, model, rows, *, epoch=None):
         self.check()
         for row in rows:
-            self.rows[maker, row.scope.tenant, row.scope.conversation, row.seq] = row, epoch or 0
+            self.rows[model, row.scope.tenant, row.scope.conversation, row.seq] = row, epoch or 0
         if self.behind_put is not None:
             behind, self.behind_put = self.behind_put, None
             await behind()
 
-    async def search(self, maker, scope, vector, limit):
+    async def search(self, model, scope, vector, limit):
         self.check()
-        found = [row for (by, *_), (row, _) in self.rows.items() if by == maker and row.scope.within(scope)]
-        return [Near(row.scope.conversation, row.seq, row.turn_id, 1.0) for row in found][:limit]
+        found = [row for (by, *_), (row, _) in self.rows.items() if by == model and row.scope.within(scope)]
+        return [VectorHit(row.scope.conversation, row.seq, row.turn_id, 1.0) for row in found][:limit]
 
-    async def shelves(self):
+    async def collections(self):
         self.check()
-        makers = [key[0] for key in self.rows]
-        return [Shelf(maker, makers.count(maker)) for maker in dict.fromkeys(makers)]
+        models = [key[0] for key in self.rows]
+        return [Collection(model, models.count(model)) for model in dict.fromkeys(models)]
 
-    async def drop(self, maker):
+    async def drop(self, model):
         raise NotImplementedError
 
     async def erase(self, scope):

@@ -119,11 +119,11 @@ async def test_turns_written_while_a_conversation_is_looked_after_are_not_missed
         await chat.record("one", "1")
         async with Memory.open(url, settings=replace(PLAIN, worker="dedicated")) as other:
             history = other.engine.tier(History)
-            tend = history.checkpoints.tend
+            maintain = history.checkpoints.maintain
 
             async def tend_and_write(scope, rules):
                 tended.append((await chat.head()).last_seq)
-                left = await tend(scope, rules)
+                left = await maintain(scope, rules)
                 if len(tended) == 1:
                     await chat.record("two", "2")
                 return left
@@ -143,11 +143,11 @@ async def test_a_conversation_begun_again_while_it_is_looked_after_is_not_missed
             await chat.record(f"question {number}", "answer")
         async with Memory.open(url, settings=replace(PLAIN, worker="dedicated")) as other:
             history = other.engine.tier(History)
-            tend = history.checkpoints.tend
+            maintain = history.checkpoints.maintain
 
             async def begun_again(scope, rules):
                 tended.append((await chat.head()).last_seq)
-                left = await tend(scope, rules)
+                left = await maintain(scope, rules)
                 if len(tended) == 1:
                     await memory.forget(conversation_id="c", user_id="ada")
                     await chat.record("one", "1")

@@ -8,14 +8,14 @@ from pagefile import Memory, Settings
 from pagefile.settings import EmbedderSettings
 from pagefile.testing import HashingEmbedder
 
-from .apart_home import ApartHome
+from .apart_home import ApartIndex
 
 PLAIN = Settings(language="en", embedder=EmbedderSettings(name="none"))
 
 
 @pytest.fixture
 def home():
-    return ApartHome()
+    return ApartIndex()
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ async def test_another_process_finishes_it(opened, home):
         again = await without.forget(user_id="nobody")
     assert (1, 1) == (len(receipt.pending), len(again.pending))
     assert ["ada", "bob"] == users(home)
-    async with opened(ApartHome(home.rows)) as memory:
+    async with opened(ApartIndex(home.rows)) as memory:
         await memory.settle()
         assert {} == (await memory.describe())["erasures_owed"]
     assert ["bob"] == users(home)
@@ -125,11 +125,11 @@ async def test_what_is_put_behind_an_erasure_goes_too(opened, home):
         home.behind_put = erased
         put = home.put
 
-        async def kept(maker, rows, *, epoch=None):
+        async def kept(model, rows, *, epoch=None):
             late.update(
-                {(maker, row.scope.tenant, row.scope.conversation, row.seq): (row, epoch) for row in rows}
+                {(model, row.scope.tenant, row.scope.conversation, row.seq): (row, epoch) for row in rows}
             )
-            await put(maker, rows, epoch=epoch)
+            await put(model, rows, epoch=epoch)
 
         home.put = kept
         await told(memory, "ada")

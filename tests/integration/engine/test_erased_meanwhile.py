@@ -9,7 +9,7 @@ from pagefile.ports import Embedder
 from pagefile.tiers.derivation import BATCH
 from pagefile.tiers.episodes import Episodes
 from tests.findings.security.looking import tables_with
-from tests.integration.engine.apart_home import ApartHome
+from tests.integration.engine.apart_home import ApartIndex
 
 pytestmark = pytest.mark.anyio
 SETTINGS = Settings(indexing="manual")
@@ -50,7 +50,7 @@ async def test_nothing_is_made_of_what_was_erased_meanwhile(tmp_path, begun_agai
         assert 1 + begun_again == counts["vectors"]
         assert [] == await tables_with(url, "ERASED")
         derivation = memory.engine.tier(Episodes).derivation
-        assert 1 + begun_again == (await derivation.vectors.shelves())[0]
+        assert 1 + begun_again == (await derivation.vectors.collections())[0]
         await memory.rebuild()
         assert [] == await derivation.behind()
 
@@ -74,12 +74,12 @@ async def test_a_conversation_begun_again_is_read_to_its_own_end(tmp_path):
         await memory.rebuild()
         await again.record("second words", "Noted.")
         await memory.rebuild()
-        assert 2 == (await memory.engine.tier(Episodes).derivation.vectors.shelves())[0]
+        assert 2 == (await memory.engine.tier(Episodes).derivation.vectors.collections())[0]
 
 
 async def test_what_was_read_before_an_erasure_is_read_again(tmp_path, monkeypatch):
     """A conversation of many batches, of which another process erases a turn between two of them: the others are made again."""
-    url, home = f"sqlite:///{tmp_path}/a.db", ApartHome()
+    url, home = f"sqlite:///{tmp_path}/a.db", ApartIndex()
     async with (
         Memory.open(url, settings=SETTINGS, embedder=Same(), vectors=home) as memory,
         Memory.open(url, settings=SETTINGS, embedder=Same(), vectors=home) as other,
@@ -88,7 +88,7 @@ async def test_what_was_read_before_an_erasure_is_read_again(tmp_path, monkeypat
         for number in range(BATCH + 3):
             await chat.record(f"words {number}", "Noted.", id=f"t{number}")
         reader = memory.engine.tier(Episodes).derivation.reader
-        bite = reader.bite
+        bite = reader.batch
 
         async def erased_behind(derived, plan, turns):
             made = await bite(derived, plan, turns)
@@ -105,7 +105,7 @@ async def test_what_was_read_before_an_erasure_is_read_again(tmp_path, monkeypat
 @pytest.mark.parametrize("when", ["before it is put", "behind that"])
 async def test_a_place_apart_owes_what_was_put_before_work_was_cut_short(tmp_path, monkeypatch, when):
     """The conversation is erased, the place has followed, and the database is away when it is to be noted how far things are."""
-    url, home, embedder = f"sqlite:///{tmp_path}/a.db", ApartHome(), Same()
+    url, home, embedder = f"sqlite:///{tmp_path}/a.db", ApartIndex(), Same()
     async with (
         Memory.open(url, settings=SETTINGS, embedder=embedder, vectors=home) as memory,
         Memory.open(url, settings=SETTINGS, embedder=Same(), vectors=home) as other,

@@ -7,9 +7,9 @@ import pytest
 
 from pagefile import Memory, Settings, StoreError
 from pagefile.ports import Summarizer
-from pagefile.settings import EmbedderSettings, MemorySettings
+from pagefile.settings import EmbedderSettings, FactSettings
 from pagefile.testing import FakeClock, HashingEmbedder, InMemorySessions
-from pagefile.text import facts as fact_texts
+from pagefile.text import fact_ranking as fact_texts
 from pagefile.text import words
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.facts import Facts
@@ -70,7 +70,7 @@ async def test_a_summary_that_is_being_prepared_is_forgotten(erased):
 @pytest.mark.parametrize("erased", [{"user_id": "ada"}, {"conversation_id": "c"}, {"tenant": "default"}])
 async def test_vectors_that_are_known_by_texts_are_forgotten(erased):
     """Those of facts and of questions; what was worked out for its words goes too."""
-    settings = replace(SETTINGS, memory=MemorySettings(extract="rules", embeddings=True))
+    settings = replace(SETTINGS, facts=FactSettings(extract="rules", embeddings=True))
     async with Memory.open("memory://", settings=settings, embedder=HashingEmbedder()) as memory:
         chat = memory.conversation("c", user_id="ada")
         await chat.record("I live in Vladivostok.", "Noted.")

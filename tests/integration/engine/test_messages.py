@@ -7,13 +7,13 @@ import pytest
 from pagefile import (
     BudgetError,
     ConflictError,
-    InvalidTurnError,
+    InvalidArgumentError,
     Memory,
     NotFoundError,
     PagePurgedError,
     Settings,
 )
-from pagefile.settings import ArchiveSettings, EmbedderSettings, MemorySettings
+from pagefile.settings import ArchiveSettings, EmbedderSettings, FactSettings
 from pagefile.text.tokens import open_counter
 from pagefile.window.measure import recounted
 from tests.transcripts import ASKED, CHAT, LOOKED, PICTURE, SAID, SEEN
@@ -75,9 +75,9 @@ async def test_a_loop_with_nothing_new_adds_nothing(memory):
     turn = await chat.extend(await chat.begin(messages=ASKED), LOOKED)
     assert turn == await chat.extend(turn, []) == await chat.extend(turn.id, iter(()), after=1)
     assert turn == await chat.extend(turn, [])
-    with pytest.raises(InvalidTurnError, match="at least one message"):
+    with pytest.raises(InvalidArgumentError, match="at least one message"):
         await chat.record(messages=[])
-    with pytest.raises(InvalidTurnError, match="at least one message"):
+    with pytest.raises(InvalidArgumentError, match="at least one message"):
         await chat.begin(messages=[])
 
 
@@ -176,11 +176,11 @@ async def test_tokens_are_counted_once_for_a_message_with_several_calls(memory):
 async def test_nothing_is_written_when_a_message_cannot_be_read(memory):
     """The error names it, and there is no turn."""
     chat = memory.conversation("c", user_id="ada")
-    with pytest.raises(InvalidTurnError, match=r"messages\[1\]"):
+    with pytest.raises(InvalidArgumentError, match=r"messages\[1\]"):
         await chat.record(messages=[CHAT[0], {"role": "user", "content": 7}])
-    with pytest.raises(InvalidTurnError, match="at least one message"):
+    with pytest.raises(InvalidArgumentError, match="at least one message"):
         await chat.record(messages=[{"role": "user", "content": " "}])
-    with pytest.raises(InvalidTurnError, match="either messages or the short form"):
+    with pytest.raises(InvalidArgumentError, match="either messages or the short form"):
         await chat.record("Hello", messages=CHAT)
     assert await chat.turns() == []
 
@@ -190,9 +190,9 @@ async def test_what_is_too_long_for_a_message_is_refused():
     settings = Settings(url="memory://", max_message_chars=200, max_result_chars=300)
     async with Memory.open(settings=settings) as memory:
         chat = memory.conversation("c")
-        with pytest.raises(InvalidTurnError, match=r"messages\[0\] has .* characters"):
+        with pytest.raises(InvalidArgumentError, match=r"messages\[0\] has .* characters"):
             await chat.record(messages=[{"role": "user", "content": "x" * 300}])
-        with pytest.raises(InvalidTurnError, match="The result of 'tool' has 301 characters"):
+        with pytest.raises(InvalidArgumentError, match="The result of 'tool' has 301 characters"):
             await chat.record(messages=[{"role": "tool", "tool_call_id": "a", "content": "x" * 301}])
 
 
@@ -247,9 +247,9 @@ async def test_a_fork_looks_the_turn_up(memory):
 
 async def test_a_fork_learns_nothing_again():
     """What was read out of its turns and retracted stays retracted; what comes new is learnt."""
-    rules = MemorySettings(extract="rules")
+    rules = FactSettings(extract="rules")
     async with Memory.open(
-        "memory://", settings=Settings(memory=rules, embedder=EmbedderSettings(name="none"))
+        "memory://", settings=Settings(facts=rules, embedder=EmbedderSettings(name="none"))
     ) as memory:
         chat = memory.conversation("c", user_id="ada")
         turn = await chat.record("I live in Paris.", "ok")

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.engine.replaying import UNNOTED
-from pagefile.engine.verifying import verify
+from pagefile.engine.replay import UNNOTED
+from pagefile.engine.verification import verify
 from pagefile.settings import ArchiveSettings, EmbedderSettings
 from tests.transcripts import CHAT, TRANSCRIPTS
 

@@ -23,9 +23,9 @@ class Listener(Tier):
         self.heard.append(turn.user)
         return True
 
-    async def offer(self, occasion):
+    async def offer(self, request):
         self.report(ValueError("something is wrong"), logs=False)
-        return [occasion.text("note", "Tea is at four.")]
+        return [request.text("note", "Tea is at four.")]
 
     async def replay(self, past):
         return self

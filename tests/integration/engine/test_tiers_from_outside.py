@@ -25,8 +25,8 @@ class Sound(Tier):
     def __init__(self):
         self.asked_to_forget = 0
 
-    async def offer(self, occasion):
-        return [occasion.text("sound", SOUND)]
+    async def offer(self, request):
+        return [request.text("sound", SOUND)]
 
     async def forget(self, scope):
         self.asked_to_forget += 1
@@ -39,14 +39,14 @@ def mine(**verbs):
 
 
 def offering(make):
-    async def offer(self, occasion):
-        return make(occasion)
+    async def offer(self, request):
+        return make(request)
 
     return mine(offer=offer)
 
 
-def good(occasion):
-    return occasion.text("good", "what is good")
+def good(request):
+    return request.text("good", "what is good")
 
 
 def raising(self, *_):
@@ -134,14 +134,14 @@ async def test_what_is_no_list_of_candidates_is_refused_as_a_whole(answer):
 )
 async def test_a_candidate_that_is_wrong_is_left_out_and_the_good_ones_stay(wrong, said):
     """The note says what is wrong with it."""
-    note = await complaint(offering(lambda occasion: [wrong, good(occasion)]), kept=("good",))
+    note = await complaint(offering(lambda request: [wrong, good(request)]), kept=("good",))
     assert "1 of 2 candidates left out" in note
     assert said in note
 
 
 async def test_of_two_candidates_with_one_id_the_first_stays():
     """Two with one id would be shown as one of them, twice."""
-    tier = offering(lambda occasion: [good(occasion), occasion.text("good", "another")])
+    tier = offering(lambda request: [good(request), request.text("good", "another")])
     assert "'good'" in await complaint(tier, kept=("good",))
     async with opened(tier) as memory:
         assert "what is good" in str((await asked(memory)).messages)
@@ -195,7 +195,7 @@ async def test_a_tier_that_hangs_costs_its_candidates_only(monkeypatch):
 async def test_a_timeout_inside_a_tier_is_its_own():
     """It is not told as ours."""
 
-    async def offer(self, occasion):
+    async def offer(self, request):
         raise TimeoutError("the tier's own server")
 
     assert "the tier's own server" in await complaint(mine(offer=offer))
@@ -219,8 +219,8 @@ async def test_a_timeout_inside_a_tier_is_its_own():
 async def test_limits_that_are_wrong_are_those_of_any_tier(limits):
     """They never take room from what must not be cut."""
 
-    async def offer(self, occasion):
-        return [good(occasion), occasion.text("long", "word " * 1600, rank=1)]
+    async def offer(self, request):
+        return [good(request), request.text("long", "word " * 1600, rank=1)]
 
     note = await complaint(mine(limits=limits, offer=offer), kept=("good",))
     assert "limits()" in note or "boom" in note
@@ -240,7 +240,7 @@ async def test_what_fails_after_the_window_is_made_is_told_in_it(verb):
 async def test_an_answer_that_is_neither_yes_nor_no_is_told():
     """A coroutine that nobody awaits is no answer, for instance."""
 
-    async def reconsider(self, occasion, window):
+    async def reconsider(self, request, window):
         return "yes"
 
     assert "reconsider() returned 'yes'" in await complaint(mine(reconsider=reconsider))
@@ -250,7 +250,7 @@ async def test_an_answer_that_is_neither_yes_nor_no_is_told():
 async def test_a_verb_without_an_answer_says_no():
     """A function that has no return is what everybody writes."""
 
-    async def reconsider(self, occasion, window):
+    async def reconsider(self, request, window):
         pass
 
     async with opened(mine(reconsider=reconsider, shown=lambda *_: None)) as memory:
@@ -263,8 +263,8 @@ async def test_a_verb_without_an_answer_says_no():
 async def test_a_trace_that_cannot_be_written_down_is_the_usual_one(trace):
     """So that the window can be made again, as any other."""
 
-    async def offer(self, occasion):
-        return [good(occasion)]
+    async def offer(self, request):
+        return [good(request)]
 
     await complaint(mine(trace=trace, offer=offer), kept=("good",))
 
@@ -272,9 +272,9 @@ async def test_a_trace_that_cannot_be_written_down_is_the_usual_one(trace):
 async def test_traces_that_a_tier_writes_itself_are_checked_too():
     """One that cannot be stored would cost the whole recorded call."""
 
-    async def offer(self, occasion):
-        occasion.traces["mine"] = {1, 2}
-        return [good(occasion)]
+    async def offer(self, request):
+        request.traces["mine"] = {1, 2}
+        return [good(request)]
 
     await complaint(mine(offer=offer, trace=lambda *_: None), kept=("good",))
 
@@ -282,8 +282,8 @@ async def test_traces_that_a_tier_writes_itself_are_checked_too():
 async def test_a_replay_that_fails_costs_its_own_part_only():
     """The window of a call is made again with the rest, and says what is different."""
 
-    async def offer(self, occasion):
-        return [good(occasion)]
+    async def offer(self, request):
+        return [good(request)]
 
     for replay in (raising, raising_later, mine().describe):
         async with opened(mine(offer=offer, replay=replay)) as memory:
@@ -300,8 +300,8 @@ async def test_notes_of_a_tier_can_be_written_down(caplog):
     # Nor can the report of a test.
     caplog.set_level(logging.CRITICAL, "pagefile")
 
-    async def offer(self, occasion):
-        occasion.note("half a pair \udc80")
+    async def offer(self, request):
+        request.note("half a pair \udc80")
         raise ValueError("and \udc80 another")
 
     async with opened(mine(offer=offer)) as memory:
@@ -347,7 +347,7 @@ async def test_for_tests_everything_raises():
     """`on_tier_error="raise"`: whoever writes a tier sees all of it at once."""
     strict = replace(SETTINGS, on_tier_error="raise")
     for tier in (
-        offering(lambda occasion: [good(occasion), None]),
+        offering(lambda request: [good(request), None]),
         mine(limits=raising),
         mine(reconsider=raising_later),
         mine(shown=raising),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import pytest
 
-from pagefile import ConflictError, InvalidTurnError
+from pagefile import ConflictError, InvalidArgumentError
 from pagefile.standalone import ConversationStore
 
 
@@ -54,7 +54,7 @@ async def test_lists(store):
 
 @pytest.mark.parametrize("desc", [False, True])
 async def test_a_limit_of_nothing_is_refused(store, desc):
-    with pytest.raises(InvalidTurnError, match="at least 1"):
+    with pytest.raises(InvalidArgumentError, match="at least 1"):
         await store.list_messages("c", limit=0, desc=desc)
 
 
@@ -115,7 +115,7 @@ async def test_other_names_of_the_roles(store, role, known):
 
 @pytest.mark.parametrize("role", ["system", "tool", "", "User"])
 async def test_unknown_roles_are_refused(store, role):
-    with pytest.raises(InvalidTurnError, match="'user' or 'assistant'"):
+    with pytest.raises(InvalidArgumentError, match="'user' or 'assistant'"):
         await store.append_message("c", role, "文")
 
 
@@ -184,14 +184,14 @@ async def test_half_a_turn_is_not_covered(store):
 @pytest.mark.parametrize("count", [0, 1, -3])
 async def test_a_summary_of_nothing_is_refused(store, count):
     await talk(store, 1)
-    with pytest.raises(InvalidTurnError, match="no whole turn"):
+    with pytest.raises(InvalidArgumentError, match="no whole turn"):
         await store.save_summary("c", "摘要", covered_message_count=count)
     assert await store.get_summary("c") is None
 
 
 async def test_an_empty_summary_is_refused(store):
     await talk(store, 1)
-    with pytest.raises(InvalidTurnError, match="empty"):
+    with pytest.raises(InvalidArgumentError, match="empty"):
         await store.save_summary("c", "  ", covered_message_count=2)
 
 

@@ -10,7 +10,7 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 
-from pagefile import ConflictError, InvalidTurnError, ModelOutputError, SettingsError
+from pagefile import ConflictError, InvalidArgumentError, ModelOutputError, SettingsError
 from pagefile.integrations.langgraph import (
     ConversationState,
     FactContext,
@@ -284,7 +284,7 @@ def test_messages_of_earlier_turns_are_not_in_the_prompt_twice():
 
 
 def test_a_state_without_a_question_is_refused():
-    with pytest.raises(InvalidTurnError, match="HumanMessage"):
+    with pytest.raises(InvalidArgumentError, match="HumanMessage"):
         build_prompt_from_state({"messages": []}, system_message="S")
 
 
@@ -396,7 +396,7 @@ async def test_an_open_tool_call_is_no_answer(memory):
     """The turn is not completed with nothing in it."""
     state = asking("问")
     state["messages"].append(AIMessage("", tool_calls=[{"id": "k", "name": "search", "args": {}}]))
-    with pytest.raises(InvalidTurnError, match="tool calls"):
+    with pytest.raises(InvalidArgumentError, match="tool calls"):
         await persist_node(state, store=ConversationStore(memory))
     assert [] == list(await memory.conversation("c").turns())
 

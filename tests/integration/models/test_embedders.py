@@ -79,7 +79,7 @@ async def test_an_endpoint_answers_in_either_encoding(packed):
         assert embedder.dimension == 0
         rows = await embedder.embed(["血压", "", "a longer text"])
         await embedder.close()
-    assert embedder.maker.key == "any/3"
+    assert embedder.model.key == "any/3"
     for row, text in ((rows[0], "血压"), (rows[2], "a longer text")):
         wanted = np.array(vector_of(text)) / np.linalg.norm(vector_of(text))
         assert np.allclose(row, wanted, atol=1e-6)
@@ -222,7 +222,7 @@ async def test_a_langchain_object_embeds():
     """Its own numbers, of unit length, under the name that was given."""
     embedder = LangChainEmbedder(DeterministicFakeEmbedding(size=8), name="fake")
     rows = await embedder.embed(["一", " ", "two"])
-    assert (embedder.maker.key, rows.shape) == ("fake/8", (3, 8))
+    assert (embedder.model.key, rows.shape) == ("fake/8", (3, 8))
     assert np.allclose(np.linalg.norm(rows, axis=1), [1, 0, 1], atol=1e-5)
     async with Memory.open("memory://", embedder=embedder) as memory:
         chat = memory.conversation("c", user_id="u")

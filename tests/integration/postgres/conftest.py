@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.address import Place
 from pagefile.testing import FakeClock
 
 from .serving import fresh_url, opened

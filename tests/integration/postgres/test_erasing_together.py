@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from pagefile import Memory
-from pagefile.engine.verifying import verify
-from pagefile.ports import HeadQuery
+from pagefile.engine.verification import verify
+from pagefile.ports import ConversationQuery
 from pagefile.records import Reset, Scope
 from pagefile.stores.postgres import database
 from pagefile.testing.drafts import AT, CHAT, done, reset
@@ -74,6 +74,6 @@ async def test_what_begins_a_conversation_waits_for_its_erasure(store, plain, ur
 
         monkeypatch.setattr(database, "_answer", meanwhile)
         await store.erase(Scope("tenant", "ada"))
-    assert [CHAT] == [head.scope for head in await store.reader.heads(HeadQuery(CHAT))]
+    assert [CHAT] == [head.scope for head in await store.reader.heads(ConversationQuery(CHAT))]
     async with Memory.open(url) as memory:
         assert () == (await verify(memory.engine)).findings

@@ -3,7 +3,7 @@
 import pytest
 
 from pagefile.errors import SchemaVersionError, StoreUnavailableError
-from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.store import PostgresStore
 from pagefile.testing.drafts import CHAT, done
 

@@ -17,9 +17,9 @@ from pagefile import Memory, Settings
 from pagefile.cli.app import app
 from pagefile.errors import ErasedError, PagePurgedError, StoreUnavailableError
 from pagefile.ports import PageDraft
-from pagefile.stores.postgres import migrating
-from pagefile.stores.postgres.migrating import head
-from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres import migration
+from pagefile.stores.postgres.address import Place
+from pagefile.stores.postgres.migration import head
 from pagefile.testing.drafts import AT, CHAT, done, page, view
 from tests.integration.old_contents import OLD, OPENING, check_contents, check_whole, damage
 from tests.servers.postgres import installed
@@ -303,8 +303,8 @@ class TestOthers:
     async def test_a_migration_may_take_longer_than_a_statement(self, url, clock, monkeypatch):
         """`command_timeout` is for the statements of a day."""
         await made(url, NEWEST)
-        script = migrating._script
-        monkeypatch.setattr(migrating, "_script", lambda *given: f"{script(*given)}; SELECT pg_sleep(1)")
+        script = migration._script
+        monkeypatch.setattr(migration, "_script", lambda *given: f"{script(*given)}; SELECT pg_sleep(1)")
         await check(f"{url}&command_timeout=0.5", clock, NEWEST)
 
     async def test_a_table_that_somebody_holds_is_not_waited_for_without_end(self, url, clock):

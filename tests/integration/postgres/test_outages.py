@@ -5,11 +5,11 @@ import asyncpg
 import pytest
 
 from pagefile.errors import MissingExtraError, SettingsError, StoreFullError, StoreUnavailableError
-from pagefile.ports import HeadQuery
+from pagefile.ports import ConversationQuery
 from pagefile.records import Scope
 from pagefile.stores import open_store
+from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.driver import translating
-from pagefile.stores.postgres.place import Place
 from pagefile.stores.sql.rows import keys
 from pagefile.testing.drafts import CHAT, completed, done, fact, page, reset, view
 from pagefile.testing.drafts import opened as open_turn
@@ -32,7 +32,7 @@ async def every_port_fails(store, clock):
         store.log.advance(completed("b")),
         store.log.mark(reset("r")),
         store.reader.view(view()),
-        store.reader.heads(HeadQuery(Scope("tenant"))),
+        store.reader.heads(ConversationQuery(Scope("tenant"))),
         store.facts.put(fact("f")),
         store.pages.put(page("p")),
         store.page_keeper.touch(CHAT, ["p"], clock.now()),

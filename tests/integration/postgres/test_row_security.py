@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 from pagefile import BlockingMemory
 from pagefile.cli.app import app
-from pagefile.ports import ItemWrite, Maker, TurnTerms, VectorRow
+from pagefile.ports import EmbeddingModel, ItemWrite, TurnTerms, VectorRow
 from pagefile.records import Scope
+from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database
 from pagefile.stores.postgres.driver import sql, statements
-from pagefile.stores.postgres.migrating import dump_command
-from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.migration import dump_command
 from pagefile.stores.postgres.store import WALLED
 from pagefile.stores.sql.texts import ALL_TENANTS, type_of
 from pagefile.testing.drafts import (
@@ -38,7 +38,7 @@ from tests.servers.postgres import installed
 from . import test_schema
 from .serving import as_role, fresh_url, opened, psql, server, walled_url
 
-MAKER = Maker("m", 2)
+MODEL = EmbeddingModel("m", 2)
 TENANTS = ("mine", "theirs")
 #: What only the other tenant said; everything else of the two is equal, ids too.
 SECRET = "secret of theirs"
@@ -89,7 +89,7 @@ async def fill(store, tenant, said):
     await store.keys.add(api_key(f"key of {tenant}", said, scope=Scope(tenant)))
     await store.watermarks.advance(scope, "tier", 2, epoch=None)
     await store.terms.write(scope, [TurnTerms("chat", 2, "b", AT, said, said)], "v1")
-    await store.vectors().put(MAKER, [VectorRow(scope, 2, "b", AT, np.array([1, 0], np.float32))])
+    await store.vectors().put(MODEL, [VectorRow(scope, 2, "b", AT, np.array([1, 0], np.float32))])
 
 
 async def walled(connection):
@@ -176,7 +176,7 @@ def keys_of(name, **more):
         "prefix": "/",
         "beyond": "0",
         "key": "n",
-        "maker": MAKER.key,
+        "maker": MODEL.key,
         "vector": [1.0, 0.0],
         "after": None,
         "since": AT - timedelta(days=1),

@@ -14,9 +14,9 @@ from pagefile.ports import AddStep
 from pagefile.records import Scope
 from pagefile.stores import postgres as room
 from pagefile.stores import sql as common
+from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import settings
 from pagefile.stores.postgres.driver import sql, statements
-from pagefile.stores.postgres.place import Place
 from pagefile.stores.sql.plays import count
 from pagefile.stores.sql.rows import keys
 from pagefile.testing.drafts import (

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from pagefile.errors import ConflictError, StoreUnavailableError
-from pagefile.ports import HeadQuery
-from pagefile.records import Head, Scope
+from pagefile.ports import ConversationQuery
+from pagefile.records import ConversationInfo, Scope
 from pagefile.stores import CachedSessions, StoreOptions, head_version, open_store, versions_in
 from pagefile.testing import FakeClock, FlakyStore, InMemorySessions
 from pagefile.testing.drafts import CHAT, checkpoint, done, reset, view
@@ -28,7 +28,7 @@ def cached(store, cache):
 
 
 async def version_of(store):
-    (head,) = await store.reader.heads(HeadQuery(CHAT))
+    (head,) = await store.reader.heads(ConversationQuery(CHAT))
     return head_version(head)
 
 
@@ -45,7 +45,7 @@ class Life:
         await self.store.log.append(done(f"t{self.written}", "头晕", f"answer {self.written}"))
 
     async def summary(self, _):
-        (head,) = await self.store.reader.heads(HeadQuery(CHAT)) or [None]
+        (head,) = await self.store.reader.heads(ConversationQuery(CHAT)) or [None]
         if head is not None and head.live_turns:
             before = (await self.store.reader.view(view())).checkpoint
             self.written += 1
@@ -163,5 +163,5 @@ async def test_an_erased_session_does_not_come_back(store, clock):
 def test_versions_fit_into_lua():
     """For two centuries to come."""
     times = FakeClock().now(), datetime(2240, 1, 1, tzinfo=UTC)
-    head = Head(CHAT, None, *times, 10**9, 0, 0, 0, 0, 0)
+    head = ConversationInfo(CHAT, None, *times, 10**9, 0, 0, 0, 0, 0)
     assert head_version(head) < 2**53

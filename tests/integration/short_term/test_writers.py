@@ -8,7 +8,7 @@ import pytest
 
 from pagefile import Memory
 from pagefile.standalone import AgentApp
-from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.address import Place
 from tests.waiting import PATIENCE_S
 
 from .talking import CONVERSATION, ask, say, write

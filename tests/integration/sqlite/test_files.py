@@ -16,7 +16,7 @@ from pagefile.errors import (
     StoreFullError,
     StoreUnavailableError,
 )
-from pagefile.ports import EntryQuery, HeadQuery, Store
+from pagefile.ports import ConversationQuery, EntryQuery, Store
 from pagefile.records import Scope
 from pagefile.stores import InMemoryStore, SqliteStore, StoreOptions, open_store
 from pagefile.stores.sqlite import database
@@ -101,7 +101,7 @@ async def test_a_missing_directory_is_named(path):
 READ = """
 import asyncio, os, sys, tempfile
 from pagefile.errors import StoreUnavailableError
-from pagefile.ports import HeadQuery
+from pagefile.ports import ConversationQuery
 from pagefile.records import Scope
 from pagefile.stores import open_store
 from pagefile.testing.drafts import done
@@ -117,7 +117,7 @@ async def warmed():
 
 async def main(path):
     store = await open_store(f"sqlite:///{path}")
-    heads = await store.reader.heads(HeadQuery(Scope("tenant")))
+    heads = await store.reader.heads(ConversationQuery(Scope("tenant")))
     print("turns", heads[0].turns, (await store.describe())["read_only"])
     try:
         await store.log.append(done("more"))
@@ -241,7 +241,7 @@ async def test_urls_name_stores(tmp_path, monkeypatch):
         store = await open_store(url)
         assert type(store) is kind
         assert file is None or Path(file).exists()
-        assert await store.reader.heads(HeadQuery(Scope("tenant"))) == []
+        assert await store.reader.heads(ConversationQuery(Scope("tenant"))) == []
         await store.close()
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from pagefile.cli.app import app
 from pagefile.errors import ErasedError
-from pagefile.ports import Maker, PageDraft
+from pagefile.ports import EmbeddingModel, PageDraft
 from pagefile.stores import open_store
 from pagefile.stores.sqlite.database import migrations
 from pagefile.testing.drafts import CHAT, done, page, view
@@ -86,7 +86,7 @@ async def test_vectors_of_the_first_files_of_schema_3_get_their_owner(tmp_path):
     connection.commit()
     connection.close()
     store = await open_store(url)
-    near = await store.vectors().search(Maker("old", 2), CHAT, np.array([1, 0], np.float32), 1)
+    near = await store.vectors().search(EmbeddingModel("old", 2), CHAT, np.array([1, 0], np.float32), 1)
     assert [hit.turn_id for hit in near] == ["a"]
     assert columns(path, "SELECT id, user_id FROM conversation_episodes") == [("a", "ada")]
     await store.erase(CHAT)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pagefile.text.facts import features
+from pagefile.text.fact_ranking import features
 from tests.unit.text.samples import CONTEXT, MIXED, index_of
 
 

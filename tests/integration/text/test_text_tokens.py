@@ -12,7 +12,7 @@ import pytest
 
 from pagefile.errors import MissingExtraError, SettingsError
 from pagefile.text import tokens, vocabularies
-from pagefile.text.counting import ExactCounter
+from pagefile.text.token_counters import ExactCounter
 from pagefile.text.tokens import (
     MESSAGE_OVERHEAD,
     REPLY_OVERHEAD,

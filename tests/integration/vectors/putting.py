@@ -4,17 +4,17 @@ import asyncio
 
 import numpy as np
 
-from pagefile.ports import Maker, SinceRequest, VectorRow
+from pagefile.ports import EmbeddingModel, SinceRequest, VectorRow
 from pagefile.records import Scope
 from pagefile.stores import open_store
 
-MAKER = Maker("test", 256)
+MODEL = EmbeddingModel("test", 256)
 USER = Scope("tenant", "ada")
 
 
 def vector_of(turn_id):
     """The vector of a turn: its own direction, so that a torn one shows."""
-    return np.random.default_rng(list(turn_id.encode())).normal(size=MAKER.dimension).astype(np.float32)
+    return np.random.default_rng(list(turn_id.encode())).normal(size=MODEL.dimension).astype(np.float32)
 
 
 def row_of(turn):
@@ -28,10 +28,10 @@ def put(path, acknowledged):
 
 async def _put(path, acknowledged):
     store = await open_store(f"sqlite:///{path}")
-    home = store.vectors()
+    index = store.vectors()
     turns = await store.source.since(SinceRequest(USER, {}, 10_000))
     while True:
         for start in range(0, len(turns), 7):
             part = turns[start : start + 7]
-            await home.put(MAKER, [row_of(turn) for turn in part])
+            await index.put(MODEL, [row_of(turn) for turn in part])
             acknowledged.send([turn.id for turn in part])

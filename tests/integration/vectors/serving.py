@@ -17,5 +17,5 @@ def milvus():
 
 async def emptied(home):
     """Without what the test before left: a collection is dropped in a moment and made in seconds."""
-    for shelf in await home.shelves():
-        await home.drop(shelf.maker)
+    for collection in await home.collections():
+        await home.drop(collection.model)

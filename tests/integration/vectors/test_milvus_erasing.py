@@ -9,14 +9,14 @@ import pytest
 from pymilvus import MilvusClient
 
 from pagefile import Memory, Settings
-from pagefile.ports import Shelf
+from pagefile.ports import Collection
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.stores import InMemoryStore, open_vectors
-from pagefile.stores.erasing import scope_key
-from pagefile.stores.milvus.naming import REWRITTEN, collection_of
+from pagefile.stores.erasure import scope_key
+from pagefile.stores.milvus.names import REWRITTEN, collection_of
 from pagefile.testing import HashingEmbedder
-from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
+from pagefile.testing.contracts.vectors import MODEL, said, seqs, vector
 from tests.findings.security.looking import files_with
 from tests.servers.ports import free_port
 
@@ -42,7 +42,7 @@ def url(tmp_path):
 
 
 async def put(store, home, *scopes):
-    await home.put(MAKER, [await said(store, scope, 1, (1, 0, 0, 0)) for scope in scopes], epoch=1)
+    await home.put(MODEL, [await said(store, scope, 1, (1, 0, 0, 0)) for scope in scopes], epoch=1)
 
 
 async def test_no_text_is_in_it(store, url, tmp_path):
@@ -68,14 +68,14 @@ async def test_collections_with_texts_are_written_anew(store, url, tmp_path):
     client.close()
     assert files_with(tmp_path, "OLDWORDS")
     home = open_vectors(url, store)
-    assert [Shelf(MAKER, 3)] == await home.shelves()
-    assert [1, 2] == seqs(await home.search(MAKER, Scope("tenant", "ada"), QUERY, 10))
-    assert [1] == seqs(await home.search(MAKER, Scope("tenant", None, "chat of "), QUERY, 10))
+    assert [Collection(MODEL, 3)] == await home.collections()
+    assert [1, 2] == seqs(await home.search(MODEL, Scope("tenant", "ada"), QUERY, 10))
+    assert [1] == seqs(await home.search(MODEL, Scope("tenant", None, "chat of "), QUERY, 10))
     assert 2 == await home.erase_before({scope_key("tenant", "ada"): 1})
     await home.close()
     assert [] == files_with(tmp_path, "OLDWORDS")
     client = MilvusClient(f"{tmp_path}/vectors.db")
-    assert {"conversation_episodes", collection_of(MAKER)} == set(client.list_collections())
+    assert {"conversation_episodes", collection_of(MODEL)} == set(client.list_collections())
     client.close()
     assert files_with(tmp_path, "THEIRS")
 
@@ -84,15 +84,15 @@ async def test_a_file_holds_nothing_of_what_was_erased(store, url, tmp_path):
     """Not even ids, also of rows that were written out long ago; what stays is found, before and after opening again."""
     home = open_vectors(url, store)
     await put(store, home, ADA, BOB)
-    await home._driver.run(lambda client: client.flush(collection_of(MAKER)))
+    await home._driver.run(lambda client: client.flush(collection_of(MODEL)))
     assert 1 == await home.erase_before({scope_key("tenant", "ada"): 2})
-    assert [1] == seqs(await home.search(MAKER, Scope("tenant"), QUERY, 10))
-    await home.put(MAKER, [await said(store, BOB, 2, (1, 0, 0, 0))])
+    assert [1] == seqs(await home.search(MODEL, Scope("tenant"), QUERY, 10))
+    await home.put(MODEL, [await said(store, BOB, 2, (1, 0, 0, 0))])
     await home.close()
     assert [] == files_with(tmp_path, "adas-chat")
     assert files_with(tmp_path, "bobs-chat")
     again = open_vectors(url, store)
-    assert [1, 2] == seqs(await again.search(MAKER, Scope("tenant", "bob"), QUERY, 10))
+    assert [1, 2] == seqs(await again.search(MODEL, Scope("tenant", "bob"), QUERY, 10))
     await again.close()
 
 
@@ -101,18 +101,18 @@ async def test_a_rewriting_that_was_cut_short_is_seen_to(store, url, dropped):
     """By a process that died: the old collection counts while it is there, else the new one, which is complete then."""
     home = open_vectors(url, store)
     await put(store, home, ADA, BOB)
-    name = collection_of(MAKER)
+    name = collection_of(MODEL)
 
     def cut(client):
         if dropped:
             client.rename_collection(name, f"{name}{REWRITTEN}")
         else:
-            home._rewriter(client).create(f"{name}{REWRITTEN}", MAKER)
+            home._rewriter(client).create(f"{name}{REWRITTEN}", MODEL)
 
     await home._driver.run(cut)
     await home.close()
     again = open_vectors(url, store)
-    assert [1, 1] == seqs(await again.search(MAKER, Scope("tenant"), QUERY, 10))
+    assert [1, 1] == seqs(await again.search(MODEL, Scope("tenant"), QUERY, 10))
     assert 1 == await again.erase_before({scope_key("tenant", "ada"): 2})
     assert [name] == await again._driver.run(lambda client: client.list_collections())
     await again.close()

@@ -1,4 +1,4 @@
-"""A genuine Milvus server keeps every promise of a home of vectors, and those that only a server can break.
+"""A genuine Milvus server keeps every promise of an index of vectors, and those that only a server can break.
 
 In one file, so that one server is unpacked and started for all of it.
 """
@@ -10,18 +10,18 @@ import pytest
 
 from pagefile import Memory
 from pagefile.errors import StoreUnavailableError
-from pagefile.ports import Shelf
+from pagefile.ports import Collection
 from pagefile.records import Scope
 from pagefile.standalone import ConversationEpisodicMemory, ConversationHistory
 from pagefile.standalone.episodic_memory import COLLECTION
 from pagefile.standalone.milvus_collection import LEFT
 from pagefile.stores import InMemoryStore, open_vectors
-from pagefile.stores.erasing import scope_key
+from pagefile.stores.erasure import scope_key
 from pagefile.stores.milvus import MilvusVectors, Place
-from pagefile.stores.milvus.home import MilvusOptions
-from pagefile.stores.milvus.naming import collection_of
+from pagefile.stores.milvus.index import MilvusOptions
+from pagefile.stores.milvus.names import collection_of
 from pagefile.testing import contracts
-from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
+from pagefile.testing.contracts.vectors import MODEL, said, seqs, vector
 from pagefile.testing.drafts import CHAT
 from tests.heavy import heavy
 from tests.waiting import until
@@ -43,7 +43,7 @@ async def store(clock):
     await store.close()
 
 
-class TestServer(contracts.VectorHomeContract):
+class TestServer(contracts.VectorIndexContract):
     @pytest.fixture
     async def store(self, clock):
         store = InMemoryStore(clock)
@@ -51,11 +51,11 @@ class TestServer(contracts.VectorHomeContract):
         await store.close()
 
     @pytest.fixture
-    async def home(self, store):
-        home = open_vectors(milvus().url, store)
-        await emptied(home)
-        yield home
-        await home.close()
+    async def index(self, store):
+        index = open_vectors(milvus().url, store)
+        await emptied(index)
+        yield index
+        await index.close()
 
 
 #: Whatever a filter could trip over.
@@ -120,13 +120,13 @@ async def test_collections_with_texts_are_written_anew(store):
 
     client = MilvusClient(Place.of(milvus().url).uri)
     old_collection(client)
-    home = open_vectors(milvus().url, store)
-    assert [Shelf(MAKER, 3)] == await home.shelves()
-    assert [1, 2] == seqs(await home.search(MAKER, USER, QUERY, 10))
-    assert collection_of(MAKER, "conversation_episodes") not in client.list_collections()
-    assert 2 == await home.erase_before({scope_key("tenant", "ada"): 1})
-    await emptied(home)
-    await home.close()
+    index = open_vectors(milvus().url, store)
+    assert [Collection(MODEL, 3)] == await index.collections()
+    assert [1, 2] == seqs(await index.search(MODEL, USER, QUERY, 10))
+    assert collection_of(MODEL, "conversation_episodes") not in client.list_collections()
+    assert 2 == await index.erase_before({scope_key("tenant", "ada"): 1})
+    await emptied(index)
+    await index.close()
     client.drop_collection("conversation_episodes")
     client.close()
 
@@ -137,23 +137,23 @@ async def test_a_server_that_comes_back_is_used_again(store):
     """Killed and started again: nothing that was put is lost, and nobody has to open anything anew."""
     server, now = milvus(), [0.0]
     options = MilvusOptions(read_timeout_s=2, write_timeout_s=5)
-    home = MilvusVectors(Place.of(server.url), options=options, monotonic=lambda: now[0])
-    await emptied(home)
-    await home.put(MAKER, [await said(store, CHAT, 1, (1, 0, 0, 0))])
+    index = MilvusVectors(Place.of(server.url), options=options, monotonic=lambda: now[0])
+    await emptied(index)
+    await index.put(MODEL, [await said(store, CHAT, 1, (1, 0, 0, 0))])
     server.stop("KILL")
     with pytest.raises(StoreUnavailableError, match="cannot be reached"):
-        await home.search(MAKER, USER, QUERY, 10)
+        await index.search(MODEL, USER, QUERY, 10)
     with pytest.raises(StoreUnavailableError, match="left alone"):
-        await home.search(MAKER, USER, QUERY, 10)
+        await index.search(MODEL, USER, QUERY, 10)
     server.start()
     found = []
 
     async def is_found():
         now[0] += 60
         with suppress(StoreUnavailableError):
-            found[:] = await home.search(MAKER, USER, QUERY, 10)
+            found[:] = await index.search(MODEL, USER, QUERY, 10)
         return found
 
     await until(is_found)
     assert [1] == seqs(found)
-    await home.close()
+    await index.close()

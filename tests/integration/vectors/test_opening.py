@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from pagefile.errors import MissingExtraError, SettingsError
-from pagefile.ports import Near
+from pagefile.ports import VectorHit
 from pagefile.stores import InMemoryStore, open_vectors
 from pagefile.stores.milvus import Place
 from pagefile.stores.milvus.recent import Recent, Written
@@ -86,10 +86,10 @@ def test_what_was_written_a_moment_ago_is_known():
     now = [0.0]
     recent = Recent(lambda: now[0])
     keys = {"user_key": "ada"}
-    one = Written(Near("chat", 1, "t", 0.0), keys, vector(1, 0))
+    one = Written(VectorHit("chat", 1, "t", 0.0), keys, vector(1, 0))
     recent.wrote([("a", one), ("b", Written(one.near, keys, None))])
     assert ({"a", "b"}, "Bounded") == (recent.ids, recent.consistency)
-    assert [Near("chat", 1, "t", 1.0)] == recent.search(lambda row: row == keys, vector(1, 0))
+    assert [VectorHit("chat", 1, "t", 1.0)] == recent.search(lambda row: row == keys, vector(1, 0))
     now[0] = 9.0
     recent.wrote([("a", one)])
     now[0] = 11.0

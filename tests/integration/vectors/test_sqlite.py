@@ -7,11 +7,11 @@ import apsw
 import numpy as np
 import pytest
 
-from pagefile.ports import Maker, SinceRequest, VectorRow
+from pagefile.ports import EmbeddingModel, SinceRequest, VectorRow
 from pagefile.records import Scope
 from pagefile.stores import StoreOptions, open_store
 from pagefile.stores.sqlite.blocks import Blocks
-from pagefile.testing.contracts.vectors import MAKER, said, seqs, vector
+from pagefile.testing.contracts.vectors import MODEL, said, seqs, vector
 from pagefile.testing.drafts import AT, CHAT, done
 
 from . import putting
@@ -46,56 +46,56 @@ async def test_what_another_process_does_is_seen(store, other):
     """New vectors, replaced ones, erased ones, another conversation, one that went with the log; nothing of nobody's."""
     mine, theirs = store.vectors(), other.vectors()
     user, query = Scope("tenant", "ada"), vector(1, 0, 0, 0)
-    await theirs.put(MAKER, [await said(other, CHAT, seq, (1, seq, 0, 0)) for seq in (1, 2, 3)])
-    assert [1, 2, 3] == seqs(await mine.search(MAKER, user, query, 10))
-    await theirs.put(MAKER, [VectorRow(CHAT, 3, "turn-3", AT, vector(1, 0, 0, 0))])
-    assert [3, 1, 2] == seqs(await mine.search(MAKER, user, query, 10))
-    await theirs.put(MAKER, [VectorRow(CHAT, 3, "turn-3", AT, vector(0, 0, 0, 0))])
-    assert [1, 2] == seqs(await mine.search(MAKER, user, query, 10))
+    await theirs.put(MODEL, [await said(other, CHAT, seq, (1, seq, 0, 0)) for seq in (1, 2, 3)])
+    assert [1, 2, 3] == seqs(await mine.search(MODEL, user, query, 10))
+    await theirs.put(MODEL, [VectorRow(CHAT, 3, "turn-3", AT, vector(1, 0, 0, 0))])
+    assert [3, 1, 2] == seqs(await mine.search(MODEL, user, query, 10))
+    await theirs.put(MODEL, [VectorRow(CHAT, 3, "turn-3", AT, vector(0, 0, 0, 0))])
+    assert [1, 2] == seqs(await mine.search(MODEL, user, query, 10))
 
     nobodys = Scope("tenant", None, "nobody's")
-    await theirs.put(MAKER, [await said(other, nobodys, 1, (1, 0, 0, 0))])
-    assert ["chat", "chat"] == [near.conversation for near in await mine.search(MAKER, user, query, 10)]
+    await theirs.put(MODEL, [await said(other, nobodys, 1, (1, 0, 0, 0))])
+    assert ["chat", "chat"] == [near.conversation for near in await mine.search(MODEL, user, query, 10)]
     late = Scope("tenant", "ada", "late")
-    await theirs.put(MAKER, [await said(other, late, 1, (1, 0, 0, 0))])
-    found = await mine.search(MAKER, user, query, 10)
+    await theirs.put(MODEL, [await said(other, late, 1, (1, 0, 0, 0))])
+    found = await mine.search(MODEL, user, query, 10)
     assert ["late", "chat", "chat"] == [near.conversation for near in found]
 
     await theirs.erase(CHAT)
-    assert ["late"] == [near.conversation for near in await mine.search(MAKER, user, query, 10)]
+    assert ["late"] == [near.conversation for near in await mine.search(MODEL, user, query, 10)]
     await other.erase(user)
-    assert [] == await mine.search(MAKER, user, query, 10)
-    assert 1 == (await mine.shelves())[0].vectors
+    assert [] == await mine.search(MODEL, user, query, 10)
+    assert 1 == (await mine.collections())[0].vectors
     await other.erase(nobodys)
-    assert 0 == (await mine.shelves())[0].vectors
+    assert 0 == (await mine.collections())[0].vectors
 
 
 async def test_what_comes_back_under_the_same_name_is_another(store):
     """A conversation erased with the log takes its vectors along, also the ones a late writer brings."""
-    home = store.vectors()
+    index = store.vectors()
     row = await said(store, CHAT, 1, (1, 0, 0, 0))
-    await home.put(MAKER, [row])
-    assert [1] == seqs(await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10))
+    await index.put(MODEL, [row])
+    assert [1] == seqs(await index.search(MODEL, CHAT, vector(1, 0, 0, 0), 10))
     await store.erase(CHAT)
-    await home.put(MAKER, [row])
+    await index.put(MODEL, [row])
     await store.log.append(done("another", scope=CHAT))
-    await home.put(MAKER, [row])
-    assert [] == await home.search(MAKER, CHAT, vector(1, 0, 0, 0), 10)
+    await index.put(MODEL, [row])
+    assert [] == await index.search(MODEL, CHAT, vector(1, 0, 0, 0), 10)
 
 
 async def test_vectors_are_half_precision_of_unit_length(store, path):
     """As document 002's row says, for any program to read."""
-    await store.vectors().put(MAKER, [await said(store, CHAT, 1, (3, 4, 0, 0))])
+    await store.vectors().put(MODEL, [await said(store, CHAT, 1, (3, 4, 0, 0))])
     row = apsw.Connection(str(path)).execute("SELECT * FROM conversation_episodes").get
-    place, turn, conversation, tenant, seq, user, maker, blob, created = row
-    assert (1, "turn-1", "chat", "tenant", 1, "ada", MAKER.key) == (
+    place, turn, conversation, tenant, seq, user, model, blob, created = row
+    assert (1, "turn-1", "chat", "tenant", 1, "ada", MODEL.key) == (
         place,
         turn,
         conversation,
         tenant,
         seq,
         user,
-        maker,
+        model,
     )
     assert pytest.approx([0.6, 0.8, 0, 0], abs=1e-3) == np.frombuffer(blob, "<f2").tolist()
     assert int(AT.timestamp()) == created
@@ -103,17 +103,17 @@ async def test_vectors_are_half_precision_of_unit_length(store, path):
 
 async def test_memory_is_bounded(store):
     """The longest unused are let go of, and read again when they are asked for."""
-    maker = Maker("wide", 1000)
-    home = store.vectors(cache_bytes=1_000_000)
+    model = EmbeddingModel("wide", 1000)
+    index = store.vectors(cache_bytes=1_000_000)
     for user in range(8):
         scope = Scope("t", f"user-{user}", f"chat-{user}")
         await store.log.append(done("turn-1", scope=scope))
-        await home.put(maker, [VectorRow(scope, 1, "turn-1", AT, np.ones(1000, np.float32))])
+        await index.put(model, [VectorRow(scope, 1, "turn-1", AT, np.ones(1000, np.float32))])
     for _ in range(2):
         for user in range(8):
-            found = await home.search(maker, Scope("t", f"user-{user}"), np.ones(1000, np.float32), 3)
+            found = await index.search(model, Scope("t", f"user-{user}"), np.ones(1000, np.float32), 3)
             assert [f"chat-{user}"] == [near.conversation for near in found]
-            assert (await home.describe())["cached"] <= 4
+            assert (await index.describe())["cached"] <= 4
 
 
 def test_the_longest_unused_goes_first():
@@ -149,17 +149,17 @@ def test_without_a_cache_nothing_stays():
 
 async def test_many_rows_and_many_searches_at_once(store):
     """Blocks grow under searches that run; a conversation is picked out of its owner's block."""
-    home = store.vectors()
-    await home.put(MAKER, [])
+    index = store.vectors()
+    await index.put(MODEL, [])
     rows = [await said(store, CHAT, seq, (1, seq % 7, seq % 5, 1)) for seq in range(1, 301)]
     aside = Scope("tenant", "ada", "aside")
-    await home.put(MAKER, [await said(store, aside, 1, (1, 0, 0, 0))])
+    await index.put(MODEL, [await said(store, aside, 1, (1, 0, 0, 0))])
     for start in range(0, 300, 50):
-        await home.put(MAKER, rows[start : start + 50])
-        assert start + 51 == len(await home.search(MAKER, Scope("tenant", "ada"), vector(1, 1, 1, 1), 1000))
-        assert start + 50 == len(await home.search(MAKER, CHAT, vector(1, 1, 1, 1), 1000))
-        assert 1 == len(await home.search(MAKER, aside, vector(1, 1, 1, 1), 1000))
-    assert 301 == len(await home.search(MAKER, Scope("tenant"), vector(1, 1, 1, 1), 1000))
+        await index.put(MODEL, rows[start : start + 50])
+        assert start + 51 == len(await index.search(MODEL, Scope("tenant", "ada"), vector(1, 1, 1, 1), 1000))
+        assert start + 50 == len(await index.search(MODEL, CHAT, vector(1, 1, 1, 1), 1000))
+        assert 1 == len(await index.search(MODEL, aside, vector(1, 1, 1, 1), 1000))
+    assert 301 == len(await index.search(MODEL, Scope("tenant"), vector(1, 1, 1, 1), 1000))
 
 
 @pytest.mark.slow
@@ -183,23 +183,23 @@ async def test_kill_9_leaves_whole_vectors(path):
         receiver.close()
         await check_whole(path, acknowledged)
     store = await open_store(f"sqlite:///{path}", options=NORMAL)
-    home = store.vectors()
+    index = store.vectors()
     everything = await store.source.since(SinceRequest(putting.USER, {}, 1000))
     for _ in range(2):
-        await home.put(putting.MAKER, [putting.row_of(turn) for turn in everything])
-        assert [turns] == [shelf.vectors for shelf in await home.shelves()]
+        await index.put(putting.MODEL, [putting.row_of(turn) for turn in everything])
+        assert [turns] == [collection.vectors for collection in await index.collections()]
     await store.close()
 
 
 async def check_whole(path, acknowledged):
     store = await open_store(f"sqlite:///{path}", options=NORMAL)
-    home = store.vectors()
-    found = await home.search(putting.MAKER, putting.USER, putting.vector_of("turn-1"), 1000)
+    index = store.vectors()
+    found = await index.search(putting.MODEL, putting.USER, putting.vector_of("turn-1"), 1000)
     ids = [near.turn_id for near in found]
     assert set(acknowledged) <= set(ids)
     assert len(set(ids)) == len(ids)
     for turn_id in ids:
-        best, *_ = await home.search(putting.MAKER, putting.USER, putting.vector_of(turn_id), 1)
+        best, *_ = await index.search(putting.MODEL, putting.USER, putting.vector_of(turn_id), 1)
         assert turn_id == best.turn_id
-        assert pytest.approx(1, abs=2e-3) == best.likeness
+        assert pytest.approx(1, abs=2e-3) == best.similarity
     await store.close()

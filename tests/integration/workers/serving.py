@@ -91,7 +91,7 @@ class Service:
 
 @contextmanager
 def served(folder, url, *options, port=None, module="pagefile", env=None, **settings):
-    """A service on this database; settings are written as in the environment, `memory__extract="rules"`.
+    """A service on this database; settings are written as in the environment, `facts__extract="rules"`.
 
     `module` is what is run instead of `pagefile`, and `env` is for it alone.
     """

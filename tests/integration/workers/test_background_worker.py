@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from pagefile import Memory, Settings
 from pagefile.cli.app import app
-from pagefile.settings import EmbedderSettings, MemorySettings
+from pagefile.settings import EmbedderSettings, FactSettings
 from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.waits]
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.waits]
 APART = Settings(
     worker="apart",
     window_tokens=2000,
-    memory=MemorySettings(extract="rules"),
+    facts=FactSettings(extract="rules"),
     embedder=EmbedderSettings(name="none"),
 )
 TALK = "My name is Ada and I am allergic to penicillin. " + "We talk about gardens at length. " * 20
@@ -31,7 +31,7 @@ def worker(db):
         [sys.executable, "-m", "pagefile", "worker", "--db", str(db)],
         stdout=subprocess.PIPE,
         text=True,
-        env={"PAGEFILE_MEMORY__EXTRACT": "rules", "PAGEFILE_EMBEDDER__NAME": "none", "PATH": "/usr/bin:/bin"},
+        env={"PAGEFILE_FACTS__EXTRACT": "rules", "PAGEFILE_EMBEDDER__NAME": "none", "PATH": "/usr/bin:/bin"},
     )
     try:
         assert "looks after" in process.stdout.readline()

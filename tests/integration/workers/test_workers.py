@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.ports import Maker
+from pagefile.ports import EmbeddingModel
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from tests.integration.postgres.serving import fresh_url, walled_url
@@ -119,7 +119,7 @@ def check_log(service, acknowledged):
 def test_workers_give_what_one_gives(tmp_path, cache):
     """Whoever answers: the same turns, windows, hits and sums; and one process that opens the database sees the same."""
     url = fresh_url()
-    with served(tmp_path, url, "--workers", "3", sessions=cache, memory__extract="rules", **PLAIN) as service:
+    with served(tmp_path, url, "--workers", "3", sessions=cache, facts__extract="rules", **PLAIN) as service:
         assert len(service.started()) == 3
         acknowledged = all_talk(service, clients=4, turns=6)
         check_log(service, acknowledged)
@@ -190,21 +190,26 @@ def test_vectors_are_made_once(tmp_path):
             service.post("/v1/settle", timeout_s=30)
         assert service.stop() == 0, service.said
 
-    async def shelves():
+    async def collections():
         async with Memory.open(settings=Settings(url=url)) as memory:
             await memory.settle()
-            home = memory.engine.kit.home
-            return [(shelf.maker, shelf.vectors) for shelf in await home.shelves()], await found(home)
+            home = memory.engine.kit.index
+            return [
+                (collection.model, collection.vectors) for collection in await home.collections()
+            ], await found(home)
 
     async def found(home):
-        (shelf,) = await home.shelves()
-        vector = np.full(shelf.maker.dimension, 0.1, np.float32)
+        (collection,) = await home.collections()
+        vector = np.full(collection.model.dimension, 0.1, np.float32)
         near = await home.search(
-            Maker(shelf.maker.name, shelf.maker.dimension), Scope("default", "u"), vector, 100
+            EmbeddingModel(collection.model.name, collection.model.dimension),
+            Scope("default", "u"),
+            vector,
+            100,
         )
         return sorted(one.turn_id for one in near)
 
-    ((_, vectors),), near = anyio.run(shelves)
+    ((_, vectors),), near = anyio.run(collections)
     assert vectors == 12
     assert near == sorted(ids)
 

@@ -6,11 +6,11 @@ import anyio
 import pytest
 from hypothesis import given, settings
 
-from pagefile.inspector import places, site
+from pagefile.inspector import site, urls
 from pagefile.records import Scope
 from tests.property.service.worlds import TENANTS, USERS, Wish, a_world, holders, mark, wishes
 
-PATHS = [*(page.path for page in site.PAGES), places.HOME, places.METRICS]
+PATHS = [*(page.path for page in site.PAGES), urls.HOME, urls.METRICS]
 BASE = "http://127.0.0.1:8780"
 
 
@@ -47,7 +47,7 @@ def test_a_page_shows_only_its_readers_own(holder: Scope, wish: Wish):
         async with a_world() as world:
             shown = await world.key(holder)
             for path in PATHS:
-                for place in (path, places.twin(path)):
+                for place in (path, urls.twin(path)):
                     answer = await world.client.get(
                         place, params=asked(world, wish), headers={**shown, "Accept": "text/html"}
                     )
@@ -82,7 +82,7 @@ def test_no_form_changes_anothers(holder: Scope, wish: Wish):
                 "text": "喜欢咖啡",
                 "message": "你好",
             }
-            for path in (places.PAGE, places.FACTS, places.CHAT, places.ERASE, places.DEMO):
+            for path in (urls.PAGE, urls.FACTS, urls.CHAT, urls.ERASE, urls.DEMO):
                 for what in ("add", "edit", "retract", "undo"):
                     answer = await world.client.post(
                         path, params=query, data={**fields, "what": what}, headers={**shown, "Origin": BASE}

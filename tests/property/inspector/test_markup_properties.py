@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefile.inspector.asking import Asked
 from pagefile.inspector.charts import Part, stacked
+from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import document, el
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.page_request import PageRequest
 
 #: What a page may hold as it is: no control characters, nothing that turns the direction of text, no halves of characters.
 PLAIN = st.text(
@@ -85,7 +85,7 @@ def test_nothing_becomes_markup(pieces, values):
 )
 def test_links_stay_on_the_site(values, tenant):
     """Whatever ids are called, a link leads to its own page and brings them along whole."""
-    asked = Asked(tenant=tenant or None)
+    asked = PageRequest(tenant=tenant or None)
     place = asked.to("/inspector/page", **values)
     assert place.partition("?")[0] == "/inspector/page"
     assert [("href", place)] == Taken(str(el("a", "x", href=place))).attributes
@@ -110,7 +110,7 @@ def test_numbers_and_times_can_be_told(size, age):
     """Every size and every age has words in both languages."""
     now = datetime(2026, 11, 15, tzinfo=UTC)
     for language in ("en", "zh"):
-        reader = Reader(Asked(), now, language)
+        reader = Reader(PageRequest(), now, language)
         told = reader.size(size)
         assert told.split(" ")[1] in {"B", "kB", "MB", "GB"}
         assert float(told.split(" ")[0].replace(",", "")) >= 0

@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack, suppress
 
 from hypothesis import strategies as st
 
-from pagefile import ConflictError, InvalidTurnError, Memory, Settings
+from pagefile import ConflictError, InvalidArgumentError, Memory, Settings
 from pagefile.tiers.checkpoints import WindowRules
 from pagefile.tiers.history import History
 
@@ -83,11 +83,11 @@ class Play:
             with suppress(ConflictError):
                 await self.work(process)._apply(prepared.draft)
 
-    async def tend(self, number, process):
-        await self.work(process).tend(self.chat(process).scope, RULES)
+    async def maintain(self, number, process):
+        await self.work(process).maintain(self.chat(process).scope, RULES)
 
     async def by_hand(self, number, recent):
-        with suppress(InvalidTurnError):
+        with suppress(InvalidArgumentError):
             await self.chat(number % 2).checkpoint(f"summary {number}", recent_turns=recent)
 
     async def reset(self, number, value):

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 from hypothesis import strategies as st
 
-from pagefile import BudgetError, InvalidTurnError, Settings
+from pagefile import BudgetError, InvalidArgumentError, Settings
 
 SETTINGS = Settings(
     on_tier_error="raise", drain_s=0, calls_kept=1000, window_tokens=1500, checkpoints="manual"
@@ -208,7 +208,7 @@ class Play:
             await self.chat.pin(page.uuid, pinned=not page.pinned)
 
     async def checkpoint(self, number, recent):
-        with suppress(InvalidTurnError):
+        with suppress(InvalidArgumentError):
             await self.chat.checkpoint(f"summary {number}", recent_turns=recent)
 
     async def reset(self, number, value):

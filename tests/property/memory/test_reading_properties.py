@@ -6,7 +6,7 @@ import anyio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefile import Checkpoint, InvalidTurnError, Memory, Reset, Settings, Turn
+from pagefile import Checkpoint, InvalidArgumentError, Memory, Reset, Settings, Turn
 from pagefile.settings import EmbedderSettings
 
 KINDS = {"turn": Turn, "checkpoint": Checkpoint, "reset": Reset}
@@ -37,7 +37,7 @@ async def write(memory: Memory, writes: list[tuple[str, str]]) -> None:
                 await chat.abort(await chat.begin(f"问 {number}"))
             case "checkpoint":
                 # Nothing may have been said since the last one, or since the reset.
-                with suppress(InvalidTurnError):
+                with suppress(InvalidArgumentError):
                     await chat.checkpoint(f"摘要 {number}", recent_turns=0)
             case "reset":
                 await chat.reset()

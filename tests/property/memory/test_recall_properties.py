@@ -82,7 +82,7 @@ class Model:
 async def with_vectors(memory, scope):
     vectors = memory.engine.kit.vectors
     asked = (await vectors.embedder.embed(["血压 a e"]))[0]
-    return await vectors.home.search(vectors.embedder.maker, scope, asked, 10_000)
+    return await vectors.index.search(vectors.embedder.model, scope, asked, 10_000)
 
 
 async def check(memory, model):

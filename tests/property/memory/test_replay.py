@@ -14,7 +14,7 @@ CHANGES = (
     {"window_tokens": 700},
     {"window_tokens": 20_000, "recent_turns": 2},
     {"recall": "always", "recall_turns": 5},
-    {"memory__similarity_weight": 0.1, "memory__confidence_weight": 2.0},
+    {"facts__similarity_weight": 0.1, "facts__confidence_weight": 2.0},
     {"archive__threshold": 100_000, "language": "en"},
     {"archive__threshold": 1_000, "archive__strategy": "hybrid", "placement": "head"},
 )

@@ -7,7 +7,7 @@ import anyio
 from hypothesis import HealthCheck, given, settings
 
 from pagefile import Memory
-from pagefile.engine.verifying import verify
+from pagefile.engine.verification import verify
 
 from .plays import ACTIONS, SETTINGS, Play
 

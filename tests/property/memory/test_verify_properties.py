@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import Memory, PagefileError, Settings
-from pagefile.engine.verifying import verify
+from pagefile.engine.verification import verify
 from pagefile.ports import ItemWrite
 from pagefile.records import Scope
-from pagefile.settings import ArchiveSettings, MemorySettings
+from pagefile.settings import ArchiveSettings, FactSettings
 from pagefile.testing import FakeClock, HashingEmbedder
 from pagefile.tiers.history import History
 
@@ -21,7 +21,7 @@ SETTINGS = Settings(
     checkpoints="manual",
     calls_kept=3,
     archive=ArchiveSettings(threshold=300, page_from=100),
-    memory=MemorySettings(extract="rules"),
+    facts=FactSettings(extract="rules"),
 )
 USERS, CHATS = ("u", "v", None), ("c", "d")
 TEXTS = ("我对青霉素过敏。", "order A-17 at 09:30", "。", "住在北京，喜欢绿茶", "")
@@ -98,7 +98,7 @@ class Life:
     async def checkpoint(self, number):
         await self.chat(number).checkpoint(f"summary {number}", recent_turns=number % 3)
 
-    async def tend(self, number):
+    async def maintain(self, number):
         chat = self.chat(number)
         await self.memory.engine.tier(History).checkpoints.make(chat.scope, None, number % 3, 400)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile import Settings
-from pagefile.engine.replaying import CHANGEABLE
+from pagefile.engine.replay import CHANGEABLE
 from pagefile.settings import ArchiveSettings, EmbedderSettings
 from tests.acceptance.http_serving import serving
 
@@ -17,7 +17,7 @@ SETTINGS = Settings(
     checkpoints="manual",
 )
 HERE = {"conversation_id": "诊疗/1", "user_id": "ada"}
-PROBLEMS = {"settings", "budget", "invalid-turn", "handle-not-found", "validation"}
+PROBLEMS = {"settings", "budget", "invalid-argument", "handle-not-found", "validation"}
 
 scalars = st.one_of(
     st.none(),

@@ -1,4 +1,4 @@
-"""Homes of vectors find what the in-memory oracle finds, whatever was put, replaced, claimed, erased and dropped before."""
+"""Vector indexes find what the in-memory oracle finds, whatever was put, replaced, claimed, erased and dropped before."""
 
 import asyncio
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pagefile.errors import ConflictError
-from pagefile.ports import Maker, VectorRow
+from pagefile.ports import EmbeddingModel, VectorRow
 from pagefile.records import Scope
 from pagefile.stores import InMemoryStore, StoreOptions, open_store
 from pagefile.testing import FakeClock
@@ -20,34 +20,34 @@ from tests.integration.postgres.serving import fresh_url, opened
 TENANTS = ("t", "t'")
 USERS = (None, "ada", "bob")
 NAMES = ("c1", "c2", "c3")
-MAKERS = (Maker("a", 3), Maker("b", 3))
+MAKERS = (EmbeddingModel("a", 3), EmbeddingModel("b", 3))
 
 scopes = st.builds(Scope, st.sampled_from(TENANTS), st.sampled_from(USERS), st.sampled_from((None, *NAMES)))
 chats = st.builds(Scope, st.sampled_from(TENANTS), st.sampled_from(USERS), st.sampled_from(NAMES))
 # Few directions, so that ties, replacements and zeros are common.
 directions = st.tuples(*[st.integers(-2, 2)] * 3)
-makers = st.sampled_from(MAKERS)
+models = st.sampled_from(MAKERS)
 
 
 @dataclass(frozen=True)
 class Say:
     scope: Scope
     direction: tuple
-    maker: Maker
+    model: EmbeddingModel
 
 
 @dataclass(frozen=True)
 class Replace:
     number: int
     direction: tuple
-    maker: Maker
+    model: EmbeddingModel
 
 
 @dataclass(frozen=True)
 class Ask:
     scope: Scope
     direction: tuple
-    maker: Maker
+    model: EmbeddingModel
     limit: int
 
 
@@ -59,31 +59,31 @@ class Erase:
 
 @dataclass(frozen=True)
 class Drop:
-    maker: Maker
+    model: EmbeddingModel
 
 
-says = st.builds(Say, chats, directions, makers)
-asks = st.builds(Ask, scopes, directions, makers, st.integers(0, 6))
+says = st.builds(Say, chats, directions, models)
+asks = st.builds(Ask, scopes, directions, models, st.integers(0, 6))
 deeds = st.lists(
     st.one_of(
         says,
         says,
         says,
-        st.builds(Replace, st.integers(0, 20), directions, makers),
+        st.builds(Replace, st.integers(0, 20), directions, models),
         asks,
         asks,
         st.builds(Erase, scopes, st.booleans()),
-        st.builds(Drop, makers),
+        st.builds(Drop, models),
     ),
     max_size=40,
 )
 
 
 class Side:
-    """A store, its home, and the turns that were said."""
+    """A store, its index, and the turns that were said."""
 
-    def __init__(self, store, home):
-        self.store, self.home = store, home
+    def __init__(self, store, index):
+        self.store, self.index = store, index
         self.rows = []
 
     async def do(self, deed, number):
@@ -97,46 +97,48 @@ class Side:
         turn = await self.store.log.append(done(f"turn-{number}", scope=deed.scope))
         row = VectorRow(turn.scope, turn.seq, turn.id, AT, np.array(deed.direction, np.float32))
         self.rows.append(row)
-        await self.home.put(deed.maker, [row])
+        await self.index.put(deed.model, [row])
 
     async def replace(self, deed, number):
         if self.rows:
             row = self.rows[deed.number % len(self.rows)]
             vector = np.array(deed.direction, np.float32)
-            await self.home.put(
-                deed.maker, [VectorRow(row.scope, row.seq, row.turn_id, AT, vector), self.rows[-1]]
+            await self.index.put(
+                deed.model, [VectorRow(row.scope, row.seq, row.turn_id, AT, vector), self.rows[-1]]
             )
 
     async def ask(self, deed, number):
-        found = await self.home.search(
-            deed.maker, deed.scope, np.array(deed.direction, np.float32), deed.limit
+        found = await self.index.search(
+            deed.model, deed.scope, np.array(deed.direction, np.float32), deed.limit
         )
-        likenesses = [round(near.likeness, 2) for near in found]
-        # Who is as near as the last of a full answer may stand there as well as another; a home keeps half precision.
-        sure = [near for near in found if len(found) < deed.limit or round(near.likeness, 2) > likenesses[-1]]
-        return likenesses, {(near.conversation, near.seq, near.turn_id) for near in sure}
+        similarities = [round(near.similarity, 2) for near in found]
+        # Who is as near as the last of a full answer may stand there as well as another; an index keeps half precision.
+        sure = [
+            near for near in found if len(found) < deed.limit or round(near.similarity, 2) > similarities[-1]
+        ]
+        return similarities, {(near.conversation, near.seq, near.turn_id) for near in sure}
 
     async def erase(self, deed, number):
-        count = await self.home.erase(deed.scope)
+        count = await self.index.erase(deed.scope)
         if deed.with_the_log:
             await self.store.erase(deed.scope)
         return count
 
     async def drop(self, deed, number):
-        return await self.home.drop(deed.maker), await self.home.shelves()
+        return await self.index.drop(deed.model), await self.index.collections()
 
 
 async def compare(doing, store):
     oracle = InMemoryStore(FakeClock())
     first, second = Side(oracle, oracle.vectors()), Side(store, store.vectors())
-    everything = [Ask(Scope(tenant), (1, 0, 0), maker, 100) for tenant in TENANTS for maker in MAKERS]
+    everything = [Ask(Scope(tenant), (1, 0, 0), model, 100) for tenant in TENANTS for model in MAKERS]
     for side in (first, second):
-        for maker in MAKERS:
-            await side.home.drop(maker)
-            await side.home.prepare(maker)
+        for model in MAKERS:
+            await side.index.drop(model)
+            await side.index.prepare(model)
     for number, deed in enumerate([*doing, *everything]):
         assert await first.do(deed, number) == await second.do(deed, number), deed
-    assert await first.home.shelves() == await second.home.shelves()
+    assert await first.index.collections() == await second.index.collections()
     await store.close()
 
 

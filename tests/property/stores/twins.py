@@ -16,8 +16,8 @@ from pagefile.ports import (
     AddStep,
     CheckpointDraft,
     Complete,
+    ConversationQuery,
     EntryQuery,
-    HeadQuery,
     PurgeRequest,
     ResetDraft,
     SinceRequest,
@@ -321,7 +321,7 @@ class Twins(RuleBasedStateMachine):
 
     @rule(scope=scopes, after=st.none() | st.sampled_from(CHATS) | ids, limit=st.integers(0, 3))
     def slices(self, scope, after, limit):
-        self.both(lambda store: store.reader.heads(HeadQuery(scope, limit, after)))
+        self.both(lambda store: store.reader.heads(ConversationQuery(scope, limit, after)))
         self.both(lambda store: store.pages.list(scope, limit=limit, after=after))
         self.both(lambda store: store.calls.list(scope, limit=limit, after=after))
 
@@ -355,7 +355,7 @@ async def _told(store, scope, facts):
 async def everything(store, tenant):
     """All there is to read of a tenant."""
     found = [
-        await store.reader.heads(HeadQuery(Scope(tenant))),
+        await store.reader.heads(ConversationQuery(Scope(tenant))),
         await store.facts.list(Scope(tenant), retracted=True),
         await store.pages.list(Scope(tenant)),
         await store.calls.list(Scope(tenant)),

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile.standalone import _count_tokens, format_memory_for_injection
-from pagefile.text.facts import FactIndex, diverse, scores
-from pagefile.text.facts_refusals import secret_in
-from pagefile.text.facts_rules import stated
+from pagefile.text.fact_ranking import FactIndex, diverse, scores
+from pagefile.text.fact_refusals import secret_in
+from pagefile.text.fact_rules import stated
 
 WORDS = st.sampled_from(
     [

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pagefile.text.bm25 import WordIndex
 from pagefile.text.extract import anchors, clip, summarize
-from pagefile.text.facts import FactIndex
-from pagefile.text.ranking import WordIndex
+from pagefile.text.fact_ranking import FactIndex
 from pagefile.text.scripts import cjk_share
 from pagefile.text.tokens import open_counter
 from pagefile.text.words import sentences, terms

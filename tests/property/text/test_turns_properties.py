@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefile.text.speech import as_statement, in_first_person, said_terms, speech
-from pagefile.text.turns import Placed, TurnIndex
+from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import terms
 
 NOON = datetime(2025, 6, 18, 12, tzinfo=UTC)

@@ -23,7 +23,7 @@ from pagefile.window.forms import turn_forms
 from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.renderings import anthropic, chat, responses
-from pagefile.window.running import running_turn
+from pagefile.window.running_turn import running_turn
 from pagefile.window.shown import ShownTurn
 
 COUNTER = open_counter()

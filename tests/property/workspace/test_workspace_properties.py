@@ -15,7 +15,7 @@ from pagefile.text.scores import normalised
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.tiers.workspace import Workspaces
 from pagefile.tiers.workspace.outline import chapters, compact, entries, outline
-from pagefile.tiers.workspace.results import canonical, plain
+from pagefile.tiers.workspace.results import canonical, to_json
 from tests.engines import engine_over
 
 COUNTER = open_counter()
@@ -155,7 +155,7 @@ def test_nothing_a_tool_returns_raises(calls):
 @given(ANYTHING)
 def test_whatever_came_is_plain_json(value):
     """It can be written, and written the same way twice."""
-    read = plain(value)
+    read = to_json(value)
     assert json.loads(json.dumps(read)) == read
     assert canonical(value) == canonical(value)
     json.loads(canonical(value))
@@ -164,7 +164,7 @@ def test_whatever_came_is_plain_json(value):
 @given(TOCS, st.integers(0, 400))
 def test_outlines_are_bounded_and_lose_no_chapter_silently(toc, room):
     """Within the room; when there is any, what is not shown is counted."""
-    lines = entries(plain(toc))
+    lines = entries(to_json(toc))
     shown = outline(lines, room, "… {count}")
     assert len(shown) <= room
     if shown:

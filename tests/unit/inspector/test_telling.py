@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pagefile.inspector.asking import Asked
-from pagefile.inspector.reader import Reader
+from pagefile.inspector.locale import Reader
+from pagefile.inspector.page_request import PageRequest
 from pagefile.inspector.scripted import ScriptedModel, sample_result
 from pagefile.inspector.timeline import Anchors
 from pagefile.records import Checkpoint, Scope
@@ -18,7 +18,7 @@ UUID = "00000000-0000-4000-8000-000000000000"
 
 
 def reader(language):
-    return Reader(Asked(), NOW, language)
+    return Reader(PageRequest(), NOW, language)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from pagefile.engine.calls import MAX_WAITING, CallRecorder
-from pagefile.engine.metering import NoMeter
+from pagefile.engine.calls import MAX_WAITING, WindowRecorder
+from pagefile.engine.metrics import NoMeter
 from pagefile.engine.worker import Worker
 from pagefile.records import Scope
 from pagefile.stores import InMemoryStore
@@ -21,7 +21,7 @@ def store():
 
 async def test_only_what_is_kept_is_made(store):
     """Of a hundred windows of one conversation three are built; another conversation loses nothing by it."""
-    writer, made = CallRecorder(store.calls, keep=3), []
+    writer, made = WindowRecorder(store.calls, keep=3), []
 
     def make(name, scope):
         made.append(name)
@@ -38,7 +38,7 @@ async def test_only_what_is_kept_is_made(store):
 
 async def test_whoever_waits_does_not_wait_for_the_gathering(store):
     """`settle` has them written at once, however long others are gathered."""
-    writer = CallRecorder(store.calls, keep=3)
+    writer = WindowRecorder(store.calls, keep=3)
     worker = Worker([writer], NoMeter())
     writer.wake = lambda scope: worker.wake(writer.name, scope)
     async with anyio.create_task_group() as tasks:
@@ -52,7 +52,7 @@ async def test_whoever_waits_does_not_wait_for_the_gathering(store):
 
 async def test_too_many_are_dropped_and_told(store, caplog):
     """The oldest go, and the log says so."""
-    writer = CallRecorder(store.calls, keep=3)
+    writer = WindowRecorder(store.calls, keep=3)
     for number in range(MAX_WAITING + 2):
         scope = Scope("tenant", "ada", f"c{number}")
         writer.add(scope, lambda scope=scope: call(f"k{scope.conversation}", scope=scope))
@@ -65,7 +65,7 @@ async def test_too_many_are_dropped_and_told(store, caplog):
 
 async def test_a_window_that_cannot_be_written_down_costs_no_other(store, caplog):
     """It is dropped and told; whoever erases later is not kept from it."""
-    writer = CallRecorder(store.calls, keep=3)
+    writer = WindowRecorder(store.calls, keep=3)
     writer.add(A, lambda: call("a", scope=A))
     writer.add(B, lambda: 1 // 0)
     await writer.flush()

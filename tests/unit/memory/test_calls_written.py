@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from pagefile.engine.calls import CallRecorder
-from pagefile.engine.metering import NoMeter
+from pagefile.engine.calls import WindowRecorder
+from pagefile.engine.metrics import NoMeter
 from pagefile.engine.worker import Worker
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE_S
 async def test_who_flushes_an_idle_writer_does_not_put_it_to_sleep():
     """As an erasure does: the windows after it are still written."""
     store = InMemoryStore(FakeClock())
-    writer = CallRecorder(store.calls, keep=10)
+    writer = WindowRecorder(store.calls, keep=10)
     worker = Worker([writer], NoMeter())
     writer.wake = lambda scope: worker.wake(writer.name, scope)
     async with anyio.create_task_group() as tasks:
@@ -34,7 +34,7 @@ async def test_who_flushes_an_idle_writer_does_not_put_it_to_sleep():
 async def test_a_writer_that_is_stopped_while_it_writes_loses_nothing(monkeypatch):
     """As when a memory is closed: what was being written is written."""
     store = InMemoryStore(FakeClock())
-    writer = CallRecorder(store.calls, keep=10)
+    writer = WindowRecorder(store.calls, keep=10)
     writing, stopped, add = anyio.Event(), anyio.Event(), store.calls.add
 
     async def slowly(calls, *, keep, epoch=None):

@@ -6,7 +6,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from pagefile.engine.metering import NoMeter
+from pagefile.engine.metrics import NoMeter
 from pagefile.engine.worker import Line
 from pagefile.records import Scope
 from pagefile.tiers import Pace, RetryLater, Tier
@@ -272,7 +272,7 @@ async def test_settling_waits_for_a_look_that_was_asked_for_during_another():
     tier.behind = behind
     async with at_work(tier) as line:
         await looking.wait()
-        line.look()
+        line.scan()
         go.set()
         await line.settle()
     assert ["imported"] == tier.begun

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from pagefile.service.streaming import HEARTBEAT, EventStream, encoded
+from pagefile.service.events import HEARTBEAT, EventStream, encoded
 
 pytestmark = pytest.mark.anyio
 

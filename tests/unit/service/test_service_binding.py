@@ -7,7 +7,7 @@ import pytest
 from pagefile import SettingsError
 from pagefile.records import Scope
 from pagefile.service.auth import RateLimit
-from pagefile.service.binding import across_origins, allowed_names, check_binding, host_name, requires_keys
+from pagefile.service.exposure import across_origins, allowed_names, check_binding, host_name, requires_keys
 from pagefile.settings import ServiceSettings
 from pagefile.stores import InMemoryStore
 from pagefile.stores.secrets import new_key, presented

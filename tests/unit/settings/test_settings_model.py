@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from pagefile.errors import SettingsError
-from pagefile.settings import ArchiveSettings, MemorySettings, ServiceSettings, Settings
+from pagefile.settings import ArchiveSettings, FactSettings, ServiceSettings, Settings
 from pagefile.settings.model import known_settings
 
 
@@ -18,7 +18,7 @@ def test_the_defaults_are_those_of_the_documents():
         settings.recent_turns,
         settings.synchronous,
     )
-    assert MemorySettings(True, 2000, 3, 0.6, 0.4) == settings.memory
+    assert FactSettings(True, 2000, 3, 0.6, 0.4) == settings.facts
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_the_defaults_are_those_of_the_documents():
         ({"placement": None}, "placement must be 'tail' or 'head', not None."),
         ({"url": " "}, "url is empty."),
         ({"url": 3}, "url must be text, not 3."),
-        ({"memory": {}}, "memory must be a section, MemorySettings(…), not {}."),
+        ({"facts": {}}, "facts must be a section, FactSettings(…), not {}."),
     ],
 )
 def test_a_value_that_cannot_work_is_refused(wrong: dict[str, object], says: str):
@@ -51,11 +51,11 @@ def test_a_value_that_cannot_work_is_refused(wrong: dict[str, object], says: str
 @pytest.mark.parametrize(
     ("section", "wrong", "says"),
     [
-        (MemorySettings, {"enabled": 1}, "memory.enabled must be true or false, not 1."),
+        (FactSettings, {"enabled": 1}, "facts.enabled must be true or false, not 1."),
         (
-            MemorySettings,
+            FactSettings,
             {"similarity_weight": -0.1},
-            "memory.similarity_weight must be at least 0, not -0.1.",
+            "facts.similarity_weight must be at least 0, not -0.1.",
         ),
         (ArchiveSettings, {"threshold": -1}, "archive.threshold must be at least 0, not -1."),
         (ServiceSettings, {"port": 0}, "service.port must be at least 1, not 0."),
@@ -82,7 +82,7 @@ def test_everything_wrong_is_said_at_once():
 def test_known_settings_are_all_fields():
     """Every field of every section has a dotted name."""
     known = known_settings()
-    assert {"url", "memory.enabled", "archive.threshold", "service.port"} <= set(known)
+    assert {"url", "facts.enabled", "archive.threshold", "service.port"} <= set(known)
     assert sum(not is_dataclass(one.type) for one in fields(Settings)) == sum(
         "." not in name for name in known
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pagefile.errors import SettingsError
-from pagefile.settings import MemorySettings, Settings
+from pagefile.settings import FactSettings, Settings
 from pagefile.settings.sources import load, load_settings, shown
 
 
@@ -45,16 +45,16 @@ def test_toml_in_the_working_directory():
 
 @pytest.mark.parametrize("name", ["pagefile.yaml", "pagefile.yml"])
 def test_yaml_as_document_004_writes_it(name: str):
-    """The `memory:` keys of document 004's config.yaml work as they stand there."""
+    """The `memory:` keys of document 004's config.yaml, in the section that is called `facts` here."""
     written(
         name,
-        "memory:\n  enabled: true\n  max_injection_tokens: 1500  # ✅ 使用精确 token 计数\n"
+        "facts:\n  enabled: true\n  max_injection_tokens: 1500  # ✅ 使用精确 token 计数\n"
         "  max_context_turns: 5\n  similarity_weight: 0.7\n  confidence_weight: 0.3\n",
     )
-    assert MemorySettings(True, 1500, 5, 0.7, 0.3) == load_settings(environ={}).memory
+    assert FactSettings(True, 1500, 5, 0.7, 0.3) == load_settings(environ={}).facts
 
 
-@pytest.mark.parametrize("text", ["", "# nothing yet\n", "memory:\n  # all of it commented out\n", "{}"])
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "facts:\n  # all of it commented out\n", "{}"])
 def test_an_empty_yaml_says_nothing(text: str):
     """A file whose lines are all commented out is a file of defaults."""
     written("pagefile.yaml", text)
@@ -73,7 +73,7 @@ def test_the_environment():
         environ={
             "PAGEFILE_WINDOW_TOKENS": " 32_000 ",
             "PAGEFILE_THRESHOLD": "0.5",
-            "PAGEFILE_MEMORY__ENABLED": "No",
+            "PAGEFILE_FACTS__ENABLED": "No",
             "PAGEFILE_SYNCHRONOUS": "normal",
             "PAGEFILE_URL": "",
             "HOME": "elsewhere",
@@ -82,7 +82,7 @@ def test_the_environment():
     assert (32_000, 0.5, False, "normal") == (
         settings.window_tokens,
         settings.threshold,
-        settings.memory.enabled,
+        settings.facts.enabled,
         settings.synchronous,
     )
     assert Settings().url == settings.url
@@ -91,9 +91,9 @@ def test_the_environment():
 def test_overrides_nested_dotted_and_not_given():
     """A flag that was not given is None and changes nothing."""
     settings = load_settings(
-        environ={}, overrides={"url": None, "service.port": 9, "memory": {"enabled": False}}
+        environ={}, overrides={"url": None, "service.port": 9, "facts": {"enabled": False}}
     )
-    assert (Settings().url, 9, False) == (settings.url, settings.service.port, settings.memory.enabled)
+    assert (Settings().url, 9, False) == (settings.url, settings.service.port, settings.facts.enabled)
 
 
 def test_the_process_environment_is_read_unless_another_is_given(monkeypatch: pytest.MonkeyPatch):
@@ -158,14 +158,14 @@ def test_several_files_are_one_too_many():
         ),
         (
             "a.yaml",
-            "memory:\n  max_injection_token: 1",
-            "a.yaml: there is no setting 'memory.max_injection_token'; did you mean 'memory.max_injection_tokens'?",
+            "facts:\n  max_injection_token: 1",
+            "a.yaml: there is no setting 'facts.max_injection_token'; did you mean 'facts.max_injection_tokens'?",
         ),
         ("a.toml", "db = 'x'", "a.toml: there is no setting 'db'; did you mean 'url'?"),
         ("a.toml", "window_tokens = 0", "a.toml: window_tokens must be at least 1, not 0."),
         ("a.toml", "window_tokens = '9'", "a.toml: window_tokens must be a whole number, not '9'."),
         ("a.yaml", "window_tokens:", "a.yaml: window_tokens must be a whole number, not None."),
-        ("a.yaml", "memory: true", "a.yaml: memory is a section: it must hold names and values, not bool."),
+        ("a.yaml", "facts: true", "a.yaml: facts is a section: it must hold names and values, not bool."),
         ("a.toml", "[service]\nport = 99999", "a.toml: service.port must be at most 65535, not 99999."),
         ("a.toml", "[url]\nx = 1", "a.toml: url must be text, not {'x': 1}."),
         (
@@ -229,16 +229,16 @@ def test_a_directory_and_nothing():
         ("PAGEFILE_WINDOW_TOKENS", "many", "must be a whole number, not 'many'."),
         ("PAGEFILE_THRESHOLD", "inf", "must be a number, not inf."),
         ("PAGEFILE_THRESHOLD", "half", "must be a number, not 'half'."),
-        ("PAGEFILE_MEMORY__ENABLED", "maybe", "must be true or false, not 'maybe'."),
+        ("PAGEFILE_FACTS__ENABLED", "maybe", "must be true or false, not 'maybe'."),
         ("PAGEFILE_SYNCHRONOUS", "off", "must be 'full' or 'normal', not 'off'."),
         (
-            "PAGEFILE_MEMORY_ENABLED",
+            "PAGEFILE_FACTS_ENABLED",
             "1",
-            "there is no setting of this name; did you mean $PAGEFILE_MEMORY__ENABLED?",
+            "there is no setting of this name; did you mean $PAGEFILE_FACTS__ENABLED?",
         ),
         ("PAGEFILE_DB", "x", "there is no setting of this name; did you mean $PAGEFILE_URL?"),
         ("PAGEFILE_ZZZ", "x", "there is no setting of this name."),
-        ("PAGEFILE_MEMORY", "x", "memory is a section: it must hold names and values, not str."),
+        ("PAGEFILE_FACTS", "x", "facts is a section: it must hold names and values, not str."),
     ],
 )
 def test_what_a_variable_says_wrongly(variable: str, value: str, says: str):

@@ -9,7 +9,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response
 
 from pagefile.content import Media, Reasoning, message_from, message_json
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidArgumentError
 from pagefile.shapes import (
     Filling,
     answer,
@@ -227,7 +227,7 @@ CHUNK = ChatCompletionChunk.model_validate(
 )
 def test_a_piece_of_an_answer_is_refused(given, said):
     """It would be kept as something unknown, and what it says would be forgotten: the error says what to give."""
-    with pytest.raises(InvalidTurnError, match=said):
+    with pytest.raises(InvalidArgumentError, match=said):
         parsed([USER, given])
 
 

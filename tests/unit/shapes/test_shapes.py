@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from pagefile.content import Media, Reasoning, Text, ToolCall, ToolResult, message_json
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidArgumentError
 from pagefile.records import Scope, Step, Turn, plain_layout
 from pagefile.shapes import (
     Filling,
@@ -205,7 +205,7 @@ def test_an_image_that_is_not_at_hand_is_named():
 )
 def test_what_cannot_be_read_is_named(messages, said):
     """The error says which message it is, and what to give instead."""
-    with pytest.raises(InvalidTurnError, match=said):
+    with pytest.raises(InvalidArgumentError, match=said):
         parsed(messages)
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import anyio
 import pytest
 
-from pagefile import ConflictError, InvalidTurnError, Memory
+from pagefile import ConflictError, InvalidArgumentError, Memory
 from pagefile.errors import ClosedError, StoreUnavailableError
 from pagefile.settings import Settings
 from pagefile.standalone import (
@@ -96,7 +96,7 @@ async def test_a_new_conversation_has_no_history(app):
 @pytest.mark.parametrize("request_", [None, MemoryQueryRequest(), MemoryQueryRequest("  ")])
 async def test_a_query_names_a_conversation(app, request_, caplog):
     """S1-29, S1-79: nothing and nobody are errors, and the log says so in the document's words."""
-    with pytest.raises(InvalidTurnError), caplog.at_level(logging.WARNING):
+    with pytest.raises(InvalidArgumentError), caplog.at_level(logging.WARNING):
         await app.query_memory_context(request_)
     assert any(message.startswith("QueryMemoryContext error: ") for message in caplog.messages)
 
@@ -182,7 +182,7 @@ async def test_a_request_may_have_its_own_numbers(app):
 @pytest.mark.parametrize("name", ["token_threshold_ratio", "recent_turns", "model_context_window"])
 async def test_what_is_no_number_is_refused(app, name, bad):
     """The error names what is wrong."""
-    with pytest.raises(InvalidTurnError, match=name):
+    with pytest.raises(InvalidArgumentError, match=name):
         await app.query_memory_context(asking(**{name: bad}))
 
 
@@ -267,7 +267,7 @@ async def test_a_query_waits_for_a_turn_that_could_not_be_written(app, store, ca
 @pytest.mark.parametrize("request_", [None, MemoryWriteRequest(), MemoryWriteRequest("c")])
 async def test_a_turn_names_a_conversation_and_says_something(app, request_):
     """S1-36."""
-    with pytest.raises(InvalidTurnError):
+    with pytest.raises(InvalidArgumentError):
         await app.write_turn(request_)
 
 
@@ -317,16 +317,16 @@ async def test_limits_are_told(memory, clock):
     settings = Settings(max_message_chars=100)
     app = AgentApp(Memory(engine_over(InMemoryStore(clock), settings, clock, COUNTER)))
     long = "字" * 101
-    with pytest.raises(InvalidTurnError, match="query has 101 characters, at most 100"):
+    with pytest.raises(InvalidArgumentError, match="query has 101 characters, at most 100"):
         await app.query_memory_context(asking(long))
-    with pytest.raises(InvalidTurnError, match="user has 101 characters, at most 100"):
+    with pytest.raises(InvalidArgumentError, match="user has 101 characters, at most 100"):
         await app.write_turn(MemoryWriteRequest("c", user_query=long))
-    with pytest.raises(InvalidTurnError, match="assistant has 101 characters, at most 100"):
+    with pytest.raises(InvalidArgumentError, match="assistant has 101 characters, at most 100"):
         await app.write_turn(MemoryWriteRequest("c", agent_response=long))
     for ids in ({"conversation_id": "x" * 256}, {"user_id": "x" * 256}, {"agent_code": "x" * 256}):
-        with pytest.raises(InvalidTurnError, match="256 characters, at most 255"):
+        with pytest.raises(InvalidArgumentError, match="256 characters, at most 255"):
             await app.write_turn(
                 MemoryWriteRequest(**{"conversation_id": "c", "agent_response": "答", **ids})
             )
-    with pytest.raises(InvalidTurnError, match="NUL"):
+    with pytest.raises(InvalidArgumentError, match="NUL"):
         await app.query_memory_context(asking("a\0b"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefile import InvalidTurnError, Memory, NotFoundError
+from pagefile import InvalidArgumentError, Memory, NotFoundError
 from pagefile.ports import EntryQuery
 from pagefile.records import Checkpoint
 from pagefile.settings import Settings
@@ -194,7 +194,7 @@ async def test_messages_since_a_checkpoint(app):
 async def test_a_summary_says_something_short(app, summary, pauses, caplog):
     """S1-57: what is no summary is refused at once, and nothing changes."""
     await say(app, *range(10))
-    with pytest.raises(InvalidTurnError, match="summary"), caplog.at_level(logging.WARNING):
+    with pytest.raises(InvalidArgumentError, match="summary"), caplog.at_level(logging.WARNING):
         await app.checkpoint_short_memory("c", summary)
     assert [] == pauses
     assert FULL_HISTORY == (await app.query_memory_context(asking())).mode
@@ -203,7 +203,7 @@ async def test_a_summary_says_something_short(app, summary, pauses, caplog):
 
 async def test_nothing_said_is_nothing_to_summarise(app):
     """S1-40."""
-    with pytest.raises(InvalidTurnError, match="Nothing to cover"):
+    with pytest.raises(InvalidArgumentError, match="Nothing to cover"):
         await app.checkpoint_short_memory("c", "摘要")
 
 

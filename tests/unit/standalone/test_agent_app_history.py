@@ -8,7 +8,7 @@ from pagefile import Memory
 from pagefile.ports import Meter
 from pagefile.settings import Settings
 from pagefile.standalone import AgentApp, MemoryWriteRequest, format_prompt
-from pagefile.standalone.queries import HistoryText
+from pagefile.standalone.app_requests import HistoryText
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FlakyStore
 from tests.engines import engine_over

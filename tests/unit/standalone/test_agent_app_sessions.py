@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from pagefile import ConflictError, InvalidTurnError, Memory, NotFoundError
+from pagefile import ConflictError, InvalidArgumentError, Memory, NotFoundError
 from pagefile.errors import StoreUnavailableError
 from pagefile.settings import Settings
 from pagefile.standalone import (
@@ -55,7 +55,7 @@ async def test_a_session_that_is_not_there_is_an_error(app):
     """S1-42."""
     with pytest.raises(NotFoundError, match="create_short_memory"):
         await app.get_short_memory("c")
-    with pytest.raises(InvalidTurnError):
+    with pytest.raises(InvalidArgumentError):
         await app.create_short_memory(None)
 
 
@@ -168,7 +168,7 @@ async def test_deleting_what_is_not_there_does_nothing(app, memory):
     client = await app.get_redis_client()
     assert await client.get(SESSION_KEY % "c") is None
     assert [] == list(await memory.conversations())
-    with pytest.raises(InvalidTurnError, match="short_term_memory:session:"):
+    with pytest.raises(InvalidArgumentError, match="short_term_memory:session:"):
         await client.delete("another:key")
 
 
@@ -260,7 +260,7 @@ async def test_the_newest_messages_come_oldest_first(app):
     rows = await app.QueryMessageByConversationIDASCWithLimit("c", 100)
     assert [f"问{number}" for number in range(20, 120)] == [row.query for row in rows]
     assert 100 == len(await app.query_message_by_conversation_id_asc_with_limit("c"))
-    with pytest.raises(InvalidTurnError, match="limit"):
+    with pytest.raises(InvalidArgumentError, match="limit"):
         await app.query_message_by_conversation_id_asc_with_limit("c", 0)
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidArgumentError
 from pagefile.standalone import AgentMemory, AgentMemoryConfig, AgentWithMemory, ContentChunk, ToolRule
 
 TOC = {
@@ -41,7 +41,7 @@ def test_the_fields_of_a_chunk():
 @pytest.mark.parametrize("score", [-0.1, 1.1, float("nan"), True])
 def test_a_score_is_between_0_and_1(score):
     """S3-12."""
-    with pytest.raises(InvalidTurnError, match="relevance_score"):
+    with pytest.raises(InvalidArgumentError, match="relevance_score"):
         chunk(score)
 
 

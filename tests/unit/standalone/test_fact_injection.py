@@ -92,7 +92,7 @@ def test_without_context_the_surest_come_first(context):
 
 
 def test_weights_are_obeyed():
-    """All for likeness, or all for confidence."""
+    """All for similarity, or all for confidence."""
     given = facts(("Python all day", 0.1), ("Plays the violin", 1.0))
     assert (
         shown(format_memory_for_injection(given, 2000, "python", similarity_weight=1, confidence_weight=0))[0]

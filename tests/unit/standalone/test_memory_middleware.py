@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from pagefile.errors import SettingsError
-from pagefile.settings import MemorySettings
+from pagefile.settings import FactSettings
 from pagefile.standalone import MemoryMiddleware, _extract_conversation_context, extract_text, memory_config
 
 DATA = {
@@ -127,7 +127,7 @@ def test_switched_off_or_nothing_to_say():
     assert MemoryMiddleware(DATA, config={"memory": {"enabled": False}}).before_model(state) is None
     assert MemoryMiddleware().before_model(state) is None
     stale = {"messages": [SystemMessage("old", name="memory_context"), HumanMessage("hi")]}
-    assert MemoryMiddleware(DATA, config=MemorySettings(enabled=False)).before_model(stale) == {
+    assert MemoryMiddleware(DATA, config=FactSettings(enabled=False)).before_model(stale) == {
         "messages": [HumanMessage("hi")]
     }
 
@@ -151,7 +151,7 @@ def test_without_langchain_a_plain_message_stands_in(monkeypatch):
 
 def test_defaults_are_the_documents():
     """And an old file without the new keys, or with keys of others, keeps working."""
-    assert memory_config() == memory_config({}) == MemorySettings(True, 2000, 3, 0.6, 0.4)
+    assert memory_config() == memory_config({}) == FactSettings(True, 2000, 3, 0.6, 0.4)
     old = {
         "memory": {
             "enabled": True,
@@ -160,7 +160,7 @@ def test_defaults_are_the_documents():
             "debounce_seconds": 30,
         }
     }
-    assert memory_config(old) == MemorySettings(max_injection_tokens=500)
+    assert memory_config(old) == FactSettings(max_injection_tokens=500)
     assert memory_config({"max_context_turns": 1, "similarity_weight": 1}).max_context_turns == 1
     for bad in ({"memory": [1]}, {"memory": {"max_injection_tokens": "many"}}):
         with pytest.raises(SettingsError):
@@ -177,7 +177,7 @@ def test_turns_are_configurable():
 
 
 def test_weights_are_configurable():
-    """All for likeness, or all for confidence, by the document's keys."""
+    """All for similarity, or all for confidence, by the document's keys."""
     data = {
         "facts": [{"content": "Uses Docker", "confidence": 1.0}, {"content": "pytest", "confidence": 0.1}]
     }

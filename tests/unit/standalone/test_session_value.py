@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from pagefile import InvalidTurnError
+from pagefile import InvalidArgumentError
 from pagefile.standalone import (
     FULL_HISTORY,
     SESSION_KEY,
@@ -170,7 +170,7 @@ def test_roles_are_user_and_assistant(given, role):
 @pytest.mark.parametrize("role", ["system", "", "tool"])
 def test_other_roles_are_refused(role):
     """S1-20."""
-    with pytest.raises(InvalidTurnError, match="role"):
+    with pytest.raises(InvalidArgumentError, match="role"):
         Message(role, "x")
 
 

@@ -1,6 +1,6 @@
 """Texts of each kind."""
 
-from pagefile.text.facts import (
+from pagefile.text.fact_ranking import (
     FactIndex,
 )
 

@@ -72,17 +72,17 @@ def test_an_image_of_many_characters_stays_whole():
 
 @pytest.mark.parametrize("opened", ["```py\n", "~~~\n", "<table>\n", "[link](", "<div ", "![a]("])
 def test_what_is_opened_and_never_closed_does_not_swallow_the_rest(opened: str):
-    """A stray mark costs its line, not the page."""
+    """An orphan mark costs its line, not the page."""
     text = opened + f"{prose(20)}\n\n" * 20
     passages = split(text)
     whole(text, passages)
     assert max(len(passage.text) for passage in passages) <= 4000
 
 
-@pytest.mark.parametrize("stray", ["A title\n-----\n", "no bar\n|---|\n", "</table>\n"])
-def test_what_only_looks_like_a_table_is_text(stray: str):
+@pytest.mark.parametrize("orphan", ["A title\n-----\n", "no bar\n|---|\n", "</table>\n"])
+def test_what_only_looks_like_a_table_is_text(orphan: str):
     """An underlined title, a rule below a line without bars, an end without a beginning."""
-    text = f"{prose(20)}\n{stray}" * 20
+    text = f"{prose(20)}\n{orphan}" * 20
     passages = split(text)
     whole(text, passages)
     assert all(passage.text.endswith("\n") for passage in passages)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pagefile.text.facts import (
+from pagefile.text.fact_ranking import (
     FactIndex,
     blended,
     coerced_confidence,
@@ -129,7 +129,7 @@ def test_equal_facts_differ_in_spaces_and_case_alone():
 
 
 def test_words_alone_cannot_tell_document_004s_example():
-    """scikit-learn's own analyzer sees no likeness in pytest, nor in Docker: 测试 is not testing, and a Chinese run is one word."""
+    """scikit-learn's own analyzer sees no similarity in pytest, nor in Docker: 测试 is not testing, and a Chinese run is one word."""
     text = pytest.importorskip("sklearn.feature_extraction.text", reason="scikit-learn is not installed")
     matrix = text.TfidfVectorizer().fit_transform([CONTEXT, *FACTS])
     pytest_, expert, hints, docker = (matrix[1:] @ matrix[0].T).toarray().ravel()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pagefile.text.facts_rules import own_words, stated
+from pagefile.text.fact_rules import own_words, stated
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,15 @@
 import pytest
 
 from pagefile.text.gate import (
-    BACK_LIKENESS,
-    COVERED_LIKENESS,
+    BACK_SIMILARITY,
+    COVERED_SIMILARITY,
     MIN_COVERAGE,
-    MIN_LIKENESS,
+    MIN_SIMILARITY,
     NEARER,
     NOT_APART,
     SELF_COVERAGE,
     SOME_COVERAGE,
-    SOME_LIKENESS,
+    SOME_SIMILARITY,
     WHOLE_COVERAGE,
     answers,
     asking,
@@ -85,27 +85,27 @@ def test_a_question_for_advice(question):
 
 
 @pytest.mark.parametrize(
-    ("coverage", "likeness", "anything", "of_self", "back", "always"),
+    ("coverage", "similarity", "anything", "of_self", "back", "always"),
     [
-        (MIN_COVERAGE, COVERED_LIKENESS, True, True, True, True),
+        (MIN_COVERAGE, COVERED_SIMILARITY, True, True, True, True),
         (MIN_COVERAGE, 0.0, True, True, True, True),
         (SELF_COVERAGE, 0.0, False, True, True, True),
         (SELF_COVERAGE - 0.01, 0.0, False, False, True, True),
-        (MIN_COVERAGE, COVERED_LIKENESS - 0.01, False, False, True, True),
-        (0.0, MIN_LIKENESS, True, True, True, True),
+        (MIN_COVERAGE, COVERED_SIMILARITY - 0.01, False, False, True, True),
+        (0.0, MIN_SIMILARITY, True, True, True, True),
         (SOME_COVERAGE, NEARER, True, True, True, True),
-        (SOME_COVERAGE, COVERED_LIKENESS, False, True, True, True),
+        (SOME_COVERAGE, COVERED_SIMILARITY, False, True, True, True),
         (SOME_COVERAGE, 0.1, False, False, True, True),
-        (0.0, BACK_LIKENESS, False, False, True, True),
+        (0.0, BACK_SIMILARITY, False, False, True, True),
         (0.01, 0.1, False, False, False, True),
-        (0.0, SOME_LIKENESS, False, False, False, True),
-        (0.0, SOME_LIKENESS - 0.01, False, False, False, False),
+        (0.0, SOME_SIMILARITY, False, False, False, True),
+        (0.0, SOME_SIMILARITY - 0.01, False, False, False, False),
         (0.0, 0.0, False, False, False, False),
     ],
 )
-def test_what_passes(coverage, likeness, anything, of_self, back, always):
+def test_what_passes(coverage, similarity, anything, of_self, back, always):
     """Bars by word and by meaning, lower ones for who asks of oneself or points back; nothing with nothing in common."""
-    parts = {"coverage": coverage, "likeness": likeness}
+    parts = {"coverage": coverage, "likeness": similarity}
     assert passes(parts, "auto") is anything
     assert passes(parts, "auto", "self") is of_self
     assert passes(parts, "auto", "back") is back
@@ -114,12 +114,12 @@ def test_what_passes(coverage, likeness, anything, of_self, back, always):
 
 
 def test_what_answers():
-    """A word, a neighbour's word, a time, or enough of the meaning; likeness that every two texts have is none."""
+    """A word, a neighbour's word, a time, or enough of the meaning; similarity that every two texts have is none."""
     assert answers({"words": 0.1})
     assert answers({"neighbours": 0.1})
     assert answers({"time": 0.1})
-    assert answers({"likeness": SOME_LIKENESS})
-    assert not answers({"likeness": SOME_LIKENESS - 0.01, "meaning": 0.2})
+    assert answers({"likeness": SOME_SIMILARITY})
+    assert not answers({"likeness": SOME_SIMILARITY - 0.01, "meaning": 0.2})
     assert not answers({})
 
 

@@ -7,14 +7,14 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from pagefile.text.speech import said_terms
-from pagefile.text.turns import (
+from pagefile.text.turn_ranking import (
     ASKING_TURN,
     MEANING,
     NEIGHBOURS,
     NOT_NEAR,
-    SITTING,
-    SITTING_MEANING,
-    SITTING_TURNS,
+    SESSION,
+    SESSION_MEANING,
+    SESSION_TURNS,
     SPEAKER,
     SPEAKER_TURNS,
     Found,
@@ -65,7 +65,7 @@ def test_the_answer_beside_the_question_is_found():
 
 
 def test_the_score_is_the_sum_of_its_parts():
-    """All but coverage and likeness, which say how well a turn answers by itself."""
+    """All but coverage and similarity, which say how well a turn answers by itself."""
     index = index_of(
         placed("a", "pottery class with Mia", at=NOON - timedelta(days=40)),
         placed("b", "pottery class and clay", at=NOON - timedelta(days=1)),
@@ -105,8 +105,8 @@ def test_a_sitting_near_in_meaning_lends_its_weight():
     found = index.search("pets", 9, meaning={"m0": 0.5, "e0": 0.5, "e1": 0.4})
     assert ["e0", "e1", "m0"] == keys(found)
     by_key = {one.key: one.parts["meaning"] for one in found}
-    assert pytest.approx(MEANING * 0.5 + SITTING_MEANING * 0.9 / SITTING_TURNS) == by_key["e0"]
-    assert pytest.approx(MEANING * 0.5 + SITTING_MEANING * 0.5 / SITTING_TURNS) == by_key["m0"]
+    assert pytest.approx(MEANING * 0.5 + SESSION_MEANING * 0.9 / SESSION_TURNS) == by_key["e0"]
+    assert pytest.approx(MEANING * 0.5 + SESSION_MEANING * 0.5 / SESSION_TURNS) == by_key["m0"]
 
 
 def test_a_turn_that_is_not_among_the_nearest_is_not_taken_for_far():
@@ -115,7 +115,7 @@ def test_a_turn_that_is_not_among_the_nearest_is_not_taken_for_far():
     found = {one.key: one for one in index.search("zebra", 9, meaning={"0": 0.8, "1": 0.6})}
     meant = {key: one.parts["meaning"] for key, one in found.items()}
     # Each stands in a sitting of its own, which lends nothing to those that were not near.
-    lent = 1 + SITTING_MEANING / SITTING_TURNS / MEANING
+    lent = 1 + SESSION_MEANING / SESSION_TURNS / MEANING
     assert pytest.approx(meant["0"] / meant["2"]) == 0.8 * lent / (NOT_NEAR * 0.6)
     assert meant["0"] > meant["1"] > meant["2"] == meant["3"] > 0
     assert 0.0 == found["2"].parts["likeness"]
@@ -235,7 +235,7 @@ def test_a_sitting_lends_its_weight():
     found = {one.key: one for one in index.search("zebra sailing", 20)}
     assert found["m1"].parts["sitting"] > found["e1"].parts["sitting"] > 0
     best = max(one.parts["words"] + one.parts["neighbours"] for one in found.values())
-    assert pytest.approx(SITTING * best) == found["m1"].parts["sitting"]
+    assert pytest.approx(SESSION * best) == found["m1"].parts["sitting"]
 
 
 def test_an_answer_counts_less_than_what_the_user_says():

@@ -27,10 +27,10 @@ class Notes(Tier):
                 kept.append((place, turn.said))
         return False
 
-    async def offer(self, occasion):
-        owner = self._owner(occasion.scope)
+    async def offer(self, request):
+        owner = self._owner(request.scope)
         said = [text for place, text in [*self._kept, *self._new] if place[:2] == owner]
-        return [occasion.text(f"note:{rank}", text, rank=rank) for rank, text in enumerate(said)]
+        return [request.text(f"note:{rank}", text, rank=rank) for rank, text in enumerate(said)]
 
     def _owner(self, scope):
         return [None if self._flaw == "forgets the tenant" else scope.tenant, scope.user]

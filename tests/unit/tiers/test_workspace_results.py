@@ -16,7 +16,7 @@ from pagefile.tiers.workspace.results import (
     hits,
     page_source,
     page_text,
-    plain,
+    to_json,
 )
 
 HIT = {"content": "母线失压后应立即检查。", "reg_id": "angui_2024", "page_num": 85, "score": 0.9}
@@ -74,7 +74,7 @@ def ring() -> list:
 )
 def test_hits_are_found_in_every_shape(result):
     """List, mapping, JSON text, bytes, MCP and Anthropic content blocks, a framework's object."""
-    (found,) = hits(plain(result))
+    (found,) = hits(to_json(result))
     assert ("母线失压后应立即检查。", "angui_2024 P85", 0.9) == (found.content, found.source, found.score)
 
 
@@ -83,7 +83,7 @@ def test_hits_are_found_in_every_shape(result):
 )
 def test_objects_are_read_by_their_fields(result):
     """Pydantic models and dataclasses."""
-    (found,) = hits(plain(result))
+    (found,) = hits(to_json(result))
     assert ("c", "s", 0.7) == (found.content, found.source, found.score)
 
 
@@ -107,7 +107,7 @@ def test_objects_are_read_by_their_fields(result):
 )
 def test_garbage_gives_no_hits_and_no_error(make):
     """There is nothing in it that could be remembered as a search result; an object that raises is no exception."""
-    assert [] == [hit for hit in hits(plain(make())) if hit.score is not None]
+    assert [] == [hit for hit in hits(to_json(make())) if hit.score is not None]
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_garbage_gives_no_hits_and_no_error(make):
 )
 def test_where_a_hit_stands(item, source):
     """The document's `angui_2024 P85`, from whatever the tool calls it."""
-    (found,) = hits(plain([{"content": "这是内容", **item}]), "smart_search")
+    (found,) = hits(to_json([{"content": "这是内容", **item}]), "smart_search")
     assert source == found.source
 
 
 def test_tables_are_told_from_text():
     """A hit that says it is a table is one."""
     found = hits(
-        plain(
+        to_json(
             [
                 {"content": "|a|b|", "block_type": "table"},
                 {"content": "x", "table_id": "t1"},
@@ -158,7 +158,7 @@ def test_tables_are_told_from_text():
 )
 def test_the_text_of_a_page(result, text):
     """Markdown, several pages, content blocks."""
-    assert text == page_text(plain(result))
+    assert text == page_text(to_json(result))
 
 
 @pytest.mark.parametrize(
@@ -173,15 +173,15 @@ def test_the_text_of_a_page(result, text):
 )
 def test_where_a_page_stands(value, given, source):
     """What the tool says comes before what it was asked."""
-    assert source == page_source(plain(value), plain(given))
+    assert source == page_source(to_json(value), to_json(given))
 
 
 def test_failures_are_not_results():
     """Nothing at all, an error and an MCP error are not remembered; an empty error beside results is no failure."""
     assert [True] * 5 == [
-        failed(plain(r)) for r in (None, "", [], {"error": "boom"}, {"content": [], "isError": True})
+        failed(to_json(r)) for r in (None, "", [], {"error": "boom"}, {"content": [], "isError": True})
     ]
-    assert [False] * 2 == [failed(plain(r)) for r in ({"error": None, "results": [HIT]}, "text")]
+    assert [False] * 2 == [failed(to_json(r)) for r in ({"error": None, "results": [HIT]}, "text")]
 
 
 def test_equal_inputs_are_equal_whatever_their_order():
@@ -194,8 +194,8 @@ def test_equal_inputs_are_equal_whatever_their_order():
 
 def test_results_as_a_model_reads_them():
     """Text as it came, anything else as JSON; what no store can hold is replaced."""
-    assert ' {"a": 1}' == as_text(' {"a": 1}', plain(' {"a": 1}'))
-    assert '{"a": "中"}' == as_text({"a": "中"}, plain({"a": "中"}))
+    assert ' {"a": 1}' == as_text(' {"a": 1}', to_json(' {"a": 1}'))
+    assert '{"a": "中"}' == as_text({"a": "中"}, to_json({"a": "中"}))
     assert "a␀b?" == as_text("a\0b\ud800", None)
     assert "" == as_text(None, None)
 
@@ -287,10 +287,10 @@ def test_a_table_of_contents_without_end_is_cut():
 def test_bytes_and_single_blocks_are_text():
     """As a model reads them."""
     assert "中" == as_text("中".encode(), "中")
-    assert "页面" == plain({"type": "text", "text": "页面"})
-    assert ["只有文字"] == [hit.content for hit in hits(plain(["只有文字", None, 3]))]
-    assert [] == hits(plain({"results": [{"no": "text"}, 7]}))
-    assert "" == page_text(plain([[[[[["too deep"]]]]]]))
+    assert "页面" == to_json({"type": "text", "text": "页面"})
+    assert ["只有文字"] == [hit.content for hit in hits(to_json(["只有文字", None, 3]))]
+    assert [] == hits(to_json({"results": [{"no": "text"}, 7]}))
+    assert "" == page_text(to_json([[[[[["too deep"]]]]]]))
 
 
 def test_documents_are_named_by_what_was_asked_for():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pagefile.records import Scope, Step, Turn
 from pagefile.window.parts import MemoryPart, Parts
 from pagefile.window.render import escape, memory_text, prefix_hash
-from pagefile.window.renderings import anthropic, chat_turn, plain
+from pagefile.window.renderings import anthropic, chat_turn, plain_text
 from pagefile.window.shown import ShownTurn, shown_turn, slim_turn
 
 MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -78,9 +78,9 @@ def test_anthropic_wraps_arguments_that_are_no_object():
 
 def test_plain_text_speaks_the_language_of_the_conversation():
     """Document 001's `用户:` / `AI:` for Chinese, the English words otherwise."""
-    assert plain(parts_of(a_turn())) == "用户: 头晕怎么办？\nAI: 多休息。"
-    assert plain(parts_of(a_turn(user="dizzy?", assistant="rest."))) == "User: dizzy?\nAI: rest."
-    assert plain(parts_of(a_turn(steps=(STEP,))), "en").splitlines()[1:3] == [
+    assert plain_text(parts_of(a_turn())) == "用户: 头晕怎么办？\nAI: 多休息。"
+    assert plain_text(parts_of(a_turn(user="dizzy?", assistant="rest."))) == "User: dizzy?\nAI: rest."
+    assert plain_text(parts_of(a_turn(steps=(STEP,))), "en").splitlines()[1:3] == [
         'AI: [search {"q":"血压"}]',
         "Tool: 120/80",
     ]

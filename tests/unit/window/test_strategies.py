@@ -24,7 +24,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
 def test_each_strategy_loads_what_it_says(case):
-    """By the model: never by itself; by word: what points back; by likeness; hybrid: either."""
+    """By the model: never by itself; by word: what points back; by similarity; hybrid: either."""
     question, *expected = case
     chosen = [
         pages_to_load(strategy, question, PAGES) for strategy in ("model", "keyword", "similarity", "hybrid")

@@ -23,8 +23,8 @@ from claude_agent_sdk.types import HookContext, HookEvent
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import SettingsError
-from pagefile.integrations.claude_agent.shapes import Transcript, pictured, retold, told
-from pagefile.integrations.failing import FailOpen
+from pagefile.integrations.claude_agent.shapes import Transcript, pictured, result_text, retold
+from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.recorder import Called, Returned, Said, completed, kept
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
@@ -202,7 +202,7 @@ class ClaudeMemory:
     async def _after_tool(self, given: Mapping[str, Any], tool_use_id: str | None) -> HookAnswer:
         session = self._session(given)
         name, answer = given["tool_name"], given["tool_response"]
-        text = told(answer)
+        text = result_text(answer)
         blocks = [*([] if text is None else [text]), *pictured(answer)]
         if session.turn is None or not blocks or _ours(name):
             return {}

@@ -28,7 +28,7 @@ _PLACES: tuple[_Path, ...] = (
 )
 
 
-def told(answer: object) -> str | None:
+def result_text(answer: object) -> str | None:
     """The text of a result; None if it has none in a known place."""
     if isinstance(answer, str):
         return answer
@@ -37,7 +37,7 @@ def told(answer: object) -> str | None:
         return "\n".join(texts) if texts else None
     if _is_object(answer):
         place = _place(answer)
-        return None if place is None else told(_at(answer, place))
+        return None if place is None else result_text(_at(answer, place))
     return None
 
 
@@ -90,7 +90,7 @@ def _retold_blocks(blocks: Sequence[object], text: str) -> list[object]:
 
 
 def _place(answer: Mapping[str, Any]) -> _Path | None:
-    return next((place for place in _PLACES if told(_at(answer, place))), None)
+    return next((place for place in _PLACES if result_text(_at(answer, place))), None)
 
 
 def _at(answer: object, place: _Path) -> object:

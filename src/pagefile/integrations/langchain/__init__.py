@@ -7,9 +7,9 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("langchain", "The LangChain middleware") from error
 
-from pagefile.integrations.langchain.editing import ArchiveToolUsesEdit
+from pagefile.integrations.langchain.context_edit import ArchiveToolUsesEdit
 from pagefile.integrations.langchain.middleware import PagefileMiddleware
-from pagefile.integrations.langchain.summarizing import LangChainChat, pagefile_summarizer
+from pagefile.integrations.langchain.summaries import LangChainChat, pagefile_summarizer
 from pagefile.integrations.langchain.tools import memory_tools
 
 __all__ = [

@@ -22,8 +22,8 @@ from langgraph.types import Command
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.engine.asking import at_least
-from pagefile.integrations.failing import FailOpen
+from pagefile.engine.arguments import at_least
+from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain import view
 from pagefile.integrations.langchain.messages import (
     Exchange,
@@ -34,7 +34,7 @@ from pagefile.integrations.langchain.messages import (
     tool_messages,
     with_messages,
 )
-from pagefile.integrations.langchain.recording import Talk
+from pagefile.integrations.langchain.thread_log import Talk
 from pagefile.integrations.langchain.tools import Given, Whose, tools_of, whose
 from pagefile.integrations.langchain.view import View
 from pagefile.integrations.recorder import step_of

@@ -11,7 +11,7 @@ from langgraph.config import get_config
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import PagefileError, SettingsError
-from pagefile.integrations.failing import FailOpen
+from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 
 

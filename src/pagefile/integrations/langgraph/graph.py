@@ -23,6 +23,7 @@ from langgraph.types import StreamWriter
 
 from pagefile.engine import Memory
 from pagefile.errors import ConflictError, NotFoundError, PagefileError
+from pagefile.integrations.langgraph.answer_stream import AnyModel
 from pagefile.integrations.langgraph.nodes import (
     FactContext,
     MemoryService,
@@ -36,7 +37,6 @@ from pagefile.integrations.langgraph.nodes import (
     retrieve_node,
     route_node,
 )
-from pagefile.integrations.langgraph.speaking import AnyModel
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged
 from pagefile.standalone import (
     ConversationEpisodicMemory,

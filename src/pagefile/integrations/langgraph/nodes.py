@@ -17,11 +17,11 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable
 
 from pagefile.engine import Memory
-from pagefile.engine.owning import check_opens
-from pagefile.errors import InvalidTurnError, ModelOutputError, SettingsError
+from pagefile.engine.ownership import check_opens
+from pagefile.errors import InvalidArgumentError, ModelOutputError, SettingsError
 from pagefile.integrations.langchain.messages import asked as asked_of
 from pagefile.integrations.langchain.messages import happened, said
-from pagefile.integrations.langgraph.speaking import AnyModel, spoken
+from pagefile.integrations.langgraph.answer_stream import AnyModel, spoken
 from pagefile.integrations.langgraph.state import (
     ConversationState,
     NodeTrace,
@@ -81,7 +81,7 @@ class FactContext:
 
     async def recall_context(self, user_id: str, query: str) -> str | None:
         """What is known about the user; None if there is nothing, or the settings disable facts."""
-        settings = self._memory.engine.settings.memory
+        settings = self._memory.engine.settings.facts
         if not settings.enabled:
             return None
         facts = await self._memory.facts(user_id, self._tenant)
@@ -232,7 +232,7 @@ async def persist_node(
     asked, since = running(state)
     answer = since[-1] if since else None
     if not isinstance(answer, AIMessage) or answer.tool_calls:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             "The last message is no answer of the model: let its tool calls be answered before the turn is persisted."
         )
     chat = store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)

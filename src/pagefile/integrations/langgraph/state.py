@@ -6,7 +6,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidArgumentError
 from pagefile.standalone import ConversationMessage, build_general_prompt
 from pagefile.text.clip import cut
 
@@ -78,7 +78,7 @@ def running(state: ConversationState) -> tuple[HumanMessage, Sequence[BaseMessag
         message = messages[place]
         if isinstance(message, HumanMessage):
             return message, messages[place + 1 :]
-    raise InvalidTurnError("The state has no message of the user: begin with messages=[HumanMessage(…)].")
+    raise InvalidArgumentError("The state has no message of the user: begin with messages=[HumanMessage(…)].")
 
 
 def question(state: ConversationState) -> str:

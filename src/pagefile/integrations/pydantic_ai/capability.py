@@ -17,9 +17,9 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.engine.asking import at_least
-from pagefile.errors import InvalidTurnError, PagefileError, SettingsError
-from pagefile.integrations.failing import FailOpen
+from pagefile.engine.arguments import at_least
+from pagefile.errors import InvalidArgumentError, PagefileError, SettingsError
+from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.pydantic_ai.messages import asked
 from pagefile.integrations.pydantic_ai.run import Options, RunMemory
 from pagefile.integrations.tools import RECALL_TOOL, REMEMBER_TOOL, ToolCaller, memory_tool_schemas
@@ -193,7 +193,7 @@ def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> s
         return given
     found = context.run(given, ctx)
     if not found:
-        raise InvalidTurnError(
+        raise InvalidArgumentError(
             f"The function given as {name} found nothing for this run: it has to return an id."
         )
     return found

@@ -12,7 +12,7 @@ from pydantic_ai.messages import InstructionPart, ModelMessage, ToolCallPart, To
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
 from pagefile.engine import Conversation
-from pagefile.integrations.failing import FailOpen
+from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.pydantic_ai.messages import (
     answer_text,
     called,

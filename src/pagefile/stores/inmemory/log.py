@@ -8,9 +8,9 @@ from typing import Unpack, cast
 from pagefile.ports import (
     Beside,
     CheckpointDraft,
+    ConversationQuery,
     EntryQuery,
     Extend,
-    HeadQuery,
     LogReader,
     LogView,
     Neighbourhood,
@@ -24,32 +24,32 @@ from pagefile.ports import (
     ViewRequest,
     epoch_of,
 )
-from pagefile.records import Checkpoint, Entry, Head, JsonObject, Reset, Scope, Turn, utc
+from pagefile.records import Checkpoint, ConversationInfo, Entry, JsonObject, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
-from pagefile.stores.changing import changed, checkpoint_in_place, turn_in_place
-from pagefile.stores.encoding import plain, stored, stored_draft, stored_layout, stored_steps
-from pagefile.stores.inmemory.room import Conversation, Port, behind
+from pagefile.stores.encoding import json_copy, stored, stored_draft, stored_layout, stored_steps
+from pagefile.stores.inmemory.tables import Conversation, Port, behind
+from pagefile.stores.turn_changes import changed, checkpoint_in_place, turn_in_place
 
 
 class InMemoryTurnLog(Port, TurnLog):
     async def append(self, draft: TurnDraft) -> Turn:
         rules.check_blobs(draft.blobs)
-        self._room.check_epoch(draft.epoch, draft.scope)
-        known = self._room.found(draft.scope)
+        self._tables.check_epoch(draft.epoch, draft.scope)
+        known = self._tables.found(draft.scope)
         if known is not None and (stored := known.find(draft.id)) is not None:
             return rules.check_repeat(stored, draft)
         kept = stored_draft(draft)
-        conversation = self._room.written(draft.scope, draft.agent, draft.labels)
+        conversation = self._tables.written(draft.scope, draft.agent, draft.labels)
         turn = turn_in_place(kept, None, self._stamp(conversation))
-        self._room.attach(turn, rules.attached(turn, draft.blobs), draft.blobs)
+        self._tables.attach(turn, rules.attached(turn, draft.blobs), draft.blobs)
         if draft.status == "open":
             conversation.open.append(turn)
             return turn
         return self._end(conversation, turn)
 
     async def advance(self, change: TurnChange) -> Turn:
-        self._room.check_epoch(epoch_of(change), change.scope)
-        conversation = self._room.found(change.scope)
+        self._tables.check_epoch(epoch_of(change), change.scope)
+        conversation = self._tables.found(change.scope)
         turn = conversation.find(change.turn_id) if conversation else None
         if not isinstance(turn, Turn):
             raise rules.no_turn(change.turn_id)
@@ -58,8 +58,8 @@ class InMemoryTurnLog(Port, TurnLog):
         after = changed(turn, change)
         if isinstance(change, Extend):
             rules.check_blobs(change.blobs)
-            self._room.attach(turn, rules.attached(change, change.blobs), change.blobs)
-        conversation = self._room.written(change.scope)
+            self._tables.attach(turn, rules.attached(change, change.blobs), change.blobs)
+        conversation = self._tables.written(change.scope)
         place = next(i for i, other in enumerate(conversation.open) if other.id == turn.id)
         after = replace(after, scope=conversation.scope)
         if after.status == "open":
@@ -70,8 +70,8 @@ class InMemoryTurnLog(Port, TurnLog):
 
     async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
         if isinstance(marker, CheckpointDraft):
-            self._room.check_epoch(marker.epoch, marker.scope)
-        known = self._room.found(marker.scope)
+            self._tables.check_epoch(marker.epoch, marker.scope)
+        known = self._tables.found(marker.scope)
         stored = known.find(marker.id) if known else None
         if isinstance(marker, ResetDraft):
             if stored is not None:
@@ -85,17 +85,17 @@ class InMemoryTurnLog(Port, TurnLog):
         return self._checkpoint(marker)
 
     async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
-        self._room.check_epoch(epoch, scope)
-        if self._room.found(scope) is None:
-            self._room.written(scope)
+        self._tables.check_epoch(epoch, scope)
+        if self._tables.found(scope) is None:
+            self._tables.written(scope)
 
     async def restore(self, entries: Sequence[Entry], **beside: Unpack[Beside]) -> int:
-        room = self._room
+        tables = self._tables
         if not entries:
             return 0
         plan = rules.restoration(entries, **beside)
-        room.check_epoch(plan.epoch, *plan.fenced)
-        known = room.found(plan.scope)
+        tables.check_epoch(plan.epoch, *plan.fenced)
+        known = tables.found(plan.scope)
         if known is None or not known.entries():
             rules.check_whole(plan.ended)
             return self._restore_whole(plan)
@@ -107,12 +107,12 @@ class InMemoryTurnLog(Port, TurnLog):
                 rules.check_repeat(known.find(turn.id), turn)
         for turn in new:
             self._append_restored(_plain_turn(turn))
-            self._room.attach(turn, rules.attached(turn, plan.blobs), plan.blobs)
+            self._tables.attach(turn, rules.attached(turn, plan.blobs), plan.blobs)
         return len(new)
 
     def _stamp(self, conversation: Conversation) -> datetime:
         last = conversation.ended[-1].created if conversation.ended else None
-        return rules.stamp(self._room.now(), last)
+        return rules.stamp(self._tables.now(), last)
 
     def _end(self, conversation: Conversation, turn: Turn) -> Turn:
         created, seq = self._stamp(conversation), len(conversation.ended) + 1
@@ -122,7 +122,7 @@ class InMemoryTurnLog(Port, TurnLog):
         return turn
 
     def _checkpoint(self, draft: CheckpointDraft) -> Checkpoint:
-        conversation = self._room.written(draft.scope)
+        conversation = self._tables.written(draft.scope)
         before = len(conversation.done(conversation.reset_seq()))
         covered = before - len(conversation.done(draft.covered_through_seq))
         seq, version = len(conversation.ended) + 1, conversation.versions() + 1
@@ -133,7 +133,7 @@ class InMemoryTurnLog(Port, TurnLog):
         return entry
 
     def _reset(self, draft: ResetDraft) -> Reset:
-        conversation = self._room.written(draft.scope)
+        conversation = self._tables.written(draft.scope)
         seq, created = len(conversation.ended) + 1, self._stamp(conversation)
         entry = Reset(draft.id, conversation.scope, seq, created)
         conversation.ended.append(entry)
@@ -143,8 +143,8 @@ class InMemoryTurnLog(Port, TurnLog):
     def _restore_whole(self, plan: rules.Restoration) -> int:
         ended = [_plain_turn(entry) if isinstance(entry, Turn) else entry for entry in plan.ended]
         opened = [_plain_turn(turn) for turn in plan.open]
-        blank = (plan.scope.tenant, plan.scope.conversation) not in self._room.sessions
-        conversation = self._room.written(plan.scope, plan.agent, plan.labels)
+        blank = (plan.scope.tenant, plan.scope.conversation) not in self._tables.sessions
+        conversation = self._tables.written(plan.scope, plan.agent, plan.labels)
         scope, times = conversation.scope, [entry.created for entry in (*ended, *opened)]
         conversation.created, conversation.updated = utc(min(times)), utc(max(times))
         conversation.open = [replace(turn, scope=scope) for turn in opened]
@@ -152,15 +152,15 @@ class InMemoryTurnLog(Port, TurnLog):
             conversation.ended.append(replace(entry, scope=scope, created=utc(entry.created)))
             self._tell_session(conversation, conversation.ended[-1])
         for turn in plan.turns:
-            self._room.attach(turn, rules.attached(turn, plan.blobs), plan.blobs)
+            self._tables.attach(turn, rules.attached(turn, plan.blobs), plan.blobs)
         if blank and plan.session is not None:
-            self._room.sessions[scope.tenant, rules.conversation_of(scope)] = dict(plan.session)
+            self._tables.sessions[scope.tenant, rules.conversation_of(scope)] = dict(plan.session)
         for tier, seq in plan.marks.items():
-            self._room.watermarks[scope.tenant, rules.conversation_of(scope), tier] = seq
+            self._tables.watermarks[scope.tenant, rules.conversation_of(scope), tier] = seq
         return len(ended) + len(opened)
 
     def _append_restored(self, turn: Turn) -> None:
-        conversation = self._room.written(turn.scope)
+        conversation = self._tables.written(turn.scope)
         turn = replace(turn, scope=conversation.scope, seq=None, created=self._stamp(conversation))
         if turn.status == "open":
             conversation.open.append(turn)
@@ -169,14 +169,14 @@ class InMemoryTurnLog(Port, TurnLog):
 
     def _tell_session(self, conversation: Conversation, entry: Entry) -> None:
         if isinstance(entry, Checkpoint):
-            value = self._room.session(conversation)
+            value = self._tables.session(conversation)
             session.put_checkpoint(value, entry.id, entry.summary, entry.created)
         elif isinstance(entry, Reset):
-            session.put_reset(self._room.session(conversation), entry.created)
+            session.put_reset(self._tables.session(conversation), entry.created)
         elif entry.status == "done":
             owner, agent = conversation.scope.user, conversation.agent
             told = session.SessionTurn(owner, agent, entry.assistant, entry.created)
-            session.put_turn(self._room.session(conversation), told)
+            session.put_turn(self._tables.session(conversation), told)
 
 
 def _plain_turn(turn: Turn) -> Turn:
@@ -186,10 +186,10 @@ def _plain_turn(turn: Turn) -> Turn:
 
 class InMemoryReader(Port, LogReader, TurnSource):
     async def epoch(self, scope: Scope | None = None) -> int:
-        return self._room.epoch if scope is None else self._room.newest_epoch(scope)
+        return self._tables.epoch if scope is None else self._tables.newest_epoch(scope)
 
     async def view(self, request: ViewRequest) -> LogView:
-        conversation = self._room.found(request.scope)
+        conversation = self._tables.found(request.scope)
         open_turn: Turn | None = None
         if request.open_turn is not None:
             turns = conversation.open if conversation else []
@@ -197,7 +197,7 @@ class InMemoryReader(Port, LogReader, TurnSource):
             if open_turn is None:
                 raise rules.no_turn(request.open_turn)
         if conversation is None:
-            return LogView(rules.no_head(request.scope, self._room.epoch), None, ())
+            return LogView(rules.no_head(request.scope, self._tables.epoch), None, ())
         taken: list[Turn] = []
         for turn in reversed(conversation.live()):
             total = sum(earlier.tokens for earlier in taken) + turn.tokens
@@ -205,7 +205,7 @@ class InMemoryReader(Port, LogReader, TurnSource):
                 break
             taken.append(turn)
         return LogView(
-            head=conversation.head(self._room.epoch),
+            head=conversation.head(self._tables.epoch),
             checkpoint=conversation.checkpoint(),
             turns=tuple(reversed(taken)),
             open_turn=open_turn,
@@ -213,15 +213,15 @@ class InMemoryReader(Port, LogReader, TurnSource):
         )
 
     def _profile(self, scope: Scope) -> JsonObject | None:
-        value = self._room.sessions.get((scope.tenant, rules.conversation_of(scope)))
-        return None if value is None else plain(cast("JsonObject", value).get("user_snapshot"))
+        value = self._tables.sessions.get((scope.tenant, rules.conversation_of(scope)))
+        return None if value is None else json_copy(cast("JsonObject", value).get("user_snapshot"))
 
     async def owner(self, scope: Scope) -> Scope | None:
-        found = self._room.conversations.get((scope.tenant, rules.conversation_of(scope)))
+        found = self._tables.conversations.get((scope.tenant, rules.conversation_of(scope)))
         return None if found is None else found.scope
 
     async def entries(self, query: EntryQuery) -> list[Entry]:
-        conversation = self._room.found(query.scope)
+        conversation = self._tables.found(query.scope)
         chosen = [
             entry
             for entry in (conversation.entries() if conversation else [])
@@ -229,19 +229,19 @@ class InMemoryReader(Port, LogReader, TurnSource):
         ]
         return chosen[max(0, len(chosen) - query.limit) :] if query.newest else chosen[: query.limit]
 
-    async def heads(self, query: HeadQuery) -> list[Head]:
-        seen = [conversation.head(self._room.epoch) for conversation in self._room.seen(query.scope)]
+    async def heads(self, query: ConversationQuery) -> list[ConversationInfo]:
+        seen = [conversation.head(self._tables.epoch) for conversation in self._tables.seen(query.scope)]
         seen.sort(key=lambda head: head.scope.conversation or "")
         seen.sort(key=lambda head: head.updated, reverse=True)
         return behind(seen, lambda head: head.scope.conversation, query.after)[: query.limit]
 
     async def since(self, request: SinceRequest) -> list[Turn]:
-        seen = {rules.conversation_of(found.scope): found for found in self._room.seen(request.scope)}
+        seen = {rules.conversation_of(found.scope): found for found in self._tables.seen(request.scope)}
         turns = [turn for name in sorted(seen) for turn in seen[name].done(request.known.get(name, 0))]
         return turns[: request.limit]
 
     async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
-        seen = {rules.conversation_of(found.scope): found for found in self._room.seen(scope)}
+        seen = {rules.conversation_of(found.scope): found for found in self._tables.seen(scope)}
         found: list[Neighbourhood] = []
         for ref in refs:
             turns = seen[ref.conversation].done() if ref.conversation in seen else []

@@ -10,7 +10,7 @@ from pagefile.ports import MediaStore, PageDraft, PageIndex, PageKeeper, PageSto
 from pagefile.records import Page, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import packed, stored_page
-from pagefile.stores.inmemory.room import Port, Room, Shelved, behind
+from pagefile.stores.inmemory.tables import Port, Shelved, Tables, behind
 
 #: From so many characters on, compressing would hold up the event loop.
 _THREAD_FROM_CHARS = 20_000
@@ -19,57 +19,57 @@ _THREAD_FROM_CHARS = 20_000
 class InMemoryPages(Port, PageStore):
     async def put(self, draft: PageDraft) -> Page:
         page = stored_page(draft.page, await _packed_bytes(draft.text))
-        self._room.check_epoch(draft.epoch, *draft.fenced)
+        self._tables.check_epoch(draft.epoch, *draft.fenced)
         key = page.scope.tenant, page.uuid
-        stored = self._room.pages.get(key)
+        stored = self._tables.pages.get(key)
         if stored is not None:
             rules.check_same_page(stored.page, page, same_text=stored.text == draft.text)
             if stored.page.purged is None or page.purged is not None:
                 return stored.page
         living = page.purged is None
-        self._room.pages[key] = Shelved(page, draft.text if living else None, draft.spans if living else ())
+        self._tables.pages[key] = Shelved(page, draft.text if living else None, draft.spans if living else ())
         return page
 
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
-        shelved = _named(self._room, scope, uuid)
+        shelved = _named(self._tables, scope, uuid)
         return rules.check_living(shelved.page), shelved.text or ""
 
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Page]:
-        pages = list(reversed(_oldest_first(self._room, lambda page: rules.lists_page(scope, page.scope))))
+        pages = list(reversed(_oldest_first(self._tables, lambda page: rules.lists_page(scope, page.scope))))
         return behind(pages, lambda page: page.uuid, after)[:limit]
 
 
 class InMemoryPageKeeper(Port, PageKeeper):
     async def page(self, scope: Scope, uuid: str) -> Page:
-        return _named(self._room, scope, uuid).page
+        return _named(self._tables, scope, uuid).page
 
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
-        shelved = _named(self._room, scope, uuid)
+        shelved = _named(self._tables, scope, uuid)
         page = replace(rules.check_living(shelved.page), pinned=pinned)
-        self._room.pages[scope.tenant, uuid] = replace(shelved, page=page)
+        self._tables.pages[scope.tenant, uuid] = replace(shelved, page=page)
         return page
 
     async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
-        room = self._room
+        tables = self._tables
         for uuid in uuids:
-            shelved = _reached(room, scope, uuid)
+            shelved = _reached(tables, scope, uuid)
             if shelved is not None and shelved.page.purged is None:
                 page, now = shelved.page, utc(at)
                 last = now if page.last_load is None else max(now, page.last_load)
                 touched = replace(page, loads=page.loads + 1, last_load=last)
-                room.pages[scope.tenant, uuid] = replace(shelved, page=touched)
+                tables.pages[scope.tenant, uuid] = replace(shelved, page=touched)
 
     async def pinned(self, scope: Scope) -> list[Page]:
-        return _oldest_first(self._room, lambda page: page.pinned and rules.lists_page(scope, page.scope))
+        return _oldest_first(self._tables, lambda page: page.pinned and rules.lists_page(scope, page.scope))
 
     async def tenants(self) -> list[str]:
         return sorted(
-            {page.scope.tenant for page in _oldest_first(self._room, lambda page: page.purged is None)}
+            {page.scope.tenant for page in _oldest_first(self._tables, lambda page: page.purged is None)}
         )
 
     async def equal_call(self, scope: Scope, call_hash: str, since: datetime) -> Page | None:
         equal = _oldest_first(
-            self._room,
+            self._tables,
             lambda page: (
                 page.call_hash == call_hash != ""
                 and page.created >= utc(since)
@@ -81,35 +81,35 @@ class InMemoryPageKeeper(Port, PageKeeper):
 
     async def purge(self, request: PurgeRequest) -> list[Page]:
         held = _oldest_first(
-            self._room, lambda page: page.purged is None and rules.lists_page(request.scope, page.scope)
+            self._tables, lambda page: page.purged is None and rules.lists_page(request.scope, page.scope)
         )
         chosen = {page.uuid for page in held if not page.pinned and _is_named(page, request)}
         rest = [page for page in held if page.uuid not in chosen]
         chosen |= {page.uuid for page in _beyond(rest, request.max_bytes)}
         purged = [replace(page, purged=utc(request.at)) for page in held if page.uuid in chosen]
         for page in purged:
-            self._room.pages[page.scope.tenant, page.uuid] = Shelved(page, None, ())
+            self._tables.pages[page.scope.tenant, page.uuid] = Shelved(page, None, ())
         return purged
 
     async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
-        found = [uuid for uuid in dict.fromkeys(uuids) if _reached(self._room, scope, uuid) is not None]
+        found = [uuid for uuid in dict.fromkeys(uuids) if _reached(self._tables, scope, uuid) is not None]
         for uuid in found:
-            del self._room.pages[scope.tenant, uuid]
-        left = self._room.hashes()
-        for name in [name for name in self._room.blobs if name not in left]:
-            del self._room.blobs[name]
+            del self._tables.pages[scope.tenant, uuid]
+        left = self._tables.hashes()
+        for name in [name for name in self._tables.blobs if name not in left]:
+            del self._tables.blobs[name]
         return len(found)
 
 
 class InMemoryPageIndex(Port, PageIndex):
     async def uuids(self, scope: Scope) -> list[str]:
         held = _oldest_first(
-            self._room, lambda page: page.purged is None and rules.lists_page(scope, page.scope)
+            self._tables, lambda page: page.purged is None and rules.lists_page(scope, page.scope)
         )
         return [page.uuid for page in held]
 
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
-        found = [_reached(self._room, scope, uuid) for uuid in uuids]
+        found = [_reached(self._tables, scope, uuid) for uuid in uuids]
         return [
             PageTerms(shelved.page.uuid, shelved.spans, shelved.terms if shelved.spans else ())
             for shelved in found
@@ -117,11 +117,11 @@ class InMemoryPageIndex(Port, PageIndex):
         ]
 
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
-        shelved = _reached(self._room, scope, uuid)
+        shelved = _reached(self._tables, scope, uuid)
         if shelved is None or shelved.page.purged is not None:
             return
         rules.check_terms(uuid, len(shelved.spans), len(terms))
-        self._room.pages[scope.tenant, uuid] = replace(shelved, terms=tuple(terms))
+        self._tables.pages[scope.tenant, uuid] = replace(shelved, terms=tuple(terms))
 
 
 async def _packed_bytes(text: str) -> int:
@@ -130,20 +130,20 @@ async def _packed_bytes(text: str) -> int:
     return len((await anyio.to_thread.run_sync(packed, text)).data)
 
 
-def _reached(room: Room, scope: Scope, uuid: str) -> Shelved | None:
-    shelved = room.pages.get((scope.tenant, uuid))
+def _reached(tables: Tables, scope: Scope, uuid: str) -> Shelved | None:
+    shelved = tables.pages.get((scope.tenant, uuid))
     return shelved if shelved is not None and rules.reaches_page(scope, shelved.page.scope) else None
 
 
-def _named(room: Room, scope: Scope, uuid: str) -> Shelved:
-    shelved = _reached(room, scope, uuid)
+def _named(tables: Tables, scope: Scope, uuid: str) -> Shelved:
+    shelved = _reached(tables, scope, uuid)
     if shelved is None:
         raise rules.no_page(uuid)
     return shelved
 
 
-def _oldest_first(room: Room, wanted: Callable[[Page], bool]) -> list[Page]:
-    pages = [shelved.page for shelved in room.pages.values() if wanted(shelved.page)]
+def _oldest_first(tables: Tables, wanted: Callable[[Page], bool]) -> list[Page]:
+    pages = [shelved.page for shelved in tables.pages.values() if wanted(shelved.page)]
     return sorted(pages, key=lambda page: (page.created, page.uuid))
 
 
@@ -168,8 +168,8 @@ class InMemoryMedia(Port, MediaStore):
     async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
         seen = {
             (scope.tenant, rules.conversation_of(conversation.scope))
-            for conversation in self._room.seen(scope)
+            for conversation in self._tables.seen(scope)
         }
-        if not any(place[:2] in seen and place[3] == hash for place in self._room.attachments):
+        if not any(place[:2] in seen and place[3] == hash for place in self._tables.attachments):
             raise rules.no_media(hash)
-        return self._room.blobs[hash]
+        return self._tables.blobs[hash]

@@ -18,7 +18,7 @@ from pagefile.errors import (
     SettingsError,
     StoreError,
     StoreUnavailableError,
-    VectorHomeError,
+    VectorIndexError,
 )
 from pagefile.stores.breaker import Breaker
 
@@ -262,4 +262,4 @@ def _ours(error: Any, place: Place) -> Exception:
         return StoreUnavailableError(
             f"{place.shown} cannot be reached ({reason}): check that the server runs and that host and port are right."
         )
-    return VectorHomeError(f"{place.shown} refused: {reason}.")
+    return VectorIndexError(f"{place.shown} refused: {reason}.")

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from pagefile.ports import Near, Vector
+from pagefile.ports import Vector, VectorHit
 from pagefile.stores.vectors import rounded
 
 #: Milvus promises to be at most 5 seconds behind where it may be behind.
@@ -25,7 +25,7 @@ _MOST_ROWS = 4096
 class Written:
     """A row as it was written; without a vector, one that was taken away."""
 
-    near: Near
+    near: VectorHit
     keys: Mapping[str, str]
     vector: Vector | None
 
@@ -71,10 +71,10 @@ class Recent:
         self._let_go()
         return [row for _, row in self._rows.values() if within(row.keys)]
 
-    def search(self, within: Callable[[Mapping[str, str]], bool], vector: Vector) -> list[Near]:
+    def search(self, within: Callable[[Mapping[str, str]], bool], vector: Vector) -> list[VectorHit]:
         """How near those are that have such keys."""
         return [
-            Near(
+            VectorHit(
                 row.near.conversation,
                 row.near.seq,
                 row.near.turn_id,

@@ -10,6 +10,7 @@ import anyio.to_thread
 from anyio import CancelScope
 
 from pagefile.errors import ClosedError
+from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.driver import (
     LOST,
     OVERTAKEN,
@@ -23,7 +24,6 @@ from pagefile.stores.postgres.driver import (
     sql,
     translating,
 )
-from pagefile.stores.postgres.place import Place
 from pagefile.stores.sql import plays
 from pagefile.stores.sql.plays import Ask, Play, Player
 
@@ -37,19 +37,19 @@ _CLOSE_TIMEOUT_S = 10.0
 class _Work(Generic[T]):
     """A function on a connection, once."""
 
-    __slots__ = ("_extension", "_function", "_patience_s", "done")
+    __slots__ = ("_extension", "_function", "_timeout_s", "done")
 
     def __init__(
-        self, function: Callable[[Connection], Awaitable[T]], patience_s: float | None, extension: str
+        self, function: Callable[[Connection], Awaitable[T]], timeout_s: float | None, extension: str
     ) -> None:
         self._function = function
         self._extension = extension
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         #: Whether all was said and only the commit is left.
         self.done = False
 
     async def run(self, pool: Pool, *, in_transaction: bool) -> T:
-        async with pool.acquire(timeout=self._patience_s) as raw:
+        async with pool.acquire(timeout=self._timeout_s) as raw:
             if not in_transaction:
                 return await self._function(Connection(raw, self._extension))
             return await self._all_or_nothing(raw)

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it is typed in part, and says so nowhere
 
 from pagefile.errors import (
-    InvalidTurnError,
+    InvalidArgumentError,
     PagefileError,
     SchemaVersionError,
     StoreCorruptError,
@@ -196,7 +196,7 @@ def _ours(error: Exception, place: str) -> PagefileError:
             f"{place} did not answer in time: look at the server's load and locks, or raise `command_timeout` in the URL."
         )
     if isinstance(error, UNFIT):
-        return InvalidTurnError(f"PostgreSQL cannot store this value: {error}.")
+        return InvalidArgumentError(f"PostgreSQL cannot store this value: {error}.")
     if isinstance(error, LOST):
         return StoreUnavailableError(
             f"{place} cannot be reached ({_said(error)}): check that the server runs and that host and port are right."

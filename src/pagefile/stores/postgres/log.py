@@ -9,7 +9,6 @@ from pagefile.errors import ConflictError
 from pagefile.ports import NO_LABELS, Clock, Extend, TurnChange, TurnDraft, epoch_of
 from pagefile.records import Entry, Turn, utc
 from pagefile.stores import rules
-from pagefile.stores.changing import changed, turn_in_place
 from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import Blob, label_values, stored_draft, turn_texts
 from pagefile.stores.postgres.database import Database, PostgresPlayer, played
@@ -19,6 +18,7 @@ from pagefile.stores.sql.pages import packed_blobs
 from pagefile.stores.sql.plays import Play, Row, Values, row
 from pagefile.stores.sql.reader import check_owner, check_writable
 from pagefile.stores.sql.rows import keys, turn_of
+from pagefile.stores.turn_changes import changed, turn_in_place
 
 
 class PostgresTurnLog(SqlTurnLog):

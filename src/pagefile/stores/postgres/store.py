@@ -10,13 +10,13 @@ from typing import Any
 import anyio
 
 from pagefile.errors import StoreCorruptError, StoreUnavailableError
-from pagefile.ports import Clock, VectorHome
+from pagefile.ports import Clock, VectorIndex
 from pagefile.records import JsonObject
+from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database, PostgresPlayer, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection, sql
 from pagefile.stores.postgres.log import PostgresTurnLog
-from pagefile.stores.postgres.migrating import migrate
-from pagefile.stores.postgres.place import Place
+from pagefile.stores.postgres.migration import migrate
 from pagefile.stores.postgres.reader import PostgresReader
 from pagefile.stores.postgres.vectors import PostgresVectors
 from pagefile.stores.sql.auditor import SqlAuditor
@@ -43,7 +43,7 @@ class PostgresStore(SqlStore):
             undo.pop_all()
             return cls(database, clock)
 
-    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
         return PostgresVectors(self._database)
 
     async def _left(self) -> Sequence[str]:
@@ -123,24 +123,24 @@ class PostgresAuditor(SqlAuditor):
         super().__init__(player)
         self._database = database
 
-    async def complaints(self, *, full: bool) -> list[str]:
+    async def errors(self, *, full: bool) -> list[str]:
         """Indexes are looked into where somebody made the extension amcheck, and only in full: it reads all of them."""
         found = await self._database.row("audit_amcheck", {})
         if not full or found is None:
             return []
         statement = sql("audit_index")
         statement = replace(statement, text=statement.text.replace("{extension}", quoted(found[0])))
-        complaints: list[str] = []
+        errors: list[str] = []
         for (index,) in await self._database.rows("audit_indexes", {}):
             values = {"name": index}
             try:
                 await self._database.read(lambda connection, v=values: connection.row(statement, v))
             except StoreCorruptError as error:
-                complaints.append(f"index {index}: {error}")
+                errors.append(f"index {index}: {error}")
             except StoreUnavailableError as error:
                 logger.warning("the indexes of the database are not looked into: %s", error)
                 break
-        return complaints
+        return errors
 
 
 #: What no command of ours reaches.

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pagefile.errors import VectorHomeError
-from pagefile.ports import Maker, Near, Vector
+from pagefile.errors import VectorIndexError
+from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
 from pagefile.stores.postgres.database import Database, PostgresPlayer, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, RawConnection, Values, sql, translating
@@ -32,17 +32,17 @@ class PostgresVectors(SqlVectors):
         self._database = database
         #: Whether the tables are there, as far as this home has looked.
         self._known = False
-        self._prepared: set[Maker] = set()
+        self._prepared: set[EmbeddingModel] = set()
 
-    async def prepare(self, maker: Maker) -> None:
+    async def prepare(self, model: EmbeddingModel) -> None:
         if not await self._is_there():
             await self._make()
-        await super().prepare(maker)
-        self._prepared.add(maker)
+        await super().prepare(model)
+        self._prepared.add(model)
 
-    async def _ready(self, maker: Maker) -> None:
-        if maker not in self._prepared:
-            await self.prepare(maker)
+    async def _ready(self, model: EmbeddingModel) -> None:
+        if model not in self._prepared:
+            await self.prepare(model)
 
     def _bound(self, vectors: Matrix) -> Sequence[list[float]]:
         return vectors.tolist()
@@ -50,13 +50,15 @@ class PostgresVectors(SqlVectors):
     def _forget(self) -> None:
         self._prepared.clear()
 
-    async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
-        wanted = asked(maker, vector)
+    async def search(
+        self, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
+    ) -> list[VectorHit]:
+        wanted = asked(model, vector)
         if not await self._is_there() or wanted is None or limit <= 0:
             return []
-        values: Values = {**keys(scope), "maker": maker.key, "vector": wanted.tolist(), "limit": limit}
+        values: Values = {**keys(scope), "maker": model.key, "vector": wanted.tolist(), "limit": limit}
         found = await self._rows(f"episodes_near_{part_of(scope)}", values)
-        return nearest([Near(name, seq, key, rounded(1 - far)) for name, seq, key, far in found], limit)
+        return nearest([VectorHit(name, seq, key, rounded(1 - far)) for name, seq, key, far in found], limit)
 
     async def describe(self) -> JsonObject:
         self._check_open()
@@ -100,7 +102,7 @@ async def _extension(connection: RawConnection, place: str) -> str:
         found = await connection.fetchrow(sql("extension_found").text)
     schema, version = (found or ("", "0"))[:2]
     if _numbers(version) < _OLDEST:
-        raise VectorHomeError(
+        raise VectorIndexError(
             f"{place} has pgvector {version}, and 0.7 or newer is needed: install a newer one on the server and run "
             "`ALTER EXTENSION vector UPDATE` in this database."
         )
@@ -109,16 +111,16 @@ async def _extension(connection: RawConnection, place: str) -> str:
 
 async def _make_extension(connection: RawConnection, place: str) -> None:
     if await connection.fetchval(sql("extension_available").text) is None:
-        raise VectorHomeError(
+        raise VectorIndexError(
             f"The server of {place} does not have pgvector: install its package there (postgresql-NN-pgvector, or as "
-            'pgvector\'s own pages say), or give the vectors another home (`vectors = "milvus://…"`, or "none").'
+            'pgvector\'s own pages say), or give the vectors another place (`vectors = "milvus://…"`, or "none").'
         )
     try:
         # Not in a schema of ours, which somebody may drop one day with everything in it.
         public = await connection.fetchval(sql("public_is_ours").text)
         await connection.execute(f"{_MAKE_EXTENSION} SCHEMA public" if public else _MAKE_EXTENSION)
     except FORBIDDEN as error:
-        raise VectorHomeError(
+        raise VectorIndexError(
             f"The user of {place} may not make the extension pgvector: let an administrator run `CREATE EXTENSION vector` "
             "in this database once."
         ) from error

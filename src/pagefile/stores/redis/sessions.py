@@ -16,9 +16,9 @@ from pagefile.errors import MissingExtraError, SettingsError, StoreUnavailableEr
 from pagefile.ports import CachedSession, SessionCache
 from pagefile.records import JsonObject, Scope
 from pagefile.stores.breaker import Breaker
-from pagefile.stores.caching import SESSION_TTL_S, checked_version
 from pagefile.stores.encoding import to_json
 from pagefile.stores.redis.labels import ANY_KEY, ERASED, keys_of, read, scope_of
+from pagefile.stores.session_cache import SESSION_TTL_S, checked_version
 
 try:
     from redis.asyncio import BlockingConnectionPool, Redis

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from pagefile.ports import verifying
+from pagefile.ports import audit
 from pagefile.records import Fact, Page, Scope, Turn
 from pagefile.stores.digests import record_digest, turn_digest
 from pagefile.stores.encoding import from_json
@@ -14,7 +14,7 @@ from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, key
 
 #: Columns before those of the summary in the fragment `kept`.
 _OWN_COLUMNS = 14
-_KINDS: tuple[verifying.StrayKind, ...] = (
+_KINDS: tuple[audit.OrphanKind, ...] = (
     "terms",
     "vector",
     "watermark",
@@ -25,55 +25,55 @@ _KINDS: tuple[verifying.StrayKind, ...] = (
 )
 
 
-class SqlAuditor(SqlPort, verifying.Auditor):
+class SqlAuditor(SqlPort, audit.Auditor):
     """Every table, read by its key; what a database says of its own files is each one's own."""
 
     async def size(self, tenant: str | None) -> int:
         found = await self._row("audit_size", {"tenants": tenant})
         return 0 if found is None else found[0]
 
-    async def conversations(self, after: verifying.After) -> list[verifying.KeptConversation]:
+    async def conversations(self, after: audit.After) -> list[audit.KeptConversation]:
         return await self._each("audit_conversations", _place(after), _kept)
 
-    async def conversation(self, scope: Scope) -> verifying.KeptConversation | None:
+    async def conversation(self, scope: Scope) -> audit.KeptConversation | None:
         return await self._first("audit_conversation", keys(scope), _kept)
 
     async def lost(self, tenant: str | None) -> list[Scope]:
         return await self._each("audit_lost", {"tenants": tenant}, lambda one: Scope(one[0], one[2], one[1]))
 
-    async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[verifying.KeptEntry]:
+    async def entries(self, scope: Scope, *, after_seq: int, limit: int) -> list[audit.KeptEntry]:
         values: Values = {**keys(scope), "after_seq": after_seq, "limit": limit}
 
-        def play() -> Play[list[verifying.KeptEntry]]:
+        def play() -> Play[list[audit.KeptEntry]]:
             ended = yield from rows("audit_entries", values)
             more = [] if len(ended) >= limit else (yield from rows("audit_open", values))
             return [_kept_entry(one, scope) for one in (*ended, *more)]
 
         return await self._player.read(play)
 
-    async def entry(self, scope: Scope, entry_id: str) -> verifying.KeptEntry | None:
+    async def entry(self, scope: Scope, entry_id: str) -> audit.KeptEntry | None:
         values = {**keys(scope), "id": entry_id}
         return await self._first("audit_entry", values, lambda one: _kept_entry(one, scope))
 
-    async def pages(self, after: verifying.After) -> list[verifying.KeptPage]:
+    async def pages(self, after: audit.After) -> list[audit.KeptPage]:
         return await self._each("audit_pages", _place(after), _kept_page)
 
-    async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, verifying.Lengths]:
+    async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, audit.Lengths]:
         values: Values = {"tenant": tenant, "uuids": list(uuids)}
         found = await self._rows("audit_lengths", values)
-        return {uuid: verifying.Lengths(length, purged and moment(purged)) for uuid, length, purged in found}
+        return {uuid: audit.Lengths(length, purged and moment(purged)) for uuid, length, purged in found}
 
-    async def users(self, after: verifying.After) -> list[Scope]:
+    async def users(self, after: audit.After) -> list[Scope]:
         return await self._each("audit_users", _place(after), lambda one: Scope(*one))
 
     async def altered_facts(self, owner: Scope) -> list[str]:
         found = await self._rows("audit_facts", keys(owner))
         return _altered_facts(found, owner.tenant)
 
-    async def strays(self, tenant: str | None, *, limit: int) -> list[verifying.Stray]:
-        return await self._player.read(lambda: _strays({"tenants": tenant, "limit": limit}))
+    async def orphans(self, tenant: str | None, *, limit: int) -> list[audit.Orphan]:
+        return await self._player.read(lambda: _orphans({"tenants": tenant, "limit": limit}))
 
-    async def recount(self, recount: verifying.Recount) -> bool:
+    async def recount(self, recount: audit.Recount) -> bool:
         values, scope = _recounted(recount), recount.seen.scope
 
         def play() -> Play[bool]:
@@ -98,61 +98,61 @@ class SqlAuditor(SqlPort, verifying.Auditor):
     async def set_bytes(self, tenant: str, uuid: str) -> None:
         await self._change("audit_bytes", {"tenant": tenant, "uuid": uuid})
 
-    async def drop(self, strays: Sequence[verifying.Stray]) -> int:
+    async def drop(self, orphans: Sequence[audit.Orphan]) -> int:
         return sum(
-            [await self._change(f"stray_drop_{one.kind}", asdict(one)) for one in strays if one.derived]
+            [await self._change(f"stray_drop_{one.kind}", asdict(one)) for one in orphans if one.derived]
         )
 
 
-def _strays(values: Values) -> Play[list[verifying.Stray]]:
+def _orphans(values: Values) -> Play[list[audit.Orphan]]:
     there = yield from row("has_vectors", {})
-    found: list[verifying.Stray] = []
+    found: list[audit.Orphan] = []
     for kind in _KINDS:
         if kind != "vector" or (there and there[0]):
-            found += [verifying.Stray(kind, *one) for one in (yield from rows(f"strays_{kind}", values))]
+            found += [audit.Orphan(kind, *one) for one in (yield from rows(f"strays_{kind}", values))]
     return found
 
 
-def _place(after: verifying.After) -> Values:
+def _place(after: audit.After) -> Values:
     return {"after_tenant": after.tenant, "name": after.name, "tenants": after.only, "limit": after.limit}
 
 
-def _kept(found: Row) -> verifying.KeptConversation:
+def _kept(found: Row) -> audit.KeptConversation:
     tenant, name, owner, *counted, last_created, done_tokens, marks = found[:_OWN_COLUMNS]
     scope = Scope(tenant, owner, name)
-    counters = verifying.Counters(
+    counters = audit.Counters(
         *counted, last_created=last_created and moment(last_created), done_tokens=done_tokens
     )
     known: dict[str, int] = from_json(marks) or {}
     if found[_OWN_COLUMNS] is None:
-        return verifying.KeptConversation(scope, counters, known)
+        return audit.KeptConversation(scope, counters, known)
     try:
         summary = checkpoint_of(found[_OWN_COLUMNS:], scope)
-    except verifying.UNREADABLE as error:
-        return verifying.KeptConversation(scope, counters, known, trouble=repr(error))
-    return verifying.KeptConversation(scope, counters, known, summary)
+    except audit.UNREADABLE as error:
+        return audit.KeptConversation(scope, counters, known, trouble=repr(error))
+    return audit.KeptConversation(scope, counters, known, summary)
 
 
-def _kept_entry(found: Row, scope: Scope) -> verifying.KeptEntry:
+def _kept_entry(found: Row, scope: Scope) -> audit.KeptEntry:
     """The fragment `entry`, then who wrote it, its digest and, where it is kept, what came before."""
     own, (writer, digest, before) = found[:ENTRY_COLUMNS], found[ENTRY_COLUMNS:]
     try:
         entry = entry_of(own, scope)
         altered = digest is not None and isinstance(entry, Turn) and turn_digest(entry) != digest
-    except verifying.UNREADABLE as error:
-        return verifying.KeptEntry(own[1], own[2], own[0], None, repr(error), writer, before)
-    return verifying.KeptEntry(own[1], own[2], own[0], entry, None, writer, before, altered)
+    except audit.UNREADABLE as error:
+        return audit.KeptEntry(own[1], own[2], own[0], None, repr(error), writer, before)
+    return audit.KeptEntry(own[1], own[2], own[0], entry, None, writer, before, altered)
 
 
-def _kept_page(found: Row) -> verifying.KeptPage:
+def _kept_page(found: Row) -> audit.KeptPage:
     """The tenant, the key and the size of the text, the digest, then the fragment `page`."""
     tenant, blob, size, digest, uuid = found[:5]
     try:
         page = of_tenant(Page, tenant)(found[4:])
         altered = digest is not None and record_digest(page) != digest
-    except verifying.UNREADABLE as error:
-        return verifying.KeptPage(tenant, uuid, None, repr(error), blob, size)
-    return verifying.KeptPage(tenant, uuid, page, None, blob, size, altered)
+    except audit.UNREADABLE as error:
+        return audit.KeptPage(tenant, uuid, None, repr(error), blob, size)
+    return audit.KeptPage(tenant, uuid, page, None, blob, size, altered)
 
 
 def _altered_facts(found: Sequence[Row], tenant: str) -> list[str]:
@@ -162,12 +162,12 @@ def _altered_facts(found: Sequence[Row], tenant: str) -> list[str]:
         try:
             if record_digest(of_tenant(Fact, tenant)(fact)) != digest:
                 altered.append(fact[0])
-        except verifying.UNREADABLE:
+        except audit.UNREADABLE:
             continue
     return altered
 
 
-def _recounted(recount: verifying.Recount) -> Values:
+def _recounted(recount: audit.Recount) -> Values:
     seen, times = recount.seen.counters, recount.times
     return {
         **keys(recount.seen.scope),

@@ -6,7 +6,7 @@ from itertools import product
 
 from pagefile.ports import Part
 from pagefile.records import Checkpoint, Entry, Page, Scope, Turn
-from pagefile.stores import erasing, rules, session
+from pagefile.stores import erasure, rules, session
 from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import steps_text
 from pagefile.stores.sql.pages import erase_blobs, page_reached
@@ -33,14 +33,14 @@ def erase(scope: Scope) -> Play[tuple[dict[str, int], tuple[str, ...]]]:
     of_tenant = "_of_tenant" if part_of(scope) == "tenant" else ""
     blobs = yield from rows("blobs_of_tenant" if of_tenant else "blobs_of_gone", values)
     counts: dict[str, int] = {}
-    for table in erasing.OF_OWNERS:
+    for table in erasure.OF_OWNERS:
         counts[table] = yield from count(f"erase_{table}{of_tenant}", values)
     # Before their conversations, which would take them along uncounted.
-    counts |= erasing.counted_vectors((yield from erase_vectors("erase_conversation_episodes", values)))
-    for table in erasing.OF_CONVERSATIONS:
+    counts |= erasure.counted_vectors((yield from erase_vectors("erase_conversation_episodes", values)))
+    for table in erasure.OF_CONVERSATIONS:
         counts[table] = yield from count(f"erase_{table}", values)
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
-    yield from raise_epoch(erasing.erased_keys(scope, gone))
+    yield from raise_epoch(erasure.erased_keys(scope, gone))
     counts["blobs"] = yield from erase_blobs(key for (key,) in blobs)
     return counts, tuple(gone)
 
@@ -65,18 +65,18 @@ def going_conversations(scope: Scope) -> Play[list[str]]:
 _NEXT = timedelta(microseconds=1)
 
 
-def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, int], erasing.Places]]:
+def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, int], erasure.Places]]:
     """How many rows went, table by table, and where in the log the turn was."""
     yield from row("epoch_alone", keys(scope))
     if scope.conversation is not None:
         yield from check_owner(scope)
     one = _Erasure(scope, part, now)
     places = yield from (one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or ""))
-    if not one.found and not (yield from is_noted(erasing.part_key(scope, part))):
-        raise erasing.no_part(part)
-    noted = erasing.part_keys(scope, part, one.owner) if one.found else []
+    if not one.found and not (yield from is_noted(erasure.part_key(scope, part))):
+        raise erasure.no_part(part)
+    noted = erasure.part_keys(scope, part, one.owner) if one.found else []
     # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
-    yield from raise_epoch([*erasing.raised_keys(scope.tenant, one.touched), *noted])
+    yield from raise_epoch([*erasure.raised_keys(scope.tenant, one.touched), *noted])
     marks: list[Values] = [
         {"tenant": scope.tenant, "conversation": name, "home": home}
         for name, home in product(one.touched, part.places)
@@ -92,7 +92,7 @@ class _Erasure:
     def __init__(self, scope: Scope, part: Part, now: datetime) -> None:
         self._scope, self._part, self._now = scope, part, now
         self._tenant: Values = {"tenant": scope.tenant}
-        self.counts = dict.fromkeys(erasing.TABLES, 0)
+        self.counts = dict.fromkeys(erasure.TABLES, 0)
         #: Bytes that may not be used any more.
         self.hashes = set[str]()
         #: Conversations in which something changed.
@@ -102,7 +102,7 @@ class _Erasure:
 
     # -- a turn -------------------------------------------------------------------------------------------------------
 
-    def turn(self, turn_id: str) -> Play[erasing.Places]:
+    def turn(self, turn_id: str) -> Play[erasure.Places]:
         rules.conversation_of(self._scope)
         asked = {**self._tenant, "turn": turn_id}
         yield from rows("part_copies_locked", asked)
@@ -112,19 +112,19 @@ class _Erasure:
         if named is None:
             return ()
         self.found = True
-        copies = [copy for copy in found if erasing.is_copy(named, copy)]
+        copies = [copy for copy in found if erasure.is_copy(named, copy)]
         self.touched = {copy.scope.conversation for copy in copies}
         if not named.erased:
             yield from self._bury_all(named, copies)
-        return erasing.places_of(copies)
+        return erasure.places_of(copies)
 
     def _bury_all(self, named: Turn, copies: Sequence[Turn]) -> Play[None]:
         gone: list[str] = []
         for copy in copies:
             gone += yield from self._bury(copy)
         facts = yield from self._facts(named)
-        names = erasing.names_in_windows(named.id, gone, facts)
-        yield from self._calls(named.scope.user, names, erasing.words_of(*copies), named.id)
+        names = erasure.names_in_windows(named.id, gone, facts)
+        yield from self._calls(named.scope.user, names, erasure.words_of(*copies), named.id)
         yield from self._pages((yield from self._own_pages(copies)), named.scope.user)
 
     def _bury(self, turn: Turn) -> Play[list[str]]:
@@ -132,11 +132,11 @@ class _Erasure:
         values = _entry_values(turn)
         reset_seq, _ = yield from _counted(turn.scope)
         counted = turn.status == "done" and (turn.seq or 0) > reset_seq
-        stale = erasing.covering((yield from _markers(turn.scope)), turn.seq) if turn.seq is not None else []
+        stale = erasure.covering((yield from _markers(turn.scope)), turn.seq) if turn.seq is not None else []
         if turn.seq is None:
             yield from count("part_drop", values)
         for entry in (turn, *stale) if turn.seq is not None else ():
-            left = erasing.tombstone(entry)
+            left = erasure.tombstone(entry)
             told = {"status": left.status, "query": left.user, "digest": turn_digest(left)}
             yield from count("part_bury", {**_entry_values(left), **told})
         self.hashes |= set((yield from each("part_hashes", values, lambda one: one[0])))
@@ -171,15 +171,15 @@ class _Erasure:
 
     def _own_pages(self, copies: Sequence[Turn]) -> Play[set[str]]:
         """Those that no other turn made too."""
-        made = {uuid for copy in copies for uuid in erasing.made_pages(copy, self._part)}
+        made = {uuid for copy in copies for uuid in erasure.made_pages(copy, self._part)}
         others = yield from self._naming(made)
         return made - {
-            uuid for one in others if isinstance(one, Turn) for uuid in erasing.made_pages(one, self._part)
+            uuid for one in others if isinstance(one, Turn) for uuid in erasure.made_pages(one, self._part)
         }
 
     # -- pages --------------------------------------------------------------------------------------------------------
 
-    def page(self, uuid: str) -> Play[erasing.Places]:
+    def page(self, uuid: str) -> Play[erasure.Places]:
         named = yield from page_reached(self._scope, uuid)
         if named is not None:
             self.found, self.owner = True, named.scope.user
@@ -191,7 +191,7 @@ class _Erasure:
         found = yield from each(
             "part_page_copies", {**self._tenant, **values}, of_tenant(Page, self._scope.tenant)
         )
-        return {one.uuid for one in found if erasing.is_page_copy(page, one)}
+        return {one.uuid for one in found if erasure.is_page_copy(page, one)}
 
     def _pages(self, uuids: Collection[str], owner: str | None) -> Play[None]:
         if not uuids:
@@ -210,13 +210,13 @@ class _Erasure:
         changed = list[Scope]()
         for entry in (yield from self._naming(uuids)):
             if isinstance(entry, Turn):
-                left = erasing.without_pages(entry, uuids, self._part)
+                left = erasure.without_pages(entry, uuids, self._part)
                 if left == entry:
                     continue
                 values = {"steps": steps_text(left.steps), "tokens": left.tokens, "digest": turn_digest(left)}
                 yield from self._remove("ai_message", "part_steps", {**_entry_values(left), **values})
             elif isinstance(entry, Checkpoint):
-                metadata = checkpoint_metadata(erasing.without_refs(entry, uuids))
+                metadata = checkpoint_metadata(erasure.without_refs(entry, uuids))
                 yield from count("part_refs", {**_entry_values(entry), "metadata": metadata})
             changed.append(entry.scope)
         for scope in dict.fromkeys(changed):
@@ -240,7 +240,7 @@ class _Erasure:
             "user": owner,
             "turn": turn_id,
             "words": list(words),
-            "names": [*names, *erasing.telling(words)],
+            "names": [*names, *erasure.telling(words)],
         }
         yield from self._remove("context_calls", "part_calls", values)
 
@@ -255,7 +255,7 @@ def recount(scope: Scope) -> Play[Checkpoint | None]:
     """Count again what a conversation's row counts; gives the checkpoint in force."""
     marks = [one for one in (yield from _markers(scope)) if isinstance(one, Checkpoint)]
     reset_seq, updated = yield from _counted(scope)
-    current = erasing.in_force(marks, reset_seq)
+    current = erasure.in_force(marks, reset_seq)
     covered = current.covered_through_seq if current else 0
     asked = {**keys(scope), "covered_through_seq": max(covered, reset_seq), "reset_seq": reset_seq}
     coverage = yield from row("coverage", asked)

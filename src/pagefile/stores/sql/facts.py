@@ -8,7 +8,7 @@ from pagefile.ports import FactChange, FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.digests import record_digest
-from pagefile.stores.facts import (
+from pagefile.stores.fact_rows import (
     JournalRow,
     Restored,
     check_expected,

@@ -6,16 +6,16 @@ from datetime import datetime
 from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
 from pagefile.records import Scope, utc
 from pagefile.stores.encoding import field_values, from_json, moment, to_json
-from pagefile.stores.items import (
+from pagefile.stores.item_rows import (
     beyond,
     data_vectors,
     end_of,
     kept_item,
+    key_values,
     last_writes,
     living,
     namespace_text,
     owner,
-    place,
     text_namespace,
     vectors_data,
     written,
@@ -31,7 +31,7 @@ class SqlItems(SqlPort, ItemStore):
         asked = {**owner(scope), "now": utc(now)}
         # In one order, so that two who write the same keys do not wait for each other in a circle.
         last = sorted(last_writes(writes), key=lambda one: (one.namespace, one.key))
-        removed = [{**asked, **place((one.namespace, one.key))} for one in last if one.value is None]
+        removed = [{**asked, **key_values((one.namespace, one.key))} for one in last if one.value is None]
         put = [{**asked, **_values(one, now)} for one in last if one.value is not None]
 
         def play() -> Play[None]:
@@ -43,7 +43,7 @@ class SqlItems(SqlPort, ItemStore):
         await self._player.write(play)
 
     async def get(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> list[StoredItem | None]:
-        asked = [{**owner(scope), "now": utc(now), **place(key)} for key in keys]
+        asked = [{**owner(scope), "now": utc(now), **key_values(key)} for key in keys]
 
         def play() -> Play[list[StoredItem | None]]:
             items: list[StoredItem | None] = []
@@ -60,9 +60,9 @@ class SqlItems(SqlPort, ItemStore):
         return await self._each("items_under", asked, _item)
 
     async def vectors(
-        self, scope: Scope, prefix: Namespace, maker: str, *, now: datetime
+        self, scope: Scope, prefix: Namespace, model: str, *, now: datetime
     ) -> list[ItemVectors]:
-        asked = {**_under(scope, prefix, now), "maker": maker}
+        asked = {**_under(scope, prefix, now), "maker": model}
         return await self._each("items_vectors", asked, _vectors)
 
     async def namespaces(self, scope: Scope, prefix: Namespace, *, now: datetime) -> list[Namespace]:
@@ -70,7 +70,7 @@ class SqlItems(SqlPort, ItemStore):
         return await self._each("items_namespaces", asked, lambda one: text_namespace(one[0]))
 
     async def touch(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> None:
-        asked = [{**owner(scope), "now": utc(now), **place(key)} for key in sorted(set(keys))]
+        asked = [{**owner(scope), "now": utc(now), **key_values(key)} for key in sorted(set(keys))]
 
         def play() -> Play[None]:
             for one in asked:
@@ -92,7 +92,7 @@ class SqlItems(SqlPort, ItemStore):
     async def kept(
         self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
     ) -> list[KeptItem]:
-        behind = {"namespace": "", "key": ""} if after is None else place(after)
+        behind = {"namespace": "", "key": ""} if after is None else key_values(after)
         asked = {**owner(scope), **behind, "now": utc(now), "limit": limit}
         return await self._each("items_kept", asked, lambda one: kept_item(_item(one[:-3]), *one[-3:]))
 
@@ -113,7 +113,12 @@ class SqlItems(SqlPort, ItemStore):
 
 def _restored(kept: KeptItem) -> Values:
     values = field_values(kept.item)
-    return {**values, **place(kept.item.place), "content": values["value"], **vectors_data(written(kept))}
+    return {
+        **values,
+        **key_values(kept.item.item_key),
+        "content": values["value"],
+        **vectors_data(written(kept)),
+    }
 
 
 def _under(scope: Scope, prefix: Namespace, now: datetime) -> Values:
@@ -123,7 +128,7 @@ def _under(scope: Scope, prefix: Namespace, now: datetime) -> Values:
 
 def _values(write: ItemWrite, now: datetime) -> Values:
     return {
-        **place((write.namespace, write.key)),
+        **key_values((write.namespace, write.key)),
         "content": to_json(write.value),
         "expires": end_of(now, write.ttl_s),
         "ttl_s": None if write.ttl_s is None else float(write.ttl_s),

@@ -7,15 +7,25 @@ from datetime import datetime
 from typing import Unpack
 
 from pagefile.ports import NO_LABELS, Beside, CheckpointDraft, Clock, ResetDraft, TurnDraft, TurnLog
-from pagefile.records import CHECKPOINT_QUERY, RESET_QUERY, Checkpoint, Entry, Head, Reset, Scope, Turn, utc
+from pagefile.records import (
+    CHECKPOINT_QUERY,
+    RESET_QUERY,
+    Checkpoint,
+    ConversationInfo,
+    Entry,
+    Reset,
+    Scope,
+    Turn,
+    utc,
+)
 from pagefile.stores import rules, session
-from pagefile.stores.changing import checkpoint_in_place
 from pagefile.stores.encoding import Blob, label_values
 from pagefile.stores.sql.pages import attach, packed_blobs
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row
 from pagefile.stores.sql.reader import check_owner, check_writable
 from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, moment, values_of
 from pagefile.stores.sql.sessions import put_session, session_of, tell_session
+from pagefile.stores.turn_changes import checkpoint_in_place
 
 
 class SqlTurnLog(TurnLog):
@@ -226,7 +236,7 @@ class State:
         return cls(scope, found, found[4] + 1, None if last_created is None else moment(last_created))
 
     @property
-    def head(self) -> Head:
+    def head(self) -> ConversationInfo:
         return (
             rules.no_head(self.scope)
             if self.row is None

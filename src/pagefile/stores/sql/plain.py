@@ -17,9 +17,8 @@ from pagefile.ports import (
     ViewRequest,
     epoch_of,
 )
-from pagefile.records import Entry, Head, Scope, Turn, utc
+from pagefile.records import ConversationInfo, Entry, Scope, Turn, utc
 from pagefile.stores import rules, session
-from pagefile.stores.changing import changed, turn_in_place
 from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import Blob, label_values, stored_draft, turn_texts
 from pagefile.stores.sql.log import SqlTurnLog, entry_by_id, state_of
@@ -34,6 +33,7 @@ from pagefile.stores.sql.rows import (
     turn_of,
 )
 from pagefile.stores.sql.sessions import profile, tell_session
+from pagefile.stores.turn_changes import changed, turn_in_place
 
 
 class PlainTurnLog(SqlTurnLog):
@@ -178,7 +178,7 @@ def view(request: ViewRequest) -> Play[LogView]:
     )
 
 
-def _live_turns(head: Head, request: ViewRequest) -> Play[tuple[Turn, ...]]:
+def _live_turns(head: ConversationInfo, request: ViewRequest) -> Play[tuple[Turn, ...]]:
     # As many at once as fit if they are of the usual length, and one that does not.
     expected = request.budget_tokens * head.live_turns // max(1, head.live_tokens)
     limit = 1 + max(request.min_turns, min(expected, head.live_turns))

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pagefile.ports import EntryQuery, HeadQuery, LogReader, SinceRequest, TurnSource
-from pagefile.records import Head, Scope, Turn
+from pagefile.ports import ConversationQuery, EntryQuery, LogReader, SinceRequest, TurnSource
+from pagefile.records import ConversationInfo, Scope, Turn
 from pagefile.stores import rules
-from pagefile.stores.erasing import check_epoch, written_keys
+from pagefile.stores.erasure import check_epoch, written_keys
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, each, first, many, row, rows
 from pagefile.stores.sql.rows import head_of, keys, part_of, turn_of
 
@@ -22,7 +22,7 @@ class SqlReader(SqlPort, LogReader, TurnSource):
         rules.conversation_of(scope)
         return await self._player.read(lambda: owner_of(scope))
 
-    async def heads(self, query: HeadQuery) -> list[Head]:
+    async def heads(self, query: ConversationQuery) -> list[ConversationInfo]:
         return await self._player.read(lambda: _heads(query))
 
     async def since(self, request: SinceRequest) -> list[Turn]:
@@ -77,7 +77,7 @@ def entry_values(query: EntryQuery) -> Values:
     }
 
 
-def _heads(query: HeadQuery) -> Play[list[Head]]:
+def _heads(query: ConversationQuery) -> Play[list[ConversationInfo]]:
     scope, updated = query.scope, None
     if query.after is not None:
         last = yield from _head(scope, query.after)
@@ -97,7 +97,7 @@ def _heads(query: HeadQuery) -> Play[list[Head]]:
     )
 
 
-def _head(scope: Scope, name: str) -> Play[Head | None]:
+def _head(scope: Scope, name: str) -> Play[ConversationInfo | None]:
     """A conversation, if a list for the scope shows it."""
     place = replace(scope, conversation=name)
     head = yield from first("head_of_conversation", keys(place), lambda one: head_of(one[1:], place))

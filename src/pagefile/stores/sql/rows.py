@@ -3,7 +3,18 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from pagefile.records import ApiKey, Call, Checkpoint, Entry, Fact, Head, Page, Reset, Scope, Turn
+from pagefile.records import (
+    ApiKey,
+    Checkpoint,
+    ConversationInfo,
+    Entry,
+    Fact,
+    Page,
+    Reset,
+    Scope,
+    Turn,
+    WindowRecord,
+)
 from pagefile.stores.encoding import (
     field_values,
     from_json,
@@ -36,11 +47,11 @@ def keys(scope: Scope) -> Values:
     return {"tenant": scope.tenant, "conversation": scope.conversation, "user": scope.user}
 
 
-def head_of(row: Row, scope: Scope) -> Head:
+def head_of(row: Row, scope: Scope) -> ConversationInfo:
     """The fragment `head`; the scope gets the conversation's owner."""
     owner, agent, created, updated, *rest = row
     owned = Scope(scope.tenant, owner, scope.conversation)
-    return Head(owned, agent, moment(created), moment(updated), *rest)
+    return ConversationInfo(owned, agent, moment(created), moment(updated), *rest)
 
 
 def turn_of(row: Row, scope: Scope) -> Turn:
@@ -105,7 +116,7 @@ def checkpoint_of(row: Row, scope: Scope) -> Checkpoint:
     return record_of(Checkpoint, (row[0], scope, *row[1:]))
 
 
-def head_and_checkpoint(row: Row, scope: Scope) -> tuple[Head, Checkpoint | None, Row]:
+def head_and_checkpoint(row: Row, scope: Scope) -> tuple[ConversationInfo, Checkpoint | None, Row]:
     """The first columns of the statement `view`, and what follows them."""
     head, rest = head_of(row[:_HEAD_COLUMNS], scope), row[_HEAD_COLUMNS:]
     summary, rest = rest[:_CHECKPOINT_COLUMNS], rest[_CHECKPOINT_COLUMNS:]
@@ -117,7 +128,7 @@ def of_tenant(record: type[R], tenant: str) -> Callable[[Row], R]:
     return lambda row: record_of(record, (row[0], Scope(tenant, row[1], row[2]), *row[3:]))
 
 
-def values_of(record: Page | Fact | Call | Checkpoint | ApiKey) -> Values:
+def values_of(record: Page | Fact | WindowRecord | Checkpoint | ApiKey) -> Values:
     """A record as the parameters of the statement that writes it."""
     return {**keys(record.scope), **field_values(record)}
 

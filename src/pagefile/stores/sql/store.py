@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pagefile.ports import Clock, Part, Store
 from pagefile.records import ErasureReceipt, Scope, utc
-from pagefile.stores.erasing import Places
+from pagefile.stores.erasure import Places
 from pagefile.stores.sql.erasure import erase, erase_part
 from pagefile.stores.sql.facts import SqlFacts
 from pagefile.stores.sql.items import SqlItems

@@ -6,7 +6,6 @@ from datetime import datetime
 
 from pagefile.ports import (
     Behind,
-    CallLog,
     Erasures,
     KeyStore,
     Owed,
@@ -14,8 +13,9 @@ from pagefile.ports import (
     TermStore,
     TurnTerms,
     Watermarks,
+    WindowLog,
 )
-from pagefile.records import ApiKey, Call, Scope, utc
+from pagefile.records import ApiKey, Scope, WindowRecord, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import record_of
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, each, first, many, row
@@ -24,8 +24,8 @@ from pagefile.stores.sql.rows import keys, moment, of_tenant, part_of, values_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 
-class SqlCalls(SqlPort, CallLog):
-    async def add(self, calls: Sequence[Call], *, keep: int, epoch: int | None = None) -> None:
+class SqlCalls(SqlPort, WindowLog):
+    async def add(self, calls: Sequence[WindowRecord], *, keep: int, epoch: int | None = None) -> None:
         written = [values_of(call) for call in calls]
         # In one order, so that two who write the same conversations do not wait for each other in a circle.
         chats = {(call.scope.tenant, call.scope.conversation): call.scope for call in calls}
@@ -40,12 +40,12 @@ class SqlCalls(SqlPort, CallLog):
 
         await self._player.write(play)
 
-    async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Call]:
+    async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[WindowRecord]:
         return await self._player.read(lambda: _calls(scope, limit, after))
 
-    async def get(self, scope: Scope, call_id: str) -> Call:
+    async def get(self, scope: Scope, call_id: str) -> WindowRecord:
         values = {"tenant": scope.tenant, "id": call_id}
-        call = await self._first("call_get", values, of_tenant(Call, scope.tenant))
+        call = await self._first("call_get", values, of_tenant(WindowRecord, scope.tenant))
         if call is None or not rules.lists(scope, rules.made_for(call)):
             raise rules.no_call(call_id)
         return call
@@ -54,11 +54,11 @@ class SqlCalls(SqlPort, CallLog):
         values = {"tenants": tenant}
         return await self._each("calls_loose", values, lambda one: Scope(*one))
 
-    async def restore(self, calls: Sequence[Call]) -> int:
+    async def restore(self, calls: Sequence[WindowRecord]) -> int:
         return await self._player.write(lambda: _restore(calls))
 
 
-def _restore(calls: Sequence[Call]) -> Play[int]:
+def _restore(calls: Sequence[WindowRecord]) -> Play[int]:
     new = 0
     full: dict[Scope, bool] = {}
     for call in calls:
@@ -70,7 +70,7 @@ def _restore(calls: Sequence[Call]) -> Play[int]:
     return new
 
 
-def _calls(scope: Scope, limit: int, after: str | None) -> Play[list[Call]]:
+def _calls(scope: Scope, limit: int, after: str | None) -> Play[list[WindowRecord]]:
     place: int | None = None
     if after is not None:
         found = yield from row("call_place", {"tenant": scope.tenant, "after": after})
@@ -78,7 +78,7 @@ def _calls(scope: Scope, limit: int, after: str | None) -> Play[list[Call]]:
             raise rules.nothing_behind(after)
         place = found[0]
     values = {**keys(scope), "place": place, "limit": max(0, limit)}
-    return (yield from each(f"calls_of_{part_of(scope)}", values, of_tenant(Call, scope.tenant)))
+    return (yield from each(f"calls_of_{part_of(scope)}", values, of_tenant(WindowRecord, scope.tenant)))
 
 
 class SqlKeys(SqlPort, KeyStore):

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pagefile.errors import ClosedError
-from pagefile.ports import HeldVector, Maker, Shelf, VectorHome, VectorRow
+from pagefile.ports import Collection, EmbeddingModel, HeldVector, VectorIndex, VectorRow
 from pagefile.records import Scope
 from pagefile.stores.sql.plays import Play, SqlPort, Values, count, many
 from pagefile.stores.sql.reader import check_writable
@@ -15,8 +15,8 @@ from pagefile.stores.sql.texts import ALL_TENANTS
 from pagefile.stores.vectors import Matrix, batch_of, place_of
 
 
-class SqlVectors(SqlPort, VectorHome, ABC):
-    """Rows of `conversation_episodes`, all makers in one table. They go with the conversation they belong to."""
+class SqlVectors(SqlPort, VectorIndex, ABC):
+    """Rows of `conversation_episodes`, all models in one table. They go with the conversation they belong to."""
 
     #: What one transaction writes or removes, so that a turn to be recorded never waits long behind vectors.
     rows_at_once = 500
@@ -34,29 +34,31 @@ class SqlVectors(SqlPort, VectorHome, ABC):
     def _forget(self) -> None:
         """Forget what is held in memory: something was removed."""
 
-    async def _ready(self, maker: Maker) -> None:
-        """Have what is needed to put vectors of this maker."""
+    async def _ready(self, model: EmbeddingModel) -> None:
+        """Have what is needed to put vectors of this model."""
 
-    async def prepare(self, maker: Maker) -> None:
+    async def prepare(self, model: EmbeddingModel) -> None:
         self._check_open()
-        values = _maker_values(maker)
+        values = _maker_values(model)
         if await self._row("maker_known", values) is None:
             await self._change("maker_write", values)
 
-    async def put(self, maker: Maker, rows: Sequence[VectorRow], *, epoch: int | None = None) -> None:
+    async def put(
+        self, model: EmbeddingModel, rows: Sequence[VectorRow], *, epoch: int | None = None
+    ) -> None:
         self._check_open()
-        batch = batch_of(maker, rows)
-        await self._ready(maker)
-        gone = [place_of(maker, row) for row in batch.gone]
+        batch = batch_of(model, rows)
+        await self._ready(model)
+        gone = [place_of(model, row) for row in batch.gone]
         kept: list[Values] = [
-            {**place_of(maker, row), "id": row.turn_id, "vector": vector, "seconds": int(row.at.timestamp())}
+            {**place_of(model, row), "id": row.turn_id, "vector": vector, "seconds": int(row.at.timestamp())}
             for row, vector in zip(batch.kept, self._bound(batch.vectors), strict=True)
         ]
         scopes = [row.scope for row in rows]
 
         def play(part: slice) -> Play[None]:
             yield from check_writable(epoch, scopes)
-            yield from count("maker_again", _maker_values(maker))
+            yield from count("maker_again", _maker_values(model))
             yield from many("episode_drop", gone[part])
             yield from many("episode_write", kept[part])
 
@@ -64,17 +66,17 @@ class SqlVectors(SqlPort, VectorHome, ABC):
             part = slice(start, start + self.rows_at_once)
             await self._player.write(lambda part=part: play(part))
 
-    async def shelves(self) -> list[Shelf]:
+    async def collections(self) -> list[Collection]:
         found = await self._rows("makers", ALL_TENANTS) if await self._is_there() else []
-        return [Shelf(Maker(*maker), vectors) for *maker, vectors in found]
+        return [Collection(EmbeddingModel(*model), vectors) for *model, vectors in found]
 
-    async def held(self, maker: Maker, scope: Scope, after: int, through: int) -> list[HeldVector]:
-        values = {**keys(scope), **_maker_values(maker), "after_seq": after, "through": through}
+    async def held(self, model: EmbeddingModel, scope: Scope, after: int, through: int) -> list[HeldVector]:
+        values = {**keys(scope), **_maker_values(model), "after_seq": after, "through": through}
         found = await self._rows("vectors_held", values) if await self._is_there() else []
         return [HeldVector(seq, turn_id, bool(fits)) for seq, turn_id, fits in found]
 
-    async def drop(self, maker: Maker) -> int:
-        values = {**ALL_TENANTS, **_maker_values(maker), "limit": self.rows_at_once}
+    async def drop(self, model: EmbeddingModel) -> int:
+        values = {**ALL_TENANTS, **_maker_values(model), "limit": self.rows_at_once}
         total = 0
         while gone := await self._removed("episodes_drop", values):
             total += gone
@@ -102,6 +104,6 @@ class SqlVectors(SqlPort, VectorHome, ABC):
             raise ClosedError
 
 
-def _maker_values(maker: Maker) -> Values:
+def _maker_values(model: EmbeddingModel) -> Values:
     # `version` is a number in other statements.
-    return {**asdict(maker), "maker": maker.key, "made_by": maker.version}
+    return {**asdict(model), "maker": model.key, "made_by": model.version}

@@ -1,4 +1,4 @@
-"""Vectors of one owner in memory, caught up with by place, and the bounded shelf of them."""
+"""Vectors of one owner in memory, caught up with by place, and the bounded collection of them."""
 
 import threading
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pagefile.lru import Lru
-from pagefile.ports import Near, Vector
+from pagefile.ports import Vector, VectorHit
 from pagefile.stores.sql.plays import Row
-from pagefile.stores.vectors import Matrix, largest, likenesses, order
+from pagefile.stores.vectors import Matrix, largest, order, similarities
 
-#: A maker, a tenant, and the user, or the conversation that nobody owns.
+#: A model, a tenant, and the user, or the conversation that nobody owns.
 Owner: TypeAlias = tuple[str, str, str | None, str | None]
 
 _ROWS_AT_FIRST = 64
@@ -27,7 +27,7 @@ _BYTES_BESIDE = 400
 class Hit:
     """A turn that is near, and the place its row had."""
 
-    near: Near
+    near: VectorHit
     place: int
 
 
@@ -46,23 +46,23 @@ class View:
 
     def search(self, vector: Vector, limit: int) -> list[Hit]:
         rows = None if self.code is None else np.nonzero(self.codes == self.code)[0]
-        likeness = self._likenesses(rows, vector)
+        similarity = self._similarities(rows, vector)
         hits = [
-            self._hit(int(at if rows is None else rows[at]), float(likeness[at]))
-            for at in largest(likeness, limit)
+            self._hit(int(at if rows is None else rows[at]), float(similarity[at]))
+            for at in largest(similarity, limit)
         ]
         return sorted(hits, key=lambda hit: order(hit.near))[:limit]
 
-    def _likenesses(self, rows: npt.NDArray[np.intp] | None, vector: Vector) -> Vector:
+    def _similarities(self, rows: npt.NDArray[np.intp] | None, vector: Vector) -> Vector:
         if rows is None:
-            return likenesses(self.matrix, vector)
+            return similarities(self.matrix, vector)
         # To pick rows copies them: where they are many, it is faster to multiply the others too.
         if len(rows) > _MANY * len(self.matrix):
-            return likenesses(self.matrix, vector)[rows]
-        return likenesses(self.matrix[rows], vector)
+            return similarities(self.matrix, vector)[rows]
+        return similarities(self.matrix[rows], vector)
 
-    def _hit(self, row: int, likeness: float) -> Hit:
-        near = Near(self.names[int(self.codes[row])], int(self.seqs[row]), self.ids[row], likeness)
+    def _hit(self, row: int, similarity: float) -> Hit:
+        near = VectorHit(self.names[int(self.codes[row])], int(self.seqs[row]), self.ids[row], similarity)
         return Hit(near, int(self.places[row]))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 import apsw
 
 from pagefile.errors import (
-    InvalidTurnError,
+    InvalidArgumentError,
     StoreCorruptError,
     StoreError,
     StoreFullError,
@@ -91,7 +91,7 @@ class translating:  # noqa: N801 - reads as a word of the `with` statement
         if isinstance(error, apsw.Error):
             raise _translated(error, self._place) from error
         if isinstance(error, UnicodeEncodeError):
-            raise InvalidTurnError(
+            raise InvalidArgumentError(
                 f"A text is not valid Unicode at position {error.start} (a lone surrogate): decode its source with "
                 "errors='replace'."
             ) from error

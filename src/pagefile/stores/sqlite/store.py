@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from pagefile.errors import StoreFullError, StoreUnavailableError
-from pagefile.ports import Clock, LogView, Part, VectorHome, ViewRequest
+from pagefile.ports import Clock, LogView, Part, VectorIndex, ViewRequest
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.sql.auditor import SqlAuditor
@@ -17,8 +17,8 @@ from pagefile.stores.sql.store import Erased, SqlStore
 from pagefile.stores.sqlite.database import Place, Reserve, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
+from pagefile.stores.sqlite.piecewise_erasure import Eraser
 from pagefile.stores.sqlite.player import SqlitePlayer, played
-from pagefile.stores.sqlite.thinning import Eraser
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 
@@ -48,7 +48,7 @@ class SqliteStore(SqlStore):
         self._sqlite = player = SqlitePlayer(parts.writer, parts.readers)
         super().__init__(player, parts.clock)
         self._parts = parts
-        self._homes: list[SqliteVectors] = []
+        self._indexes: list[SqliteVectors] = []
         self.log = PlainTurnLog(player, parts.clock)
         self.reader = self.source = SqliteReader(player, parts.readers)
         self.audit = SqliteAuditor(player, parts.readers)
@@ -63,16 +63,16 @@ class SqliteStore(SqlStore):
         readers_ = Readers(opened.readers, name)
         return cls(Parts(writer, readers_, clock, place, opened.read_only, reserve))
 
-    def vectors(self, *, cache_bytes: int | None = None) -> VectorHome:
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
         size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        home = SqliteVectors(self._sqlite, self._parts.readers, cache_bytes=size)
-        self._homes.append(home)
-        return home
+        index = SqliteVectors(self._sqlite, self._parts.readers, cache_bytes=size)
+        self._indexes.append(index)
+        return index
 
     async def _left(self) -> Sequence[str]:
         """`secure_delete` overwrites the rows themselves, and not what the balancing of pages has left of them elsewhere."""
-        for home in self._homes:
-            home.forget()
+        for index in self._indexes:
+            index.forget()
         place = self._parts.place
         if place.path.stat().st_size > REWRITTEN_BYTES:
             return (MOVED,)
@@ -136,7 +136,7 @@ class SqliteAuditor(SqlAuditor):
         super().__init__(player)
         self._readers = readers
 
-    async def complaints(self, *, full: bool) -> list[str]:
+    async def errors(self, *, full: bool) -> list[str]:
         check = "integrity_check" if full else "quick_check"
 
         def read(connection: Connection) -> list[str]:

@@ -11,7 +11,7 @@ from itertools import islice
 
 import anyio.to_thread
 
-from pagefile.ports import Maker, Near, Vector
+from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.encoding import to_json
@@ -22,7 +22,7 @@ from pagefile.stores.sqlite.blocks import Blocks, Hit, Owner, View, vectors_of
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers
 from pagefile.stores.sqlite.player import SqlitePlayer, sql
-from pagefile.stores.vectors import Matrix, asked, largest, likenesses, nearest
+from pagefile.stores.vectors import Matrix, asked, largest, nearest, similarities
 
 #: Ten thousand turns at 512 dimensions are 24 MB.
 CACHE_BYTES = 256 * 1024 * 1024
@@ -51,18 +51,20 @@ class SqliteVectors(SqlVectors):
     def _forget(self) -> None:
         self._blocks.clear()
 
-    async def search(self, maker: Maker, scope: Scope, vector: Vector, limit: int) -> list[Near]:
+    async def search(
+        self, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
+    ) -> list[VectorHit]:
         self._check_open()
-        wanted = asked(maker, vector)
+        wanted = asked(model, vector)
         if wanted is None or limit <= 0:
             return []
         if scope.user is None and scope.conversation is None:
             return await self._readers.run(
-                lambda connection: _search_tenant(connection, maker, scope, wanted, limit)
+                lambda connection: _search_tenant(connection, model, scope, wanted, limit)
             )
         hits: list[Hit] = []
         for _ in range(_MOST_ATTEMPTS):
-            caught = await self._player.read(lambda: self._catch_up(maker, scope))
+            caught = await self._player.read(lambda: self._catch_up(model, scope))
             self._blocks.trim()
             if caught is None:
                 return []
@@ -81,12 +83,12 @@ class SqliteVectors(SqlVectors):
         file = await self._row("database_file", {})
         return {"backend": "sqlite", "version": None, "place": file and file[0], "cached": len(self._blocks)}
 
-    def _catch_up(self, maker: Maker, scope: Scope) -> Play[_Caught | None]:
+    def _catch_up(self, model: EmbeddingModel, scope: Scope) -> Play[_Caught | None]:
         """The owner's block with everything that is there now; None when the scope has nothing."""
-        owner = yield from _owner(maker, scope)
+        owner = yield from _owner(model, scope)
         if owner is None:
             return None
-        block = self._blocks.of(owner, maker.dimension)
+        block = self._blocks.of(owner, model.dimension)
         with block.lock:
             while found := (yield from _after(owner, block.known)):
                 block.add(found)
@@ -102,14 +104,14 @@ class SqliteVectors(SqlVectors):
         return there is not None and there[0] == len(hits)
 
 
-def _owner(maker: Maker, scope: Scope) -> Play[Owner | None]:
+def _owner(model: EmbeddingModel, scope: Scope) -> Play[Owner | None]:
     """Whose block a scope is found in."""
     if scope.conversation is None:
-        return maker.key, scope.tenant, scope.user, None
+        return model.key, scope.tenant, scope.user, None
     found = yield from row("owner", keys(scope))
     if found is None or not rules.sees(scope, found[0]):
         return None
-    return maker.key, scope.tenant, found[0], None if found[0] is not None else scope.conversation
+    return model.key, scope.tenant, found[0], None if found[0] is not None else scope.conversation
 
 
 def _after(owner: Owner, known: int) -> Play[list[Row]]:
@@ -119,21 +121,22 @@ def _after(owner: Owner, known: int) -> Play[list[Row]]:
 
 
 def _search_tenant(
-    connection: Connection, maker: Maker, scope: Scope, vector: Vector, limit: int
-) -> list[Near]:
+    connection: Connection, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
+) -> list[VectorHit]:
     """Everybody's turns, read chunk by chunk and kept nowhere: nobody talks to a whole tenant often."""
-    best: list[Near] = []
+    best: list[VectorHit] = []
     with closing(
-        connection.execute(sql("episodes_of_tenant"), {**keys(scope), "maker": maker.key})
+        connection.execute(sql("episodes_of_tenant"), {**keys(scope), "maker": model.key})
     ) as cursor:
         rows = iter(cursor)
         while chunk := list(islice(rows, _ROWS_A_CHUNK)):
-            likeness = likenesses(vectors_of([row[4] for row in chunk]), vector)
-            best = nearest([*best, *_nears(chunk, likeness, limit)], limit)
+            similarity = similarities(vectors_of([row[4] for row in chunk]), vector)
+            best = nearest([*best, *_nears(chunk, similarity, limit)], limit)
     return best
 
 
-def _nears(rows: Sequence[Row], likeness: Vector, limit: int) -> list[Near]:
+def _nears(rows: Sequence[Row], similarity: Vector, limit: int) -> list[VectorHit]:
     return [
-        Near(rows[at][2], rows[at][3], rows[at][1], float(likeness[at])) for at in largest(likeness, limit)
+        VectorHit(rows[at][2], rows[at][3], rows[at][1], float(similarity[at]))
+        for at in largest(similarity, limit)
     ]

@@ -12,8 +12,10 @@ Subclass each class and give it a `store` fixture; the store must be opened with
     class TestTurnLog(Backend, TurnLogContract): ...
 """
 
-from pagefile.testing.contracts.auditing import AuditorContract
+from pagefile.testing.contracts.audit import AuditorContract
+from pagefile.testing.contracts.calls import WindowLogContract
 from pagefile.testing.contracts.erasures import EpochContract, ErasuresContract, StoreContract
+from pagefile.testing.contracts.facts import FactRestoreContract, FactStoreContract
 from pagefile.testing.contracts.items import ItemStoreContract
 from pagefile.testing.contracts.keys import KeyStoreContract
 from pagefile.testing.contracts.log import TurnLogContract
@@ -27,15 +29,13 @@ from pagefile.testing.contracts.reader import (
     TurnSourceContract,
     WatermarksContract,
 )
-from pagefile.testing.contracts.restoring import RestoreContract
+from pagefile.testing.contracts.restore import RestoreContract
 from pagefile.testing.contracts.sessions import SessionCacheContract, SessionStoreContract
-from pagefile.testing.contracts.shelves import CallLogContract, FactRestoreContract, FactStoreContract
 from pagefile.testing.contracts.tiers import TierContract
-from pagefile.testing.contracts.vectors import VectorHomeContract
+from pagefile.testing.contracts.vectors import VectorIndexContract
 
 __all__ = [
     "AuditorContract",
-    "CallLogContract",
     "EpochContract",
     "ErasuresContract",
     "FactRestoreContract",
@@ -58,6 +58,7 @@ __all__ = [
     "TierContract",
     "TurnLogContract",
     "TurnSourceContract",
-    "VectorHomeContract",
+    "VectorIndexContract",
     "WatermarksContract",
+    "WindowLogContract",
 ]

@@ -19,7 +19,7 @@ from pagefile.ports import (
     Store,
     TurnDraft,
 )
-from pagefile.records import Entry, Fact, Head, Scope
+from pagefile.records import ConversationInfo, Entry, Fact, Scope
 from pagefile.testing.drafts import view
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import CHAT
@@ -80,6 +80,6 @@ async def session_of(store: Store, scope: Scope = CHAT) -> dict[str, Any]:
     return json.loads(json.dumps(found))
 
 
-async def head_of(store: Store, scope: Scope = CHAT) -> Head:
+async def head_of(store: Store, scope: Scope = CHAT) -> ConversationInfo:
     """The counters of a conversation."""
     return (await store.reader.view(view(scope=scope))).head

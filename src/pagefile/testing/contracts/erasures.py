@@ -10,9 +10,9 @@ import pytest
 
 from pagefile.errors import ClosedError, ConflictError, ErasedError, HandleNotFoundError
 from pagefile.ports import (
+    ConversationQuery,
+    EmbeddingModel,
     EntryQuery,
-    HeadQuery,
-    Maker,
     Owed,
     PurgeRequest,
     SinceRequest,
@@ -21,7 +21,7 @@ from pagefile.ports import (
     VectorRow,
 )
 from pagefile.records import Scope
-from pagefile.stores.erasing import scope_key
+from pagefile.stores.erasure import scope_key
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
 from pagefile.testing.drafts import (
     AT,
@@ -82,7 +82,7 @@ async def furnish(store: Store, scope: Scope, mark: str) -> None:
 async def left(store: Store, scope: Scope) -> list[int]:
     """How much a scope still has."""
     return [
-        len(await store.reader.heads(HeadQuery(scope))),
+        len(await store.reader.heads(ConversationQuery(scope))),
         len(await store.source.since(SinceRequest(scope, {}))),
         len(await store.facts.list(scope)),
         len(await store.pages.list(scope)),
@@ -256,7 +256,7 @@ class ErasuresContract(Contract):
         assert await store.erasures.owed("a") == Owed(0, {_CHAT: 1, scope_key("tenant", "bob"): 2})
 
 
-_MAKER = Maker("epochs", 2)
+_MODEL = EmbeddingModel("epochs", 2)
 _ERASED = (CHAT, ADA, TENANT)
 _OTHERS = (ELSE, HIS, BOB, FIRM_CHAT, FIRM)
 
@@ -264,11 +264,11 @@ Write = Callable[[Store, int | None], Awaitable[object]]
 
 
 async def _vector(store: Store, epoch: int | None) -> None:
-    home = store.vectors()
-    if home is None:
+    index = store.vectors()
+    if index is None:
         raise ErasedError
     row = VectorRow(CHAT, 1, "a", AT, np.array([1.0, 0.0], np.float32))
-    await home.put(_MAKER, [row], epoch=epoch)
+    await index.put(_MODEL, [row], epoch=epoch)
 
 
 _TERMS = TurnTerms("chat", 1, "a", AT, "said", "")
@@ -289,7 +289,7 @@ _WRITES: Mapping[str, Write] = {
 async def remains(store: Store, scope: Scope) -> list[object]:
     """Everything that is left of a conversation."""
     return [
-        await store.reader.heads(HeadQuery(scope)),
+        await store.reader.heads(ConversationQuery(scope)),
         await store.facts.list(scope),
         await store.pages.list(scope),
         await store.calls.list(scope),
@@ -397,7 +397,7 @@ class EpochContract(Contract):
         await refused(ErasedError, store.calls.add([call("w")], keep=9, epoch=first))
         await store.calls.add([call("w")], keep=9, epoch=second)
         await store.log.append(done("a"))
-        assert [head.epoch for head in await store.reader.heads(HeadQuery(ADA))] == [second]
+        assert [head.epoch for head in await store.reader.heads(ConversationQuery(ADA))] == [second]
 
     async def test_one_call_that_was_erased_keeps_all_of_them_out(self, store: Store) -> None:
         """They are written together or not at all."""
@@ -425,7 +425,7 @@ class EpochContract(Contract):
         copied = replace(page("p", scope=there), epoch=epoch, origin=CHAT)
         await refused(ErasedError, store.log.restore([replace(turn, scope=there)], epoch=epoch, origin=CHAT))
         await refused(ErasedError, store.pages.put(copied))
-        assert [[], []] == [await store.reader.heads(HeadQuery(there)), await store.pages.list(there)]
+        assert [[], []] == [await store.reader.heads(ConversationQuery(there)), await store.pages.list(there)]
         await store.log.restore([replace(turn, scope=there)], epoch=epoch)
         await store.pages.put(replace(copied, origin=None))
 

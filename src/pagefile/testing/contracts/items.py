@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidArgumentError
 from pagefile.ports import ItemWrite, Store
 from pagefile.testing.contracts.base import Contract, refused
 from pagefile.testing.drafts import AT
@@ -55,7 +55,9 @@ class ItemStoreContract(Contract):
             ItemWrite(("\0",), "b", 1),
             ItemWrite(NOTES, "\0", 1),
         ):
-            await refused(InvalidTurnError, store.items.write(ADA, [ItemWrite(NOTES, "a", 1), bad], now=AT))
+            await refused(
+                InvalidArgumentError, store.items.write(ADA, [ItemWrite(NOTES, "a", 1), bad], now=AT)
+            )
         assert await store.items.under(ADA, (), now=AT) == []
 
     async def test_a_prefix_is_one_of_whole_labels(self, store: Store) -> None:
@@ -86,7 +88,7 @@ class ItemStoreContract(Contract):
             await store.items.write(scope, [ItemWrite(NOTES, "a", str(scope))], now=AT)
         for scope in (ADA, BOB, TENANT, FIRM_ADA):
             assert [item.value for item in await store.items.under(scope, (), now=AT)] == [str(scope)]
-        await refused(InvalidTurnError, store.items.under(CHAT, (), now=AT))
+        await refused(InvalidArgumentError, store.items.under(CHAT, (), now=AT))
 
     async def test_an_item_that_has_expired_is_not_there(self, store: Store) -> None:
         """It is in no result; written again, it is a new item."""
@@ -165,16 +167,16 @@ class ItemStoreContract(Contract):
         writes = [ItemWrite(odd, "k", {"中": [1]}, None, one, "m"), ItemWrite(NOTES, "a", 1, 60.0)]
         await store.items.write(ADA, [*writes, ItemWrite(NOTES, "b", 2, 3600.0)], now=AT)
         kept = await store.items.kept(ADA, now=AT, limit=2)
-        kept += await store.items.kept(ADA, now=AT, after=kept[-1].item.place)
-        assert [one.item.place for one in kept] == [(odd, "k"), (NOTES, "a"), (NOTES, "b")]
+        kept += await store.items.kept(ADA, now=AT, after=kept[-1].item.item_key)
+        assert [one.item.item_key for one in kept] == [(odd, "k"), (NOTES, "a"), (NOTES, "b")]
         await store.items.write(BOB, [ItemWrite(NOTES, "b", "his own")], now=AT)
         assert await store.items.restore(BOB, kept, now=LATER) == 1
         found = await store.items.kept(BOB, now=LATER)
-        assert [(one.item.place, one.item.value) for one in found] == [
+        assert [(one.item.item_key, one.item.value) for one in found] == [
             ((odd, "k"), {"中": [1]}),
             ((NOTES, "b"), "his own"),
         ]
-        assert (found[0].item, found[0].maker) == (kept[0].item, "m")
+        assert (found[0].item, found[0].model) == (kept[0].item, "m")
         assert found[0].vectors is not None
         assert found[0].vectors.tolist() == one.tolist()
         assert await store.items.restore(BOB, kept, now=LATER) == 0

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta, timezone
 import anyio
 import pytest
 
-from pagefile.errors import ConflictError, ErasedError, InvalidTurnError, NotFoundError
+from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, NotFoundError
 from pagefile.ports import (
     NO_LABELS,
+    ConversationQuery,
     EntryQuery,
-    HeadQuery,
     Labels,
     SinceRequest,
     Store,
@@ -170,13 +170,13 @@ class TurnLogContract(Contract):
         await store.log.append(done("a", scope=owner))
         await store.watermarks.advance(owner, "tier", 1, epoch=None)
         ref = TurnRef("chat", 1)
-        assert await store.reader.heads(HeadQuery(stranger)) == []
+        assert await store.reader.heads(ConversationQuery(stranger)) == []
         assert await store.source.since(SinceRequest(stranger, {})) == []
         assert await store.source.around(stranger, [ref]) == []
         assert await store.terms.since(SinceRequest(stranger, {}), "v1") == []
         assert await store.watermarks.known(stranger, "tier") == {}
         everybody = TENANT
-        assert [head.scope for head in await store.reader.heads(HeadQuery(everybody))] == [owner]
+        assert [head.scope for head in await store.reader.heads(ConversationQuery(everybody))] == [owner]
         assert [near.turn.scope for near in await store.source.around(everybody, [ref])] == [owner]
 
     async def test_the_error_does_not_name_the_owner(self, store: Store) -> None:
@@ -219,18 +219,18 @@ class TurnLogContract(Contract):
         await write(store, completed("a"), done("b"))
         assert labels_of(await head_of(store)) == first
         await store.log.append(replace(done("c"), labels=Labels(language="en")))
-        (head,) = await store.reader.heads(HeadQuery(CHAT))
+        (head,) = await store.reader.heads(ConversationQuery(CHAT))
         assert labels_of(head) == Labels("alpha", "en", "Asia/Shanghai")
         assert (await store.log.append(done("d", scope=ELSE))).seq == 1
         assert labels_of(await head_of(store, ELSE)) == NO_LABELS
 
     async def test_a_turn_needs_a_conversation(self, store: Store) -> None:
         """A scope without a conversation cannot be written to."""
-        await refused(InvalidTurnError, store.log.append(done("a", scope=ADA)))
+        await refused(InvalidArgumentError, store.log.append(done("a", scope=ADA)))
 
     async def test_what_is_not_json_is_refused(self, store: Store) -> None:
         """Metadata that cannot be stored is refused before anything is written."""
-        await refused(InvalidTurnError, store.log.append(done("a", metadata={"x": float("nan")})))
+        await refused(InvalidArgumentError, store.log.append(done("a", metadata={"x": float("nan")})))
         assert await everything(store) == []
         assert not (await head_of(store)).exists
 

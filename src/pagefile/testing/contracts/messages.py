@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pagefile.content import Media, Message, Other, Reasoning, Text, ToolCall, ToolResult
-from pagefile.errors import ConflictError, InvalidTurnError, NotFoundError
+from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
 from pagefile.ports import EntryQuery, Extend, Store
 from pagefile.records import Scope, Turn, plain_layout
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
@@ -197,9 +197,9 @@ class MessagesContract(Contract):
     async def test_what_is_not_json_in_a_message_is_refused(self, store: Store) -> None:
         """Before anything is written."""
         bad = (Message("user", (Other({"x": float("nan")}),)),)
-        await refused(InvalidTurnError, store.log.append(replace(done("a"), layout=bad)))
+        await refused(InvalidArgumentError, store.log.append(replace(done("a"), layout=bad)))
         await store.log.append(opened("b"))
-        await refused(InvalidTurnError, store.log.advance(extended("b", *bad)))
+        await refused(InvalidArgumentError, store.log.advance(extended("b", *bad)))
         assert [entry.id for entry in await everything(store)] == ["b"]
 
     async def test_an_answer_made_for_other_messages_conflicts(self, store: Store) -> None:
@@ -252,12 +252,14 @@ class MediaStoreContract(Contract):
         await refused(NotFoundError, store.media.load(CHAT, "unknown"))
 
     async def test_bytes_that_are_not_what_their_hash_says_are_refused(self, store: Store) -> None:
-        """`InvalidTurnError`, and nothing is written."""
+        """`InvalidArgumentError`, and nothing is written."""
         bad = replace(picturing("a"), blobs={picture(b"PNG").blob or "": b"else"})
-        await refused(InvalidTurnError, store.log.append(bad))
+        await refused(InvalidArgumentError, store.log.append(bad))
         turn = await store.log.append(opened("b"))
-        await refused(InvalidTurnError, store.log.advance(replace(extended("b", SEEN), blobs={"x": b"y"})))
-        await refused(InvalidTurnError, store.log.restore([replace(turn, id="c")], blobs={"x": b"y"}))
+        await refused(
+            InvalidArgumentError, store.log.advance(replace(extended("b", SEEN), blobs={"x": b"y"}))
+        )
+        await refused(InvalidArgumentError, store.log.restore([replace(turn, id="c")], blobs={"x": b"y"}))
         assert await everything(store) == [turn]
 
     async def test_a_repeat_of_the_turn_brings_nothing_new(self, store: Store) -> None:

@@ -9,7 +9,7 @@ import pytest
 from pagefile.errors import (
     ConflictError,
     HandleNotFoundError,
-    InvalidTurnError,
+    InvalidArgumentError,
     NotFoundError,
     PagePurgedError,
 )
@@ -387,10 +387,10 @@ class PageIndexContract(Contract):
         assert await store.page_index.read(CHAT, ["p"]) == [PageTerms("p", (), ())]
 
     async def test_terms_are_one_for_each_passage(self, store: Store) -> None:
-        """Any other number raises `InvalidTurnError` and changes nothing."""
+        """Any other number raises `InvalidArgumentError` and changes nothing."""
         await shelve(store)
         for terms in ([], ["x"], ["x", "y", "z"]):
-            await refused(InvalidTurnError, store.page_index.write(CHAT, "a", terms))
+            await refused(InvalidArgumentError, store.page_index.write(CHAT, "a", terms))
         assert (await store.page_index.read(CHAT, ["a"]))[0].terms is None
 
     async def test_writing_to_a_page_that_is_gone_does_nothing(self, store: Store) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, NotFoundError
 from pagefile.ports import EntryQuery, Part, SinceRequest, Store, TurnTerms
-from pagefile.records import ERASED, Call, Checkpoint, Scope, Step, Turn
+from pagefile.records import ERASED, Checkpoint, Scope, Step, Turn, WindowRecord
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, write
 from pagefile.testing.drafts import (
     AT,
@@ -46,7 +46,7 @@ def paged(uuid: str = "p", tool: str = "search", result: str = "see p") -> Step:
     )
 
 
-def shown(call_id: str, *names: str, scope: Scope = CHAT, query: str = "why?") -> Call:
+def shown(call_id: str, *names: str, scope: Scope = CHAT, query: str = "why?") -> WindowRecord:
     """A recorded window that names candidates."""
     return replace(
         call(call_id, scope=scope), query=query, receipt={"verdicts": [{"id": name} for name in names]}

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import anyio
 
 from pagefile.errors import NotFoundError
-from pagefile.ports import EntryQuery, HeadQuery, LogView, SinceRequest, Store, TurnRef, TurnTerms
-from pagefile.records import NEVER, Head, Scope
+from pagefile.ports import ConversationQuery, EntryQuery, LogView, SinceRequest, Store, TurnRef, TurnTerms
+from pagefile.records import NEVER, ConversationInfo, Scope
 from pagefile.testing.contracts.base import Contract, refused, write
 from pagefile.testing.drafts import aborted, added, checkpoint, done, opened, reset, view
 from pagefile.testing.fakes import FakeClock
@@ -29,10 +29,10 @@ class LogReaderContract(Contract):
     async def test_a_conversation_nobody_wrote_to_is_empty(self, store: Store) -> None:
         """An empty view without an error, and reading creates nothing."""
         found = await store.reader.view(view())
-        assert found == LogView(Head(CHAT, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
+        assert found == LogView(ConversationInfo(CHAT, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
         assert not found.head.exists
         assert await store.reader.entries(EntryQuery(CHAT)) == []
-        assert await store.reader.heads(HeadQuery(TENANT)) == []
+        assert await store.reader.heads(ConversationQuery(TENANT)) == []
 
     async def test_a_view_stops_before_the_budget_is_exceeded(self, store: Store) -> None:
         """The newest live turns, oldest first, until the next would exceed it."""
@@ -140,7 +140,7 @@ class LogReaderContract(Contract):
             await talk(store, 1, scope=Scope("tenant", "ada", name))
         clock.advance(1)
         await store.log.append(done("again", scope=Scope("tenant", "ada", "b")))
-        heads = await store.reader.heads(HeadQuery(ADA))
+        heads = await store.reader.heads(ConversationQuery(ADA))
         assert [(head.scope.conversation, head.turns) for head in heads] == [("b", 2), ("a", 1), ("c", 1)]
 
     async def test_heads_are_of_a_tenant_a_user_or_one_conversation(self, store: Store) -> None:
@@ -150,7 +150,7 @@ class LogReaderContract(Contract):
             await talk(store, 1, scope=scope)
 
         async def listed(scope: Scope) -> list[Scope]:
-            return [head.scope for head in await store.reader.heads(HeadQuery(scope))]
+            return [head.scope for head in await store.reader.heads(ConversationQuery(scope))]
 
         assert await listed(TENANT) == scopes
         assert await listed(ADA) == scopes[:1]
@@ -169,16 +169,16 @@ class LogReaderContract(Contract):
         for number, name in enumerate(names):
             await talk(store, 1, scope=Scope("tenant", "ada", name))
             clock.advance(number % 2)
-        whole = [head.scope.conversation for head in await store.reader.heads(HeadQuery(TENANT))]
+        whole = [head.scope.conversation for head in await store.reader.heads(ConversationQuery(TENANT))]
         found: list[str | None] = []
         while slice_ := await store.reader.heads(
-            HeadQuery(TENANT, limit=2, after=found[-1] if found else None)
+            ConversationQuery(TENANT, limit=2, after=found[-1] if found else None)
         ):
             found += [head.scope.conversation for head in slice_]
         assert found == whole
         assert sorted(name for name in found if name) == names
         for after, scope in (("nope", TENANT), ("c1", BOB)):
-            await refused(NotFoundError, store.reader.heads(HeadQuery(scope, after=after)))
+            await refused(NotFoundError, store.reader.heads(ConversationQuery(scope, after=after)))
 
 
 A, B, C = (Scope("tenant", user, name) for user, name in (("ada", "a"), ("bob", "b"), ("ada", "c")))

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 
-from pagefile.errors import ConflictError, InvalidTurnError
-from pagefile.ports import CachedSession, HeadQuery, SessionCache, Store
+from pagefile.errors import ConflictError, InvalidArgumentError
+from pagefile.ports import CachedSession, ConversationQuery, SessionCache, Store
 from pagefile.records import DEFAULT_TENANT, JsonObject, Scope
 from pagefile.testing.contracts.base import Contract, refused, session_of, write
 from pagefile.testing.drafts import AT, aborted, checkpoint, completed, done, opened, reset
@@ -117,7 +117,7 @@ class SessionStoreContract(Contract):
     async def test_putting_a_session_begins_the_conversation(self, store: Store) -> None:
         """It belongs to the user who put it, and is listed."""
         await store.sessions.put(CHAT, {})
-        heads = await store.reader.heads(HeadQuery(ADA))
+        heads = await store.reader.heads(ConversationQuery(ADA))
         assert [(head.scope, head.exists, head.last_seq) for head in heads] == [(CHAT, True, 0)]
 
     async def test_the_session_of_another_user_conflicts(self, store: Store) -> None:
@@ -128,7 +128,7 @@ class SessionStoreContract(Contract):
 
     async def test_a_session_must_be_json(self, store: Store) -> None:
         """What is not JSON is refused."""
-        await refused(InvalidTurnError, store.sessions.put(CHAT, {"x": float("inf")}))
+        await refused(InvalidArgumentError, store.sessions.put(CHAT, {"x": float("inf")}))
         assert await store.sessions.get(CHAT) is None
 
 
@@ -283,9 +283,9 @@ class SessionCacheContract(ABC):
     async def test_what_cannot_be_kept_is_refused(self, cache: SessionCache) -> None:
         """Invalid JSON, a version out of range, no conversation."""
         for value, version in (({"x": float("nan")}, 1), ({}, -1), ({}, _LARGEST + 1)):
-            await refused(InvalidTurnError, cache.put(CHAT, value, version=version))
+            await refused(InvalidArgumentError, cache.put(CHAT, value, version=version))
         await refused(
-            InvalidTurnError,
+            InvalidArgumentError,
             cache.get(Scope("t")),
             cache.put(Scope("t"), {}, version=1),
             cache.drop(Scope("t")),

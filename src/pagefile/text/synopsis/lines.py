@@ -8,7 +8,7 @@ from itertools import islice
 from pagefile.records import JsonValue
 from pagefile.text.sources import references, sources
 from pagefile.text.synopsis.kinds import PATTERNS, TABLE, hits, line_count, lines_of
-from pagefile.text.synopsis.telling import Voice, prose, squeeze
+from pagefile.text.synopsis.wording import Voice, prose, squeeze
 
 #: How many lines of a log are examined; in a longer one, this many at the beginning and a tenth as many at
 #: the end.

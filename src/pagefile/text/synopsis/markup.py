@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import islice
 
 from pagefile.records import JsonValue
-from pagefile.text.synopsis.telling import Voice, prose
+from pagefile.text.synopsis.wording import Voice, prose
 
 #: How much of a page is read for its sentences.
 _READ_CHARS = 60_000

@@ -11,7 +11,7 @@ from types import NoneType
 from pagefile.records import JsonValue
 from pagefile.text.synopsis.kinds import delimiter, line_count, rows
 from pagefile.text.synopsis.markup import visible
-from pagefile.text.synopsis.telling import Voice, prose, squeeze
+from pagefile.text.synopsis.wording import Voice, prose, squeeze
 
 #: How many elements of an array are examined for their keys.
 _ASKED = 100

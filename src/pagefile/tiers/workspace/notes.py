@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
-from pagefile.errors import InvalidTurnError
+from pagefile.errors import InvalidArgumentError
 from pagefile.records import JsonValue
 from pagefile.text.clip import cut
 from pagefile.text.scores import Scale, normalised
@@ -25,7 +25,7 @@ from pagefile.tiers.workspace.results import (
     hits,
     page_source,
     page_text,
-    plain,
+    to_json,
     toc_of,
 )
 from pagefile.tiers.workspace.rules import ToolRule, bare_name
@@ -52,12 +52,12 @@ class ContentChunk:
 
     def __post_init__(self) -> None:
         if self.chunk_type not in get_args(ChunkType):
-            raise InvalidTurnError(
+            raise InvalidArgumentError(
                 f"chunk_type is {self.chunk_type!r}: it must be one of {', '.join(get_args(ChunkType))}."
             )
         score = self.relevance_score
         if isinstance(score, bool) or not math.isfinite(score) or not 0 <= score <= 1:
-            raise InvalidTurnError(
+            raise InvalidArgumentError(
                 f"relevance_score is {score!r}: give 0 to 1. add_search_results() brings other scales there."
             )
 
@@ -204,7 +204,7 @@ class AgentMemory:
         metadata: Mapping[str, JsonValue] = _NOTHING,
     ) -> None:
         """从搜索结果中提取并添加高相关性内容; scores of any scale are normalised to 0–1, the raw one stays in the metadata."""
-        found = hits(plain(results))
+        found = hits(to_json(results))
         scores = normalised([hit.score for hit in found], scale)
         # In reverse: among equals the newest comes first, and that should be the first result.
         for hit, score in reversed(list(zip(found, scores, strict=True))):
@@ -354,8 +354,8 @@ class Result:
     @classmethod
     def of(cls, tool: object, given: object, result: object) -> "Result":
         """Normalises whatever came in."""
-        value = plain(result)
-        return cls(clean(str(tool)), plain(given), value, as_text(result, value))
+        value = to_json(result)
+        return cls(clean(str(tool)), to_json(given), value, as_text(result, value))
 
     @property
     def failed(self) -> bool:

@@ -44,7 +44,7 @@ class FoundHit:
 # -- anything to JSON -------------------------------------------------------------------------------------------------
 
 
-def plain(result: object) -> Plain:
+def to_json(result: object) -> Plain:
     """The result as JSON values; content blocks are joined, and text that is JSON is parsed. Never raises."""
     value = _Reading().read(result, 0)
     if isinstance(value, dict) and _is_text_block(value):
@@ -70,7 +70,7 @@ def clean(text: str) -> str:
 
 def canonical(value: object) -> str:
     """The same for equal inputs, whatever the order of their keys; no input is the same as an empty mapping."""
-    read = plain(value)
+    read = to_json(value)
     return json.dumps(read if read not in (None, "", [], {}) else {}, ensure_ascii=False, sort_keys=True)
 
 

@@ -11,10 +11,10 @@ from pagefile.tiers.base import (
     Admit,
     Counter,
     Counts,
-    Occasion,
     PastWindow,
     Remembered,
     Tier,
+    WindowRequest,
     homes,
     traced,
     within,
@@ -85,18 +85,18 @@ class Workspaces(Tier):
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {"chunks": share_of(window_tokens, self._parts.rules.max_tokens)}
 
-    async def offer(self, occasion: Occasion) -> Sequence[Candidate]:
+    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """Tables of contents at hand, then the best chunks that the window does not show anyway."""
-        if occasion.run is None:
+        if request.run is None:
             return []
-        self.asked(*occasion.run, occasion.query)
-        workspace = self._runs.get(occasion.run)
+        self.asked(*request.run, request.query)
+        workspace = self._runs.get(request.run)
         if workspace is None or not self._parts.rules.enabled:
             return []
         await workspace.refresh()
         hint = workspace.hint_forms()
         found = [Candidate("toc", "chunks", hint, 0)] if hint else []
-        for rank, (chunk, forms) in enumerate(workspace.chunk_forms(frozenset(_shown_calls(occasion))), 1):
+        for rank, (chunk, forms) in enumerate(workspace.chunk_forms(frozenset(_shown_calls(request))), 1):
             name = f"chunk:{chunk.chunk_type}:{chunk.source}"
             found.append(Candidate(name, "chunks", forms, rank, chunk.relevance_score))
         return found
@@ -125,12 +125,12 @@ class Workspaces(Tier):
             await self.forget(home)
 
 
-def _shown_calls(occasion: Occasion) -> Iterator[str]:
+def _shown_calls(request: WindowRequest) -> Iterator[str]:
     """The calls whose results the window shows anyway: those of the running turn, and recent whole or loaded ones."""
-    view = occasion.view
+    view = request.view
     if view.open_turn is not None:
         yield from (step.call_id for step in view.open_turn.steps)
-    for turn in view.turns[-occasion.recent_turns :]:
+    for turn in view.turns[-request.recent_turns :]:
         for number, step in enumerate(turn.steps):
-            if step.whole or (turn.id, number) in occasion.pages:
+            if step.whole or (turn.id, number) in request.pages:
                 yield step.call_id

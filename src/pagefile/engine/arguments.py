@@ -1,0 +1,266 @@
+"""The arguments of a call, checked once: each error says what to pass instead."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypeVar, cast
+
+from pagefile.content import Shape
+from pagefile.engine.drafts import checked_message
+from pagefile.errors import InvalidArgumentError, SettingsError
+from pagefile.records import MAX_INT, JsonObject, Turn, checked_id, utc
+from pagefile.settings import Settings
+from pagefile.tiers.page_text import checked_uuid
+from pagefile.window.budget import Beside
+from pagefile.window.models import UNPUBLISHED, model_limits
+from pagefile.window.render import Placement
+
+_MAX_DIGITS = 20
+#: The supported shapes of messages.
+SHAPES: tuple[Shape, ...] = ("openai", "responses", "anthropic")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of one `context()`."""
+
+    query: str | None
+    turn_id: str | None
+    window_tokens: int
+    threshold: float
+    recent_turns: int
+    load: tuple[str, ...]
+    instructions: str | None
+    placement: Placement
+    #: The run whose workspace is shown; empty for the conversation's own.
+    run: str = ""
+    #: The model the window is for, if named.
+    window_for: str | None = None
+    #: What the request contains besides its messages.
+    tools_tokens: int = 0
+    answer_tokens: int = 0
+
+    @classmethod
+    def checked(
+        cls,
+        settings: Settings,
+        *,
+        query: str | None,
+        turn_id: str | None,
+        window_tokens: int | None,
+        threshold: float | None,
+        recent_turns: int | None,
+        load: Sequence[str],
+        instructions: str | None,
+        placement: str | None,
+        run: str | None = None,
+        window_for: str | None = None,
+        tools_tokens: int = 0,
+        answer_tokens: int | None = None,
+    ) -> "Request":
+        """The request, with defaults from the settings."""
+        model = _or(window_for, settings.window_for)
+        return cls(
+            query=checked_message(query, "query", settings.max_message_chars),
+            turn_id=turn_id,
+            window_tokens=_window(settings, window_tokens, model),
+            threshold=share(_or(threshold, settings.threshold)),
+            recent_turns=at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns"),
+            load=pages_to_load(load),
+            instructions=checked_message(instructions, "instructions", settings.max_message_chars),
+            placement=checked_placement(_or(placement, settings.placement)),
+            run=run_name(run),
+            window_for=model,
+            tools_tokens=at_least(0, tools_tokens, "tools_tokens"),
+            answer_tokens=at_least(0, _or(answer_tokens, settings.answer_tokens), "answer_tokens"),
+        )
+
+    @property
+    def reserved(self) -> dict[Beside, int]:
+        """The part of the window that is not for messages."""
+        percent = 100 if self.window_for is None else model_limits(self.window_for).percent
+        lines: dict[Beside, int] = {
+            "tools": self.tools_tokens,
+            "answer": self.answer_tokens,
+            "tokenizer": self.window_tokens - self.window_tokens * 100 // percent,
+        }
+        return {kind: tokens for kind, tokens in lines.items() if tokens}
+
+    @property
+    def room(self) -> int:
+        """What is left for messages."""
+        return self.window_tokens - sum(self.reserved.values())
+
+    def doubts(self, counter: str) -> list[str]:
+        """What is uncertain about its token counts."""
+        limits = None if self.window_for is None else model_limits(self.window_for)
+        if limits is None or limits.tokenizer == counter:
+            return []
+        if limits.tokenizer == UNPUBLISHED:
+            free = f"tokens are those of {counter}, and a part of the window is left free for the difference"
+            return [f"the tokenizer of {limits.name} is not published: {free}"]
+        return [
+            f"{limits.name} counts with {limits.tokenizer}, this memory with {counter}: the counts differ"
+        ]
+
+    def options(self) -> JsonObject:
+        """What a recorded call stores about it."""
+        return {
+            "window_tokens": self.window_tokens,
+            "threshold": self.threshold,
+            "recent_turns": self.recent_turns,
+            "load": list(self.load),
+            "instructions": self.instructions,
+            "placement": self.placement,
+            **{name: value for name in BESIDE if (value := getattr(self, name))},
+        }
+
+
+#: Options that a recorded call has only if they were given.
+BESIDE = ("window_for", "tools_tokens", "answer_tokens")
+
+
+def _window(settings: Settings, given: int | None, model: str | None) -> int:
+    """The given size, capped by the model's limit; the setting if neither is given."""
+    if model is None:
+        return at_least(1, _or(given, settings.window_tokens), "window_tokens")
+    most = model_limits(model).window_tokens
+    return most if given is None else min(at_least(1, given, "window_tokens"), most)
+
+
+def sized(settings: Settings) -> Settings:
+    """The settings with the context size of the model they name; `SettingsError` if it is unknown."""
+    if settings.window_for is None:
+        return settings
+    return replace(settings, window_tokens=model_limits(settings.window_for).window_tokens)
+
+
+def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(load, str):
+        raise InvalidArgumentError("load must be a list of uuids, not one text: write load=[uuid].")
+    if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
+        raise InvalidArgumentError(f"load must be a list of uuids, not {load!r}: write load=[uuid].")
+    return tuple(checked_uuid(uuid) for uuid in load)
+
+
+def run_name(run: str | None) -> str:
+    """A run's name; empty for the conversation's own."""
+    return id_or_none(run, "run") or ""
+
+
+def turn_id_of(turn: Turn | str) -> str:
+    return turn.id if isinstance(turn, Turn) else checked_id(turn, "turn id")
+
+
+def checked_shape(shape: object) -> Shape | None:
+    """A supported shape; None keeps the original one."""
+    # A tuple, because the value may be unhashable.
+    if shape not in (None, *SHAPES):
+        raise InvalidArgumentError(f"shape is {shape!r}: it must be one of {', '.join(map(repr, SHAPES))}.")
+    return shape
+
+
+def moment(value: object) -> datetime:
+    """A time in UTC."""
+    if not isinstance(value, datetime):
+        raise InvalidArgumentError(
+            f"at must be a datetime, not {type(value).__name__}: use datetime.fromisoformat(…)."
+        )
+    try:
+        return utc(value)
+    except OverflowError as error:
+        raise InvalidArgumentError(
+            f"at is {value.isoformat()}, which is out of range in UTC: give a time between the years 1 and 9999."
+        ) from error
+
+
+def check_erased(
+    user_id: str | None,
+    conversation_id: str | None,
+    tenant: str | None,
+    *,
+    turn_id: str | None,
+    page: str | None,
+) -> str | None:
+    """Require an explicit target for an erasure: nothing is guessed. Returns the page's uuid in normal form."""
+    if turn_id is not None and page is not None:
+        raise InvalidArgumentError("forget() erases one turn or one page alone, not both: call it twice.")
+    if turn_id is not None:
+        checked_id(turn_id, "turn_id")
+        if conversation_id is None:
+            raise InvalidArgumentError(
+                "A turn's id is known in its conversation only: give the conversation_id with it."
+            )
+    if page is None and user_id is None and conversation_id is None and tenant is None:
+        raise InvalidArgumentError(
+            "forget() erases what you name: give a user_id, a conversation_id, a page or a tenant."
+        )
+    return None if page is None else checked_uuid(page)
+
+
+def check_purged(
+    uuids: Sequence[str] | None, older_than: timedelta | None, max_bytes: int | None, **_: object
+) -> None:
+    """Purging without saying what removes nothing."""
+    if uuids is None and older_than is None and max_bytes is None:
+        raise InvalidArgumentError("purge() removes what you name: give uuids, older_than or max_bytes.")
+
+
+def listed_uuids(uuids: Sequence[str]) -> Sequence[str]:
+    """Several uuids; one text is not a list of its characters."""
+    if isinstance(uuids, str):
+        raise InvalidArgumentError("uuids must be a list, not one text: write uuids=[uuid].")
+    return uuids
+
+
+def at_least(least: int, value: object, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SettingsError(f"{name} must be a whole number, not {repr(value)[:80]}.")
+    if value < least:
+        raise SettingsError(f"{name} is {_shown(value)}: it must be at least {least}.")
+    if value > MAX_INT:
+        raise SettingsError(f"{name} is {_shown(value)}: it must be at most {MAX_INT}.")
+    return value
+
+
+def log_position(after: object) -> int:
+    """A position in the log, as a number or as the text of a listing's `next`."""
+    if isinstance(after, str) and after.isdecimal() and len(after) <= _MAX_DIGITS:
+        return at_least(0, int(after), "after")
+    return at_least(0, after, "after")
+
+
+def id_or_none(value: object, name: str) -> str | None:
+    return None if value is None else checked_id(value, name)
+
+
+def cursor(after: object) -> str | None:
+    """Where a listing continues: `next` of the previous one, None for the beginning."""
+    return id_or_none(after, "after")
+
+
+def _shown(value: int) -> str:
+    """A number for a message; Python refuses to print thousands of digits."""
+    return str(value) if abs(value) < 10**_MAX_DIGITS else f"a number of {value.bit_length()} bits"
+
+
+T = TypeVar("T")
+
+
+def _or(value: T | None, default: T) -> T:
+    return default if value is None else value
+
+
+def share(value: object) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
+        raise SettingsError(
+            f"threshold is {value!r}: give a share of the window between 0 and 1, for instance 0.75."
+        )
+    return float(value)
+
+
+def checked_placement(value: object) -> Placement:
+    # A tuple, because the value may be unhashable.
+    if value not in ("tail", "head"):
+        raise SettingsError(f"placement is {value!r}: it must be 'tail' or 'head'.")
+    return value

@@ -1,0 +1,149 @@
+"""Forking: a conversation that continues from an earlier turn of another one."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from uuid import uuid4
+
+from pagefile.engine.engine import Engine
+from pagefile.engine.log_queries import KINDS, entries_of
+from pagefile.engine.messages import Desk, no_turn
+from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError
+from pagefile.ports import EntryQuery, ViewRequest, labels_of
+from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
+from pagefile.tiers.archive import Archive
+from pagefile.window.measure import measured_step, step_tokens
+
+_SLICE = 1_000
+#: A fork that is interrupted by this many erasures fails.
+_MOST_ATTEMPTS = 4
+
+
+async def forked(
+    engine: Engine, desk: Desk, scope: Scope, turn_id: str, *, name: str | None, before: bool
+) -> Scope:
+    """Copy the log up to a turn (or up to the one before it) into a new conversation, and return its scope."""
+    name = str(uuid4()) if name is None else checked_id(name, "conversation id")
+    for _ in range(_MOST_ATTEMPTS):
+        # Data erased during the copy must not end up in it: copy again from what is left.
+        with suppress(ErasedError):
+            return await _forked(engine, desk, scope, turn_id, name=name, before=before)
+    raise ErasedError
+
+
+async def _forked(
+    engine: Engine, desk: Desk, scope: Scope, turn_id: str, *, name: str, before: bool
+) -> Scope:
+    await _check_free(engine, scope, name)
+    head = (await engine.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))).head
+    marks = await _marks(engine, scope)
+    entries = await _entries(engine, scope, turn_id, before=before)
+    there = Scope(scope.tenant, head.scope.user, name)
+    copy = _Copy(engine, scope, there, head.epoch)
+    try:
+        copies = await copy.of(entries)
+        last = max((entry.seq or 0 for entry in copies), default=0)
+        await engine.store.log.restore(
+            copies,
+            agent=head.agent,
+            labels=labels_of(head),
+            blobs=await _blobs(desk, entries),
+            marks={tier: min(seq, last) for tier, seq in marks.items()},
+            expect_empty=True,
+            epoch=head.epoch,
+            origin=scope,
+        )
+    except ConflictError:
+        await copy.withdraw()
+        raise
+    return there
+
+
+async def _blobs(desk: Desk, entries: Sequence[Entry]) -> dict[str, bytes]:
+    turns = [entry for entry in entries if isinstance(entry, Turn)]
+    return {key: data for turn in turns for key, data in (await desk.blobs(turn)).items()}
+
+
+async def _check_free(engine: Engine, scope: Scope, name: str) -> None:
+    """Checked before anything is copied; a concurrent writer is detected when the log is written."""
+    if await engine.store.reader.owner(replace(scope, conversation=name)):
+        raise ConflictError(f"There is a conversation {name!r} already: fork into a new one.")
+
+
+async def _marks(engine: Engine, scope: Scope) -> dict[str, int]:
+    """Watermarks of the tiers that read each turn only once."""
+    known = engine.store.watermarks.known
+    names = [tier.reads_once for tier in engine.tiers if tier.reads_once is not None]
+    return {name: (await known(scope, name)).get(scope.conversation or "", 0) for name in names}
+
+
+async def _entries(engine: Engine, scope: Scope, turn_id: str, *, before: bool) -> list[Entry]:
+    """All ended entries up to the turn; an open turn comes last of all."""
+    found: list[Entry] = []
+    query = EntryQuery(scope, frozenset(KINDS), limit=_SLICE)
+    async for entry in entries_of(engine.store.reader, query):
+        if isinstance(entry, Turn) and entry.id == turn_id:
+            return found if before else [*found, entry]
+        if entry.seq is not None:
+            found.append(entry)
+    raise no_turn(turn_id)
+
+
+class _Copy:
+    """Entries of a log as they are in another conversation."""
+
+    def __init__(self, engine: Engine, scope: Scope, there: Scope, epoch: int) -> None:
+        self._archive = engine.tier(Archive)
+        self._reader = engine.store.reader
+        self._count = engine.counter.count
+        self._scope = scope
+        self._there = there
+        self._epoch = epoch
+        #: The copies of pages, by their uuid in the original log.
+        self._pages: dict[str, str] = {}
+
+    async def of(self, entries: Sequence[Entry]) -> list[Entry]:
+        return [await self._one(entry) for entry in entries]
+
+    async def withdraw(self) -> None:
+        """The log refused the copy: erase its pages, except those that a faster fork under the same name refers to."""
+        made = {own for uuid, own in self._pages.items() if own != uuid}
+        with suppress(ConflictError):
+            async for turn in entries_of(self._reader, EntryQuery(self._there, limit=_SLICE)):
+                made -= {step.page for step in turn.steps} if isinstance(turn, Turn) else set()
+        await self._archive.erase(self._there, sorted(made))
+
+    async def _one(self, entry: Entry) -> Entry:
+        if isinstance(entry, Turn):
+            entry = await self._with_own_pages(entry)
+        if isinstance(entry, Checkpoint):
+            refs = tuple(self._pages.get(uuid, uuid) for uuid in entry.archive_refs)
+            entry = replace(entry, archive_refs=refs)
+        return replace(entry, scope=self._there)
+
+    async def _with_own_pages(self, turn: Turn) -> Turn:
+        """Pages are erased with their conversation, so the copy needs its own."""
+        steps = tuple([await self._with_own_page(step) for step in turn.steps])
+        more = sum(map(step_tokens, steps)) - sum(map(step_tokens, turn.steps))
+        return replace(turn, steps=steps, tokens=turn.tokens + more)
+
+    async def _with_own_page(self, step: Step) -> Step:
+        if step.page is None:
+            return step
+        own = await self._own_page(step.page)
+        if step.whole or own == step.page:
+            return replace(step, page=own)
+        result, given = step.result.replace(step.page, own), step.input
+        if isinstance(given, Mapping):
+            # A step that loaded the page names it in its input.
+            given = {key: own if value == step.page else value for key, value in given.items()}
+        return measured_step(replace(step, page=own, result=result, input=given), self._count)
+
+    async def _own_page(self, uuid: str) -> str:
+        if uuid not in self._pages:
+            try:
+                page = await self._archive.copy(self._scope, uuid, self._there, epoch=self._epoch)
+            except HandleNotFoundError:
+                return uuid
+            self._pages[uuid] = page.uuid
+        return self._pages[uuid]

@@ -1,0 +1,153 @@
+"""Read access to the log and what is stored beside it: nothing here builds a window or writes."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Literal, TypeAlias, TypeVar, get_args
+
+from pagefile.engine.arguments import at_least, cursor, moment
+from pagefile.engine.engine import Engine
+from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
+from pagefile.ports import ConversationQuery, EntryQuery, LogReader, SinceRequest
+from pagefile.records import (
+    Checkpoint,
+    ConversationInfo,
+    Entry,
+    Hit,
+    JsonObject,
+    Listing,
+    Page,
+    PageHit,
+    Reset,
+    Scope,
+    Turn,
+    checked_text,
+)
+from pagefile.tiers.archive import Archive
+from pagefile.tiers.episodes import Episodes
+
+#: The kinds of log entries.
+Kind: TypeAlias = Literal["turn", "checkpoint", "reset"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+T = TypeVar("T")
+
+_HEADS = 1000
+_MAX_DIGITS = 16
+
+
+async def head_of(engine: Engine, scope: Scope) -> ConversationInfo:
+    found = await engine.store.reader.heads(ConversationQuery(scope, 1))
+    if not found:
+        raise _nowhere()
+    return found[0]
+
+
+async def session_of(engine: Engine, scope: Scope) -> JsonObject | None:
+    """A conversation's session value from the database, bypassing the cache."""
+    try:
+        value = await engine.store.sessions.get(scope)
+    except ConflictError as error:
+        # Do not reveal that it belongs to another user.
+        raise _nowhere() from error
+    if value is None:
+        await head_of(engine, scope)
+    return value
+
+
+def _nowhere() -> NotFoundError:
+    return NotFoundError("There is no such conversation: the list of conversations shows those there are.")
+
+
+# -- one conversation --------------------------------------------------------------------------------------------------
+
+
+def checked_kind(kind: object) -> Kind | None:
+    # A tuple, because the value may be unhashable.
+    if kind not in (None, *KINDS):
+        raise InvalidArgumentError(f"kind is {kind!r}: it must be one of {', '.join(map(repr, KINDS))}.")
+    return kind
+
+
+async def log_of(
+    engine: Engine, scope: Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
+) -> Listing[Turn | Checkpoint | Reset]:
+    """A slice of a log, reading nothing beyond it."""
+    # Reading one more entry tells whether there is more. With a kind, the next match may be far away, so it
+    # is not read.
+    ahead = 1 if kind is None and not newest else 0
+    kinds = frozenset(KINDS if kind is None else (kind,))
+    query = EntryQuery(scope, kinds, after_seq=after, limit=limit + ahead, newest=newest)
+    found = await engine.store.reader.entries(query)
+    entries = found[:limit]
+    more = len(found) == limit + ahead and not newest and entries[-1].seq is not None
+    return Listing(entries, str(entries[-1].seq) if more else None)
+
+
+# -- many --------------------------------------------------------------------------------------------------------------
+
+
+def listing(found: Sequence[T], limit: int, place: Callable[[T], str | None]) -> Listing[T]:
+    """A slice, given the rows and one more if there is one; the place of its last row is where the next one starts."""
+    rows = found[:limit]
+    return Listing(rows, place(rows[-1]) if len(found) > limit else None)
+
+
+async def pages_of(engine: Engine, scope: Scope, *, limit: int, after: str | None) -> Listing[Page]:
+    count = at_least(1, limit, "limit")
+    found = await engine.store.pages.list(scope, limit=count + 1, after=cursor(after))
+    return listing(found, count, lambda page: page.uuid)
+
+
+async def pages_about(engine: Engine, scope: Scope, query: str, limit: int) -> list[PageHit]:
+    text = checked_text(query, "query")
+    return await engine.tier(Archive).search(scope, text, at_least(1, limit, "limit"))
+
+
+async def recalled(engine: Engine, scope: Scope, query: str, limit: int, at: datetime | None) -> list[Hit]:
+    text, asked = checked_text(query, "query"), None if at is None else moment(at)
+    return await engine.tier(Episodes).recall(scope, text, at_least(1, limit, "limit"), asked)
+
+
+async def done_turns(engine: Engine, scope: Scope, *, after: str | None, limit: int) -> Listing[Turn]:
+    """Done turns of a scope by conversation id, then by `seq`."""
+    known = {} if after is None else await _known(engine, scope, *_place(after))
+    found = await engine.store.source.since(SinceRequest(scope, known, limit + 1))
+    return listing(found, limit, lambda turn: f"{turn.seq} {turn.scope.conversation}")
+
+
+def _place(after: str) -> tuple[str, int]:
+    """The conversation and the `seq` at which a slice ended."""
+    seq, _, conversation = checked_text(after, "after").partition(" ")
+    if not (seq.isascii() and seq.isdecimal() and len(seq) <= _MAX_DIGITS and conversation):
+        raise InvalidArgumentError(f"after is {after[:80]!r}: give `next` of the slice before, as it is.")
+    return conversation, int(seq)
+
+
+async def _known(engine: Engine, scope: Scope, conversation: str, seq: int) -> dict[str, int]:
+    """How far each conversation was read when a slice ended: those before its last one completely."""
+    known = {conversation: seq}
+    async for head in heads_of(engine.store.reader, scope):
+        name = head.scope.conversation or ""
+        if name < conversation:
+            known[name] = head.last_seq
+    return known
+
+
+async def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[Entry]:
+    """Every entry of a log from there on, read in slices of the query's limit; open turns come last."""
+    while found := await reader.entries(query):
+        for entry in found:
+            yield entry
+        if found[-1].seq is None or len(found) < query.limit:
+            return
+        query = replace(query, after_seq=found[-1].seq)
+
+
+async def heads_of(reader: LogReader, scope: Scope) -> AsyncIterator[ConversationInfo]:
+    query = ConversationQuery(scope, _HEADS)
+    while found := await reader.heads(query):
+        for head in found:
+            yield head
+        if len(found) < _HEADS:
+            return
+        query = replace(query, after=found[-1].scope.conversation)

@@ -1,0 +1,352 @@
+"""A recorded call replayed: exactly as it was, or as it would have been with other settings. Nothing is written.
+
+The window is built by the same code as any other, over a store that answers as it did at that moment. What
+was chosen then is shown again, unless something that decided it is changed; otherwise it is chosen again from
+what was known then.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, cast
+
+import anyio.to_thread
+
+from pagefile.engine.arguments import Request
+from pagefile.engine.engine import Engine
+from pagefile.engine.kit import standard_tiers
+from pagefile.engine.metrics import NoMeter
+from pagefile.engine.outside import replayed_by
+from pagefile.engine.past import PastStore
+from pagefile.engine.snapshots import DECIDING, Snapshot, recorded_snapshot, with_settings
+from pagefile.engine.windows import Made, assembled, hash_of
+from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundError, SettingsError
+from pagefile.ports import Clock, Store
+from pagefile.records import JsonObject, JsonValue, Scope, Step, Turn, WindowRecord
+from pagefile.settings import Settings
+from pagefile.settings.model import RENAMED, parsed
+from pagefile.text.tokens import CachedCounter, open_counter
+from pagefile.tiers.base import FAILED, Before, Counter, PastWindow, Remembered, Tier
+from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.window.candidates import PRIORITY, Block
+from pagefile.window.comparison import Comparison, compared
+from pagefile.window.measure import measured_step, step_tokens
+from pagefile.window.placeholder import loaded_chars, placeholder, placeholder_uuid
+from pagefile.window.receipt import Receipt, Window, receipt_from
+from pagefile.window.wording import WORDINGS, Wording
+
+#: Arguments of `context()` that can be changed.
+_ARGUMENTS = (
+    "query",
+    "window_tokens",
+    "window_for",
+    "answer_tokens",
+    "threshold",
+    "recent_turns",
+    "placement",
+    "instructions",
+    "load",
+)
+#: Everything that can be changed.
+CHANGEABLE = (*_ARGUMENTS, "tokenizer", *DECIDING)
+
+#: Why a call cannot be replayed.
+OLDER = (
+    "this call was recorded by an older version of Pagefile, which did not write down what is needed to make its "
+    "window again; calls recorded since then can be"
+)
+#: Why the window of a turn made of messages may not come out as it was.
+UNNOTED = (
+    "this call was recorded by an older version of Pagefile, which did not write down how many messages its turn had: "
+    "the turn is shown as it most likely was"
+)
+_CHANGED = (
+    "every candidate is as it was, but the text of one is not: either a text was changed, or another version of "
+    "Pagefile made this window"
+)
+#: What may have happened to a block that differs.
+_SINCE: Mapping[Block, str] = {
+    "steps": "their pages were purged or erased since",
+    "recent": "turns or their pages were purged, erased or changed since",
+    "older": "turns or their pages were purged, erased or changed since",
+    "summary": "the checkpoint was erased since",
+    "loaded": "pages were purged or erased since",
+    "facts": "facts were erased or changed since",
+    "corrections": "facts were erased or changed since",
+    "episodes": "the turns they come from were erased or changed since",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A recorded window beside what it would have been, with the difference."""
+
+    call: WindowRecord
+    #: What was changed, by name.
+    changes: JsonObject
+    #: The window as it was, rebuilt, and the changed one.
+    before: Window
+    after: Window
+    #: Whether `before` is byte for byte what was handed out; if not, `why` says what differs.
+    exact: bool
+    why: tuple[str, ...]
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    made: Made
+    exact: bool
+    why: tuple[str, ...]
+
+    @property
+    def window(self) -> Window:
+        return self.made.window
+
+
+async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
+    """The window of a call, rebuilt; None if the call does not record what it was made from."""
+    snapshot = recorded_snapshot(call)
+    if snapshot is None:
+        return None
+    counter, complaint = await _counter(engine.counter, str(call.receipt["counter"]))
+    made = await _made(engine, call, snapshot, counter)
+    window = replace(made.window, id=call.id)
+    made = replace(made, window=window)
+    if hash_of(window) == snapshot.messages_hash:
+        return Rebuilt(made, exact=True, why=())
+    reasons = _reasons(receipt_from(call.receipt), window.receipt)
+    return Rebuilt(
+        made, exact=False, why=(*complaint, *_guessed(made.request.view.open_turn, snapshot), *reasons)
+    )
+
+
+async def replayed(engine: Engine, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Replay:
+    """The window of a call as it was, and as it would have been with other settings."""
+    changes = checked_changes(call, changes)
+    snapshot, before = recorded_snapshot(call), await rebuilt(engine, call)
+    if snapshot is None or before is None:
+        raise NotFoundError(f"Call {call.id!r} cannot be replayed: {OLDER}.")
+    named = str(changes.get("tokenizer", call.receipt["counter"]))
+    counter, _ = await _counter(engine.counter, named, must="tokenizer" in changes)
+    made = await _made(engine, call, snapshot, counter, changes, before.made)
+    after = replace(made.window, id="")
+    return Replay(
+        call, changes, before.window, after, before.exact, before.why, compared(before.window, after)
+    )
+
+
+def checked_changes(call: WindowRecord, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The changes by their dotted names; raises `SettingsError` for one that is not possible."""
+    named = {name.replace("__", "."): value for name, value in changes.items()}
+    if len(named) < len(changes):
+        raise SettingsError("A change is named twice, with a dot and with two underscores: name it once.")
+    for name in named:
+        if name not in CHANGEABLE:
+            close = RENAMED.get(name) or next(iter(get_close_matches(name, CHANGEABLE, n=1)), None)
+            hint = f"did you mean {close!r}?" if close else f"what can be changed: {', '.join(CHANGEABLE)}."
+            raise SettingsError(f"{name!r} is nothing that a replay can change; {hint}")
+    if "query" in named and call.turn_id is not None:
+        raise SettingsError(
+            "This window was made for a turn that had begun: its question cannot be changed. "
+            "Replay a call of `context(query)` instead."
+        )
+    return named
+
+
+def checked_from_afar(changes: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Changes requested by a remote client, which must not make the service open local files or reveal which exist."""
+    if str(changes.get("tokenizer")).startswith("file:"):
+        raise SettingsError(
+            "A service opens no tokenizer from a file for a replay: name one of its own, such as 'o200k_base'."
+        )
+    return changes
+
+
+def change_of(name: str, text: str) -> JsonValue:
+    """Parses the value of a change from text, as command lines and forms give it."""
+    key = name.replace("__", ".")
+    if key == "load":
+        return [uuid for uuid in text.replace(",", " ").split() if uuid]
+    if key in {"query", "instructions", "tokenizer"} or key not in CHANGEABLE:
+        return text
+    return cast("JsonValue", parsed(key, text))
+
+
+# -- the engine as it was
+# ------------------------------------------------------------------------------------------
+
+
+async def _made(
+    now: Engine,
+    call: WindowRecord,
+    snapshot: Snapshot,
+    counter: Counter,
+    changes: Mapping[str, JsonValue] = MappingProxyType({}),
+    was: Made | None = None,
+) -> Made:
+    """The window of a call from the tiers over the past; `was` is the window as it was, if this one has `changes`."""
+    settings, rewrite = _settings(now.settings, snapshot, changes), None
+    # With its owner at the time.
+    scope = replace(call.scope, user=snapshot.owner)
+    if "archive.threshold" in changes or "language" in changes:
+        rewrite = _Rewriter(
+            now.store, scope, counter, settings.archive.threshold, WORDINGS[settings.language]
+        )
+    past = PastStore(now.store, scope, snapshot, call.turn_id, rewrite)
+    kit = replace(
+        now.kit,
+        store=past,
+        settings=settings,
+        clock=_Stopped(snapshot.at),
+        counter=counter,
+        meter=NoMeter(),
+        extractor=None,
+        horizon=past.ends,
+    )
+    before = None if was is None else Before(was.request.view.turns, was.request.query)
+    window = PastWindow(scope, snapshot.traces, receipt_from(call.receipt), changes, before)
+    # Third-party tiers have no past of their own: they offer what was recorded.
+    own = standard_tiers(kit)
+    tiers = [await _replayed(now, tier, window) for tier in (*own, *now.tiers[len(own) :])]
+    then = Engine.build(kit, tiers=tiers, outside=now.outside, beside=now)
+    return await assembled(then, call.scope, _request(settings, call, changes))
+
+
+async def _replayed(now: Engine, tier: Tier, past: PastWindow) -> Tier:
+    if past.traces.get(tier.name) == FAILED and not past.changes:
+        return Remembered(tier)
+    if tier.name not in now.outside:
+        return await tier.replay(past)
+    with now.guard(tier.name):
+        return await replayed_by(tier, past)
+    return Remembered(tier)
+
+
+class _Stopped(Clock):
+    def __init__(self, at: datetime) -> None:
+        self._at = at
+
+    def now(self) -> datetime:
+        return self._at
+
+
+# -- settings and texts of then
+# ------------------------------------------------------------------------------------
+
+
+def _settings(now: Settings, snapshot: Snapshot, changes: Mapping[str, JsonValue]) -> Settings:
+    """The settings of then, with the changes; recording and background work are off."""
+    known = {name: value for name, value in snapshot.settings.items() if name in DECIDING}
+    changed = {name: value for name, value in changes.items() if name in DECIDING}
+    quiet: dict[str, JsonValue] = {
+        "calls_kept": 0,
+        "checkpoints": "manual",
+        "window_for": None,
+        "answer_tokens": 0,
+    }
+    return with_settings(now, {**known, **changed, **quiet})
+
+
+def _request(settings: Settings, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Request:
+    given = cast("Mapping[str, Any]", {**call.options, **changes})
+    return Request.checked(
+        settings,
+        query=given.get("query", None if call.turn_id is not None else call.query),
+        turn_id=call.turn_id,
+        window_tokens=None
+        if "window_for" in changes and "window_tokens" not in changes
+        else given["window_tokens"],
+        window_for=given.get("window_for"),
+        tools_tokens=given.get("tools_tokens", 0),
+        answer_tokens=given.get("answer_tokens", 0),
+        threshold=given["threshold"],
+        recent_turns=given["recent_turns"],
+        load=given["load"],
+        instructions=given["instructions"],
+        placement=given["placement"],
+    )
+
+
+async def _counter(own: Counter, name: str, *, must: bool = False) -> tuple[Counter, Sequence[str]]:
+    """The counter of then; the current one, with a complaint, if it is not available."""
+    if name == own.name:
+        return own, ()
+    try:
+        return CachedCounter(await anyio.to_thread.run_sync(open_counter, name)), ()
+    except (SettingsError, MissingExtraError):
+        if must:
+            raise
+        return own, (f"tokens were counted with {name!r}, which is not here",)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriter:
+    """Turns as they would have been stored with a different threshold or language."""
+
+    store: Store
+    scope: Scope
+    counter: Counter
+    threshold: int
+    wording: Wording
+
+    async def __call__(self, turn: Turn) -> Turn:
+        steps = tuple([await self._step(step) for step in turn.steps])
+        if steps == turn.steps:
+            return turn
+        added = sum(map(step_tokens, steps)) - sum(map(step_tokens, turn.steps))
+        return replace(turn, steps=steps, tokens=turn.tokens + added)
+
+    async def _step(self, step: Step) -> Step:
+        if step.page is None:
+            return step
+        try:
+            if step.tool in LOADING_TOOLS:
+                chars = loaded_chars(step.result)
+                note = self.wording.loaded.format(uuid=step.page, chars=chars)
+                return step if chars is None else self._measured(step, note, whole=False)
+            if step.page_chars <= self.threshold:
+                if step.whole:
+                    return self._measured(step, step.result, whole=True)
+                _, text = await self.store.pages.load(self.scope, step.page)
+                return self._measured(step, text, whole=True)
+            if step.whole or placeholder_uuid(step.result):
+                page = await self.store.page_keeper.page(self.scope, step.page)
+                shown = placeholder(page, self.counter.count, self.wording)
+                return self._measured(step, shown, whole=False)
+        except HandleNotFoundError:
+            # Purged or erased since: the turn has nothing more of it.
+            return step
+        return step
+
+    def _measured(self, step: Step, result: str, *, whole: bool) -> Step:
+        if (step.result, step.whole) == (result, whole):
+            return step
+        return measured_step(replace(step, result=result, whole=whole), self.counter.count)
+
+
+def _guessed(turn: Turn | None, snapshot: Snapshot) -> Sequence[str]:
+    """A complaint if it is unknown how many messages the turn had."""
+    return (UNNOTED,) if turn is not None and turn.layout is not None and snapshot.messages is None else ()
+
+
+def _reasons(was: Receipt, now: Receipt) -> list[str]:
+    """Why a window differs from the original, block by block."""
+    found = [note for note in now.degraded if note not in was.degraded]
+    before, after = _outcomes(was), _outcomes(now)
+    differ: dict[Block, list[str]] = {}
+    for name in {**before, **after}:
+        if before.get(name) != after.get(name):
+            block = (before.get(name) or after[name])[0]
+            differ.setdefault(block, []).append(name)
+    for block in PRIORITY:
+        if names := differ.get(block):
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            found.append(f"{block}: {_SINCE.get(block, 'not as it was')} ({', '.join(names[:3])}{more})")
+    return found or [_CHANGED]
+
+
+def _outcomes(receipt: Receipt) -> dict[str, tuple[Block, bool, str | None, int]]:
+    return {one.id: (one.block, one.kept, one.form, one.tokens) for one in receipt}

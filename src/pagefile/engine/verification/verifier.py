@@ -1,0 +1,333 @@
+"""Checks a whole database, slice by slice: the log, the archive, facts, items, and everything derived from them.
+
+Others may write meanwhile: a conversation that changed while it was read is read again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from pagefile.engine.engine import Engine
+from pagefile.engine.verification.beside import MOST_ATTEMPTS, Calls, Facts, Sessions
+from pagefile.engine.verification.findings import Check, Finding, Level, Report, Tally, at, at_entry
+from pagefile.engine.verification.index_check import Terms, Vectors
+from pagefile.engine.verification.log_walk import LogWalk, compared
+from pagefile.engine.verification.page_check import Attachments, Pages
+from pagefile.errors import SettingsError, StoreCorruptError
+from pagefile.ports import (
+    UNREADABLE,
+    After,
+    Auditor,
+    Counters,
+    ItemKey,
+    KeptConversation,
+    KeptEntry,
+    Orphan,
+    Recount,
+)
+from pagefile.records import Turn
+
+#: Log entries held in memory at a time.
+_BATCH = 500
+#: Findings that are true regardless of concurrent writes.
+_TOLD_ANYWAY = frozenset(
+    {
+        "log-unreadable",
+        "log-digest",
+        "log-tokens",
+        "log-terms",
+        "log-cut",
+        "page-ref",
+        "page-erased",
+        "media-ref",
+        "media-bytes",
+    }
+)
+#: Rows that belong to nothing: the level and the kind of the finding, and what is wrong.
+_ORPHANS: Mapping[str, tuple[Level, str, str]] = {
+    "terms": ("derived", "terms", "there are terms of place {seq}, where no done turn is"),
+    "vector": ("derived", "vector", "there is a vector of place {seq} ({name}), where no done turn is"),
+    "watermark": ("derived", "watermark", "there is a watermark of {name}, and no such conversation"),
+    "summary": ("derived", "summary", "there is a summary, and no such conversation"),
+    "passage": ("derived", "passages", "there are passages, and no such page with a text"),
+    "session": ("damage", "session", "there is a session, and no such conversation"),
+    "text": ("note", "text", "no page and no turn names the text {name}"),
+}
+_MOST_ORPHANS = 1000
+_ITEMS = 500
+
+#: Called with the number of rows checked and the total.
+Progress = Callable[[int, int], None]
+
+
+async def verify(
+    engine: Engine,
+    *,
+    tenant: str | None = None,
+    full: bool = False,
+    repair: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Check everything of a tenant, or of all; with `repair`, rebuild derived data that is wrong.
+
+    A turn, a checkpoint, a page or a fact is never changed. Without `full`, what must be recomputed for
+    comparison (terms, token counts, recorded windows) is checked for a sample only.
+    """
+    if engine.store.audit is None:
+        raise SettingsError("This store cannot be verified: it has no `audit` (see pagefile.ports.Auditor).")
+    verifier = _Verifier(engine, engine.store.audit, tenant, full=full, repair=repair)
+    return await verifier.run(progress or _unreported)
+
+
+class _Verifier(Check):
+    def __init__(
+        self, engine: Engine, audit: Auditor, tenant: str | None, *, full: bool, repair: bool
+    ) -> None:
+        given = engine, audit, Tally(), full, repair
+        super().__init__(*given)
+        self._tenant = tenant
+        self._terms = Terms(*given)
+        self._vectors = Vectors(*given, engine.kit.vectors)
+        self._attachments = Attachments(*given)
+        self._pages = Pages(*given)
+        self._calls = Calls(*given)
+        self._sessions = Sessions(*given)
+        self._facts = Facts(*given)
+        #: Conversations with gaps: what is left of the missing turns is evidence, and is not cleaned up.
+        self._damaged: set[tuple[str, str | None]] = set()
+        self._progress: Progress = _unreported
+        self._total = 0
+
+    async def run(self, progress: Progress) -> Report:
+        self._progress = progress
+        for part in (
+            self._database,
+            self._conversations,
+            self._lost,
+            self._asked_only,
+            self._archive,
+            self._users,
+            self._items,
+            self._orphans,
+        ):
+            try:
+                await part()
+            except StoreCorruptError as error:
+                # If one table cannot be read, the others may be.
+                self.tally.add([Finding("damage", "database", str(error))])
+        return self.tally.report(full=self.full)
+
+    async def _database(self) -> None:
+        errors = await self.audit.errors(full=self.full)
+        self.tally.add(Finding("damage", "database", complaint) for complaint in errors)
+        self.tally.add(await self._vectors.begin())
+        self._total = await self.audit.size(self._tenant)
+
+    # -- conversations ------------------------------------------------------------------------------------------------
+
+    async def _conversations(self) -> None:
+        after = After(only=self._tenant, tenant=self._tenant or "")
+        while found := await self.audit.conversations(after):
+            for kept in found:
+                await self._conversation(kept)
+            last = found[-1].scope
+            after = replace(after, tenant=last.tenant, name=last.conversation or "")
+
+    async def _lost(self) -> None:
+        for scope in await self.audit.lost(self._tenant):
+            await self._conversation(KeptConversation(scope, Counters(), {}, there=False))
+
+    async def _asked_only(self) -> None:
+        """Windows of conversations that were never written to; if the log is damaged, they prove nothing."""
+        for scope in await self.engine.store.calls.loose(self._tenant):
+            if (scope.tenant, scope.conversation) not in self._damaged:
+                self.tally.add(await self._calls.look(scope))
+
+    async def _conversation(self, kept: KeptConversation) -> None:
+        self.tally.checked["conversations"] += 1
+        before = self.tally.checked.copy()
+        for _ in range(MOST_ATTEMPTS):
+            found = await self._tried(kept)
+            now = await self.audit.conversation(kept.scope)
+            if now is None and kept.there:
+                return  # erased meanwhile
+            if now is None or _is_as_seen(kept, now) or any(finding.mended for finding in found):
+                self.tally.add(found)
+                if now is not None and not kept.there:
+                    # Its row was recreated: derived data may be missing as well.
+                    self.tally.add(await self._tried(now))
+                return
+            kept, self.tally.checked = now, before.copy()
+        # It is written to all the time: its counters cannot be checked, the rest can.
+        found = await self._tried(kept)
+        self.tally.add(finding for finding in found if finding.kind in _TOLD_ANYWAY)
+
+    async def _tried(self, kept: KeptConversation) -> list[Finding]:
+        try:
+            return await self._read(kept)
+        except StoreCorruptError as error:
+            self._damaged.add((kept.scope.tenant, kept.scope.conversation))
+            return [at(kept.scope, "damage", "log-unreadable", f"its log cannot be read: {error}")]
+
+    async def _read(self, kept: KeptConversation) -> list[Finding]:
+        """Check everything about one conversation."""
+        scope = kept.scope
+        walk = LogWalk(scope, keeps_sums=self.audit.keeps_sums)
+        found: list[Finding] = []
+        after, more = 0, True
+        while more:
+            # Read first, so that a repair cannot be written after an erasure.
+            epoch = await self.engine.store.reader.epoch() if self.repair else 0
+            rows = await self.audit.entries(scope, after_seq=after, limit=_BATCH)
+            ended = [row for row in rows if row.seq is not None]
+            more = len(ended) == _BATCH
+            for row in rows:
+                found += walk.take(row)
+            found += await self._batch(kept, after, rows, epoch)
+            after = walk.last_seq
+            self._told(len(rows))
+        found += await self._row(kept, walk)
+        if walk.damaged or not kept.there:
+            self._damaged.add((scope.tenant, scope.conversation))
+        else:
+            found += await self._marks(kept, walk)
+        if not kept.there:
+            return found
+        found += await self._sessions.look(scope)
+        found += await self._calls.look(scope)
+        return found
+
+    async def _batch(
+        self, kept: KeptConversation, after: int, rows: Sequence[KeptEntry], epoch: int
+    ) -> list[Finding]:
+        """Check what the entries of a slice refer to, and what was derived from them."""
+        turns = [row.entry for row in rows if isinstance(row.entry, Turn)]
+        self.tally.checked["entries"] += len(rows)
+        self.tally.checked["turns"] += len(turns)
+        found = await self._pages.refs(kept.scope, rows)
+        found += await self._attachments.look(turns)
+        altered = [row.entry for row in rows if row.altered and isinstance(row.entry, Turn)]
+        unaltered = [turn for turn in turns if turn not in altered]
+        doubtful = [_altered(turn) for turn in altered] + self._witnessed(unaltered)
+        found += doubtful
+        # What was derived from the original text is evidence: nothing is derived from the changed one.
+        changed = {finding.turn for finding in doubtful}
+        done = [turn for turn in turns if turn.status == "done" and turn.id not in changed]
+        if done and kept.there:
+            terms = await self._terms.look(kept, after, done, epoch)
+            found += terms
+            changed = {finding.turn for finding in terms if finding.level == "damage"}
+            if sure := [turn for turn in done if turn.id not in changed]:
+                found += await self._vectors.look(kept, after, sure, epoch)
+        return found
+
+    def _witnessed(self, turns: Sequence[Turn]) -> list[Finding]:
+        """The stored token counts match the texts: a digest does not cover counts."""
+        counter = self.engine.counter
+        chosen = [turn for turn in turns if turn.counter == counter.name and self.sampled(turn.seq or 0)]
+        self.tally.checked["token counts"] += len(chosen)
+        return [
+            at_entry(
+                turn,
+                "damage",
+                "log-tokens",
+                f"turn {turn.id!r} says that the {side} has {stored} tokens, and it has {counted}",
+            )
+            for turn in chosen
+            for side, text, stored in (
+                ("user's side", turn.user, turn.user_tokens),
+                ("assistant's side", turn.assistant, turn.assistant_tokens),
+            )
+            if (counted := counter.count(text or "")) != stored
+        ]
+
+    async def _row(self, kept: KeptConversation, walk: LogWalk) -> list[Finding]:
+        found = compared(kept, walk)
+        derived = [finding for finding in found if finding.level == "derived"]
+        if not (self.repair and derived):
+            return found
+        times = None if walk.first is None or walk.last is None else (walk.first.created, walk.last.created)
+        summed = kept, walk.counters(), walk.checkpoint, walk.covered_messages
+        done = await self.audit.recount(Recount(*summed, owner=kept.scope.user, times=times))
+        return [replace(one, mended=done) if one in derived else one for one in found]
+
+    async def _marks(self, kept: KeptConversation, walk: LogWalk) -> list[Finding]:
+        found: list[Finding] = []
+        for tier, seq in kept.marks.items():
+            self.tally.checked["watermarks"] += 1
+            if seq > walk.last_seq:
+                if self.repair:
+                    await self.audit.set_mark(kept.scope, tier, walk.last_seq)
+                what = f"the watermark of {tier} is at {seq}, and the log ends at {walk.last_seq}"
+                found.append(at(kept.scope, "derived", "watermark", what, seq=seq, mended=self.repair))
+        return found
+
+    # -- the rest -----------------------------------------------------------------------------------------------------
+
+    async def _archive(self) -> None:
+        after = After(only=self._tenant, tenant=self._tenant or "", limit=50)
+        while found := await self.audit.pages(after):
+            for kept in found:
+                self.tally.add(await self._pages.look(kept))
+            self._told(len(found))
+            after = replace(after, tenant=found[-1].tenant, name=found[-1].uuid)
+
+    async def _users(self) -> None:
+        after = After(only=self._tenant, tenant=self._tenant or "")
+        while found := await self.audit.users(after):
+            for owner in found:
+                self.tally.add(await self._facts.look(owner))
+            after = replace(after, tenant=found[-1].tenant, name=found[-1].user or "")
+
+    async def _items(self) -> None:
+        store, now = self.engine.store.items, self.engine.clock.now()
+        for owner in await store.owners(self._tenant):
+            after: ItemKey | None = None
+            try:
+                while items := await store.kept(owner, now=now, after=after, limit=_ITEMS):
+                    self.tally.checked["items"] += len(items)
+                    after = items[-1].item.item_key
+            except UNREADABLE as error:
+                what = f"an item behind {after} cannot be read: {error!r}"
+                self.tally.add([at(owner, "damage", "item", what)])
+
+    async def _orphans(self) -> None:
+        orphans = [
+            orphan
+            for orphan in await self.audit.orphans(self._tenant, limit=_MOST_ORPHANS)
+            if (orphan.tenant or "", orphan.conversation) not in self._damaged
+        ]
+        if self.repair:
+            await self.audit.drop(orphans)
+        self.tally.add(_orphan(orphan, repair=self.repair) for orphan in orphans)
+
+    def _told(self, rows: int) -> None:
+        self.tally.checked["rows"] += rows
+        done = self.tally.checked["rows"]
+        self._progress(done, max(done, self._total))
+
+
+def _is_as_seen(kept: KeptConversation, now: KeptConversation) -> bool:
+    return (kept.counters, kept.marks, kept.scope) == (now.counters, now.marks, now.scope)
+
+
+def _orphan(orphan: Orphan, *, repair: bool) -> Finding:
+    level, kind, what = _ORPHANS[orphan.kind]
+    return Finding(
+        level,
+        kind,
+        what.format(seq=orphan.seq, name=orphan.name),
+        orphan.tenant,
+        conversation=orphan.conversation,
+        seq=orphan.seq,
+        page=orphan.name if orphan.kind == "passage" else None,
+        mended=repair and level == "derived",
+    )
+
+
+def _altered(turn: Turn) -> Finding:
+    what = f"turn {turn.id!r} is not as it was written: what it says has another digest"
+    return at_entry(turn, "damage", "log-digest", what)
+
+
+def _unreported(_done: int, _total: int) -> None:
+    """Progress is not reported."""

@@ -1,0 +1,254 @@
+"""Writes the demo into a database as the agents would have, and removes it again.
+
+Ids of its users and conversations begin with `demo-`; nothing else is touched. Each person is written completely or not at all:
+leftovers of an interrupted run are erased before that person is written again, and complete ones are left alone.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from datetime import datetime, timedelta
+
+from pagefile.engine import Conversation, Memory
+from pagefile.errors import ConflictError, InvalidArgumentError
+from pagefile.inspector.demo.script import PEOPLE, Learnt, Person, Said, Talk
+from pagefile.records import JsonValue, Turn
+from pagefile.settings import EmbedderSettings, Settings
+from pagefile.standalone import AgentApp, SessionValue
+
+PREFIX = "demo-"
+Progress = Callable[[int, int], None]
+#: Windows kept per conversation: all of them, so that the inspector shows how it grew.
+_CALLS_KEPT = 100
+#: How long each window waits for its query's embedding: long, so that a busy machine does not change the result.
+_TIMEOUT_S = 30.0
+#: How many of a user's conversations are checked before anything is erased.
+_LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReport:
+    """What was written."""
+
+    conversations: int
+    turns: int
+    facts: int
+    windows: int
+
+    @property
+    def added(self) -> int:
+        """The number of turns written; 0 if the demo was already complete."""
+        return self.turns
+
+
+_NOTHING = DemoReport(0, 0, 0, 0)
+
+
+class DemoClock:
+    """A clock that shows the time of the turn being written."""
+
+    def __init__(self) -> None:
+        self._at = PEOPLE[0].talks[0].began
+
+    def now(self) -> datetime:
+        """Advances slightly on each call: no two events of a conversation share a timestamp."""
+        self._at += timedelta(milliseconds=40)
+        return self._at
+
+    def set(self, moment: datetime) -> None:
+        """Jump to a point in time, possibly an earlier one for another conversation."""
+        self._at = moment
+
+
+async def fill_demo(
+    settings: Settings, progress: Progress | None = None, *, people: Sequence[Person] = PEOPLE
+) -> DemoReport:
+    """Write the missing parts of the demo into the configured database, and wait until they are indexed.
+
+    It opens the database itself, with its own clock, so that the turns are spread over months.
+    """
+    if settings.url.startswith("memory:") or settings.url in {"sqlite://", "sqlite:///:memory:"}:
+        raise InvalidArgumentError(
+            f"The demo needs a database that others can open, not {settings.url!r}: name a file, "
+            "for instance sqlite:///pagefile.db."
+        )
+    total = sum(len(talk.turns()) for person in people for talk in person.talks)
+    told = _Counted(progress, total)
+    reports = [_NOTHING]
+    clock = DemoClock()
+    for language in ("en", "zh"):
+        mine = [person for person in people if person.language == language]
+        async with Memory.open(settings=_demo_settings(settings, language), clock=clock) as memory:
+            reports += [await _written(memory, clock, person, told) for person in mine]
+            await memory.settle()
+    return DemoReport(*map(sum, zip(*map(astuple, reports), strict=True)))
+
+
+async def demo_present(memory: Memory) -> bool:
+    """Whether the demo is complete."""
+    return all([await _complete(memory, person) for person in PEOPLE])
+
+
+async def remove_demo(memory: Memory) -> dict[str, int]:
+    """Erase the demo; returns the number of rows removed by table."""
+    for person in PEOPLE:
+        await _check_ours(memory, person)
+    counts = Counter[str]()
+    for person in PEOPLE:
+        counts.update((await memory.forget(user_id=person.user_id)).counts)
+    return counts
+
+
+def _demo_settings(settings: Settings, language: str) -> Settings:
+    embedder = settings.embedder
+    if embedder.query_timeout_s == EmbedderSettings().query_timeout_s:
+        # No user is waiting for the demo's windows, so wait longer, unless a timeout was set explicitly.
+        embedder = replace(embedder, query_timeout_s=_TIMEOUT_S)
+    # Synchronous checkpoints make the demo identical every time it is written.
+    return replace(
+        settings,
+        language=language,
+        checkpoints="sync",
+        synchronous="normal",
+        indexing="background",
+        recall="auto",
+        calls_kept=_CALLS_KEPT,
+        facts=replace(settings.facts, enabled=True, extract="off"),
+        archive=replace(settings.archive, retention_days=0, max_bytes=0, synopsis="extract"),
+        embedder=embedder,
+    )
+
+
+class _Counted:
+    """Reports progress."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def add(self, turns: int) -> None:
+        self._done += turns
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+
+async def _complete(memory: Memory, person: Person) -> bool:
+    """Whether the person's last turn exists: it is written last."""
+    last = person.talks[-1]
+    newest = await memory.conversation(last.id, user_id=person.user_id).turns(limit=1, newest=True)
+    return bool(newest) and newest[0].id == _turn_id(last, len(last.turns()) - 1)
+
+
+def _turn_id(talk: Talk, number: int) -> str:
+    return f"{talk.id}-{number:04}"
+
+
+async def _check_ours(memory: Memory, person: Person) -> None:
+    """Refuse to erase a real user who has the same id."""
+    heads = await memory.conversations(user_id=person.user_id, limit=_LISTED)
+    ours = {talk.id for talk in person.talks}
+    foreign = [head.scope.conversation for head in heads if head.scope.conversation not in ours]
+    if foreign:
+        raise ConflictError(
+            f"User {person.user_id!r} has conversations that are not the demo's ({', '.join(map(str, foreign[:3]))}): "
+            "erase them first, or keep the demo in a database of its own; nothing was changed."
+        )
+
+
+async def _written(memory: Memory, clock: DemoClock, person: Person, told: _Counted) -> DemoReport:
+    if await _complete(memory, person):
+        told.add(sum(len(talk.turns()) for talk in person.talks))
+        return _NOTHING
+    await _check_ours(memory, person)
+    await memory.forget(user_id=person.user_id)
+    writer = _Writer(memory, clock, person)
+    for talk in person.talks:
+        await writer.talk(talk, told)
+    return DemoReport(len(person.talks), writer.turns, writer.facts, writer.windows)
+
+
+class _Writer:
+    """Plays one person's agents."""
+
+    def __init__(self, memory: Memory, clock: DemoClock, person: Person) -> None:
+        self._memory = memory
+        self._clock = clock
+        self._person = person
+        self.turns = self.facts = self.windows = 0
+
+    async def talk(self, talk: Talk, told: _Counted) -> None:
+        """Write a conversation, turn by turn."""
+        chat = self._memory.conversation(talk.id, user_id=self._person.user_id, agent=talk.agent)
+        said = talk.turns()
+        pause = timedelta(days=talk.days) / max(1, len(said) - 1)
+        for number, one in enumerate(said):
+            # Turns of one session are minutes apart, sessions days apart.
+            session, place = divmod(number, 5)
+            self._clock.set(talk.began + session * 5 * pause + place * timedelta(minutes=7))
+            await self._turn(chat, talk, one, _turn_id(talk, number))
+            self.turns += 1
+            told.add(1)
+        # Listing the calls waits for them to be written, so that not all of the demo's are pending at once.
+        await chat.calls(limit=1)
+
+    async def _turn(self, chat: Conversation, talk: Talk, said: Said, turn_id: str) -> None:
+        turn = await chat.begin(said.user, id=turn_id, at=self._clock.now())
+        if said.window:
+            await self._window(chat, talk)
+        for number, tool in enumerate(said.tools):
+            called = {"tool": tool.name, "call_id": f"{turn_id}-{number}"}
+            turn = await chat.step(turn, **called, input=tool.input, result=tool.result)
+            if said.window:
+                await self._window(chat, talk)
+        if said.loads is not None:
+            turn = await self._loaded(chat, turn, said.loads, said.user)
+            await self._window(chat, talk)
+        if said.aborted:
+            await chat.abort(turn)
+        else:
+            await chat.complete(turn, said.assistant)
+        for learnt in said.learnt:
+            await self._learn(learnt, turn_id)
+        if said.snapshot is not None:
+            await self._keep_snapshot(chat, said.snapshot)
+        if said.resets:
+            await chat.reset()
+
+    async def _window(self, chat: Conversation, talk: Talk) -> None:
+        await chat.context(window_tokens=talk.window_tokens, instructions=talk.instructions)
+        self.windows += 1
+
+    async def _loaded(self, chat: Conversation, turn: Turn, tool: str, query: str) -> Turn:
+        """The model reloads an archived result."""
+        page = next((page for page in await chat.pages() if page.tool == tool), None)
+        if page is None:
+            return turn
+        asked: dict[str, JsonValue] = {"uuid": page.uuid, "query": query}
+        text = await chat.call_tool("load_tool_history", asked, turn=turn)
+        called = {"tool": "load_tool_history", "call_id": f"{turn.id}-load"}
+        return await chat.step(turn, **called, input=asked, result=text)
+
+    async def _learn(self, learnt: Learnt, turn_id: str) -> None:
+        user_id = self._person.user_id
+        if learnt.kind == "wrong":
+            wrong = [fact for fact in await self._memory.facts(user_id) if fact.text == learnt.text]
+            for fact in wrong:
+                await self._memory.retract(fact.id)
+            return
+        await self._memory.remember(
+            learnt.text,
+            user_id=user_id,
+            category=learnt.category,
+            confidence=learnt.confidence,
+            attribute=learnt.attribute,
+            source=turn_id,
+        )
+        self.facts += 1
+
+    async def _keep_snapshot(self, chat: Conversation, snapshot: Mapping[str, JsonValue]) -> None:
+        app = AgentApp(self._memory)
+        value = (await app.get_short_memory(chat.id)).to_json()
+        known = value.get("user_snapshot")
+        value["user_snapshot"] = {**(known if isinstance(known, dict) else {}), **snapshot}
+        await app.set_short_memory(chat.id, SessionValue.of(value))

@@ -1,0 +1,136 @@
+"""Erases a conversation or a user from every tier, and shows the receipt."""
+
+from dataclasses import dataclass
+
+from pagefile.engine import Memory
+from pagefile.errors import InvalidArgumentError, NotFoundError
+from pagefile.inspector import ui, urls
+from pagefile.inspector.locale import Reader
+from pagefile.inspector.markup import Content, Element, el
+from pagefile.inspector.page_request import PageRequest, head_of
+from pagefile.records import DEFAULT_TENANT, ConversationInfo, ErasureReceipt, Listing, Scope
+
+#: How many of a user's conversations are counted.
+_COUNTED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Erasing:
+    """What is about to be erased."""
+
+    scope: Scope | None
+    conversations: int
+    more: bool
+    turns: int
+
+
+async def gather(memory: Memory, asked: PageRequest) -> Erasing:
+    """What the named scope contains."""
+    scope = _named(asked)
+    if scope is None:
+        return Erasing(None, 0, more=False, turns=0)
+    heads = await _heads(memory, asked)
+    turns = sum(head.turns for head in heads)
+    return Erasing(scope, len(heads), more=heads.next is not None, turns=turns)
+
+
+async def _heads(memory: Memory, asked: PageRequest) -> Listing[ConversationInfo]:
+    if asked.conversation_id is None:
+        return await memory.conversations(**asked.owner, limit=_COUNTED)
+    try:
+        return Listing([await head_of(memory, asked)])
+    except NotFoundError:
+        return Listing([])
+
+
+def _named(asked: PageRequest) -> Scope | None:
+    tenant = asked.tenant or DEFAULT_TENANT
+    if asked.conversation_id is not None:
+        return Scope(tenant, asked.user_id, asked.conversation_id)
+    return Scope(tenant, asked.user_id) if asked.user_id is not None else None
+
+
+async def erase(memory: Memory, asked: PageRequest) -> ErasureReceipt:
+    """Erase the named scope, if its name was typed as confirmation."""
+    scope = _named(asked)
+    if scope is None:
+        raise InvalidArgumentError("Nothing is erased: name a conversation or a user.")
+    name = scope.conversation or scope.user
+    if asked.text("confirm") != (name or "").strip():
+        raise InvalidArgumentError("Nothing is erased: type the name exactly as it is shown, to confirm.")
+    return await memory.forget(
+        user_id=scope.user,
+        conversation_id=scope.conversation,
+        tenant=scope.tenant,
+        turn_id=asked.text("turn_id"),
+        page=asked.text("page"),
+    )
+
+
+def show(data: Erasing, reader: Reader) -> ui.View:
+    say, scope, lead = reader.say, data.scope, reader.say("erase.lead")
+    if scope is None:
+        return ui.View(say("erase.title"), _choose(reader), lead=lead)
+    name = scope.conversation or scope.user or ""
+    what = say("erase.conversation" if scope.conversation else "erase.user", name=name)
+    if data.conversations:
+        body = _confirm(data, scope, what, reader)
+    else:
+        body, lead = ui.empty(say("erase.nothing", name=name)), what
+    return ui.View(say("erase.title"), body, lead=lead, tabs=scope.conversation is not None)
+
+
+def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:
+    """What would be erased, and the form that asks for its name."""
+    say, number, more = reader.say, reader.number, "+" if data.more else ""
+    conversations, turns = f"{number(data.conversations)}{more}", f"{number(data.turns)}{more}"
+    counted = say("erase.counts", conversations=conversations, turns=turns)
+    #: When only one turn or one page of the conversation is to be erased.
+    alone = [
+        ui.field_of(say("erase.turn"), "turn_id", autocomplete="off"),
+        ui.field_of(say("erase.page"), "page", autocomplete="off"),
+    ]
+    confirmed = ui.form(
+        reader,
+        reader.asked.here(urls.ERASE),
+        el("p", say("erase.confirm"), " ", el("code", scope.conversation or scope.user)),
+        alone if scope.conversation else None,
+        ui.field_of(say("erase.name"), "confirm", required=True, autocomplete="off"),
+        ui.button(say("erase.go"), "danger"),
+        class_="stacked-form",
+    )
+    return [ui.notice([counted, " ", say("erase.final")], "bad"), ui.card(what, confirmed)]
+
+
+def _choose(reader: Reader) -> Element:
+    say = reader.say
+    return ui.asking_form(
+        reader,
+        urls.ERASE,
+        say("erase.title"),
+        ui.field_of(say("conv.conversation"), "conversation_id"),
+        ui.field_of(say("field.user"), "user_id"),
+        button=ui.button(say("erase.choose")),
+    )
+
+
+def show_receipt(receipt: ErasureReceipt, reader: Reader) -> ui.View:
+    """What was erased."""
+    say, scope = reader.say, receipt.scope
+    rows = [(el("code", name), count) for name, count in receipt.counts.items()]
+    marks = [*(None for _ in rows), "total"]
+    counts = ui.table(
+        reader,
+        say("receipt.title"),
+        {"receipt.table": "row", "receipt.rows": "num"},
+        [*rows, (say("receipt.total"), receipt.total)],
+        row_classes=marks,
+    )
+    name = el("code", scope.conversation or scope.user or scope.tenant)
+    body: list[Content] = [
+        ui.notice(say("receipt.erased"), "good"),
+        [ui.notice([say("receipt.pending"), " ", left], "bad") for left in receipt.pending],
+        ui.card(say("receipt.title"), el("p", name, " · ", reader.time(receipt.at, exact=True)), counts),
+        el("p", reader.link(urls.CONVERSATIONS, say("conv.back"))),
+    ]
+    return ui.View(say("erase.title"), body, lead=say("receipt.lead"))

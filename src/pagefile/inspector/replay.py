@@ -1,0 +1,197 @@
+"""Compare and replay: a recorded call under other settings, side by side with the original."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pagefile.engine import Memory
+from pagefile.engine.replay import Replay, change_of, checked_from_afar
+from pagefile.engine.snapshots import present_names
+from pagefile.errors import BudgetError, SettingsError
+from pagefile.inspector import ui, urls
+from pagefile.inspector.bill import bill_bar, called, inexact, left_out, question
+from pagefile.inspector.locale import Reader
+from pagefile.inspector.markup import Content, Element, el
+from pagefile.inspector.page_request import PageRequest
+from pagefile.records import JsonValue, WindowRecord
+from pagefile.window.comparison import BlockChange, CandidateChange, DiffLine, bill
+
+#: What the form offers; every other name that can be changed works in the query string.
+_OFFERED = (
+    "window_tokens",
+    "recent_turns",
+    "threshold",
+    "recall_turns",
+    "archive.threshold",
+    "facts.max_injection_tokens",
+    "facts.similarity_weight",
+    "facts.confidence_weight",
+)
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "placement": ("tail", "head"),
+    "recall": ("auto", "always", "never"),
+    "archive.strategy": ("model", "keyword", "similarity", "hybrid"),
+    "facts.enabled": ("true", "false"),
+}
+_CHANGES_SHOWN = 200
+_KINDS = {"entered": "in", "left": "gone", "form": "open", "block": "soft", "same": "soft"}
+_SIGNS = {"=": "same", "-": "out", "+": "in", "…": "skip"}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A call, its options and settings, and the replay if anything was changed."""
+
+    call: WindowRecord
+    recorded: Mapping[str, JsonValue]
+    changes: Mapping[str, str]
+    replay: Replay | None
+    #: Why there is no replay.
+    refused: str | None
+
+
+async def gather(memory: Memory, asked: PageRequest) -> Compared:
+    """Replay the call with the settings of the query string."""
+    call, chat = await called(memory, asked)
+    recorded = _recorded(call)
+    names = [name.removeprefix("set.") for name in asked.values if name.startswith("set.")]
+    given = {name: text for name in names if (text := asked.text(f"set.{name}")) is not None}
+    changes = {name: text for name, text in given.items() if text != _shown(recorded.get(name))}
+    if not changes and not given:
+        return Compared(call, recorded, {}, None, None)
+    try:
+        values = {name: change_of(name, text) for name, text in changes.items()}
+        replay = await chat.replay(call.id, **checked_from_afar(values))
+    except (SettingsError, BudgetError) as error:
+        return Compared(call, recorded, changes, None, str(error))
+    return Compared(call, recorded, changes, replay, None)
+
+
+def _recorded(call: WindowRecord) -> dict[str, JsonValue]:
+    moment = call.options.get("moment")
+    settings = moment.get("settings") if isinstance(moment, Mapping) else None
+    plain = {name: value for name, value in call.options.items() if name != "moment"}
+    return {**plain, **present_names(settings)} if isinstance(settings, Mapping) else plain
+
+
+def _shown(value: JsonValue) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case float() if value.is_integer():
+            return str(int(value)) if abs(value) > 1 else f"{value:g}"
+        case _:
+            return str(value)
+
+
+def show(data: Compared, reader: Reader) -> ui.View:
+    """The form, and both windows side by side."""
+    say, call = reader.say, data.call
+    if data.refused is not None:
+        outcome: Content = ui.notice(data.refused, "bad")
+    elif data.replay is not None:
+        outcome = _comparison(data.replay, reader)
+    else:
+        outcome = ui.soft(say("replay.hint"))
+    crumbs = (
+        reader.crumb(urls.CONVERSATION, call.scope.conversation or ""),
+        reader.crumb(urls.CALLS, say("tab.calls")),
+        (reader.asked.to(urls.CALL, call_id=call.id), say("bill.heading")),
+    )
+    query = {"call_id": call.id, **{f"set.{name}": text for name, text in data.changes.items()}}
+    body = [ui.card(say("replay.change"), _form(data, reader)), outcome]
+    return ui.View(
+        say("replay.title"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query
+    )
+
+
+def _form(data: Compared, reader: Reader) -> Element:
+    say = reader.say
+
+    def was(name: str) -> str:
+        return _shown(data.recorded.get(name))
+
+    def number(name: str) -> Element:
+        hint = say("replay.was", was=was(name) or "–")
+        now = data.changes.get(name, was(name))
+        more = {"inputmode": "decimal", "autocomplete": "off"}
+        return ui.field_of(say(f"set.{name}"), f"set.{name}", now, hint=hint, **more)
+
+    def choice(name: str, known: tuple[str, ...]) -> Element:
+        options = [(one, say(f"set.{name}.{one}")) for one in known]
+        return ui.choice_of(say(f"set.{name}"), f"set.{name}", data.changes.get(name, was(name)), options)
+
+    numbers, choices = map(number, _OFFERED), (choice(name, known) for name, known in _CHOICES.items())
+    reset = reader.link(urls.REPLAY, say("replay.reset"), call_id=data.call.id)
+    return ui.asking_form(
+        reader,
+        urls.REPLAY,
+        say("replay.change"),
+        el("div", [*numbers], [*choices], class_="grid"),
+        button=[ui.button(say("replay.go")), reset],
+        call_id=data.call.id,
+    )
+
+
+def _comparison(replay: Replay, reader: Reader) -> list[Content]:
+    say, compared = reader.say, replay.comparison
+    values: dict[str, ui.Value] = {
+        "replay.before": compared.tokens_before,
+        "replay.after": compared.tokens_after,
+        "replay.difference": reader.signed(compared.difference),
+        "replay.changed": len(compared.changed),
+    }
+    sides = [
+        el("div", el("h3", say(key)), bill_bar(window.receipt, bill(window.receipt), window.tokens, reader))
+        for key, window in (("replay.before", replay.before), ("replay.after", replay.after))
+    ]
+    both = el("div", sides, class_="two")
+    return [
+        inexact(replay.exact, replay.why, reader),
+        ui.notice(say("replay.same"), "good") if compared.same else None,
+        ui.figures(reader, values),
+        ui.card(say("replay.windows"), both, _blocks(compared.blocks, reader)),
+        ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
+        if compared.changed
+        else None,
+        ui.card(say("replay.diff"), _diff(compared.diff, reader)) if compared.diff else None,
+    ]
+
+
+def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
+    columns = {"bill.block": "row", **ui.numbers("replay.before", "replay.after", "replay.difference")}
+    rows = [
+        (ui.key_of(one.block, reader), one.before, one.after, reader.signed(one.difference))
+        for one in changes
+    ]
+    return ui.table(reader, reader.say("replay.windows"), columns, rows, class_="bill")
+
+
+def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element:
+    about = {"bill.block": "when", "verdict.candidate": "row clip", "replay.what": ""}
+    columns = {**about, **ui.numbers("replay.difference"), "verdict.reason": "reason"}
+    rows = [
+        (
+            ui.key_of(one.block, reader),
+            el("code", one.id),
+            ui.badge(reader.say(f"change.{one.change}"), _KINDS[one.change]),
+            reader.signed(one.difference),
+            reader.reason(one.after.reason) if one.after is not None else reader.say("replay.not_offered"),
+        )
+        for one in changes[:_CHANGES_SHOWN]
+    ]
+    made = ui.table(reader, reader.say("replay.candidates"), columns, rows, class_="verdicts")
+    return el("div", made, left_out(len(changes) - len(rows), reader))
+
+
+def _diff(lines: tuple[DiffLine, ...], reader: Reader) -> Element:
+    return ui.scrolling([_line(line, reader) for line in lines], reader.say("replay.diff"), class_="diff")
+
+
+def _line(line: DiffLine, reader: Reader) -> Element:
+    kind = _SIGNS[line.sign]
+    sign = el("span", {"=": " ", "…": "⋯"}.get(line.sign, line.sign), aria_hidden="true", class_="sign")
+    spoken = el("span", reader.say(f"diff.{kind}"), class_="unseen") if line.sign in "+-" else None
+    text = reader.say("diff.left_out", n=line.text) if line.sign == "…" else line.text
+    return el("div", sign, spoken, text, class_=f"d-{kind}")

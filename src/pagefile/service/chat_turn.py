@@ -1,0 +1,288 @@
+"""Chat with the configured model, streamed: the window, the answer, the tool calls, and the turn in the log."""
+
+import json
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Annotated, Any, Literal, cast
+
+from fastapi import Depends, Request, Response
+
+from pagefile.engine import Conversation, Memory
+from pagefile.errors import ConflictError, ModelError, ModelOutputError, NotFoundError, PagefileError
+from pagefile.models import OpenAIChat
+from pagefile.ports import ChatModel, ToolCall, ViewRequest
+from pagefile.records import JsonValue, Turn
+from pagefile.service.events import EventStream, Say
+from pagefile.service.problems import answered, problem_of, to_problem, unforeseen
+from pagefile.service.routes import MemoryOf, chat_of, router
+from pagefile.settings import ModelSettings
+from pagefile.standalone import tool_schemas
+from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.window.receipt import Window
+from pagefile.wire.chat import (
+    AskChat,
+    ChatArchived,
+    ChatCheckpoint,
+    ChatDone,
+    ChatEvent,
+    ChatLoaded,
+    ChatNode,
+    ChatToken,
+    ChatTurn,
+)
+from pagefile.wire.problem import Problem
+from pagefile.wire.texts import example
+
+logger = logging.getLogger("pagefile.service")
+
+#: After this many rounds of tool calls the model must answer with what it has.
+MAX_ROUNDS = 8
+#: Separates what a model says before a tool call from what it says after.
+_PARAGRAPH = "\n\n"
+
+_STREAM = {
+    "description": "Events as they happen.",
+    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": example("ChatEvents")}},
+}
+
+_Node = Literal["recall", "generate", "tools", "persist"]
+
+
+@asynccontextmanager
+async def chat_model(settings: ModelSettings) -> AsyncGenerator[ChatModel | None]:
+    """The configured model, open while the service runs; None if the settings name none."""
+    if not settings.name:
+        yield None
+        return
+    model = OpenAIChat(
+        settings.name, base_url=settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
+    )
+    try:
+        yield model
+    finally:
+        await model.close()
+
+
+@dataclass(slots=True)
+class _Answer:
+    """The model's answer so far."""
+
+    texts: list[str] = field(default_factory=list[str])
+    calls: tuple[ToolCall, ...] = ()
+    finish: str = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+
+@dataclass(slots=True)
+class ChatRun:
+    """A turn in progress, from its start to its end."""
+
+    memory: Memory
+    model: ChatModel
+    chat: Conversation
+    asked: AskChat
+    turn: Turn
+    said: _Answer = field(default_factory=_Answer)
+    window: Window | None = None
+    checkpoint_version: int = 0
+    done: bool = False
+
+    @classmethod
+    async def begun(cls, memory: Memory, model: ChatModel, chat: Conversation, asked: AskChat) -> "ChatRun":
+        """Begin a turn. The user's message is on disk when this returns."""
+        turn = await chat.begin(asked.message, id=asked.id)
+        if turn.status != "open":
+            raise ConflictError(f"Turn {turn.id!r} is {turn.status} already: ask again under a new id.")
+        return cls(memory, model, chat, asked, turn)
+
+    async def run(self, say: Say) -> None:
+        """Send events until the turn ends. Failures are sent too, as problem documents."""
+
+        async def tell(event: ChatEvent) -> None:
+            await say(event.event, event)
+
+        try:
+            await self._answered(tell)
+        except PagefileError as error:
+            # Those of a model reveal nothing about the service.
+            await self._broken(say, problem_of(error, shown=(ModelError,)))
+        except Exception as error:
+            await self._broken(say, unforeseen(error))
+
+    async def _broken(self, say: Say, problem: Problem) -> None:
+        # Abort first: a client that reads the error may look up the turn immediately.
+        await self.end()
+        await say("error", problem)
+
+    async def end(self) -> None:
+        """Abort the turn unless it was completed: it then enters no window, summary or index."""
+        if self.done:
+            return
+        try:
+            await self.chat.abort(self.turn)
+            self.done = True
+        except (ConflictError, NotFoundError):
+            # Completed at the last moment by this request or another, or erased.
+            self.done = True
+        except PagefileError:
+            logger.exception(
+                "a turn that broke off could not be aborted; it stays open, and out of every window"
+            )
+
+    # -- one turn -------------------------------------------------------------------------------------------------------
+
+    async def _answered(self, tell: Any) -> None:
+        await tell(ChatTurn(turn_id=self.turn.id, conversation_id=self.chat.id))
+        self.checkpoint_version = (await self._checkpoint()).version
+        for step in self.asked.steps:
+            await self._step(tell, step.tool, step.input, step.result, step.call_id)
+        for number in range(MAX_ROUNDS + 1):
+            await self._recall(tell)
+            await self._generate(tell, tools=number < MAX_ROUNDS)
+            if not self.said.calls:
+                await self._persist(tell, number + 1)
+                return
+            await self._tools(tell)
+        raise ModelOutputError("The model calls tools where there are none to call, and gives no answer.")
+
+    async def _recall(self, tell: Any) -> None:
+        began = perf_counter()
+        self.window = window = await self.chat.context(
+            turn=self.turn, window_tokens=self.asked.window_tokens, instructions=self.asked.instructions
+        )
+        kept: dict[str, JsonValue] = dict(window.receipt.tokens_by_block().items())
+        about: dict[str, JsonValue] = {
+            "window_id": window.id,
+            "tokens": window.tokens,
+            "budget": window.budget,
+            "ratio": window.ratio,
+            "mode": window.mode,
+            "kept": kept,
+            "degraded": list(window.receipt.degraded),
+        }
+        await tell(_ended("recall", began, about))
+        await self._tell_checkpoint(tell)
+
+    async def _generate(self, tell: Any, *, tools: bool) -> None:
+        began = perf_counter()
+        said = self.said
+        said.calls = ()
+        schemas = tool_schemas(self.memory.engine.settings.language) if tools else ()
+        messages = self.window.messages if self.window else []
+        between = _PARAGRAPH if said.text.strip() else ""
+        async with aclosing(self.model.stream(messages, tools=schemas)) as pieces:
+            async for piece in pieces:
+                if piece.text:
+                    text, between = between + piece.text, ""
+                    said.texts.append(text)
+                    await tell(ChatToken(text=text))
+                said.calls += piece.calls
+                said.finish = piece.finish or said.finish
+        await tell(_ended("generate", began))
+
+    async def _tools(self, tell: Any) -> None:
+        began = perf_counter()
+        for call in self.said.calls:
+            arguments = _arguments(call)
+            if arguments is None:
+                result = f"[参数不是 JSON 对象 / arguments are no JSON object] {call.arguments}"
+            else:
+                result = await self.chat.call_tool(call.name, arguments, turn=self.turn)
+            given: JsonValue = call.arguments if arguments is None else dict(arguments)
+            await self._step(tell, call.name, given, result, call.id)
+            await tell(ChatLoaded(tool=call.name, arguments=cast("Any", given), chars=len(result)))
+        await tell(_ended("tools", began))
+
+    async def _persist(self, tell: Any, model_calls: int) -> None:
+        began = perf_counter()
+        turn = self.turn = await self.chat.complete(self.turn, self.said.text)
+        self.done = True
+        await tell(_ended("persist", began))
+        await self._tell_checkpoint(tell)
+        await tell(
+            ChatDone(
+                turn_id=turn.id,
+                seq=turn.seq,
+                finish=self.said.finish,
+                user_tokens=turn.user_tokens,
+                assistant_tokens=turn.assistant_tokens,
+                tokens=turn.tokens,
+                window_tokens=self.window.tokens if self.window else 0,
+                model_calls=model_calls,
+            )
+        )
+
+    # -- helpers ------------------------------------------------------------------------------------------------------------
+
+    async def _step(self, tell: Any, tool: str, given: object, result: object, call_id: str | None) -> None:
+        self.turn = await self.chat.step(self.turn, tool=tool, input=given, result=result, call_id=call_id)
+        step = self.turn.steps[-1]
+        if step.page is not None and step.tool not in LOADING_TOOLS:
+            await tell(ChatArchived(uuid=step.page, tool=step.tool, chars=step.page_chars))
+
+    async def _tell_checkpoint(self, tell: Any) -> None:
+        now = await self._checkpoint()
+        if now.version > self.checkpoint_version:
+            self.checkpoint_version = now.version
+            await tell(now)
+
+    async def _checkpoint(self) -> ChatCheckpoint:
+        """The current checkpoint; version 0 if there is none."""
+        view = await self.memory.engine.store.reader.view(
+            ViewRequest(self.chat.scope, budget_tokens=0, min_turns=0)
+        )
+        if view.checkpoint is None:
+            return ChatCheckpoint(id="", version=0, covered_through_seq=0)
+        return ChatCheckpoint.model_validate(view.checkpoint, from_attributes=True)
+
+
+def _ended(node: _Node, began: float, about: Mapping[str, JsonValue] | None = None) -> ChatNode:
+    duration = round((perf_counter() - began) * 1000, 3)
+    return ChatNode(node=node, duration_ms=duration, told=cast("Any", dict(about or {})))
+
+
+def _arguments(call: ToolCall) -> dict[str, JsonValue] | None:
+    try:
+        found: object = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, JsonValue]", found) if isinstance(found, dict) else None
+
+
+# -- the route -----------------------------------------------------------------------------------------------------------
+
+routes = router("Chat")
+
+
+async def _model(request: Request) -> ChatModel | None:
+    """The model this service was started with; None if its settings name none."""
+    return cast("ChatModel | None", request.app.state.model)
+
+
+@routes.post("/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM})
+async def stream(
+    memory: MemoryOf, body: AskChat, model: Annotated[ChatModel | None, Depends(_model)]
+) -> Response:
+    """Have the model of the settings answer a message, as server-sent events.
+
+    `turn` comes first, when the message is on disk. Then `node` (recall, generate, tools, persist) with its duration, `token` with words
+    of the answer, `archived` and `loaded` when results leave the window and come back, `checkpoint` when a summary takes effect, and
+    `done` with the turn's place and exact tokens. A stream that ends with `error` (a problem document), or that the client leaves, aborts
+    the turn: it enters no window, summary or index. Lines that begin with a colon are heartbeats. The model's calls of
+    `load_tool_history` and `search_tool_history` are answered here.
+    """
+    if model is None:
+        return answered(
+            to_problem(
+                "no-model",
+                "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again.",
+            )
+        )
+    run = await ChatRun.begun(memory, model, chat_of(memory, body), body)
+    return EventStream(run.run, run.end)

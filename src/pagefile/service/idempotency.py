@@ -1,0 +1,187 @@
+"""Idempotency keys: a request that is sent twice is carried out once.
+
+A client that lost its connection cannot know whether its request succeeded. With an `Idempotency-Key` header it can retry and get
+the same response. Responses are kept in this process only, for a day and up to a size limit: they hold user content, and an
+erasure must not leave copies on disk. After any erasure, by this process or another, no earlier response is replayed.
+Operations that must stay idempotent across restarts have ids of their own: a turn derives its id from the key.
+"""
+
+import hashlib
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+from uuid import NAMESPACE_URL, uuid5
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pagefile.errors import PagefileError
+from pagefile.service.auth import memory_in, principal_in
+from pagefile.service.problems import answered, refused, to_problem
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
+KEPT_S = 24 * 3600.0
+MAX_KEPT = 10_000
+MAX_BYTES = 32_000_000
+MAX_KEY_CHARS = 255
+
+#: Streamed, or too large to keep; repeating them does no harm.
+_NOT_KEPT = frozenset({"/v1/import", "/v1/chat/stream"})
+_FAILED = 500
+_RATE_LIMITED = 429
+
+
+def made_id(key: str | None, *names: str | None) -> str | None:
+    """A deterministic id for a key among these names: the same after a restart and in every worker. None without a key."""
+    return None if key is None else str(uuid5(NAMESPACE_URL, json.dumps(["pagefile", key, *names])))
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A request made with a key, and its response once there is one."""
+
+    asked: bytes
+    began: float
+    #: The erasure epoch when the request came in.
+    epoch: int
+    messages: list[Message] = field(default_factory=list[Message])
+    done: bool = False
+
+    @property
+    def size(self) -> int:
+        return sum(len(message.get("body", b"")) for message in self.messages)
+
+
+class IdempotencyMiddleware:
+    """Idempotency middleware: keeps responses by key and replays them."""
+
+    def __init__(self, app: ASGIApp, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._clock = clock
+        #: By caller and idempotency key, oldest first.
+        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+        self._bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key = Headers(scope=scope).get(HEADER) if scope["type"] == "http" else None
+        if key is None or scope["method"] != "POST" or scope["path"] in _NOT_KEPT:
+            await self._app(scope, receive, send)
+            return
+        if not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
+            await answered(to_problem("idempotency-key"))(scope, receive, send)
+            return
+        try:
+            body = await Request(scope, receive).body()
+        except ClientDisconnect:
+            return
+        except HTTPException as error:
+            await answered(to_problem("body-too-large", error.detail), error.headers)(scope, receive, send)
+            return
+        try:
+            epoch = await _epoch(scope)
+        except PagefileError as error:
+            await refused(error)(scope, receive, send)
+            return
+        place = (principal_in(scope).key_id or "", key)
+        asked = _digest(scope, body)
+        self._drop_old(epoch)
+        known = self._kept.get(place)
+        if known is not None:
+            await _again(known, asked, scope, receive, send)
+            return
+        await self._first(place, _Kept(asked, self._clock(), epoch), body, scope, receive, send)
+
+    async def _first(
+        self,
+        place: tuple[str, str],
+        kept: _Kept,
+        body: bytes,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        self._kept[place] = kept
+
+        async def sent(message: Message) -> None:
+            kept.messages.append(
+                {**message, "headers": list(message["headers"])} if "headers" in message else message
+            )
+            await send(message)
+
+        try:
+            await self._app(scope, _given(body, receive), sent)
+            kept.done = _worth_keeping(kept.messages)
+        finally:
+            if not kept.done:
+                self._kept.pop(place, None)
+        if kept.done and place in self._kept:
+            self._bytes += kept.size
+            self._drop_old(kept.epoch)
+
+    def _drop_old(self, epoch: int) -> None:
+        for place in [place for place, kept in self._kept.items() if kept.done and kept.epoch < epoch]:
+            self._drop(place)
+        end = self._clock() - KEPT_S
+        while self._kept:
+            place, oldest = next(iter(self._kept.items()))
+            full = len(self._kept) > MAX_KEPT or self._bytes > MAX_BYTES
+            if not oldest.done or (oldest.began > end and not full):
+                return
+            self._drop(place)
+
+    def _drop(self, place: tuple[str, str]) -> None:
+        kept = self._kept.pop(place)
+        self._bytes -= kept.size if kept.done else 0
+
+
+async def _epoch(scope: Scope) -> int:
+    """The current erasure epoch, across all processes."""
+    memory = memory_in(scope["app"])
+    return 0 if memory is None else await memory.engine.store.reader.epoch()
+
+
+async def _again(known: _Kept, asked: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+    if known.asked != asked:
+        await answered(to_problem("idempotency-reused"))(scope, receive, send)
+        return
+    if not known.done:
+        await answered(to_problem("idempotency-running"), {"Retry-After": "1"})(scope, receive, send)
+        return
+    for message in known.messages:
+        if message["type"] == "http.response.start":
+            headers = [*message["headers"], (REPLAYED.lower().encode(), b"true")]
+            await send({**message, "headers": headers})
+        else:
+            await send(message)
+
+
+def _worth_keeping(messages: list[Message]) -> bool:
+    """Whether the response is complete and final; server errors and rate limiting are better retried."""
+    if not messages or messages[-1].get("more_body"):
+        return False
+    status = cast("int", messages[0]["status"])
+    return status < _FAILED and status != _RATE_LIMITED
+
+
+def _digest(scope: Scope, body: bytes) -> bytes:
+    asked = hashlib.blake2b(digest_size=16)
+    for part in (scope["path"].encode("utf-8", "surrogatepass"), scope["query_string"], body):
+        asked.update(len(part).to_bytes(8, "big"))
+        asked.update(part)
+    return asked.digest()
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """Replays the body, then passes on further messages such as a disconnect."""
+    waiting: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return received

@@ -1,0 +1,303 @@
+"""Mounts the inspector: every page with its JSON twin beside it, behind the same keys as the API."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.resources import files
+from typing import Annotated, Any, cast
+
+from fastapi import Query, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from pagefile.engine import Memory
+from pagefile.engine.ownership import looked_up
+from pagefile.errors import AccessError, InvalidArgumentError
+from pagefile.inspector import erasure, metrics, scripted, site, start, urls
+from pagefile.inspector.locale import Reader
+from pagefile.inspector.metrics import Measure
+from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.inspector.start import Filling
+from pagefile.inspector.ui import View
+from pagefile.json_values import to_json
+from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.schema import Id
+from pagefile.service.auth import GuardedRouter, open_memory, principal_of
+from pagefile.service.chat_turn import ChatRun
+from pagefile.service.events import EventStream
+from pagefile.service.inspector_auth import form_of, gone_to, reader_of, shown, with_key
+from pagefile.service.routes import VERSION, MemoryOf
+from pagefile.text.scripts import language
+from pagefile.wire.chat import AskChat
+from pagefile.wire.requests import StepBody
+
+routes = GuardedRouter(include_in_schema=False)
+
+
+def _given(value: object) -> object:
+    # Forms also send their empty fields.
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+Name = Annotated[Id | None, BeforeValidator(_given)]
+
+
+class Named(BaseModel):
+    """Whose memory a page is about. The rest of the query string is left to the page."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    tenant: Name = None
+    user_id: Name = None
+    conversation_id: Name = None
+
+
+NamedOf = Annotated[Named, Query()]
+
+
+async def _asked(request: Request, named: Named, fields: Mapping[str, str] | None = None) -> PageRequest:
+    principal = principal_of(request)
+    bound = {"tenant"} if principal.tenant is not None else set[str]()
+    if principal.user is not None:
+        bound.add("user_id")
+    values = {**request.query_params, **(fields or {})}
+    scope = Scope(named.tenant or DEFAULT_TENANT, named.user_id, named.conversation_id)
+    # Holders of a tenant key see a conversation as its owner does.
+    user = (await looked_up(open_memory(request.app), scope)).user
+    return PageRequest(named.tenant, user, named.conversation_id, values, frozenset(bound))
+
+
+# -- pages -----------------------------------------------------------------------------------------------------------------
+
+
+def _mount(
+    path: str,
+    gather: Callable[[Request, Memory, PageRequest], Awaitable[Any]],
+    show: Callable[[Any, Reader], View],
+    about: Callable[[Any, PageRequest], PageRequest] | None = None,
+) -> None:
+    """A page, and its twin."""
+
+    async def html(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+        asked = await _asked(request, named)
+        data = await gather(request, memory, asked)
+        reader = reader_of(request, asked if about is None else about(data, asked))
+        return shown(show(data, reader), reader, request)
+
+    routes.add_api_route(path, html, methods=["GET"])
+    _mount_twin(path, gather)
+
+
+def _mount_twin(path: str, gather: Callable[[Request, Memory, PageRequest], Awaitable[Any]]) -> None:
+    async def twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+        return JSONResponse(to_json(await gather(request, memory, await _asked(request, named))))
+
+    routes.add_api_route(urls.twin(path), twin, methods=["GET"])
+
+
+def _mount_page(page: site.Page) -> None:
+    async def gather(_: Request, memory: Memory, asked: PageRequest) -> Any:
+        return await page.gather(memory, asked)
+
+    _mount(page.path, gather, page.show, page.about)
+
+
+def _mount_action(action: site.Action) -> None:
+    async def done(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+        return gone_to(await action.do(memory, await _asked(request, named, await form_of(request))))
+
+    routes.add_api_route(action.path, done, methods=["POST"])
+
+
+for _page in site.PAGES:
+    _mount_page(_page)
+for _action in site.ACTIONS:
+    _mount_action(_action)
+
+
+@routes.get(urls.HOME)
+async def home(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """What the inspector is and what it holds; without a required key, only the former."""
+    if not principal_of(request).is_known:
+        # Look nothing up for an unauthenticated reader: the links would reveal who owns a conversation.
+        reader = reader_of(request, PageRequest())
+        return shown(start.sign_in(reader, onward=urls.HOME), reader, request)
+    asked = await _asked(request, named)
+    reader = reader_of(request, asked)
+    data = await _start(request, memory, asked)
+    answer = shown(start.show(data, reader), reader, request)
+    if data.demo.running:
+        answer.headers["Refresh"] = "2"
+    return answer
+
+
+@routes.get(urls.BASE)
+async def base(named: NamedOf) -> Response:
+    """The bare directory name leads to the home page."""
+    return gone_to(urls.HOME)
+
+
+async def _start(request: Request, memory: Memory, asked: PageRequest) -> start.Start:
+    base = str(request.base_url).rstrip("/")
+    return await start.gather(memory, asked, version=VERSION, base=base, demo=_filling(request).state)
+
+
+def _filling(request: Request) -> Filling:
+    return cast("Filling", request.app.state.filling)
+
+
+async def _metrics(request: Request, memory: Memory, _: PageRequest) -> metrics.Metrics:
+    text = request.app.state.meter.text().decode()
+    return await metrics.gather(memory, _measures(text), whole=principal_of(request).tenant is None)
+
+
+_mount_twin(urls.HOME, _start)
+_mount(urls.METRICS, _metrics, metrics.show)
+
+
+def _measures(text: str) -> list[Measure]:
+    """What Prometheus would scrape, series by series."""
+    found: list[Measure] = []
+    for family in text_string_to_metric_families(text):
+        if not family.name.startswith("pagefile_"):
+            continue
+        series: dict[str, list[Any]] = {}
+        for sample in family.samples:
+            if not sample.name.endswith("_created"):
+                labels = ", ".join(f"{key}={value}" for key, value in sample.labels.items() if key != "le")
+                series.setdefault(labels, []).append(sample)
+        found += [_measure(family, labels, samples) for labels, samples in series.items()]
+    return found
+
+
+def _measure(family: Any, labels: str, samples: list[Any]) -> Measure:
+    if family.type != "histogram":
+        return Measure(samples[0].name, family.documentation, labels, samples[0].value)
+    values = {one.name.removeprefix(family.name): one.value for one in samples if "le" not in one.labels}
+    buckets = [(float(one.labels["le"]), one.value) for one in samples if "le" in one.labels]
+    return Measure(
+        family.name,
+        family.documentation,
+        labels,
+        values["_count"],
+        values["_sum"],
+        metrics.quantile(buckets, 0.5),
+        metrics.quantile(buckets, 0.95),
+    )
+
+
+# -- actions ---------------------------------------------------------------------------------------------------------------
+
+
+@routes.post(urls.ERASE)
+async def erase(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """Erase, and show the receipt: it is kept nowhere else."""
+    asked = await _asked(request, named, await form_of(request))
+    receipt = await erasure.erase(memory, asked)
+    reader = reader_of(request, PageRequest(asked.tenant, values={}, bound=asked.bound))
+    return shown(erasure.show_receipt(receipt, reader), reader, request)
+
+
+@routes.post(urls.DEMO)
+async def demo(request: Request, named: NamedOf) -> Response:
+    """Fill the demo in, in the background."""
+    await form_of(request)
+    if principal_of(request).tenant is not None:
+        raise AccessError("The demo is filled in by whoever runs the service: `pagefile demo`.")
+    _filling(request).start(request.app.state.settings)
+    return gone_to(urls.HOME)
+
+
+@routes.get(urls.LOGIN)
+async def login_page(request: Request, named: NamedOf) -> Response:
+    """Asks for a key."""
+    reader = reader_of(request, PageRequest())
+    onward = request.query_params.get("next", urls.HOME)
+    return shown(start.sign_in(reader, onward=onward), reader, request)
+
+
+@routes.post(urls.LOGIN)
+async def login(request: Request, named: NamedOf) -> Response:
+    """Takes a key into a cookie that no script can read and no other site can send."""
+    fields = await form_of(request)
+    # The next page finds out whether the key is valid.
+    return with_key(gone_to(fields.get("next", urls.HOME)), request, fields.get("key", "").strip())
+
+
+@routes.post(urls.LOGOUT)
+async def logout(request: Request, named: NamedOf) -> Response:
+    """Forgets the key."""
+    await form_of(request)
+    return with_key(gone_to(urls.HOME), request, None)
+
+
+# -- the playground ----------------------------------------------------------------------------------------------------------
+
+
+async def _run(request: Request, memory: Memory, named: Named) -> tuple[ChatRun, PageRequest]:
+    asked = await _asked(request, named, await form_of(request))
+    message = asked.text("message")
+    if message is None:
+        raise InvalidArgumentError("Say something: the message is empty.")
+    chat = chat_of(memory, asked)
+    steps: tuple[StepBody, ...] = ()
+    if asked.flag("sample"):
+        least = memory.settings.archive.threshold + 2_000
+        text = scripted.sample_result(least, chinese=language(message) == "zh")
+        steps = (StepBody(tool="inspect_site", input={"site": "north"}, result=text),)
+    body = AskChat(
+        conversation_id=chat.id,
+        user_id=asked.user_id,
+        tenant=asked.tenant,
+        message=message,
+        window_tokens=asked.whole("window_tokens", 4000, least=200, most=2_000_000),
+        steps=steps,
+    )
+    model = request.app.state.model or scripted.ScriptedModel()
+    return await ChatRun.begun(memory, model, chat, body), asked
+
+
+@routes.post(urls.STREAM)
+async def stream(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """As `/v1/chat/stream`, for the playground: a scripted model answers where no other is set."""
+    run, _ = await _run(request, memory, named)
+    return EventStream(run.run, run.end)
+
+
+@routes.post(urls.CHAT)
+async def chat(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    """The same for browsers without a script: the answer is there when the page comes back."""
+    run, asked = await _run(request, memory, named)
+    failed = False
+
+    async def say(name: str, _data: BaseModel) -> None:
+        nonlocal failed
+        failed = failed or name == "error"
+
+    try:
+        await run.run(say)
+    finally:
+        await run.end()
+    return gone_to(asked.here(urls.CHAT, done="failed" if failed else "recorded"))
+
+
+# -- files -------------------------------------------------------------------------------------------------------------------
+
+
+_TYPES = {
+    urls.STYLE: "text/css; charset=utf-8",
+    urls.SCRIPT: "text/javascript; charset=utf-8",
+    urls.ICON: "image/svg+xml",
+}
+
+
+def _mount_asset(path: str, media_type: str) -> None:
+    async def asset(named: NamedOf) -> Response:
+        name = path.rpartition("/")[2]
+        text = files("pagefile.inspector").joinpath("assets", name).read_text(encoding="utf-8")
+        return Response(text, media_type=media_type)
+
+    routes.add_api_route(path, asset, methods=["GET"])
+
+
+for _path, _type in _TYPES.items():
+    _mount_asset(_path, _type)

@@ -1,0 +1,205 @@
+"""The inspector's sign-in: a key in a cookie, CSRF-protected forms, problems as HTML pages.
+
+The cookie is only accepted on the inspector's own paths: the API requires a header, which no other site can make a browser send.
+"""
+
+import json
+import re
+import secrets
+from datetime import UTC, datetime
+from hmac import compare_digest
+from typing import cast
+from urllib.parse import parse_qsl, quote
+
+from fastapi import Request, Response
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pagefile.errors import AccessError, InvalidArgumentError
+from pagefile.inspector import urls
+from pagefile.inspector.frame import page
+from pagefile.inspector.locale import Language, Reader, Theme
+from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.start import problem, sign_in
+from pagefile.inspector.ui import View
+from pagefile.service.html import prefers_chinese
+from pagefile.wire.problem import MEDIA_TYPE
+
+KEY, TOKEN, LANGUAGE, THEME = "pagefile_key", "pagefile_form", "pagefile_lang", "pagefile_theme"
+#: Only our own style sheet; no framing, and forms submit only to this service.
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+#: Pages that use the script may run that one file, and it may call this service.
+SCRIPT_POLICY = f"{POLICY}; script-src 'self'; connect-src 'self'"
+
+#: Send no referrer to other sites. "no-referrer" would also hide that a form is our own: its Origin would be "null".
+REFERRER_POLICY = "same-origin"
+
+_YEAR_S = 365 * 24 * 3600
+_MAX_FIELDS = 200
+#: Characters a cookie cannot hold; none of our keys and tokens contains any.
+_UNSAFE = re.compile(r"[^\w.~-]", re.ASCII)
+#: A path on this service. Browsers drop tabs and line breaks from a URL and read a backslash as a slash.
+_OWN = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
+#: Characters left unescaped in a URL because they have a meaning there.
+_WRITTEN = "/%?&=#:;,+@!$'()*~[]"
+
+
+class InspectorAuth:
+    """Passes the cookie's key on to the `AuthMiddleware`, and renders problems as HTML pages."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not urls.is_inspector(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        shown = "authorization" in headers or "x-api-key" in headers
+        key = cookie_parser(headers.get("cookie", "")).get(KEY)
+        if key and not shown:
+            # A malformed cookie is treated as an unknown key, not as an error.
+            bearer = (b"authorization", b"Bearer " + key.encode("latin-1", "replace"))
+            scope = {**scope, "headers": [*scope["headers"], bearer]}
+        if not _wants_page(scope, headers):
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, _Explained(scope, send).sent)
+
+
+class _Explained:
+    """Passes responses through, and renders problems as pages."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._scope = scope
+        self._send = send
+        self._start: Message | None = None
+        self._body = b""
+
+    async def sent(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            if Headers(raw=message["headers"]).get("content-type", "").startswith(MEDIA_TYPE):
+                self._start = message
+                return
+        elif self._start is not None:
+            self._body += message.get("body", b"")
+            if not message.get("more_body"):
+                await self._explain(self._start)
+            return
+        await self._send(message)
+
+    async def _explain(self, start: Message) -> None:
+        told: dict[str, str] = json.loads(self._body)
+        request = Request(self._scope)
+        reader = reader_of(request, PageRequest())
+        status = start["status"]
+        if status == 401:
+            onward = _onward(request)
+            view = sign_in(reader, onward=onward, failed=KEY in request.cookies)
+        else:
+            view = problem(told["title"], told["detail"], status, reader, code=told["code"])
+        body = page(view, reader).encode()
+        headers = MutableHeaders(raw=list(start["headers"]))
+        headers["Content-Type"] = "text/html; charset=utf-8"
+        headers["Content-Length"] = str(len(body))
+        headers["Content-Security-Policy"] = POLICY
+        headers["Content-Language"] = reader.language
+        headers["Referrer-Policy"] = REFERRER_POLICY
+        if status == 401:
+            # A browser would show its own password dialog.
+            del headers["WWW-Authenticate"]
+            headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
+            headers.append("Set-Cookie", _cookie(request, KEY, "", age_s=0))
+        await self._send({**start, "headers": headers.raw})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+def _wants_page(scope: Scope, headers: Headers) -> bool:
+    path = scope["path"]
+    return not path.endswith(".json") and path != urls.STREAM and "text/html" in headers.get("accept", "")
+
+
+def _onward(request: Request) -> str:
+    query = f"?{request.url.query}" if request.url.query else ""
+    return f"{request.url.path}{query}" if request.method == "GET" else urls.HOME
+
+
+# -- the reader ----------------------------------------------------------------------------------------------------------
+
+
+def reader_of(request: Request, asked: PageRequest) -> Reader:
+    """Language and theme: as requested, else as remembered in a cookie, else as the browser prefers."""
+    given, kept = request.query_params, request.cookies
+    preferred = "zh" if prefers_chinese(request.headers.get("accept-language", "")) else "en"
+    language = _chosen({"en", "zh"}, given.get("lang"), kept.get(LANGUAGE))
+    theme = _chosen({"auto", "light", "dark"}, given.get("theme"), kept.get(THEME))
+    return Reader(
+        asked,
+        datetime.now(UTC),
+        cast("Language", language or preferred),
+        cast("Theme", theme or "auto"),
+        request.url.path.removesuffix(".json"),
+        kept.get(TOKEN) or secrets.token_urlsafe(24),
+        KEY in kept,
+    )
+
+
+def _chosen(among: set[str], *said: str | None) -> str | None:
+    return next((one for one in said if one in among), None)
+
+
+def shown(view: View, reader: Reader, request: Request, status: int = 200) -> Response:
+    """A page as a response; the reader's choices are remembered in cookies."""
+    answer = Response(page(view, reader), status, media_type="text/html; charset=utf-8")
+    answer.headers["Content-Security-Policy"] = SCRIPT_POLICY if view.script else POLICY
+    answer.headers["Content-Language"] = reader.language
+    answer.headers["Referrer-Policy"] = REFERRER_POLICY
+    answer.headers["Vary"] = "Accept-Language, Cookie"
+    if TOKEN not in request.cookies:
+        answer.headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
+    for name, asked_for, value in ((LANGUAGE, "lang", reader.language), (THEME, "theme", reader.theme)):
+        if request.query_params.get(asked_for) == value:
+            answer.headers.append("Set-Cookie", _cookie(request, name, value, age_s=_YEAR_S))
+    return answer
+
+
+def gone_to(place: str) -> Response:
+    """Redirect to another page with GET. Only paths on this service; anything else leads to the home page."""
+    ours = _OWN.fullmatch(place) is not None
+    return Response(status_code=303, headers={"Location": quote(place, safe=_WRITTEN) if ours else urls.HOME})
+
+
+def with_key(answer: Response, request: Request, key: str | None) -> Response:
+    """The response with the key's cookie set, or cleared."""
+    value = _cookie(request, KEY, key) if key else _cookie(request, KEY, "", age_s=0)
+    answer.headers.append("Set-Cookie", value)
+    return answer
+
+
+def _cookie(request: Request, name: str, value: str, age_s: int | None = None) -> str:
+    value = _UNSAFE.sub("", value)
+    age = "" if age_s is None else f"; Max-Age={age_s}"
+    secure = "; Secure" if request.url.scheme == "https" else ""
+    return f"{name}={value}; Path=/{age}; HttpOnly; SameSite=Strict{secure}"
+
+
+# -- forms ---------------------------------------------------------------------------------------------------------------
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """The fields of a form with a valid token; its origin was checked earlier, by `Gate`."""
+    try:
+        text = (await request.body()).decode()
+        fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict"))
+    except ValueError as error:
+        raise InvalidArgumentError("The form cannot be read: reload the page and send it again.") from error
+    sent, shown = fields.pop("token", ""), request.cookies.get(TOKEN, "")
+    if not shown or not compare_digest(sent.encode(), shown.encode()):
+        raise AccessError(
+            "This form does not come from a page of this service: reload the page and send it again."
+        )
+    return fields

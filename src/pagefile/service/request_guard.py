@@ -1,0 +1,235 @@
+"""Middleware around every route: host and size checks, headers, access log, last-resort error handler.
+
+Plain ASGI, because the framework's middleware wraps bodies and would copy every response.
+
+No other site's web page can make a browser change anything here (CSRF). For any page, browsers send forms, and `fetch` with a form's
+content type, without a preflight. They do state the origin of such a request, which no page can forge, and they send a preflight
+before any other content type. Both origin and content type are checked on every path, because a service without keys trusts every
+caller.
+"""
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from urllib.parse import unquote_to_bytes
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pagefile.inspector import urls
+from pagefile.service.exposure import ANY, host_name, is_loopback
+from pagefile.service.problems import answered, to_problem, unforeseen
+from pagefile.wire.problem import Problem
+
+logger = logging.getLogger("pagefile.service")
+
+#: On every response; pages set their own Content-Security-Policy.
+SECURITY_HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+#: Encoded for ASGI.
+_SECURITY_HEADERS = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+
+#: The one route whose body is spooled to disk and may be larger.
+UPLOAD = "/v1/import"
+
+_ESCAPED = re.compile(rb"%[89a-fA-F]")
+_MISDIRECTED = "This service answers to the names of its own machine only: an operator adds others with the setting service.hosts."
+#: Methods that change nothing.
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+#: JSON or JSON lines: browsers send a preflight before sending these to another site.
+_JSON = re.compile(r"application/(?:json|x-ndjson|x-jsonlines|jsonl|[\w.-]+\+json)", re.ASCII)
+_FORM = "application/x-www-form-urlencoded"
+#: How long to keep reading a body that is too large, in seconds.
+_DRAIN_S = 5.0
+
+
+class ErrorMiddleware:
+    """Turns every failure into a response with our headers and an access log line.
+
+    The line names the route, not the path or the query string: those can hold ids and arbitrary user input.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = 0, perf_counter()
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                own = message.get("headers", [])
+                names = {name.lower() for name, _ in own}
+                message["headers"] = [
+                    *own,
+                    *(header for header in _SECURITY_HEADERS if header[0] not in names),
+                ]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except Exception as error:
+            answer = answered(unforeseen(error))
+            if status:
+                # The response has started: closing the connection is the only way to report the failure.
+                raise
+            await answer(scope, receive, sent)
+        finally:
+            if logger.isEnabledFor(logging.INFO):
+                _log(scope, status, (perf_counter() - began) * 1000)
+
+
+def _log(scope: Scope, status: int, taken_ms: float) -> None:
+    route = getattr(scope.get("route"), "path", "-")
+    fields = {"method": scope["method"], "route": route, "status": status, "ms": round(taken_ms, 1)}
+    logger.info("%s %s %d %.1f ms", scope["method"], route, status, taken_ms, extra=fields)
+
+
+class RequestGuard:
+    """Rejects what no route should see: a foreign Host, a cross-site request, an oversized body, a query string that is not valid text."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        names: frozenset[str],
+        origins: frozenset[str],
+        max_body_bytes: int,
+        max_import_bytes: int,
+    ) -> None:
+        self._app = app
+        self._names = names
+        self._origins = origins
+        self._sizes = _Size("service.max_body_bytes", max_body_bytes)
+        self._uploads = _Size("service.max_import_bytes", max_import_bytes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        size = self._uploads if scope["path"] == UPLOAD else self._sizes
+        refusal = self._refused(scope, headers)
+        if refusal is not None:
+            await answered(refusal)(scope, receive, send)
+            return
+        if _announced(headers) > size.most:
+            await _drain(receive, size)
+            close = {"Connection": "close"}
+            await answered(to_problem("body-too-large", size.exceeded()), close)(scope, receive, send)
+            return
+        await self._app(scope, _counted(receive, size), send)
+
+    def _refused(self, scope: Scope, headers: Headers) -> Problem | None:
+        if not self._knows(headers.get("host", "")):
+            return to_problem("misdirected", _MISDIRECTED)
+        if not _is_text(scope["query_string"]):
+            return to_problem("invalid-query")
+        if scope["method"] in SAFE_METHODS:
+            return None
+        # Forms of our own pages also carry a token.
+        form = urls.is_inspector(scope["path"])
+        if not self._is_known_origin(scope["scheme"], headers, own_only=form):
+            return to_problem("cross-site")
+        # Browsers send a preflight for every other unsafe method.
+        if scope["method"] == "POST" and not _is_asked_for(headers, form=form):
+            return to_problem("media-type")
+        return None
+
+    def _is_known_origin(self, scheme: str, headers: Headers, *, own_only: bool) -> bool:
+        match [origin.lower() for origin in headers.getlist("origin")]:
+            case []:
+                # Programs send neither header; a browser that omits one sends the other.
+                return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+            case [origin]:
+                own = origin in _own_origins(scheme, headers.get("host", "").lower())
+                return own or (not own_only and origin in self._origins)
+            case _:
+                # No browser sends two Origin headers, and other programs may disagree on which one counts.
+                return False
+
+    def _knows(self, host: str) -> bool:
+        name = host_name(host)
+        return name in self._names or (ANY in self._names and name != "")
+
+
+def _own_origins(scheme: str, host: str) -> set[str]:
+    """The origins of our own pages. A TLS-terminating proxy may not announce itself; on a loopback host none is assumed."""
+    behind = set[str]() if is_loopback(host_name(host)) else {f"https://{host}"}
+    return {f"{scheme}://{host}"} | behind
+
+
+def _is_asked_for(headers: Headers, *, form: bool) -> bool:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return _JSON.fullmatch(kind) is not None or (form and kind == _FORM)
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The size limit for a body, and the setting it comes from."""
+
+    setting: str
+    most: int
+
+    def exceeded(self) -> str:
+        return f"The body has more than {self.most:,} bytes: split it, or raise the setting {self.setting}."
+
+
+def _counted(receive: Receive, size: _Size) -> Receive:
+    total = 0
+
+    async def received() -> Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if total > size.most:
+            if message.get("more_body"):
+                await _drain(receive, size)
+            raise HTTPException(413, size.exceeded(), {"Connection": "close"})
+        return message
+
+    return received
+
+
+async def _drain(receive: Receive, size: _Size) -> None:
+    """Read and discard the rest for a while: a client cut off while sending never sees the response."""
+    drained = 0
+    with anyio.move_on_after(_DRAIN_S):
+        while drained <= 2 * size.most:
+            message = await receive()
+            drained += len(message.get("body", b""))
+            if not message.get("more_body"):
+                return
+
+
+def _announced(headers: Headers) -> int:
+    length = headers.get("content-length", "")
+    return int(length[:20]) if length.isdecimal() else 0
+
+
+def _is_text(query: bytes) -> bool:
+    if not query.isascii():
+        return False
+    if not _ESCAPED.search(query):
+        return True
+    try:
+        unquote_to_bytes(query).decode()
+    except UnicodeDecodeError:
+        return False
+    return True

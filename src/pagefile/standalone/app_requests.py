@@ -1,0 +1,230 @@
+"""Document 001's queries: requests, checked; the conversation as the text for a prompt; and the state one call leaves for the next."""
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
+
+from pagefile.errors import InvalidArgumentError
+from pagefile.ports import LogView
+from pagefile.records import Turn, checked_id, checked_text
+from pagefile.standalone.session import MemoryContext, MemoryQueryRequest, UserProfile, summary_line
+from pagefile.text.clip import cut
+from pagefile.tiers.checkpoints import VERBATIM_SHARE
+
+R = TypeVar("R")
+
+defaultMemoryTokenThresholdRatio = 0.75  # noqa: N816 - the document's name
+defaultMemoryRecentTurns = 8  # noqa: N816 - the document's name
+defaultModelContextWindow = 16000  # noqa: N816 - the document's name
+
+#: Divisors by which a summary is shortened when it does not fit.
+_SHARES = (1, 2, 4, 8)
+
+Count = Callable[[str], int]
+
+
+def format_prompt(history: str, query: str) -> str:
+    """The prompt of the document's examples."""
+    return f"历史对话:\n{history}\n\n用户问题: {query}"
+
+
+def counted_text(history: str, query: str) -> str:
+    """The text whose tokens the document counts for a prompt."""
+    return f"{history}\n{query}"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryText:
+    """The parts of a history, in order."""
+
+    summary: str | None
+    safety: tuple[str, ...]
+    turns: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        head = [] if self.summary is None else [summary_line(self.summary)]
+        return "\n".join([*head, *self.safety, *self.turns])
+
+    def fitting(self, query: str, window_tokens: int, recent_turns: int, count: Count) -> "HistoryText":
+        """As much as fits into the window with the rest of the prompt; itself if everything fits.
+
+        The safety data always stays. Then come the newest `recent_turns` turns, the summary, and the other turns from the newest
+        back, without gaps.
+        """
+        if _fits(self, query, window_tokens, count):
+            return self
+        room = window_tokens - count(format_prompt("\n".join(self.safety), query))
+        recent, room = _newest(self.turns[-recent_turns:], room, count)
+        summary, room = _shortened(self.summary, room, count)
+        older: tuple[str, ...] = ()
+        if len(recent) == min(recent_turns, len(self.turns)):
+            older, room = _newest(self.turns[:-recent_turns], room, count)
+        kept = HistoryText(summary, self.safety, older + recent)
+        while not _fits(kept, query, window_tokens, count) and (kept.turns or kept.summary):
+            # Joining lines costs a token here and there.
+            kept = replace(kept, turns=kept.turns[1:]) if kept.turns else replace(kept, summary=None)
+        return kept
+
+
+def _fits(history: HistoryText, query: str, window_tokens: int, count: Count) -> bool:
+    return count(format_prompt(history.text, query)) <= window_tokens
+
+
+def _newest(turns: Sequence[str], room: int, count: Count) -> tuple[tuple[str, ...], int]:
+    kept: list[str] = []
+    for turn in reversed(turns):
+        cost = count(f"{turn}\n")
+        if cost > room:
+            break
+        kept.append(turn)
+        room -= cost
+    return tuple(reversed(kept)), room
+
+
+def _shortened(summary: str | None, room: int, count: Count) -> tuple[str | None, int]:
+    for share in _SHARES if summary else ():
+        shorter = cut(summary or "", len(summary or "") // share)
+        cost = count(f"{summary_line(shorter)}\n")
+        if shorter and cost <= room:
+            return shorter, room - cost
+    return None, room
+
+
+def turn_lines(turn: Turn) -> str:
+    """Both sides of a turn, a line each."""
+    sides = (("用户", turn.user), ("AI", turn.assistant))
+    return "\n".join(f"{speaker}: {text}" for speaker, text in sides if text)
+
+
+def safety_lines(user: UserProfile) -> tuple[str, ...]:
+    """What no answer may overlook: a line for each non-empty kind."""
+    kinds = (("过敏史", user.allergies), ("慢病史", user.chronic_diseases), ("手术史", user.surgery_history))
+    return tuple(
+        f"{word}: " + "、".join(" ".join(value.split()) for value in values)
+        for word, values in kinds
+        if values
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A request with its defaults."""
+
+    conversation_id: str
+    text: str
+    threshold: float
+    #: As given; 0: what the checkpoint kept.
+    recent_turns: int
+    window_tokens: int
+
+    @classmethod
+    def of(cls, request: MemoryQueryRequest | None, max_chars: int) -> "Query":
+        """The request, checked."""
+        request = given(request, "a MemoryQueryRequest")
+        return cls(
+            conversation_id=checked_id(request.conversation_id, "conversation_id"),
+            text=bounded(request.query or "", "query", max_chars),
+            threshold=or_default(
+                request.token_threshold_ratio, defaultMemoryTokenThresholdRatio, "token_threshold_ratio"
+            ),
+            recent_turns=int(or_default(request.recent_turns, 0, "recent_turns")),
+            window_tokens=int(
+                or_default(request.model_context_window, defaultModelContextWindow, "model_context_window")
+            ),
+        )
+
+    def shown(self, history: HistoryText, count: Count) -> tuple[HistoryText, int]:
+        """The part of a history that fits, and its tokens together with the question."""
+        fitting = history.fitting(
+            self.text, self.window_tokens, self.recent_turns or defaultMemoryRecentTurns, count
+        )
+        return fitting, count(counted_text(fitting.text, self.text))
+
+
+class Read(NamedTuple):
+    """A history that was returned along with the notice that a summary is due."""
+
+    through_seq: int
+    epoch: int
+
+
+@dataclass(slots=True)
+class Asked:
+    """The state that queries of a conversation leave for the next turn and checkpoint."""
+
+    query: str = ""
+    window_tokens: int = defaultModelContextWindow
+    #: The histories a summary may be based on, all from one checkpoint.
+    reads: deque[Read] = field(default_factory=lambda: deque[Read](maxlen=8))
+    version: int = 0
+    #: The epoch of the last history, whether or not a summary was due; None before the first.
+    epoch: int | None = None
+
+    def answered(self, query: Query, view: LogView, context: MemoryContext) -> None:
+        """Note that a history was returned."""
+        self.query, self.window_tokens, self.epoch = query.text, query.window_tokens, view.head.epoch
+        if not context.should_checkpoint_summary or not view.turns:
+            return
+        version = view.checkpoint.version if view.checkpoint else 0
+        if version != self.version:
+            # Pending summaries from before are too late, or were never made: no turn stays verbatim for them.
+            self.reads = deque(
+                (read._replace(through_seq=0) for read in self.reads), maxlen=self.reads.maxlen
+            )
+        self.version = version
+        self.reads.append(Read(view.turns[-1].seq or 0, view.head.epoch))
+
+    def made_in(self, view: LogView) -> int:
+        """The epoch of the oldest history a summary may be based on; without any, the current one."""
+        if self.reads:
+            return self.reads[0].epoch
+        return view.head.epoch if self.epoch is None else self.epoch
+
+    def spent(self) -> None:
+        """Note that a summary was accepted, or refused for good."""
+        if self.reads:
+            self.reads.popleft()
+
+    def verbatim(self, view: LogView, recent_turns: int) -> int:
+        """How many of the newest turns a checkpoint made now must leave verbatim.
+
+        As many as the summary's author wants, fewer if they would fill half of the window, and never all of them, since that would
+        free nothing. But always every turn written since the oldest history a summary may be based on.
+        """
+        gone = max(view.head.covered_through_seq, view.head.reset_seq)
+        read_through = next((read.through_seq for read in self.reads if read.through_seq > gone), None)
+        unread = 0 if read_through is None else sum((turn.seq or 0) > read_through for turn in view.turns)
+        staying, room = 0, self.window_tokens // VERBATIM_SHARE
+        for turn in reversed(view.turns[1:]):
+            room -= turn.tokens
+            if staying == recent_turns or (room < 0 and staying):
+                break
+            staying += 1
+        return max(staying, unread)
+
+
+def given(request: R | None, kind: str) -> R:
+    """The request, which must not be None."""
+    if request is None:
+        raise InvalidArgumentError(f"There is no request: give {kind} with a conversation_id.")
+    return request
+
+
+def bounded(text: str, name: str, max_chars: int) -> str:
+    """A text within a length limit."""
+    if len(checked_text(text, name)) > max_chars:
+        raise InvalidArgumentError(
+            f"{name} has {len(text):,} characters, at most {max_chars:,} are allowed: shorten it."
+        )
+    return text
+
+
+def or_default(value: object, default: float, name: str) -> float:
+    """A number; zero or less means the default."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        raise InvalidArgumentError(f"{name} must be a number, not {value!r}.")
+    return value if value > 0 else default

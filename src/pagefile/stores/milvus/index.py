@@ -1,0 +1,432 @@
+"""The index of vectors in Milvus."""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Any, TypeVar
+
+import anyio
+
+from pagefile.errors import SettingsError, StoreError, VectorIndexError
+from pagefile.ports import Collection, EmbeddingModel, HeldVector, Vector, VectorHit, VectorIndex, VectorRow
+from pagefile.records import JsonObject, Scope
+from pagefile.stores import rules
+from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError, Place
+from pagefile.stores.milvus.names import (
+    NAMES,
+    NOBODY,
+    NUMBERS,
+    PREFIX,
+    TEXTS,
+    collection_of,
+    erased_filter,
+    erased_with,
+    filter_of,
+    id_of,
+    keys_of,
+    model_of,
+)
+from pagefile.stores.milvus.recent import Recent, Written
+from pagefile.stores.milvus.rewrite import Rewriter
+from pagefile.stores.vectors import asked, batch_of, nearest, rounded
+
+logger = logging.getLogger("pagefile")
+
+T = TypeVar("T")
+
+_TEXT_NAMES = tuple(column.name for column in TEXTS)
+#: The most that a search may ask for.
+_MOST_HITS = 16_384
+_ROWS_AT_ONCE = 500
+#: One call of gRPC carries 64 MB at most.
+_BYTES_AT_ONCE = 8 * 1024 * 1024
+#: A file compares what it has not written out in plain Python, which takes a second for ten thousand rows.
+_MOST_UNWRITTEN = 1000
+#: Owned conversations that are remembered as such.
+_MOST_OWNED = 100_000
+#: Scopes that one filter names.
+_SCOPES_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MilvusOptions:
+    """How long Milvus is waited for."""
+
+    read_timeout_s: float = 3.0
+    write_timeout_s: float = 10.0
+    #: To make a collection and to bring it into memory.
+    load_timeout_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if min(self.read_timeout_s, self.write_timeout_s, self.load_timeout_s) <= 0:
+            raise SettingsError("read_timeout_s, write_timeout_s and load_timeout_s must be above 0.")
+
+
+#: Nobody is away behind a file: what takes long there is work.
+_OF_A_FILE = MilvusOptions(read_timeout_s=30.0, write_timeout_s=60.0)
+
+
+class MilvusVectors(VectorIndex):
+    """One collection a model: ids and vectors, and no text.
+
+    A conversation that got its owner late, as it once could, is that user's from the first vector on that is put for them.
+    """
+
+    name = "milvus"
+    apart = True
+
+    def __init__(
+        self,
+        place: Place,
+        *,
+        options: MilvusOptions | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Connects when it is first used. The clock says how long ago something was."""
+        self._options = options or (_OF_A_FILE if place.is_file else MilvusOptions())
+        self._unwritten = 0
+        self._driver = Driver(place, monotonic=monotonic)
+        self._monotonic = monotonic
+        #: Collections that were seen to be there and in memory.
+        self._ready: set[str] = set()
+        self._recent: dict[str, Recent] = {}
+        #: Conversations, by collection and key, that have no row without an owner.
+        self._owned: set[tuple[str, str]] = set()
+        #: Whether what others left half done, or with texts in it, was seen to.
+        self._tidy = False
+        self._tidying = anyio.Lock()
+        #: Collections in a file that hold nothing of what was deleted.
+        self._clean: set[str] = set()
+        self.leaves = (
+            ""
+            if place.is_file
+            else "ids and vectors, without any text, in the files of Milvus: until it has compacted them and collected its garbage"
+        )
+
+    async def prepare(self, model: EmbeddingModel) -> None:
+        await self._run(lambda client: self._make(client, model))
+
+    async def put(
+        self, model: EmbeddingModel, rows: Sequence[VectorRow], *, epoch: int | None = None
+    ) -> None:
+        self._driver.check_open()
+        batch, name = batch_of(model, rows), collection_of(model)
+        if name not in self._ready:
+            await self.prepare(model)
+        await self._claim(model, batch.kept)
+        vectors = list(zip(batch.kept, batch.vectors, strict=True))
+        await self._upsert(model, [_record(row, vector, epoch or 0) for row, vector in vectors])
+        await self._write_out(name, len(vectors))
+        gone = [id_of(row) for row in batch.gone]
+        if gone:
+            await self._again(model, lambda client: self._delete(client, name, ids=gone))
+        recent = self._recent_of(name)
+        recent.wrote(_as_written(row, vector) for row, vector in vectors)
+        recent.wrote(_as_written(row, None) for row in batch.gone)
+
+    async def search(
+        self, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
+    ) -> list[VectorHit]:
+        self._driver.check_open()
+        wanted, name = asked(model, vector), collection_of(model)
+        if wanted is None or limit <= 0 or not await self._is_there(name):
+            return []
+        text, within = filter_of(scope)
+        recent = self._recent_of(name)
+        hidden, young = recent.ids, recent.search(within, wanted)
+        consistency, most = recent.consistency, min(_MOST_HITS, limit + len(recent.rows(within)))
+
+        def search(client: Client) -> list[dict[str, Any]]:
+            (hits,) = client.search(
+                name,
+                [wanted.tolist()],
+                filter=text,
+                limit=most,
+                output_fields=list(NAMES),
+                consistency_level=consistency,
+                timeout=self._options.read_timeout_s,
+            )
+            return list(hits)
+
+        hits = await self._loaded(name, search, [])
+        return nearest([*young, *(_near(hit) for hit in hits if hit["id"] not in hidden)], limit)
+
+    async def collections(self) -> list[Collection]:
+        found = await self._run(self._collections)
+        collections = [Collection(model, await self._count(name)) for name, model in found.items()]
+        return sorted(collections, key=lambda collection: collection.model.key)
+
+    async def held(self, model: EmbeddingModel, scope: Scope, after: int, through: int) -> list[HeldVector]:
+        self._driver.check_open()
+        name = collection_of(model)
+        if not await self._is_there(name):
+            return []
+        keys = keys_of(scope)
+        # What got its owner late is that user's with the next vector that is put.
+        owners = {keys["user_key"], NOBODY}
+        text = f'conversation_key == "{keys["conversation_key"]}" and seq > {after} and seq <= {through}'
+
+        found = await self._query(name, text, ("seq", "turn_id", "user_key"))
+        held = [HeldVector(int(row["seq"]), row["turn_id"], row["user_key"] in owners) for row in found]
+        return sorted(held, key=lambda one: one.seq)
+
+    async def drop(self, model: EmbeddingModel) -> int:
+        name = collection_of(model)
+        if not await self._is_there(name):
+            return 0
+        count = await self._count(name)
+        timeout = self._options.load_timeout_s
+        await self._driver.run(lambda client: client.drop_collection(name, timeout=timeout))
+        self._forget(name)
+        return count
+
+    async def erase(self, scope: Scope) -> int:
+        text, within = erased_with(scope)
+        return sum([await self._erase(name, text, within) for name in await self._run(self._collections)])
+
+    async def erase_before(self, erased: Mapping[str, int]) -> int:
+        found, count = await self._run(self._collections), 0
+        for name, model in found.items():
+            for text, keys in _erased_filters(erased):
+                count += await self._erase(
+                    name, text, lambda row, keys=keys: not keys.isdisjoint(row.values())
+                )
+            await self._clear_files(name, model)
+        return count
+
+    async def _erase(self, name: str, text: str, within: Callable[[Mapping[str, str]], bool]) -> int:
+        if not await self._is_there(name):
+            return 0
+        count = await self._loaded(name, lambda client: self._delete(client, name, filter=text), 0)
+        self._recent_of(name).removed(within)
+        if count:
+            self._clean.discard(name)
+        return count
+
+    async def _clear_files(self, name: str, model: EmbeddingModel) -> None:
+        """Have the files hold nothing of what was deleted: at once in a file, and a server may begin with it."""
+        if name in self._clean or not await self._is_there(name):
+            return
+        if self._driver.place.is_file:
+            # From the moment on when it is dropped, nobody finds the collection in memory.
+            self._ready.discard(name)
+            await self._driver.run(lambda client: self._rewriter(client).rewrite(name, model))
+            self._clean.add(name)
+        else:
+            await self._compact(name)
+
+    async def _compact(self, name: str) -> None:
+        def compact(client: Client) -> None:
+            client.flush(name, timeout=self._options.load_timeout_s)
+            client.compact(name, timeout=self._options.load_timeout_s)
+
+        try:
+            await self._driver.run(compact)
+        except StoreError as error:
+            # It is deleted. A server that is asked too often says no, and compacts when it thinks fit.
+            logger.info("Milvus does not compact %s now: %s", name, error)
+
+    async def describe(self) -> JsonObject:
+        timeout = self._options.read_timeout_s
+        version = await self._run(lambda client: client.get_server_version(timeout=timeout))
+        return {"backend": "milvus", "version": version, "place": self._driver.place.shown}
+
+    async def close(self) -> None:
+        await self._driver.close()
+
+    def _make(self, client: Client, model: EmbeddingModel) -> None:
+        """The collection of a model, there and in memory; others may be making it too."""
+        name, timeout = collection_of(model), self._options.load_timeout_s
+        if not client.has_collection(name, timeout=timeout):
+            self._rewriter(client).create(name, model)
+            self._clean.add(name)
+        found = model_of(client.describe_collection(name, timeout=timeout))
+        if found != model:
+            raise VectorIndexError(
+                f"The collection {name!r} in {self._driver.place.shown} was made for {found and found.key!r}, not for "
+                f"{model.key!r}: rename or drop it, then run `pagefile rebuild`."
+            )
+        client.load_collection(name, timeout=timeout)
+        self._ready.add(name)
+
+    async def _run(self, function: Callable[[Client], T]) -> T:
+        """What a function of the client returns, once what others left is seen to."""
+        async with self._tidying:
+            if not self._tidy:
+                await self._driver.run(lambda client: self._rewriter(client).tidy())
+                self._tidy = True
+        return await self._driver.run(function)
+
+    def _rewriter(self, client: Client) -> Rewriter:
+        return Rewriter(client, self._options.load_timeout_s)
+
+    async def _is_there(self, name: str) -> bool:
+        """Whether there is such a collection; if so, it is in memory then."""
+        if name in self._ready:
+            return True
+        timeout = self._options.load_timeout_s
+
+        def look(client: Client) -> bool:
+            if not client.has_collection(name, timeout=timeout):
+                return False
+            client.load_collection(name, timeout=timeout)
+            return True
+
+        if await self._run(look):
+            self._ready.add(name)
+        return name in self._ready
+
+    async def _loaded(self, name: str, function: Callable[[Client], T], otherwise: T) -> T:
+        """What a function of a collection returns; once more if it fell out of memory, `otherwise` if it is gone."""
+        try:
+            return await self._driver.run(function)
+        except NotLoadedError:
+            self._ready.discard(name)
+        except NoCollectionError:
+            self._forget(name)
+            return otherwise
+        return await self._driver.run(function) if await self._is_there(name) else otherwise
+
+    async def _again(self, model: EmbeddingModel, function: Callable[[Client], Any]) -> None:
+        """Write; once more if somebody else dropped the collection."""
+        try:
+            await self._driver.run(function)
+        except (NoCollectionError, NotLoadedError):
+            self._forget(collection_of(model))
+            await self.prepare(model)
+            await self._driver.run(function)
+
+    async def _write_out(self, name: str, rows: int) -> None:
+        """Have a file written now and then; a server knows best when."""
+        self._unwritten += rows
+        if self._driver.place.is_file and self._unwritten >= _MOST_UNWRITTEN:
+            self._unwritten = 0
+            timeout = self._options.write_timeout_s
+            await self._driver.run(lambda client: client.flush(name, timeout=timeout))
+
+    async def _upsert(self, model: EmbeddingModel, records: Sequence[dict[str, Any]]) -> None:
+        name, timeout = collection_of(model), self._options.write_timeout_s
+        for part in _parts(records):
+            await self._again(model, lambda client, part=part: client.upsert(name, part, timeout=timeout))
+
+    async def _query(
+        self, name: str, text: str, fields: Sequence[str], consistency: str = "Strong"
+    ) -> list[dict[str, Any]]:
+        """The rows of a collection that a filter names; none if it is gone."""
+
+        def query(client: Client) -> list[dict[str, Any]]:
+            found = client.query(
+                name,
+                filter=text,
+                output_fields=list(fields),
+                consistency_level=consistency,
+                timeout=self._options.write_timeout_s,
+            )
+            return [dict(row) for row in found]
+
+        return await self._loaded(name, query, [])
+
+    def _delete(self, client: Client, name: str, **which: Any) -> int:
+        told: Any = client.delete(name, timeout=self._options.write_timeout_s, **which)
+        # The server says how many, the file which ones.
+        return int(told["delete_count"]) if "delete_count" in told else len(told)
+
+    async def _claim(self, model: EmbeddingModel, rows: Sequence[VectorRow]) -> None:
+        """Rows of conversations that had no owner when they were written get the one they have now."""
+        name = collection_of(model)
+        owners = {
+            keys_of(row.scope)["conversation_key"]: row.scope for row in rows if row.scope.user is not None
+        }
+        new = {key: scope for key, scope in owners.items() if (name, key) not in self._owned}
+        if not new:
+            return
+        recent = self._recent_of(name)
+        young = recent.rows(lambda row: row["user_key"] == NOBODY and row["conversation_key"] in new)
+        consistency = "Strong" if young else recent.consistency
+        quoted = ", ".join(f'"{key}"' for key in new)
+
+        text = f'user_key == "{NOBODY}" and conversation_key in [{quoted}]'
+        unowned = await self._query(name, text, (*_TEXT_NAMES, *NUMBERS, "embedding"), consistency)
+        claimed = [_claimed(record, new[record["conversation_key"]]) for record in unowned]
+        await self._upsert(model, claimed)
+        if claimed:
+            recent.removed(lambda row: row["user_key"] == NOBODY and row["conversation_key"] in new)
+        if len(self._owned) > _MOST_OWNED:
+            self._owned.clear()
+        self._owned.update((name, key) for key in new)
+
+    def _collections(self, client: Client) -> dict[str, EmbeddingModel]:
+        timeout = self._options.read_timeout_s
+        names = [name for name in client.list_collections(timeout=timeout) if name.startswith(PREFIX)]
+        models = {name: model_of(client.describe_collection(name, timeout=timeout)) for name in names}
+        return {name: model for name, model in models.items() if model and collection_of(model) == name}
+
+    async def _count(self, name: str) -> int:
+        if not await self._is_there(name):
+            return 0
+
+        # A lost write would be a lie here, and nobody asks this often.
+        found = await self._query(name, "", ("count(*)",))
+        return int(found[0]["count(*)"]) if found else 0
+
+    def _recent_of(self, name: str) -> Recent:
+        return self._recent.setdefault(name, Recent(self._monotonic))
+
+    def _forget(self, name: str) -> None:
+        self._ready.discard(name)
+        self._clean.discard(name)
+        self._recent.pop(name, None)
+        self._owned = {(other, key) for other, key in self._owned if other != name}
+
+
+def _erased_filters(erased: Mapping[str, int]) -> Iterator[tuple[str, frozenset[str]]]:
+    """The filters for these erasures, and the keys that each names."""
+    by_epoch = sorted(erased, key=lambda key: (erased[key], key))
+    for epoch, keys in groupby(by_epoch, key=lambda key: erased[key]):
+        while some := frozenset(islice(keys, _SCOPES_AT_ONCE)):
+            yield erased_filter(some, epoch), some
+
+
+def _record(row: VectorRow, vector: Vector, epoch: int) -> dict[str, Any]:
+    return {
+        "id": id_of(row),
+        "conversation_id": rules.conversation_of(row.scope),
+        "turn_id": row.turn_id,
+        **keys_of(row.scope),
+        "seq": row.seq,
+        "epoch": epoch,
+        "embedding": vector.tolist(),
+    }
+
+
+def _claimed(record: dict[str, Any], scope: Scope) -> dict[str, Any]:
+    """The same row with its owner; the server returns its vectors as some other kind of list."""
+    embedding = [float(number) for number in record["embedding"]]
+    return {**record, "user_key": keys_of(scope)["user_key"], "embedding": embedding}
+
+
+def _as_written(row: VectorRow, vector: Vector | None) -> tuple[str, Written]:
+    near = VectorHit(rules.conversation_of(row.scope), row.seq, row.turn_id, 0.0)
+    return id_of(row), Written(near, keys_of(row.scope), vector)
+
+
+def _near(hit: dict[str, Any]) -> VectorHit:
+    entity = hit["entity"]
+    return VectorHit(entity["conversation_id"], entity["seq"], entity["turn_id"], rounded(hit["distance"]))
+
+
+def _parts(records: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    part: list[dict[str, Any]] = []
+    size = 0
+    for record in records:
+        weight = sum(len(value.encode()) for value in record.values() if isinstance(value, str))
+        weight += 4 * len(record["embedding"])
+        if part and (len(part) == _ROWS_AT_ONCE or size + weight > _BYTES_AT_ONCE):
+            yield part
+            part, size = [], 0
+        part.append(record)
+        size += weight
+    if part:
+        yield part

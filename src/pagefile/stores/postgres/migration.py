@@ -1,0 +1,159 @@
+"""Brings a schema up to the revision of this version, with the Alembic migrations in `migrations/`.
+
+Alembic only writes the statements (its "offline" mode); our own connection runs them, in one transaction and behind a
+lock, so that several processes may open a new database at once. A migration therefore cannot look into the
+database from Python: it says what is to be done in SQL. What SQL cannot work out, the digests of rows that have none, comes
+behind the last one, in the same transaction.
+"""
+
+import logging
+import shlex
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import anyio.to_thread
+from alembic.operations import Operations
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util.exc import CommandError
+
+from pagefile.errors import SchemaVersionError, SettingsError
+from pagefile.stores.postgres.address import Place
+from pagefile.stores.postgres.database import Database, played, quoted
+from pagefile.stores.postgres.driver import Connection, RawConnection, translating
+from pagefile.stores.sql.missing_digests import fill_digests
+
+logger = logging.getLogger("pagefile")
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+#: "PGFL": whoever else takes advisory locks in this database has other numbers.
+_LOCK = 0x5047464C
+#: A migration is not a statement of the day: `command_timeout` does not hold for it.
+_LONGEST_S = 24 * 3600.0
+_READ_REVISION = "SELECT version_num FROM alembic_version"
+
+
+async def migrate(database: Database) -> None:
+    """Make the schema if there is none, and apply what is missing; others may be doing the same."""
+    place = database.place
+    with translating(place.shown):
+        async with database.raw() as connection:
+            await _check_encoding(connection, place.shown)
+            if await revision(connection) == head():
+                return
+    # What meets the transactions of an older version in a deadlock is done again.
+    await database.write(lambda connection: _bring_up(connection, place))
+
+
+async def _bring_up(connection: Connection, place: Place) -> None:
+    raw = connection.raw
+    await raw.execute("SET LOCAL synchronous_commit = on")
+    # A migration changes the rows of everybody; before the wall there was no such setting, and it means nothing.
+    await raw.execute("SET LOCAL pagefile.tenants = 'all'")
+    await _wait_for_others(raw, place)
+    if place.schema is not None:
+        await raw.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(place.schema)}")
+    # Another process may have been faster while this one waited for the lock.
+    script = await anyio.to_thread.run_sync(_script, await revision(raw), place.shown)
+    if script:
+        # While a table is waited for, everybody else waits for it too: no longer than any statement may take.
+        await raw.execute(f"SET LOCAL lock_timeout = {int(place.command_timeout_s * 1000)}")
+        await raw.execute(script, timeout=_LONGEST_S)
+        await played(connection, fill_digests())
+
+
+async def _wait_for_others(raw: RawConnection, place: Place) -> None:
+    """Nobody else migrates until this transaction ends; whoever came first takes as long as the tables are large."""
+    key = _LOCK, place.schema or ""
+    if not await raw.fetchval("SELECT pg_try_advisory_xact_lock($1, hashtext($2))", *key):
+        logger.warning("%s is being migrated by another process: waiting for it", place.shown)
+        await raw.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", *key, timeout=_LONGEST_S)
+
+
+async def revision(connection: RawConnection) -> str | None:
+    there = await connection.fetchval("SELECT to_regclass('alembic_version') IS NOT NULL")
+    return await connection.fetchval(_READ_REVISION) if there else None
+
+
+@cache
+def head() -> str:
+    return cast("str", ScriptDirectory(str(MIGRATIONS)).get_current_head())
+
+
+def check_known(found: str | None, place: str) -> None:
+    """`SchemaVersionError` for a revision that only a newer Pagefile knows."""
+    _script(found, place)
+
+
+@cache
+def _script(found: str | None, place: str) -> str:
+    """The statements that lead from a revision to the newest, none if it is that."""
+    scripts: Any = ScriptDirectory(str(MIGRATIONS))
+    statements = StringIO()
+
+    def steps(at: Any, context: Any) -> Any:
+        return scripts._upgrade_revs("head", at)  # noqa: SLF001 - as Alembic's own `command.upgrade` does
+
+    context = MigrationContext.configure(
+        dialect_name="postgresql",
+        opts={"as_sql": True, "output_buffer": statements, "starting_rev": found, "fn": steps},
+    )
+    try:
+        with Operations.context(context):
+            context.run_migrations()
+    except CommandError as error:
+        raise SchemaVersionError(
+            f"{place} has revision {found!r}, this version of Pagefile knows {head()!r}: upgrade with "
+            "`pip install --upgrade 'pagefile[postgres]'`. The database was left untouched."
+        ) from error
+    return statements.getvalue().strip()
+
+
+async def _check_encoding(connection: RawConnection, place: str) -> None:
+    encoding = await connection.fetchval("SHOW server_encoding")
+    if encoding != "UTF8":
+        raise SettingsError(
+            f"{place} has the encoding {encoding}, which cannot hold every text: make a database with ENCODING 'UTF8'."
+        )
+
+
+__all__ = ["dump_command", "head", "revision_of"]
+
+
+async def revision_of(url: str) -> str | None:
+    """The revision of the tables, None where there are none; `SchemaVersionError` when this Pagefile does not know it."""
+    place = Place.of(url)
+    database = await Database.open(place)
+    try:
+        with translating(place.shown):
+            async with database.raw() as connection:
+                found = await revision(connection)
+        check_known(found, place.shown)
+        return found
+    finally:
+        await database.close()
+
+
+def dump_command(url: str, copy: Path) -> str:
+    """What a shell runs to copy the database as it is, the rows of all tenants, whatever the role of the URL.
+
+    Of a password it has nothing: pg_dump asks for it, or finds it.
+    """
+    place = Place.of(url)
+    parts = urlsplit(place.dsn)
+    user, at, host = parts.netloc.rpartition("@")
+    query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
+    address = parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(query))
+    only = [] if place.schema is None else [f"--schema={quoted(place.schema)}"]
+    dump = [
+        "pg_dump",
+        "--enable-row-security",
+        "--format=custom",
+        f"--file={copy}",
+        *only,
+        urlunsplit(address),
+    ]
+    return f"PGOPTIONS='-c pagefile.tenants=all' {shlex.join(dump)}"

@@ -1,0 +1,170 @@
+"""Erases on a full disk: in pieces, with the write-ahead log folded into the file after each.
+
+It has the writer's connection to itself, so that nobody else in this process takes the room that is made.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import apsw
+
+from pagefile.errors import StoreFullError
+from pagefile.ports import Part
+from pagefile.records import Scope
+from pagefile.stores.erasure import counted_vectors, erased_keys
+from pagefile.stores.sql.erasure import erase, going_conversations, recount
+from pagefile.stores.sql.pages import erase_blobs
+from pagefile.stores.sql.plays import Play, Values, count, many, row, rows
+from pagefile.stores.sql.reader import raise_epoch
+from pagefile.stores.sql.rows import keys
+from pagefile.stores.sql.store import Erased
+from pagefile.stores.sqlite.database import Reserve
+from pagefile.stores.sqlite.driver import Connection, transaction
+from pagefile.stores.sqlite.player import played
+
+T = TypeVar("T")
+#: Rows of a piece, at first: a quarter of them each time that there is no room.
+_ROWS = 256
+#: What SQLite says when a write finds no room: a full disk, or a quota.
+_NO_ROOM = (apsw.FullError, apsw.IOError)
+
+
+class Eraser:
+    """One erasure for which there was no room."""
+
+    def __init__(self, connection: Connection, place: str, reserve: Reserve) -> None:
+        self._connection = connection
+        self._place = place
+        self._reserve = reserve
+
+    def erased(self, scope: Scope, part: Part | None, work: Callable[[], Play[Erased]]) -> Erased:
+        """What the erasure gives: all at once with the room of the reserve, else in pieces."""
+        result = self._whole(work)
+        if result is not None:
+            return result
+        if part is not None:
+            raise self._too_full()
+        counts, gone = self._in_pieces(scope)
+        return counts, (), gone
+
+    def _whole(self, work: Callable[[], Play[T]]) -> T | None:
+        """All of it at once, with the room that the reserve gives; None when that is not enough."""
+        self._reserve.give_up()
+        self._fold()
+        try:
+            return self._written(work)
+        except _NO_ROOM:
+            return None
+        finally:
+            self._fold()
+
+    def _in_pieces(self, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
+        """How many rows went, table by table, and which conversations. Nothing comes back from the first piece on."""
+        gone = played(self._connection, going_conversations(scope))
+        values: Values = {
+            **keys(scope),
+            "gone": gone,
+            "everything": scope.user is None and scope.conversation is None,
+        }
+        if scope.conversation is not None:
+            values["user"] = None
+        self._piece(lambda _: raise_epoch(erased_keys(scope, gone)), 1)
+        counts = {
+            table: self._all(lambda limit, name=statement: count(name, {**values, "limit": limit}))
+            for table, statement in _SIMPLE.items()
+        }
+        counts["ai_message"] += self._all(lambda limit: _cut(values, limit))
+        counts["tool_result_archive"] = self._all(lambda limit: _pages(values, limit))
+        counts["attachments"] = self._all(lambda limit: _attachments(values, limit))
+        left, _ = self._piece(lambda _: erase(scope), 1)
+        vectors = counted_vectors(counts["conversation_episodes"] + left.get("conversation_episodes", 0))
+        return {table: count + counts.get(table, 0) for table, count in left.items()} | vectors, tuple(gone)
+
+    def _too_full(self, error: Exception | None = None) -> StoreFullError:
+        """What to do when even the smallest piece does not fit; a quota and a broken disk look alike, so SQLite's words are named."""
+        said = "" if error is None else f" ({error})"
+        return StoreFullError(
+            f"The disk of {self._place!r} is so full{said} that not everything could be erased: free some megabytes, and erase it "
+            "once more. What is erased by now stays erased, and nothing else was touched."
+        )
+
+    def _all(self, work: Callable[[int], Play[int]]) -> int:
+        total, limit = 0, _ROWS
+        while True:
+            try:
+                done = self._piece(work, limit)
+            except StoreFullError:
+                if limit == 1:
+                    raise
+                limit //= 4
+                continue
+            total += done
+            if not done:
+                return total
+
+    def _piece(self, work: Callable[[int], Play[T]], limit: int) -> T:
+        try:
+            return self._written(lambda: work(limit))
+        except _NO_ROOM as error:
+            raise self._too_full(error) from error
+        finally:
+            self._fold()
+
+    def _written(self, work: Callable[[], Play[T]]) -> T:
+        with transaction(self._connection):
+            return played(self._connection, work())
+
+    def _fold(self) -> None:
+        """Empty the write-ahead log; where others read from it, as much as goes."""
+        try:
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get  # noqa: B018 - runs it
+        except apsw.Error:
+            return
+
+
+#: Whose rows stand alone, and the statement that removes some of them. `ai_message` are open turns.
+_SIMPLE = {
+    "sessions": "thin_sessions",
+    "context_calls": "thin_calls",
+    "turn_terms": "thin_terms",
+    "conversation_episodes": "thin_vectors",
+    "fact_revisions": "thin_revisions",
+    "facts": "thin_facts",
+    "ai_message": "thin_open",
+}
+
+
+def _cut(values: Values, limit: int) -> Play[int]:
+    """Some entries from the end of one of the logs."""
+    longest = yield from row("thin_longest", values)
+    if longest is None:
+        return 0
+    name, user, last_seq = longest
+    scope = Scope(values["tenant"], user, name)
+    cut: Values = {**keys(scope), "cut": max(0, last_seq - limit)}
+    gone = yield from count("thin_log", cut)
+    for statement in ("thin_conversation", "thin_watermarks"):
+        yield from count(statement, cut)
+    yield from recount(scope)
+    # A log that is damaged may have nothing there: it is cut all the same.
+    return max(1, gone)
+
+
+def _pages(values: Values, limit: int) -> Play[int]:
+    found = yield from rows("thin_pages", {**values, "limit": limit})
+    named: Values = {"tenant": values["tenant"], "uuids": [uuid for uuid, _ in found]}
+    for statement in ("passages_drop", "pages_erase"):
+        yield from count(statement, named)
+    yield from erase_blobs(blob for _, blob in found)
+    return len(found)
+
+
+def _attachments(values: Values, limit: int) -> Play[int]:
+    found = yield from rows("thin_attachments", {**values, "limit": limit})
+    named: list[Values] = [
+        {"tenant": values["tenant"], "conversation": name, "id": turn, "hash": key}
+        for name, turn, key in found
+    ]
+    yield from many("thin_attachment", named)
+    yield from erase_blobs(key for _, _, key in found)
+    return len(found)

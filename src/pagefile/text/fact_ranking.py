@@ -1,0 +1,297 @@
+"""Which of a user's facts matter now: TF-IDF cosine similarity to the conversation, and the confidence of each fact.
+
+`FactIndex` gives the same result as refitting a vectorizer over all facts and the question, without
+refitting. The weight of a feature is `L + 1 - ln(1 + df)`, where `L` depends only on the number of facts; so
+the square of a fact's length is `(L + 1)² A - 2 (L + 1) B + C` with three sums over its own features, and a
+new fact affects only the sums of those that share a feature with it.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pagefile.text.bm25 import Posting, SlotIndex
+from pagefile.text.scores import number
+from pagefile.text.words import terms
+
+K = TypeVar("K", bound=Hashable)
+Floats = npt.NDArray[np.float64]
+
+SIMILARITY_WEIGHT = 0.6
+CONFIDENCE_WEIGHT = 0.4
+#: The size of a selection by confidence alone.
+TOP_BY_CONFIDENCE = 15
+#: Facts that share this much of their features are near-duplicates.
+NEAR_DUPLICATE = 0.8
+#: Near-duplicates are searched among this many: a budget of 2000 tokens holds no more.
+_DIVERSE_AMONG = 40
+#: Lengths of Latin n-grams, which let `pytest` match `python` and `test`, unlike whole words.
+_RUNS = (2, 3, 4)
+#: Beyond this share of new facts, all sums are recomputed at once.
+_BULK_SHARE = 0.1
+
+
+def features(text: str) -> Counter[str]:
+    """Words, pairs of Chinese characters, and Latin n-grams, which a leading space sets apart from words."""
+    words = terms(text)
+    found = Counter(words)
+    for word in words:
+        if word.isascii():
+            for size in _RUNS:
+                found.update(f" {word[at : at + size]}" for at in range(len(word) - size + 1))
+    return found
+
+
+class _Posting(Posting):
+    """The facts that contain a feature, how often, and how many of them still exist."""
+
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = 0
+
+    def squares(self) -> tuple[npt.NDArray[np.int32], Floats]:
+        """Slots, and the squares of the counts."""
+        slots, counts = self.arrays()
+        return slots, counts.astype(np.float64) ** 2
+
+
+class FactIndex(SlotIndex[K]):
+    """The facts of one user, which are added and removed one at a time. Thread-safe."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._postings: dict[str, _Posting] = {}
+        self._texts: list[str] = []
+        #: A, B and C of the formula above, one row each.
+        self._sums = np.zeros((3, 16))
+
+    def add(self, items: Iterable[tuple[K, str]]) -> None:
+        """Add facts; an existing key gets the new text."""
+        with self._lock:
+            fresh = dict(items)
+            self._remove([key for key in fresh if key in self._slot_of])
+            bulk = len(fresh) > 1 and len(fresh) > _BULK_SHARE * len(self._slot_of)
+            for key, text in fresh.items():
+                self._append(key, text, bulk=bulk)
+            if bulk:
+                self._sum_up()
+
+    def similarities(self, query: str) -> dict[K, float]:
+        """The cosine similarity (0 to 1) of each fact that shares a feature with the query; others are omitted."""
+        with self._lock:
+            slots, values = self._similar(query)
+            keys = self._keys
+        return {keys[slot]: value for slot, value in zip(slots, values, strict=True)}
+
+    def similarity_array(self, query: str, keys: Sequence[K]) -> Floats:
+        """The cosine similarity of each of these facts to the query, in the same order."""
+        with self._lock:
+            slots, values = self._similar(query)
+            every = np.zeros(len(self._keys))
+            every[slots] = values
+            return every[[self._slot_of[key] for key in keys]] if keys else np.zeros(0)
+
+    def _similar(self, query: str) -> tuple[list[int], list[float]]:
+        asked = features(query)
+        most = math.log(2 + len(self._slot_of)) + 1  # the query counts as one of the texts
+        slots: list[npt.NDArray[np.int32]] = []
+        dots: list[Floats] = []
+        shifts: list[Floats] = []
+        asked_square = 0.0
+        for feature, times in asked.items():
+            posting = self._postings.get(feature)
+            held = posting.held if posting is not None else 0
+            square = (most - math.log(2 + held)) ** 2
+            asked_square += times * times * square
+            if posting is not None and held:
+                where, found = posting.arrays()
+                counts = found.astype(np.float64)
+                slots.append(where.copy())
+                dots.append(times * square * counts)
+                shifts.append((square - (most - math.log(1 + held)) ** 2) * counts * counts)
+        if not slots:
+            return [], []
+        size = len(self._keys)
+        where = np.concatenate(slots)
+        dot = np.bincount(where, np.concatenate(dots), minlength=size)
+        norms = most * most * self._sums[0, :size] - 2 * most * self._sums[1, :size] + self._sums[2, :size]
+        norms += np.bincount(where, np.concatenate(shifts), minlength=size)
+        found = np.flatnonzero((dot > 0) & (self._sums[0, :size] > 0))
+        values = np.minimum(1.0, dot[found] / np.sqrt(norms[found] * asked_square))
+        return found.tolist(), values.tolist()
+
+    def _append(self, key: K, text: str, *, bulk: bool) -> None:
+        slot = len(self._keys)
+        if slot >= self._sums.shape[1]:
+            self._sums = np.pad(self._sums, ((0, 0), (0, slot + 1)))
+        self._slot_of[key] = slot
+        self._keys.append(key)
+        self._texts.append(text)
+        counts = features(text)
+        for feature in counts:
+            posting = self._postings.setdefault(feature, _Posting())
+            if not bulk:
+                self._held(posting, posting.held + 1)
+            else:
+                posting.held += 1
+            posting.slots.append(slot)
+            posting.counts.append(counts[feature])
+        if not bulk:
+            self._sums[:, slot] = self._sums_of(counts)
+
+    def _removed(self, slot: int) -> None:
+        for feature in features(self._texts[slot]):
+            posting = self._postings[feature]
+            self._held(posting, posting.held - 1)
+        self._texts[slot] = ""
+        self._sums[:, slot] = 0
+
+    def _held(self, posting: _Posting, now: int) -> None:
+        """One fact more or fewer contains a feature: its weight changes for all that contain it."""
+        before, after = math.log(1 + posting.held), math.log(1 + now)
+        posting.held = now
+        slots, squares = posting.squares()
+        self._sums[1, slots] += (after - before) * squares
+        self._sums[2, slots] += (after * after - before * before) * squares
+
+    def _sums_of(self, counts: Mapping[str, int]) -> tuple[float, float, float]:
+        a = b = c = 0.0
+        for feature, count in counts.items():
+            rarity = math.log(1 + self._postings[feature].held)
+            a += count * count
+            b += count * count * rarity
+            c += count * count * rarity * rarity
+        return a, b, c
+
+    def _sum_up(self) -> None:
+        """Recompute all sums from the postings."""
+        self._sums[:] = 0
+        for posting in self._postings.values():
+            slots, squares = posting.squares()
+            rarity = math.log(1 + posting.held)
+            for row, factor in enumerate((1.0, rarity, rarity * rarity)):
+                self._sums[row, slots] += factor * squares
+        gone = np.ones(len(self._keys), dtype=np.bool_)
+        gone[list(self._slot_of.values())] = False
+        self._sums[:, : len(gone)][:, gone] = 0
+
+    def _pack(self) -> None:
+        """Rewrite everything without what was removed, in order of insertion; this also resets rounding errors."""
+        alive, renumbered = self._renumber()
+        packed: dict[str, _Posting] = {}
+        for feature, posting in self._postings.items():
+            if posting.held:
+                slots, counts = posting.arrays()
+                keep = alive[slots]
+                fresh = packed[feature] = _Posting()
+                fresh.slots.frombytes(renumbered[slots[keep]].tobytes())
+                fresh.counts.frombytes(counts[keep].tobytes())
+                fresh.held = posting.held
+        self._postings = packed
+        self._texts = [text for text, lives in zip(self._texts, alive, strict=True) if lives]
+        self._sums = np.zeros((3, max(16, 2 * len(self._keys))))
+        self._sum_up()
+
+
+# -- from similarity to rank
+# ----------------------------------------------------------------------------------------
+
+
+def scores(
+    similarities: Sequence[float] | Floats | None,
+    confidences: Sequence[float],
+    *,
+    similarity_weight: float = SIMILARITY_WEIGHT,
+    confidence_weight: float = CONFIDENCE_WEIGHT,
+) -> Floats:
+    """The score of each fact: similarity, relative to the highest, and confidence.
+
+    Relative, because otherwise the two weights would apply to different ranges. If nothing is similar, or
+    there is no query, only confidence counts.
+    """
+    sure = confidence_weight * np.asarray(confidences, dtype=np.float64)
+    if similarities is None or not len(similarities):
+        return sure
+    alike = np.maximum(0.0, np.asarray(similarities, dtype=np.float64))
+    best = float(alike.max())
+    return similarity_weight * alike / best + sure if best > 0 else sure
+
+
+def blended(similarities: Floats, dense: Floats | None) -> Floats:
+    """Similarity by words or by meaning, whichever is stronger, each relative to its maximum.
+
+    Cosines of embeddings are never near zero: what counts is how far a fact is above the median.
+    """
+    words = _relative(np.maximum(0.0, similarities))
+    if dense is None or not len(dense):
+        return words
+    usual = float(np.median(dense)) if len(dense) > 1 else 0.0
+    return np.maximum(words, _relative(np.maximum(0.0, dense - usual)))
+
+
+def _relative(values: Floats) -> Floats:
+    best = float(values.max()) if len(values) else 0.0
+    return values / best if best > 0 else values
+
+
+def diverse(texts: Sequence[str]) -> list[int]:
+    """The order in which to show ranked texts: near-duplicates of better ones come last."""
+    kept: list[int] = []
+    repeated: list[int] = []
+    seen: list[frozenset[str]] = []
+    for place, text in enumerate(texts[:_DIVERSE_AMONG]):
+        own = _said(text)
+        if _repeats(own, seen):
+            repeated.append(place)
+        else:
+            kept.append(place)
+            seen.append(own)
+    return [*kept, *range(min(len(texts), _DIVERSE_AMONG), len(texts)), *repeated]
+
+
+def _repeats(own: frozenset[str], seen: Sequence[frozenset[str]]) -> bool:
+    """Whether a text shares nearly all features with an earlier one; sets of very different size are skipped."""
+    size = len(own)
+    least, most = NEAR_DUPLICATE * size, size / NEAR_DUPLICATE
+    for other in seen:
+        if size and least <= len(other) <= most:
+            shared = len(own & other)
+            if shared >= NEAR_DUPLICATE * (size + len(other) - shared):
+                return True
+    return False
+
+
+@lru_cache(maxsize=4096)  # the same facts are ranked before every model call
+def _said(text: str) -> frozenset[str]:
+    return frozenset(features(text))
+
+
+def forget_facts() -> None:
+    """Drop all cached texts."""
+    _said.cache_clear()
+
+
+# -- what a fact is -----------------------------------------------------------------------------------------------------
+
+
+def fact_key(text: str) -> str:
+    """The same for texts that differ only in spaces and case: the same fact."""
+    return " ".join(text.split()).casefold()
+
+
+def coerced_confidence(value: object, default: float = 1.0) -> float:
+    """A confidence in [0, 1]; anything that is not a number gets the default."""
+    found = number(value)
+    return default if found is None else min(1.0, max(0.0, found))
+
+
+def confirmed_confidence(held: float, again: float) -> float:
+    """The confidence of a fact that was stated again: half of the doubt goes, less if the repetition is doubtful."""
+    return min(1.0, 1 - (1 - held) * (1 - again / 2))

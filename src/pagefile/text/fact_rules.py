@@ -1,0 +1,135 @@
+"""Lasting statements that people make explicitly about themselves, found without a model.
+
+Few patterns, each anchored at the beginning of a clause: a missed statement costs little, a made-up one costs
+trust. Questions, conditions, quotations, code and text written by our own memory are skipped.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pagefile.text.fact_ranking import fact_key
+from pagefile.text.scripts import HAN
+from pagefile.text.tables import filled, table
+
+#: The subject of statements that people make about themselves.
+USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A statement, and the words that express it."""
+
+    text: str
+    quote: str
+    category: str
+    confidence: float
+    #: What it is about: a later statement with the same attribute replaces it.
+    attribute: str | None = None
+    subject: str = USER
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    pattern: re.Pattern[str]
+    says: str
+    category: str
+    confidence: float
+    attribute: str | None
+    unless: re.Pattern[str] | None
+
+
+def _rule(row: Mapping[str, Any], parts: Mapping[str, str]) -> _Rule:
+    begins, pattern = ("<<zh_begins>>", row["zh"]) if "zh" in row else ("<<en_begins>>", row["en"])
+    return _Rule(
+        re.compile(filled(f"{begins}(?P<quote>{pattern})", parts)),
+        row["says"],
+        row["category"],
+        row["confidence"],
+        row.get("attribute"),
+        re.compile(filled(row["unless"], parts)) if "unless" in row else None,
+    )
+
+
+_TABLE = table("pagefile.text", "facts")
+_PARTS = {**_TABLE["parts"], "han": HAN}
+_RULES = tuple(_rule(row, _PARTS) for row in _TABLE["stated"])
+
+#: What is not the user's own text: our memory and our placeholders, framework blocks, code, quotations.
+# What is opened but never closed extends to the end of its line, a placeholder to the end of the text: searching for
+# an end again from each of many openings would take hours.
+_FOREIGN = re.compile(
+    r"<(memory|system-reminder|uploaded_files|current_uploads|tool_result)\b.*?(?:</\1>|\Z)|```.*?(?:```|\Z)|`[^`\n]*`"
+    r"|^[ \t]*>.*?$|📎 \[[^\[\]\n]*\][^\n]*"
+    r"(?:\n━++(?:(?:[^━]++|━++(?!\n|\Z))*+(?:━++|\Z)){1,2}(?:\n[^\n]*load_tool_history\([^\n]*)?)?"
+    r"|“[^”\n]*+”?|「[^」\n]*+」?|\"[^\"\n]*\"|^[^\S\n]*(?:AI|Assistant|助手)[:：].*?$",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]*|[。！？!?；;\n]+")
+_EN_END = re.compile(r"(?<=[.!?])\s+")
+_QUESTION = re.compile(
+    r"[?？]|[吗呢么]\s*+(?:[。.]++\s*+)?$|^(?:谁|什么|哪|怎么|为什么|do|does|did|is|are|can|could|would|should|what|who|why|how|where)\b",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"^\s*(?:如果|假如|假设|要是|倘若|比如|例如|万一|if|suppose|imagine|unless|when|in case|for example|let's say)",
+    re.IGNORECASE,
+)
+_CORRECTS = re.compile(r"^(?:不对|不是的?|错了|更正|纠正|no|nope|wrong)[。.！!]\s*$", re.IGNORECASE)
+_TAIL = re.compile(
+    r"[\s了啦哦吧呀啊呢的…~～.]+$|\s+(?:now|too|as well|by the way|thanks|thank you|please)$", re.IGNORECASE
+)
+
+
+def own_words(text: str) -> str:
+    """A user's message without text that others wrote into it; each removed piece leaves a line break."""
+    return _FOREIGN.sub("\n", text)
+
+
+def stated(text: str) -> list[Stated]:
+    """The lasting statements a message makes about its author, each with its exact quote, in the order of the text."""
+    found: list[Stated] = []
+    for sentence in _sentences(own_words(text)):
+        found += _in_sentence(sentence)
+    return list({(fact_key(one.text), one.attribute): one for one in found}.values())
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Sentences that state something; a bare "不对。" belongs to what follows it."""
+    before = ""
+    for match in _SENTENCE.finditer(text):
+        for piece in _EN_END.split(match[0]):
+            if _CORRECTS.match(piece.strip()) and piece in text:
+                before = piece
+                continue
+            whole = before + piece
+            sentence = whole if before and whole in text else piece
+            before = ""
+            if not _QUESTION.search(sentence.strip()) and not _CONDITION.match(sentence):
+                yield sentence.strip()
+
+
+def _in_sentence(sentence: str) -> Iterator[Stated]:
+    taken = 0
+    plain = sentence.replace("’", "'")
+    for rule in _RULES:
+        for match in rule.pattern.finditer(plain):
+            value = _TAIL.sub("", match["value"]).strip(" :：、")
+            if not value or match.start("quote") < taken or (rule.unless and rule.unless.match(value)):
+                continue
+            if rule.category == "correction":
+                # A correction takes the whole sentence, and nothing else is read from it.
+                quote = sentence[match.start("quote") :].strip()
+                yield _made(rule, value, quote)
+                return
+            yield _made(rule, value, sentence[slice(*match.span("quote"))].strip())
+            if rule.category == "explicit":
+                taken = len(sentence)
+
+
+def _made(rule: _Rule, value: str, quote: str) -> Stated:
+    article = "an" if value[:1].lower() in "aeiou" else "a"
+    said = rule.says.format(value=value, quote=quote.rstrip("。.！! "), article=article)
+    attribute = rule.attribute and rule.attribute.format(key=fact_key(value))
+    return Stated(said[:300], quote, rule.category, rule.confidence, attribute)

@@ -1,0 +1,364 @@
+"""What is held about users, and how it changes: confirmed by repetition, replaced by contradiction, undone by revision.
+
+The facts of a user are cached and indexed in memory until the store reports a change; changes are then read
+from the journal. So a window costs one small query, and adding one fact to ten thousand costs one fact.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+import anyio
+
+from pagefile.errors import ConflictError, ErasedError, FactRejectedError, InvalidArgumentError, NotFoundError
+from pagefile.lru import Lru
+from pagefile.ports import Clock, FactStore
+from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
+from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, fact_key
+from pagefile.text.fact_refusals import order_in, secret_in
+from pagefile.tiers.base import Counter
+
+MAX_FACT_CHARS = 10_000
+#: Facts cached in memory, of all users together; the least recently used users are evicted first.
+MAX_CACHED = 200_000
+_MOST_ATTEMPTS = 64
+#: How often a user's facts are read again because they changed, or something was erased, meanwhile.
+_MOST_READS = 5
+#: The stamp of facts that were not read consistently: no store returns it.
+_UNKNOWN = (-1, -1)
+#: The subject of a fact that names an attribute but no subject.
+USER = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A statement about to be stored."""
+
+    text: str
+    category: str | None = None
+    confidence: object = 1.0
+    source_turn: str | None = None
+    source_quote: str | None = None
+    conversation: str | None = None
+    subject: str | None = None
+    attribute: str | None = None
+    valid_from: datetime | None = None
+    #: Turns after the source in its conversation that may have been read before it; None if unknown.
+    later: frozenset[str] | None = None
+    #: `Head.epoch` when the source was read: what was erased since is not written back. None for a new
+    #: statement.
+    epoch: int | None = None
+    project: str | None = None
+    agent: str | None = None
+
+
+@dataclass(slots=True)
+class Held:
+    """The facts of one user that were not retracted, ready to be searched."""
+
+    stamp: tuple[int, int]
+    facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
+    index: FactIndex[str] = field(default_factory=FactIndex[str])
+    by_key: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    by_attribute: dict[tuple[str | None, str], set[str]] = field(
+        default_factory=dict[tuple[str | None, str], set[str]]
+    )
+
+    def take(self, facts: Iterable[Fact]) -> None:
+        """Replace facts by their current versions."""
+        added: list[tuple[str, str]] = []
+        gone: list[str] = []
+        for fact in facts:
+            before = self.facts.pop(fact.id, None)
+            if before is not None:
+                self._unlink(before)
+            if fact.retracted is None and fact.valid_to is None:
+                self._link(fact)
+                if before is None or before.text != fact.text:
+                    added.append((fact.id, fact.text))
+            elif before is not None:
+                gone.append(fact.id)
+        self.index.remove(gone)
+        self.index.add(added)
+
+    def equal_to(self, text: str) -> Fact | None:
+        """The fact that says the same."""
+        return self._newest(self.by_key.get(fact_key(text), ()))
+
+    def about(self, subject: str | None, attribute: str) -> Fact | None:
+        """The fact about the same subject and attribute."""
+        return self._newest(self.by_attribute.get((subject, attribute), ()))
+
+    def _newest(self, ids: Iterable[str]) -> Fact | None:
+        return max((self.facts[i] for i in ids), key=lambda fact: (fact.recorded, fact.id), default=None)
+
+    def _link(self, fact: Fact) -> None:
+        self.facts[fact.id] = fact
+        self.by_key.setdefault(fact_key(fact.text), set()).add(fact.id)
+        if fact.attribute is not None:
+            self.by_attribute.setdefault((fact.subject, fact.attribute), set()).add(fact.id)
+
+    def _unlink(self, fact: Fact) -> None:
+        self.by_key[fact_key(fact.text)].discard(fact.id)
+        if fact.attribute is not None:
+            self.by_attribute[fact.subject, fact.attribute].discard(fact.id)
+
+
+def _held(stamp: tuple[int, int], facts: Iterable[Fact]) -> Held:
+    held = Held(stamp)
+    held.take(facts)
+    return held
+
+
+class FactBook:
+    """Reads and changes the facts of users."""
+
+    def __init__(
+        self, store: FactStore, counter: Counter, clock: Clock, epoch: Callable[[], Awaitable[int]]
+    ) -> None:
+        self._store = store
+        self._epoch = epoch
+        self._counter = counter
+        self._clock = clock
+        self._held: Lru[Scope, Held] = Lru(MAX_CACHED, lambda held: len(held.facts))
+        #: The lock for the writers of a user, as long as there are any: within a process they queue, between
+        #: processes the revision decides.
+        self._writers: WeakValueDictionary[Scope, anyio.Lock] = WeakValueDictionary()
+
+    async def held(self, scope: Scope) -> Held:
+        """What is held about a user now."""
+        owner = Scope(scope.tenant, scope.user)
+        stamp = await self._store.changed(owner)
+        known = self._held.get(owner)
+        if known is None or known.stamp != stamp:
+            known = await self._caught_up(owner, known, stamp)
+        self._held[owner] = known
+        return known
+
+    async def remember(self, scope: Scope, draft: Draft) -> Fact:
+        """Store a statement, and return the fact with its outcome.
+
+        However many others write at the same time, each decision is based on what the store holds at that
+        moment.
+        """
+        owner = Scope(scope.tenant, scope.user)
+        async with self._writers.setdefault(owner, anyio.Lock()):
+            return await self._remember(owner, draft)
+
+    async def _remember(self, owner: Scope, draft: Draft) -> Fact:
+        for _ in range(_MOST_ATTEMPTS):
+            fact = self._fact(owner, draft)
+            # Read before what is held: one of those facts may be written again in a different state.
+            epoch = await self._epoch() if draft.epoch is None else draft.epoch
+            held = await self.held(owner)
+            seen = held.stamp  # what is held may catch up while we wait
+            outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
+            if not written:
+                return replace(held.facts[_same_id(held, fact)], outcome=outcome)
+            try:
+                revision = await self._store.revise(
+                    owner, written, action=outcome, at=fact.recorded, expected=seen[0], epoch=epoch
+                )
+            except ErasedError:
+                if draft.epoch is not None:
+                    raise
+                # What it would have changed is gone; the statement itself still holds.
+                continue
+            except ConflictError:
+                if await self._store.changed(owner) == seen:
+                    raise  # not because another writer was faster
+                continue
+            return replace(revision.after[-1], outcome=outcome)
+        raise ConflictError(
+            f"The facts of user {owner.user!r} change faster than one more can be written: try again."
+        )
+
+    async def retract(self, scope: Scope, fact_id: str) -> Fact:
+        """Stop holding a fact; idempotent."""
+        fact = await self._store.get(scope, fact_id)
+        owner = Scope(fact.scope.tenant, fact.scope.user)
+        for _ in range(_MOST_ATTEMPTS):
+            epoch, expected = await self._epoch(), (await self._store.changed(owner))[0]
+            fact = await self._store.get(scope, fact_id)
+            if fact.retracted is not None:
+                return fact
+            now = self._clock.now()
+            gone = replace(fact, retracted=max(utc(now), fact.recorded))
+            try:
+                revision = await self._store.revise(
+                    owner, [gone], action="retracted", at=now, expected=expected, epoch=epoch
+                )
+            except ConflictError:
+                continue
+            return revision.after[0]
+        raise ConflictError(f"Fact {fact_id!r} changes faster than it can be retracted: try again.")
+
+    async def undo(self, scope: Scope, number: int | None) -> Revision:
+        """Undo a change; the undo is a change too, and can be undone."""
+        owner = Scope(scope.tenant, scope.user)
+        epoch, newest = await self._epoch(), (await self._store.changed(owner))[0]
+        wanted = newest if number is None else number
+        found = await self._store.revisions(owner, after=wanted - 1)
+        if not found or found[0].number != wanted:
+            raise NotFoundError(f"User {scope.user!r} has no revision {wanted}: there is nothing to undo.")
+        target, *later = found
+        touched = {fact.id for fact in target.after}
+        for revision in reversed(later):
+            if touched & {fact.id for fact in revision.after}:
+                raise ConflictError(
+                    f"Revision {revision.number} changed the same fact after revision {wanted}: undo it first."
+                )
+        now = self._clock.now()
+        restored = [
+            replace(after, retracted=max(utc(now), after.recorded)) if before is None else before
+            for before, after in zip(target.before, target.after, strict=True)
+        ]
+        return await self._store.revise(
+            owner, restored, action="undone", at=now, expected=newest, epoch=epoch
+        )
+
+    async def as_of(self, scope: Scope, moment: datetime) -> list[Fact]:
+        """What was held at a moment, in its state at the time."""
+        owner = Scope(scope.tenant, scope.user)
+        moment = utc(moment)
+        facts = {fact.id: fact for fact in await self._store.list(owner, retracted=True)}
+        for revision in reversed(await self._store.revisions(owner)):
+            if revision.at > moment:
+                for before, after in zip(revision.before, revision.after, strict=True):
+                    if before is None:
+                        facts.pop(after.id, None)
+                    else:
+                        facts[before.id] = before
+        held = [fact for fact in facts.values() if fact.held_at(moment)]
+        return sorted(held, key=lambda fact: (fact.recorded, fact.id))
+
+    def forget(self) -> None:
+        """Drop what is cached in memory."""
+        self._held.clear()
+
+    async def _caught_up(self, owner: Scope, known: Held | None, stamp: tuple[int, int]) -> Held:
+        if known is not None and stamp[0] > known.stamp[0]:
+            before = known.stamp
+            revisions = await self._store.revisions(owner, after=before[0])
+            rows = before[1] + sum(len(revision.after) for revision in revisions)
+            # Another task may have caught up further while we read: do not overwrite that.
+            if revisions and (revisions[-1].number, rows) == stamp and known.stamp == before:
+                known.take(fact for revision in revisions for fact in revision.after)
+                known.stamp = stamp
+                return known
+        return await self._read(owner)
+
+    async def _read(self, owner: Scope) -> Held:
+        """Everything that is held, read consistently.
+
+        An erasure restores an earlier stamp: a fact that arrived during the read must not end up under that
+        stamp.
+        """
+        for _ in range(_MOST_READS):
+            epoch, stamp = await self._epoch(), await self._store.changed(owner)
+            facts = await self._store.list(owner)
+            if (stamp, epoch) == (await self._store.changed(owner), await self._epoch()):
+                return _held(stamp, facts)
+        # They change faster than they can be read: the next caller reads them again.
+        return _held(_UNKNOWN, await self._store.list(owner))
+
+    def _fact(self, owner: Scope, draft: Draft) -> Fact:
+        text = checked_text(draft.text, "fact").strip()
+        _check(text, draft.source_quote)
+        now = utc(self._clock.now())
+        attribute = None if draft.attribute is None else checked_id(draft.attribute, "attribute")
+        subject = None if draft.subject is None else checked_id(draft.subject, "subject")
+        return Fact(
+            id=str(uuid4()),
+            scope=Scope(owner.tenant, owner.user, draft.conversation),
+            text=text,
+            category=None if draft.category is None else checked_text(draft.category, "category"),
+            confidence=coerced_confidence(draft.confidence),
+            valid_from=now if draft.valid_from is None else min(utc(draft.valid_from), now),
+            valid_to=None,
+            recorded=now,
+            retracted=None,
+            source_turn=draft.source_turn,
+            source_quote=draft.source_quote,
+            tokens=self._counter.count(text),
+            counter=self._counter.name,
+            subject=subject or (None if attribute is None else USER),
+            attribute=attribute,
+            project=draft.project,
+            agent=draft.agent,
+        )
+
+
+def _check(text: str, quote: str | None) -> None:
+    if not text:
+        raise InvalidArgumentError("The fact is empty: say something about the user.")
+    if len(text) > MAX_FACT_CHARS:
+        raise InvalidArgumentError(
+            f"The fact has {len(text)} characters, at most {MAX_FACT_CHARS} are allowed: split it."
+        )
+    secret = secret_in(text) or (secret_in(quote) if quote else None)
+    if secret is not None:
+        raise FactRejectedError(
+            f"This was not kept: it holds {secret}. Leave the secret out of the statement."
+        )
+
+
+def refuse_orders(*texts: str) -> None:
+    """Raise `FactRejectedError` for text that instructs a model: people may state it, models and rules may not."""
+    for text in texts:
+        order = order_in(text)
+        if order is not None:
+            raise FactRejectedError(
+                f"This was not kept: it tells a model {order}. Only what is true of the user is a fact."
+            )
+
+
+def _same_id(held: Held, fact: Fact) -> str:
+    same = held.equal_to(fact.text)
+    assert same is not None
+    return same.id
+
+
+def decided(
+    held: Held, fact: Fact, *, dated: bool = False, later: frozenset[str] | None = None
+) -> tuple[Outcome, Sequence[Fact]]:
+    """What becomes of a new statement, and the facts to write, the resulting one last.
+
+    Pure: the same facts and the same statement give the same decision. `dated` means that it is known since
+    when the statement is true; otherwise it counts as the newest, whatever the clocks of two machines say.
+    For two statements in one conversation the order in the log decides: `later` are the turns after this
+    one's, None if unknown.
+    """
+    same = held.equal_to(fact.text)
+    if same is not None:
+        confirmed = _confirmed(same, fact)
+        return "duplicate", () if confirmed == same else (confirmed,)
+    other = None if fact.attribute is None else held.about(fact.subject, fact.attribute)
+    if other is None:
+        return "stored", (fact,)
+    late = dated and fact.valid_from < other.valid_from
+    same_log = other.source_turn is not None and fact.scope.conversation == other.scope.conversation
+    if later is not None and same_log:
+        late = other.source_turn in later
+    if late:
+        # Learnt late: it was true until the fact that is already known took over.
+        return "stored", (replace(fact, valid_to=max(fact.valid_from, other.valid_from)),)
+    since = max(fact.valid_from, other.valid_from)
+    return "superseded", (
+        replace(other, valid_to=since),
+        replace(fact, valid_from=since, supersedes=other.id),
+    )
+
+
+def _confirmed(same: Fact, fact: Fact) -> Fact:
+    if fact.source_turn is not None and fact.source_turn == same.source_turn:
+        return same  # the same turn read twice is no confirmation
+    return replace(
+        same,
+        confidence=confirmed_confidence(same.confidence, fact.confidence),
+        category=same.category or fact.category,
+        subject=same.subject or fact.subject,
+        attribute=same.attribute or fact.attribute,
+    )

@@ -1,0 +1,309 @@
+"""Finds archived pages, and brings them back into a window.
+
+Which pages a window shows (what the running turn fetched or loaded, what stays resident, what was requested) is
+decided in `window/`; here they are read, whole or as the passages that answer the question. For the search by
+word over all pages of a user, passages are segmented once, when a search first meets their page, and their terms
+are stored beside the page, so that the index of a user can be rebuilt without reading the texts.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from pagefile.errors import HandleNotFoundError, PagefileError
+from pagefile.lru import Lru
+from pagefile.ports import LogView, PageIndex, PageKeeper, PageStore, PageTerms
+from pagefile.records import PageHit, Scope, Step, Turn
+from pagefile.text.bm25 import Ranked, WordIndex
+from pagefile.text.words import terms
+from pagefile.tiers.base import Counter, WindowRequest
+from pagefile.tiers.page_text import LOADING_TOOLS, excerpt, fitting_slice, is_quoted
+from pagefile.window.candidates import Candidate, Form
+from pagefile.window.forms import Text
+from pagefile.window.placeholder import gist, placeholder_uuid
+from pagefile.window.render import escape
+from pagefile.window.residency import (
+    WORKING_SET_SHARE,
+    PageHint,
+    Strategy,
+    Use,
+    pages_to_load,
+    resident_pages,
+)
+
+#: Texts of pages cached between the calls of a tool loop, in characters.
+CACHE_CHARS = 16_000_000
+#: A shorter excerpt would say nothing.
+LEAST_EXCERPT_TOKENS = 200
+
+
+class Paging:
+    """Reads the pages that a window shows."""
+
+    def __init__(self, pages: PageStore, keeper: PageKeeper, counter: Counter, strategy: Strategy) -> None:
+        self._pages = pages
+        self._keeper = keeper
+        self._counter = counter
+        self._strategy: Strategy = strategy
+        # Keyed by scope as well: a uuid alone grants no access, and two tenants may have the same one.
+        self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
+        self._excerpts: Lru[tuple[Scope, str, str, int], tuple[str, int]] = Lru(64)
+
+    async def bring(self, request: WindowRequest) -> Sequence[Candidate]:
+        """Add what this window shows of the archive to the occasion, and return pages whose turn is not in the window.
+
+        What cannot be read is noted and stays a placeholder.
+        """
+        view = request.view
+        wanted = await self._wanted(request)
+        running = dict(_running(view))
+        share = max(LEAST_EXCERPT_TOKENS, request.window_tokens // (2 * max(1, len(wanted) + len(running))))
+        held = {step.page for step in running.values()}
+        wanted = [uuid for uuid in wanted if uuid not in held]
+        earlier = {uuid: await self._shown(request, uuid, None, share) for uuid in wanted}
+        current = {n: await self._shown(request, step.page or "", step, share) for n, step in running.items()}
+        # Only once everything is read: a window gets all of it or, if the tier fails, none.
+        request.running.update(current)
+        places = _places(view)
+        elsewhere: list[Candidate] = []
+        for rank, (uuid, texts) in enumerate(earlier.items()):
+            if texts and uuid in places:
+                request.pages[places[uuid]] = texts
+            elif texts:
+                elsewhere.append(self._entry(uuid, texts, rank))
+        return elsewhere
+
+    def _entry(self, uuid: str, texts: Sequence[Text], rank: int) -> Candidate:
+        """A page in the memory block, escaped like everything there."""
+        shown = [(text.name, f"- 📎 [存档:{uuid}]\n{escape(text.text)}") for text in texts]
+        forms = tuple(Form(self._counter.count(text), text=text, name=name) for name, text in shown)
+        return Candidate(f"page:{uuid}", "loaded", forms, rank)
+
+    async def _wanted(self, request: WindowRequest) -> list[str]:
+        """Requested pages, then those picked by the strategy, then resident ones."""
+        view = request.view
+        uses = [Use(at, page) for at, _, _, step, page in _paged(view) if step.tool in LOADING_TOOLS]
+        sizes = {page: step.page_tokens for _, _, _, step, page in _paged(view)}
+        pinned: set[str] = set()
+        if sizes or (view.checkpoint is not None and view.checkpoint.archive_refs):
+            for page in await self._keeper.pinned(request.scope):
+                pinned.add(page.uuid)
+                sizes[page.uuid] = page.tokens
+            request.traces["pinned"] = sorted(pinned)
+        picked = pages_to_load(self._strategy, request.query or "", _hints(view))
+        resident = resident_pages(
+            uses,
+            len(view.turns),
+            pinned=pinned,
+            tokens=sizes,
+            limit_tokens=request.window_tokens // WORKING_SET_SHARE,
+        )
+        return list(dict.fromkeys([*request.load, *picked, *resident]))
+
+    async def _shown(
+        self, request: WindowRequest, uuid: str, step: Step | None, share: int
+    ) -> tuple[Text, ...]:
+        """A page as it may appear in this window, from whole to a few passages; empty if it cannot be read."""
+        try:
+            text, tokens = await self._text(request.scope, uuid)
+            part = None if step is None else self._asked_part(step, text, request.window_tokens // 2)
+            if part is not None:
+                return (Text("part", part, self._counter.count(part)),)
+            query = _asked_query(step) or request.query or ""
+            forms: list[Text] = []
+            # A page requested by name is shown whole up to half of the window, as in `call_tool`.
+            loading = step is not None and step.tool in LOADING_TOOLS
+            most = request.window_tokens // 2 if loading else request.window_tokens
+            if tokens <= most and not _asked_query(step):
+                forms.append(Text("loaded", text, tokens))
+            if tokens > share or not forms:
+                forms.append(
+                    Text("passages", *await self._excerpt((request.scope, uuid, query, share), text))
+                )
+            return tuple(forms)
+        except PagefileError as error:
+            request.note(f"page {uuid} stays a placeholder: {error}")
+            return ()
+
+    def _asked_part(self, step: Step, text: str, budget_tokens: int) -> str | None:
+        """The part a loading step asked for by offset and limit, the same as `call_tool` returns."""
+        if step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
+            return None
+        offset, limit = step.input.get("offset"), step.input.get("limit")
+        if not isinstance(offset, int) and not isinstance(limit, int):
+            return None
+        start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
+        most = limit if isinstance(limit, int) and limit > 0 else None
+        return fitting_slice(text, start, most, budget_tokens, self._counter.count)
+
+    async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
+        key = (scope, uuid)
+        # Another process may have purged or erased it since; loading it says which.
+        if key in self._texts and not await self._is_there(scope, uuid):
+            self._texts.pop(key)
+            self._excerpts.clear()
+        if key not in self._texts:
+            page, text = await self._pages.load(scope, uuid)
+            tokens = page.tokens if page.counter == self._counter.name else self._counter.count(text)
+            self._texts[key] = text, tokens
+        return self._texts[key]
+
+    async def _is_there(self, scope: Scope, uuid: str) -> bool:
+        try:
+            return (await self._keeper.page(scope, uuid)).purged is None
+        except HandleNotFoundError:
+            return False
+
+    async def _excerpt(self, key: tuple[Scope, str, str, int], text: str) -> tuple[str, int]:
+        if key not in self._excerpts:
+            _, _, query, budget = key
+            chosen = await excerpt(text, query, budget, self._counter.count)
+            self._excerpts[key] = chosen, self._counter.count(chosen)
+        return self._excerpts[key]
+
+    def forget(self) -> None:
+        """Drop all cached texts."""
+        self._texts.clear()
+        self._excerpts.clear()
+
+
+def _paged(view: LogView) -> Iterator[tuple[int, Turn, int, Step, str]]:
+    """The steps of earlier turns that have a page: number of the turn, turn, index of the step, step, page."""
+    for at, turn in enumerate(view.turns):
+        for number, step in enumerate(turn.steps):
+            if step.page:
+                yield at, turn, number, step, step.page
+
+
+def _places(view: LogView) -> dict[str, tuple[str, int]]:
+    """Where each page is shown, once: at the step that fetched it, else at the newest one that loaded it."""
+    fetched: dict[str, tuple[str, int]] = {}
+    loaded: dict[str, tuple[str, int]] = {}
+    for _, turn, number, step, page in _paged(view):
+        (loaded if step.tool in LOADING_TOOLS else fetched)[page] = turn.id, number
+    return loaded | fetched
+
+
+def _running(view: LogView) -> Iterator[tuple[int, Step]]:
+    """The steps of the running turn whose results are pages."""
+    if view.open_turn is not None:
+        for number, step in enumerate(view.open_turn.steps):
+            if step.page and not step.whole:
+                yield number, step
+
+
+def _hints(view: LogView) -> list[PageHint]:
+    """What is known about the pages in the history, oldest first, from their placeholders."""
+    hints: dict[str, PageHint] = {}
+    for _, turn, _, step, page in _paged(view):
+        if not step.whole and step.tool not in LOADING_TOOLS and placeholder_uuid(step.result):
+            hints[page] = PageHint(page, f"{turn.user or ''} {gist(step.result)}")
+    return list(hints.values())
+
+
+def _asked_query(step: Step | None) -> str | None:
+    """The query of a loading step."""
+    if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
+        return None
+    query = step.input.get("query")
+    return query if isinstance(query, str) and query.strip() else None
+
+
+#: Pages whose terms are read at a time.
+_BATCH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    uuid: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Index:
+    words: WordIndex[_Key] = field(default_factory=WordIndex[_Key])
+    pages: dict[str, list[_Key]] = field(default_factory=dict[str, list[_Key]])
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    def add(self, page: PageTerms, passages: Sequence[str]) -> None:
+        keys = [_Key(page.uuid, start, end) for start, end in page.spans]
+        for key, words in zip(keys, passages, strict=True):
+            self.words.add(key, words.split(" "))
+        self.pages[page.uuid] = keys
+
+    def drop(self, uuids: set[str]) -> None:
+        for uuid in uuids:
+            self.words.remove(self.pages.pop(uuid))
+
+
+class PageSearch:
+    """Finds pages by what is written in them."""
+
+    def __init__(self, pages: PageStore, index: PageIndex, max_postings: int) -> None:
+        self._pages = pages
+        self._index = index
+        self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.words.postings)
+
+    async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
+        """The pages whose best passage answers the query, best first; one hit per page."""
+        wanted = terms(query)
+        if not wanted:
+            return []
+        index = await self._caught_up(scope)
+        best: dict[str, Ranked[_Key]] = {}
+        for ranked in index.words.search(wanted, limit * 20):
+            best.setdefault(ranked.key.uuid, ranked)
+        hits: list[PageHit] = []
+        results: set[object] = set()
+        for ranked in best.values():
+            if len(hits) == limit:
+                break
+            try:
+                page, text = await self._pages.load(scope, ranked.key.uuid)
+            except HandleNotFoundError:
+                continue
+            if is_quoted(page.tool, text):
+                # Earlier versions archived the answers of our own tools.
+                continue
+            # A fork of a conversation has its own pages for the same results.
+            result = page.call_hash, page.content_hash, page.created
+            if result in results:
+                continue
+            results.add(result)
+            hits.append(
+                PageHit(page, ranked.score, text[ranked.key.start : ranked.key.end], ranked.key.start)
+            )
+        return hits
+
+    def forget(self) -> None:
+        """Drop every index; the next search rebuilds it."""
+        self._indexes.clear()
+
+    async def _caught_up(self, scope: Scope) -> _Index:
+        index = self._indexes.setdefault(scope, _Index())
+        async with index.lock:
+            there = await self._index.uuids(scope)
+            index.drop(index.pages.keys() - set(there))
+            missing = [uuid for uuid in there if uuid not in index.pages]
+            for start in range(0, len(missing), _BATCH):
+                for page in await self._index.read(scope, missing[start : start + _BATCH]):
+                    await self._take(scope, index, page)
+        self._indexes.trim()
+        return index
+
+    async def _take(self, scope: Scope, index: _Index, page: PageTerms) -> None:
+        passages = page.terms
+        if passages is None:
+            _, text = await self._pages.load(scope, page.uuid)
+            passages = await anyio.to_thread.run_sync(partial(segmented, text, page.spans))
+            await self._index.write(scope, page.uuid, passages)
+        await anyio.to_thread.run_sync(partial(index.add, page, passages))
+
+
+def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """The terms of a text's passages as they are stored."""
+    return tuple(" ".join(terms(text[start:end])) for start, end in spans)

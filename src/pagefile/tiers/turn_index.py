@@ -1,0 +1,371 @@
+"""What recall derives from the log, tracked by watermarks: the terms of turns, and their vectors.
+
+Everything here can be rebuilt, and building it is idempotent: results are stored first, then the watermark
+rises, so that a process that dies in between leaves work undone but nothing wrong.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import anyio
+import anyio.to_thread
+import numpy as np
+
+from pagefile.errors import ErasedError, PagefileError
+from pagefile.lru import Lru
+from pagefile.ports import (
+    Behind,
+    Collection,
+    ConversationQuery,
+    Embedder,
+    EmbeddingModel,
+    Erasures,
+    LogReader,
+    SinceRequest,
+    TermStore,
+    TurnSource,
+    TurnTerms,
+    Vector,
+    VectorHit,
+    VectorIndex,
+    VectorRow,
+    Watermarks,
+)
+from pagefile.records import Scope, Turn
+from pagefile.text.speech import blended, embedded_texts, question_texts, said_terms
+from pagefile.text.words import terms
+
+#: Names the way `said_terms` and `terms` split a text: it must change whenever their output does, which a
+#: test detects.
+ANALYZER = "words-2"
+#: Questions whose vectors are cached: a tool loop asks the same one repeatedly.
+_QUESTIONS = 256
+#: From this many turns on, segmenting them would block the event loop.
+THREAD_FROM = 20
+
+
+class Derived(ABC):
+    """Something computed from every done turn."""
+
+    @property
+    @abstractmethod
+    def tier(self) -> str:
+        """The name of its watermarks."""
+
+    @abstractmethod
+    async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
+        """Compute and store it for these turns, replacing earlier results; `ErasedError` if erased since `epoch`."""
+
+    async def doubt(self, epoch: int) -> None:
+        """Results from that epoch may have been erased meanwhile: make sure that external storage does not keep them."""
+
+
+class Reader:
+    """Feeds the log to what is derived from it, in batches."""
+
+    def __init__(self, source: TurnSource, marks: Watermarks, log: LogReader) -> None:
+        self._source = source
+        self._marks = marks
+        self._log = log
+        #: Held during a batch: an erasure waits for it, or erased data would come back.
+        self.lock = anyio.Lock()
+        self._erased = 0
+
+    def erased(self) -> None:
+        """Something was erased: earlier plans are no longer valid."""
+        self._erased += 1
+
+    async def plan(self, find: Callable[[], Awaitable[Sequence[Behind]]]) -> "Plan":
+        """What is to be read, and the epoch before that was determined."""
+        erased, epoch = self._erased, await self._log.epoch()
+        return Plan(await find(), erased, epoch)
+
+    def holds(self, plan: "Plan") -> bool:
+        """Whether nothing was erased since."""
+        return plan.erased == self._erased
+
+    async def known(self, scope: Scope, derived: Derived) -> Behind:
+        """The watermark of a conversation that was written to."""
+        known = await self._marks.known(scope, derived.tier)
+        return Behind(scope, known.get(scope.conversation or "", 0), 0)
+
+    async def batch(self, derived: Derived, plan: "Plan", turns: int) -> int:
+        """Process about `turns` more turns; returns the exact number. The plan is empty once everything is read."""
+        async with self.lock:
+            if not self.holds(plan):
+                plan.clear()
+            read: list[Turn] = []
+            reached: dict[Scope, int] = {}
+            begun: list[Behind] = []
+            while plan.behind and len(read) < turns:
+                begun.append(one := plan.pop())
+                limit = turns - len(read)
+                request = SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
+                more = await self._source.since(request)
+                read += more
+                seq = (more[-1].seq or 0) if more else one.seq
+                if len(more) == limit:
+                    plan.push(Behind(one.scope, seq, one.last_seq))
+                # Checkpoints, resets and aborted turns may follow the last turn.
+                seq = seq if len(more) == limit else max(seq, one.last_seq)
+                if seq > one.seq:
+                    reached[one.scope] = seq
+            epoch = plan.epoch_of(begun)
+            try:
+                await self._keep(derived, read, reached, epoch)
+            except ErasedError:
+                await self._give_up(plan, begun)
+                return 0
+        return len(read)
+
+    async def _keep(
+        self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
+    ) -> None:
+        """Store the results, then the watermarks; nothing if one of the conversations was erased since `epoch`."""
+        kept = False
+        try:
+            if read:
+                await derived.take(read, epoch=epoch)
+            for scope, seq in reached.items():
+                await self._marks.advance(scope, derived.tier, seq, epoch=epoch)
+            kept = True
+        finally:
+            if not kept:
+                # Refused, cancelled or unreachable: the results stored so far will not be revisited.
+                with anyio.CancelScope(shield=True):
+                    await derived.doubt(epoch)
+
+    async def _give_up(self, plan: "Plan", begun: Sequence[Behind]) -> None:
+        """Another process erased one of the conversations: read what is left of them from the beginning."""
+        epoch = await self._log.epoch()
+        for one in begun:
+            # It may have a new owner, and it may be shorter.
+            owner = await self._log.owner(one.scope)
+            heads = await self._log.heads(ConversationQuery(owner, limit=1)) if owner is not None else ()
+            plan.take_back(one, [Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
+
+
+class Plan:
+    """Conversations to read, and the state in which that was decided."""
+
+    __slots__ = ("_again", "_epoch", "behind", "erased", "left")
+
+    def __init__(self, behind: Sequence[Behind], erased: int, epoch: int) -> None:
+        self.behind = deque(behind)
+        self.erased = erased
+        self._epoch = epoch
+        #: The epochs of conversations that are read again from their beginning.
+        self._again: dict[Scope, int] = {}
+        #: Log entries to read, including those that are not turns.
+        self.left = sum(map(_entries, behind))
+
+    def pop(self) -> Behind:
+        """The next conversation."""
+        one = self.behind.popleft()
+        self.left -= _entries(one)
+        return one
+
+    def push(self, one: Behind) -> None:
+        """There is more to read in a conversation."""
+        self.behind.appendleft(one)
+        self.left += _entries(one)
+
+    def epoch_of(self, begun: Sequence[Behind]) -> int:
+        """The epoch in which the positions of all these were known: earlier reads may contain erased data."""
+        return min((self._again.get(_place(one), self._epoch) for one in begun), default=self._epoch)
+
+    def take_back(self, one: Behind, again: Sequence[Behind], epoch: int) -> None:
+        """A conversation must be read again, if it still exists."""
+        rest = [other for other in self.behind if _place(other) != _place(one)]
+        self.behind = deque([*again, *rest])
+        self._again[_place(one)] = epoch
+        self.left = sum(map(_entries, self.behind))
+
+    def clear(self) -> None:
+        """Give up the plan."""
+        self.behind.clear()
+        self.left = 0
+
+
+def _place(one: Behind) -> Scope:
+    """A conversation, regardless of its current owner."""
+    return replace(one.scope, user=None)
+
+
+def _entries(one: Behind) -> int:
+    return max(0, one.last_seq - one.seq)
+
+
+class Terms(Derived):
+    """Terms, stored so that a new process can start its word index from them."""
+
+    def __init__(self, store: TermStore) -> None:
+        self._store = store
+
+    @property
+    def tier(self) -> str:
+        return f"terms:{ANALYZER}"
+
+    async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
+        made = await anyio.to_thread.run_sync(partial(terms_of, turns))
+        tenants: dict[str, list[TurnTerms]] = {}
+        for turn, one in zip(turns, made, strict=True):
+            tenants.setdefault(turn.scope.tenant, []).append(one)
+        for tenant, rows in tenants.items():
+            await self._store.write(Scope(tenant), rows, ANALYZER, epoch=epoch)
+
+
+def terms_of(turns: Sequence[Turn]) -> list[TurnTerms]:
+    """The terms of turns as they are stored."""
+    return [
+        TurnTerms(
+            turn.scope.conversation or "",
+            turn.seq or 0,
+            turn.id,
+            turn.at,
+            " ".join(said_terms(turn.user or "")),
+            " ".join(terms(turn.assistant or "")),
+        )
+        for turn in turns
+    ]
+
+
+class OtherModelError(PagefileError):
+    """The vectors here were made by another embedder."""
+
+
+class TurnVectors(Derived):
+    """Vectors of turns: made by the embedder, kept in a vector store, and searched by recall."""
+
+    def __init__(self, index: VectorIndex, embedder: Embedder, marks: Watermarks, erasures: Erasures) -> None:
+        self.index = index
+        self.embedder = embedder
+        self._marks = marks
+        self._erasures = erasures
+        self.prepared = False
+        #: Whether there is anything to find; if not, embedding a question is pointless.
+        self.any = False
+        self._questions: Lru[str, Vector] = Lru(_QUESTIONS)
+
+    @property
+    def tier(self) -> str:
+        return tier_of(self.index, self.embedder.model)
+
+    async def collections(self) -> tuple[int, list[Collection]]:
+        """The number of this embedder's vectors, and the vectors of others."""
+        model = await self._model()
+        collections = await self.index.collections()
+        own = sum(collection.vectors for collection in collections if collection.model == model)
+        return own, [
+            collection for collection in collections if collection.model != model and collection.vectors
+        ]
+
+    async def prepare(self, *, beside: bool = False) -> None:
+        """Prepare the vector store for this embedder; idempotent.
+
+        If it holds only vectors of another embedder, or all vectors are elsewhere, it raises
+        `OtherModelError` and creates nothing, unless `beside` allows new ones next to them.
+        """
+        if self.prepared:
+            return
+        own, others = await self.collections()
+        tiers = [] if own else await self._marks.tiers()
+        elsewhere = [tier for tier in tiers if _kept_elsewhere(tier, self.index)]
+        if (others or elsewhere) and not own and not beside:
+            raise OtherModelError(self._explained(others, elsewhere))
+        if self.index.apart:
+            await self._erasures.begin(self.index.name)
+        await self.index.prepare(self.embedder.model)
+        if self.tier in tiers:
+            # The vector store was emptied: its watermarks no longer apply.
+            await self._marks.drop(self.tier)
+        self.any = own > 0
+        self.prepared = True
+
+    async def doubt(self, epoch: int) -> None:
+        if self.index.apart:
+            # It may already have followed an erasure, and may be unreachable now: the erasure is owed again.
+            with suppress(PagefileError):
+                await self._erasures.redo(self.index.name, epoch)
+                await self.index.erase_before((await self._erasures.owed(self.index.name)).scopes)
+
+    async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
+        texts = [embedded_texts(turn.user, turn.assistant) for turn in turns]
+        vectors = await self._embedded([text for some in texts for text in some])
+        rows: list[VectorRow] = []
+        for turn, some in zip(turns, texts, strict=True):
+            own, vectors = vectors[: len(some)], vectors[len(some) :]
+            if len(some):
+                rows.append(_row(turn, blended(list(own))))
+        if rows:
+            if self.index.apart:
+                # Erasures during the computation must be owed before the vectors are put, in case this
+                # process dies afterwards.
+                await self._erasures.redo(self.index.name, epoch)
+            await self.index.put(self.embedder.model, rows, epoch=epoch)
+            self.any = True
+
+    async def near(self, scope: Scope, question: str, limit: int) -> Sequence[VectorHit]:
+        """The turns closest to a question in meaning, closest first."""
+        await self.prepare()
+        if not self.any:
+            self.any = (await self.collections())[0] > 0
+        if not self.any:
+            return ()
+        return await self.index.search(self.embedder.model, scope, await self._question(question), limit)
+
+    async def _embedded(self, texts: Sequence[str]) -> Vector:
+        parts = [
+            await self.embedder.embed(texts[start : start + self.embedder.batch])
+            for start in range(0, len(texts), self.embedder.batch)
+        ]
+        return np.concatenate([np.zeros((0, self.embedder.dimension), dtype=np.float32), *parts])
+
+    def forget(self) -> None:
+        """Drop all cached questions."""
+        self._questions.clear()
+
+    async def _question(self, question: str) -> Vector:
+        text = question.strip()
+        if text not in self._questions:
+            self._questions[text] = blended(list(await self._embedded(question_texts(text) or ("",))))
+        return self._questions[text]
+
+    async def _model(self) -> EmbeddingModel:
+        if not self.embedder.dimension:
+            await self.embedder.ready()
+        return self.embedder.model
+
+    def _explained(self, others: Sequence[Collection], elsewhere: Sequence[str]) -> str:
+        """What happened and what to do: another embedder, or another vector store."""
+        mine = self.embedder.model.key
+        if others:
+            there = ", ".join(
+                f"{collection.model.key} ({collection.vectors:,} vectors)" for collection in others
+            )
+            return (
+                f"the embedder is {mine} now, and what is in {self.index.name} was made by {there}: "
+                "run `pagefile rebuild` to make all vectors anew, or go back to that embedder"
+            )
+        there = ", ".join(tier.partition(":")[2].replace(":", ": ", 1) for tier in elsewhere)
+        return (
+            f"vectors live in {self.index.name} now, and there are none of {mine} in it; they were made elsewhere ({there}): "
+            "run `pagefile rebuild` to make all vectors anew, or go back to that index"
+        )
+
+
+def tier_of(index: VectorIndex, model: EmbeddingModel) -> str:
+    """The name of the watermarks of a model's vectors in an index."""
+    return f"episodes:{index.name}:{model.key}"
+
+
+def _kept_elsewhere(tier: str, index: VectorIndex) -> bool:
+    return tier.startswith("episodes:") and not tier.startswith(f"episodes:{index.name}:")
+
+
+def _row(turn: Turn, vector: Vector) -> VectorRow:
+    return VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector)

@@ -1,0 +1,241 @@
+"""A request that is sent twice with one Idempotency-Key is carried out once."""
+
+import json
+from types import SimpleNamespace
+
+import anyio
+import pytest
+
+from pagefile import Settings
+from pagefile.service import idempotency
+from pagefile.service.idempotency import IdempotencyMiddleware
+from pagefile.settings import ServiceSettings
+
+from .http_serving import serving
+
+HERE = {"conversation_id": "诊疗/2026:7", "user_id": "用户-1"}
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return Settings(url=f"sqlite:///{tmp_path}/once.db", service=ServiceSettings(max_body_bytes=5000))
+
+
+@pytest.fixture
+async def client(settings):
+    async with serving(settings) as client:
+        yield client
+
+
+async def sent(client, path, body, key="k-1"):
+    return await client.post(path, json=body, headers={"Idempotency-Key": key})
+
+
+@pytest.mark.anyio
+async def test_the_same_answer_twice(client):
+    """A reset sent again is one reset, and the answer says that it is the first one."""
+    await client.post("/v1/turns", json={**HERE, "user": "你好"})
+    first, second = [await sent(client, "/v1/reset", HERE) for _ in range(2)]
+    assert (201, 201) == (first.status_code, second.status_code)
+    assert first.json() == second.json()
+    assert ("", "true") == (
+        first.headers.get("idempotency-replayed", ""),
+        second.headers["idempotency-replayed"],
+    )
+    assert "nosniff" == second.headers["x-content-type-options"]
+    other = await sent(client, "/v1/reset", HERE, key="k-2")
+    assert first.json()["seq"] < other.json()["seq"]
+
+
+@pytest.mark.anyio
+async def test_an_undoing_is_not_undone(client):
+    """The change that would hurt most when it is made twice."""
+    fact = {"text": "住在柏林", "user_id": "u"}
+    await client.post("/v1/facts", json=fact)
+    for _ in range(3):
+        await sent(client, "/v1/facts/undo", {"user_id": "u"})
+    assert [] == (await client.get("/v1/facts", params={"user_id": "u"})).json()["items"]
+
+
+@pytest.mark.anyio
+async def test_a_key_is_for_one_request(client):
+    """Another body, another query string or another route with the same key is refused, and nothing is done."""
+    await sent(client, "/v1/facts", {"text": "对青霉素过敏", "user_id": "u"})
+    for path, body in (
+        ("/v1/facts", {"text": "喜欢茶", "user_id": "u"}),
+        ("/v1/facts?x=1", {"text": "对青霉素过敏", "user_id": "u"}),
+        ("/v1/forget", {"text": "对青霉素过敏", "user_id": "u"}),
+    ):
+        answer = await sent(client, path, body)
+        assert (422, "idempotency-reused") == (answer.status_code, answer.json()["code"])
+    held = (await client.get("/v1/facts", params={"user_id": "u"})).json()["items"]
+    assert ["对青霉素过敏"] == [fact["text"] for fact in held]
+
+
+@pytest.mark.anyio
+async def test_refusals_are_kept_too(client):
+    """What was wrong stays wrong; the same document is given again."""
+    first, second = [await sent(client, "/v1/facts", {"user_id": "u"}) for _ in range(2)]
+    assert 422 == first.status_code
+    assert first.json() == second.json(), "the same occurrence"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("key", ["", "k" * 256, "a\tb"])
+async def test_a_key_that_is_none(client, key):
+    """Refused before anything is done."""
+    answer = await sent(client, "/v1/reset", HERE, key=key)
+    assert (422, "idempotency-key") == (answer.status_code, answer.json()["code"])
+
+
+@pytest.mark.anyio
+async def test_a_body_too_large_with_a_key(client):
+    """The limit holds here as well, whether the size was announced or not."""
+
+    async def endless():
+        for _ in range(10):
+            yield b" " * 1000
+
+    headers = {"Idempotency-Key": "k", "Content-Type": "application/json"}
+    for content in (b" " * 10_000, endless()):
+        answer = await client.post("/v1/turns", content=content, headers=headers)
+        assert (413, "body-too-large") == (answer.status_code, answer.json()["code"])
+
+
+@pytest.mark.anyio
+async def test_turns_outlive_the_service(settings):
+    """A turn takes its id from the key: sent again after a restart, it is the stored turn, and another text is a conflict."""
+    turns, begun, stepped = [], [], []
+    for _ in range(2):
+        async with serving(settings) as client:
+            turns.append((await sent(client, "/v1/turns", {**HERE, "user": "一", "assistant": "二"})).json())
+            begun.append((await sent(client, "/v1/turns/begin", {**HERE, "user": "三"}, key="k-2")).json())
+    step = {**HERE, "turn_id": begun[0]["id"], "tool": "search", "input": {"q": "血压"}, "result": "少盐"}
+    for _ in range(2):
+        async with serving(settings) as client:
+            stepped.append((await sent(client, "/v1/turns/step", step, key="k-3")).json())
+    for first, second in (turns, begun, stepped):
+        assert first == second
+    assert 1 == len(stepped[1]["steps"])
+    async with serving(settings) as client:
+        answer = await sent(client, "/v1/turns", {**HERE, "user": "别的", "assistant": "二"})
+        assert (409, "conflict") == (answer.status_code, answer.json()["code"])
+        elsewhere = await sent(
+            client, "/v1/turns", {"conversation_id": "c2", "user": "一", "assistant": "二"}, key="k-9"
+        )
+        assert turns[0]["id"] != elsewhere.json()["id"]
+
+
+@pytest.mark.anyio
+async def test_an_erasure_takes_the_answers_along(client):
+    """What was forgotten is not told again from a kept answer."""
+    fact = {"text": "对青霉素过敏", "user_id": "u"}
+    first = await sent(client, "/v1/facts", fact)
+    await client.post("/v1/forget", json={"user_id": "u"})
+    again = await sent(client, "/v1/facts", fact)
+    assert "idempotency-replayed" not in again.headers
+    assert first.json()["id"] != again.json()["id"]
+
+
+# -- the middleware alone: what is running, what is old, what is too much -----------------------------------------------
+
+
+class Slow:
+    """An app that answers when it is told to."""
+
+    def __init__(self, status=200, size=10):
+        self.go = anyio.Event()
+        self.calls = 0
+        self.status, self.size = status, size
+
+    async def __call__(self, scope, receive, send):
+        self.calls += 1
+        await receive()
+        await self.go.wait()
+        await send({"type": "http.response.start", "status": self.status, "headers": []})
+        await send({"type": "http.response.body", "body": b"x" * self.size})
+
+
+async def asked(app, body=b"{}", key=b"k"):
+    """Status, headers and body of a POST through the middleware."""
+    from pagefile.service.auth import Principal
+
+    scope = {
+        "app": SimpleNamespace(state=SimpleNamespace(memory=None)), "type": "http", "method": "POST", "path": "/v1/reset", "query_string": b"",
+        "headers": [(b"idempotency-key", key)], "pagefile.principal": Principal(),
+    }  # fmt: skip
+    messages = []
+
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message):
+        messages.append(message)
+
+    await app(scope, receive, send)
+    return messages[0]["status"], dict(messages[0]["headers"]), b"".join(m.get("body", b"") for m in messages)
+
+
+@pytest.mark.anyio
+@pytest.mark.waits
+async def test_two_at_once():
+    """The second is told to wait; it is not carried out beside the first."""
+    app = Slow()
+    guard = IdempotencyMiddleware(app)
+    async with anyio.create_task_group() as group:
+        group.start_soon(asked, guard)
+        await anyio.wait_all_tasks_blocked()
+        status, headers, body = await asked(guard)
+        assert (409, "idempotency-running") == (status, json.loads(body)["code"])
+        assert b"1" == headers[b"retry-after"]
+        app.go.set()
+    assert (200, 1) == ((await asked(guard))[0], app.calls)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("status", [500, 503, 429])
+async def test_a_failure_may_be_tried_again(status):
+    """What the service could not do is not what it always answers."""
+    app = Slow(status)
+    app.go.set()
+    guard = IdempotencyMiddleware(app)
+    for _ in range(2):
+        assert status == (await asked(guard))[0]
+    assert 2 == app.calls
+
+
+@pytest.mark.anyio
+@pytest.mark.waits
+async def test_one_that_was_cut_off_may_be_tried_again():
+    """A request whose client left in the middle leaves nothing behind."""
+    app = Slow()
+    guard = IdempotencyMiddleware(app)
+    async with anyio.create_task_group() as group:
+        group.start_soon(asked, guard)
+        await anyio.wait_all_tasks_blocked()
+        group.cancel_scope.cancel()
+    app.go.set()
+    assert (200, 2) == ((await asked(guard))[0], app.calls)
+
+
+@pytest.mark.anyio
+async def test_answers_are_kept_for_a_day_and_within_a_bound(monkeypatch):
+    """The oldest go first."""
+    now = 0.0
+    app = Slow(size=100)
+    app.go.set()
+    guard = IdempotencyMiddleware(app, clock=lambda: now)
+    await asked(guard)
+    now = idempotency.KEPT_S - 1
+    await asked(guard)
+    assert 1 == app.calls
+    now = idempotency.KEPT_S + 1
+    await asked(guard)
+    assert 2 == app.calls
+    monkeypatch.setattr(idempotency, "MAX_BYTES", 250)
+    for number in range(5):
+        await asked(guard, key=b"k%d" % number)
+    assert 200 == guard._bytes == sum(kept.size for kept in guard._kept.values())
+    monkeypatch.setattr(idempotency, "MAX_KEPT", 1)
+    await asked(guard, key=b"last")
+    assert [("", "last")] == list(guard._kept)

@@ -1,0 +1,170 @@
+"""Habits of the source that no linter knows."""
+
+from collections.abc import Callable
+
+import pytest
+
+from .scans import (
+    Finding,
+    Source,
+    broad_excepts,
+    environment_reads,
+    foreign_strings,
+    hidden_imports,
+    parsed_renderings,
+    sources,
+)
+
+#: The only module that reads the process environment.
+ENVIRONMENT = {"settings/sources.py"}
+
+#: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
+BROAD_EXCEPTS: dict[str, str] = {
+    "integrations/fail_open.py::FailOpen._contained": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
+    "engine/shield.py::catching": "foreign code runs in it, and the caller says what becomes of the failure: it is logged and counted, stands in the receipt, is raised again outside of the task group, or the text says that not all is there",
+    "engine/engine.py::Engine.guarded": "the same, without a context manager for every window",
+    "engine/engine.py::Engine.absorb": "the same, without a context manager for every turn that is recorded",
+    "tiers/workspace/results.py::_Reading.read": "whatever an object that a tool returned raises when it is looked at; nothing is remembered of it",
+    "tiers/base.py::guarded": "whatever a model, an embedder or a vector store raises; what depends on it reports it and goes on without",
+    "service/chat_turn.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
+    "service/request_guard.py::ErrorMiddleware.__call__": "the service's last handler: it logs and answers with a problem document",
+    "stores/sqlite/lanes.py::_Job.run": "whatever a job raises belongs to the one who asked; the thread must live",
+    "text/token_counters.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
+    "text/vocabularies.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
+}
+
+#: Imports that may wait until they are needed, and why.
+HIDDEN_IMPORTS: dict[str, str] = {
+    "engine/memory.py::Memory.export": "pydantic and its shapes, a fifth of a second for whoever moves nothing",
+    "engine/memory.py::Memory.import_": "the same, for the way in",
+    "stores/registry.py::server_schema": "the extra postgres, which nobody needs who has a file",
+    "cli/__init__.py::main": "most of a short command's time, and Ctrl-C is one line there too",
+    "cli/app.py::_imported": "a command's module is imported once it is asked for",
+    "cli/bench.py::_found": "the benchmarks of a checkout, which no wheel has",
+    "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
+    "cli/serve.py::_checked": "the extra service, which is there once the server is",
+    "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
+    "standalone/milvus_collection.py::_pymilvus": "the extra milvus, and three seconds that nobody needs who has no such client",
+    "standalone/memory_middleware.py::_langchain_message": "a framework, asked for only when a message is made",
+    "stores/session_cache.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
+    "stores/milvus/driver.py::_rpc_error": "the extra milvus brings it, and it takes its time",
+    "stores/milvus/driver.py::_pymilvus": "the extra milvus, and three seconds of which the event loop must know nothing",
+    "stores/registry.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",
+    "stores/registry.py::open_vectors": "the extra milvus, which nobody needs whose vectors live in the database",
+    "text/vocabularies.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
+    "text/vocabularies.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
+    "models/embedders.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",
+    "models/endpoint.py::Endpoint._openai": "the extra openai, and a second that nobody needs who has no endpoint",
+    "models/extractors.py::_parsed": "pydantic, which importing Pagefile must not load; nobody needs it who has no model",
+    "models/chat.py::_errors": "the extra openai brings both, and a second that nobody needs who has no model",
+    "text/words.py::_cut": "reads a dictionary for a quarter of a second, which English never needs",
+    "text/words.py::_Stemmers.__init__": "PyStemmer ships no types; the protocol beside it stands for them",
+    "text/vocabularies.py::_optional": "the extras tokenizers, qwen and deepseek",
+}
+
+
+#: Where the tags of a window are known outside of `window/` and `shapes/`, and why.
+PARSED_RENDERINGS: dict[str, str] = {
+    "standalone/memory_middleware.py::MemoryMiddleware.before_model": "document 004's own message, which it writes and nothing reads",
+}
+
+
+def everywhere(scan: Callable[[Source], list[Finding]]) -> list[Finding]:
+    return [finding for source in sources() for finding in scan(source)]
+
+
+def unexpected(scan: Callable[[Source], list[Finding]], allowed: dict[str, str]) -> list[str]:
+    return [
+        f"{finding.path}:{finding.line} in {finding.function or 'the module'}: {finding.what}"
+        for finding in everywhere(scan)
+        if finding.place not in allowed
+    ]
+
+
+def test_only_settings_reads_the_environment():
+    """Everything inside takes plain arguments."""
+    assert {} == {
+        finding.path: finding for finding in everywhere(environment_reads) if finding.path not in ENVIRONMENT
+    }
+
+
+def test_failures_are_caught_by_name():
+    """A broad `except` stands only where the list above says why."""
+    assert [] == unexpected(broad_excepts, BROAD_EXCEPTS)
+
+
+def test_imports_stand_at_the_top():
+    """An import inside a function stands only where the list above says why."""
+    assert [] == unexpected(hidden_imports, HIDDEN_IMPORTS)
+
+
+def test_foreign_languages_live_in_their_own_files():
+    """SQL and HTML over three lines are files beside the code."""
+    assert [] == unexpected(foreign_strings, {})
+
+
+def test_nothing_parses_a_rendering():
+    """A window has parts: whoever wants one asks for it, and looks for no tag and counts no message."""
+    found = [one for one in everywhere(parsed_renderings) if not one.path.startswith(("window/", "shapes/"))]
+    assert [] == [one for one in found if one.place not in PARSED_RENDERINGS]
+
+
+@pytest.mark.parametrize(
+    ("scan", "allowed"),
+    [
+        (broad_excepts, BROAD_EXCEPTS),
+        (hidden_imports, HIDDEN_IMPORTS),
+        (parsed_renderings, PARSED_RENDERINGS),
+    ],
+    ids=["broad excepts", "hidden imports", "parsed renderings"],
+)
+def test_exceptions_are_argued_and_still_needed(
+    scan: Callable[[Source], list[Finding]], allowed: dict[str, str]
+):
+    """An allow-list shrinks with the code, and each line of it has a reason."""
+    assert set(allowed) == set(allowed) & {finding.place for finding in everywhere(scan)}
+    assert [] == [place for place, reason in allowed.items() if len(reason) < 20]
+
+
+@pytest.mark.parametrize(
+    ("scan", "text", "expected"),
+    [
+        (environment_reads, "import os\nHOME = os.environ['HOME']", ["os.environ"]),
+        (environment_reads, "import os\ndef f(): return os.getenv('HOME')", ["os.getenv"]),
+        (environment_reads, "from os import environ as e", ["os.environ"]),
+        (environment_reads, "import os\nos.path.join('a')", []),
+        (broad_excepts, "try: f()\nexcept Exception: pass", ["except Exception"]),
+        (broad_excepts, "try: f()\nexcept (ValueError, BaseException): g()", ["except BaseException"]),
+        (broad_excepts, "try: f()\nexcept: g()", ["except everything"]),
+        (broad_excepts, "try: f()\nexcept* Exception: g()", ["except Exception"]),
+        (broad_excepts, "with contextlib.suppress(Exception): f()", ["suppress(Exception)"]),
+        (broad_excepts, "try: f()\nexcept BaseException:\n    g()\n    raise", []),
+        (broad_excepts, "try: f()\nexcept ValueError: pass", []),
+        (hidden_imports, "def f():\n    import json", ["json"]),
+        (hidden_imports, "class A:\n    async def f(self):\n        from a.b import c", ["a.b"]),
+        (hidden_imports, "def f():\n    importlib.import_module('a')", ["import_module"]),
+        (hidden_imports, "def f():\n    import_module('a')", ["import_module"]),
+        (hidden_imports, "import json\nif json:\n    import a\nclass B:\n    import c", []),
+        (foreign_strings, "Q = '''SELECT a\nFROM b\nWHERE c\nAND d'''", ["SQL"]),
+        (foreign_strings, "Q = f'''SELECT {a}\nFROM b\nWHERE c\nAND d'''", ["SQL"]),
+        (foreign_strings, "Q = ('SELECT a '\n 'FROM b '\n 'WHERE c '\n 'AND d')", ["SQL"]),
+        (foreign_strings, "Q = '''<div>\n<p>\n</p>\n</div>'''", ["HTML"]),
+        (parsed_renderings, "def f(t): return t.startswith('<memory>')", ["tags"]),
+        (parsed_renderings, "def f(t): return f'{t}</facts>'", ["tags"]),
+        (parsed_renderings, "def f(w): return w.messages[: w.prefix_messages]", ["prefix_messages"]),
+        (parsed_renderings, "def f(w):\n    '''The `<memory>` block.'''\n    return w.messages[:2]", []),
+        (foreign_strings, "Q = 'SELECT a FROM b'", []),
+        (foreign_strings, "def f():\n    '''Runs\n    SELECT a FROM b\n    once\n    only.'''", []),
+    ],
+)
+def test_scans_find_what_they_look_for(
+    scan: Callable[[Source], list[Finding]], text: str, expected: list[str]
+):
+    """The tests above can fail."""
+    assert expected == [finding.what for finding in scan(Source.of(text))]
+
+
+def test_a_finding_names_its_function():
+    """An allow-list names places by function, also inside classes and nested functions."""
+    source = Source.of("class A:\n  def f(self):\n    def g():\n      import json\n", "room/a.py")
+    assert ["room/a.py::A.f.g"] == [finding.place for finding in hidden_imports(source)]

@@ -1,0 +1,331 @@
+"""What other memories hold comes over whole, once, and in order; what cannot come is counted."""
+
+import json
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.load import dumpd
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage, messages_to_dict
+
+from pagefile import Memory
+from pagefile.errors import TransferError
+from pagefile.integrations.imports import (
+    FORMATS,
+    Brought,
+    BroughtFact,
+    BroughtTurn,
+    from_langchain,
+    from_mem0,
+    from_redis_agent_memory,
+    read_dump,
+    take_over,
+)
+from pagefile.integrations.imports.shapes import Said, turns_of
+from tests.acceptance.cli_calling import pagefile
+
+MEM0 = {
+    "results": [
+        {
+            "id": "3c9",
+            "memory": "对青霉素过敏",
+            "hash": "e1",
+            "created_at": "2026-03-01T09:00:00-07:00",
+            "updated_at": None,
+            "user_id": "ada",
+            "metadata": {"category": "health"},
+        },
+        {"id": "4d0", "memory": "Likes short answers", "created_at": "2026-03-02T10:00:00", "run_id": "r"},
+        {"id": "5e1", "memory": "Visits Oslo in May", "user_id": "ada", "expiration_date": "2026-05-31"},
+        {"id": "6f2", "memory": "  ", "user_id": "ada"},
+        {"id": "7a3", "memory": "Noted.", "user_id": "ada", "role": "assistant"},
+    ],
+    "relations": [{"source": "ada", "relationship": "likes", "target": "short answers"}],
+}
+
+SESSION = {
+    "session_id": "visit-1",
+    "user_id": "ada",
+    "namespace": "clinic",
+    "context": "Ada asked about her blood pressure.",
+    "messages": [
+        {"role": "user", "content": "我头晕", "id": "m1", "created_at": "2026-03-01T09:00:00Z"},
+        {"role": "assistant", "content": "先量血压。", "id": "m2", "created_at": "2026-03-01T09:00:05Z"},
+        {"role": "system", "content": "Be kind.", "id": "m3"},
+    ],
+    "memories": [
+        {"id": "x", "text": "Has high blood pressure", "topics": ["health"], "memory_type": "semantic"}
+    ],
+    "data": {"step": 2},
+}
+
+LONG_TERM = {
+    "memories": [
+        {
+            "id": "01J",
+            "text": "Moved to Bergen",
+            "user_id": "ada",
+            "memory_type": "episodic",
+            "event_date": "2026-02-01T00:00:00Z",
+            "created_at": "2026-03-01T00:00:00Z",
+            "dist": 0.2,
+        },
+        {"id": "02J", "text": "我头晕", "user_id": "ada", "memory_type": "message"},
+    ],
+    "total": 2,
+}
+
+MESSAGES = [
+    SystemMessage("Be kind."),
+    HumanMessage("Weather in Oslo?", id="q1"),
+    AIMessage("", tool_calls=[{"name": "weather", "args": {"city": "Oslo"}, "id": "c1"}]),
+    ToolMessage("rain", tool_call_id="c1", name="weather"),
+    AIMessage([{"type": "text", "text": "It rains."}]),
+    HumanMessage("谢谢", id="q2"),
+]
+
+
+# -- readers ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [MEM0, MEM0["results"]])
+def test_memories_of_mem0_are_facts(data):
+    """Text, user, time and category; what has no text, or an end, is counted."""
+    brought = from_mem0(data)
+    assert brought.facts[0] == BroughtFact(
+        "对青霉素过敏", "ada", datetime(2026, 3, 1, 16, tzinfo=UTC), "health"
+    )
+    assert [None, "ada"] == [fact.user_id for fact in brought.facts[1:]]
+    left_out = {"memories without text": 1, "expiry dates": 1, "words of the assistant": 1}
+    assert left_out | ({"graph relations": 1} if data is MEM0 else {}) == brought.left_out
+
+
+def test_categories_of_the_service_come_too():
+    """mem0's service names them `categories`."""
+    assert "food" == from_mem0([{"memory": "Vegan", "categories": ["food", "health"]}]).facts[0].category
+
+
+def test_a_session_of_redis_is_turns_and_facts():
+    """Both sides of a turn, when it was said, and the summary of what the server had dropped."""
+    brought = from_redis_agent_memory(SESSION)
+    at = datetime(2026, 3, 1, 9, tzinfo=UTC)
+    assert brought.turns == (
+        BroughtTurn("visit-1:context", None, SESSION["context"], "visit-1", "ada", at=at),
+        BroughtTurn("m1", "我头晕", "先量血压。", "visit-1", "ada", at=at),
+    )
+    assert brought.facts == (BroughtFact("Has high blood pressure", "ada", None, "health"),)
+    assert {"system messages": 1, "data of sessions": 1} == brought.left_out
+
+
+def test_long_term_memories_of_redis_are_facts():
+    """True since they happened; copies of messages are no facts."""
+    brought = from_redis_agent_memory([LONG_TERM, SESSION])
+    assert brought.facts[0] == BroughtFact("Moved to Bergen", "ada", datetime(2026, 2, 1, tzinfo=UTC))
+    assert 1 == brought.left_out["copies of messages"]
+    assert 2 == len(brought.turns)
+
+
+def _openai(message):
+    roles = {"human": "user", "ai": "assistant"}
+    fields = {"role": roles.get(message.type, message.type), "content": message.content, "id": message.id}
+    for call in getattr(message, "tool_calls", []):
+        function = {"name": call["name"], "arguments": json.dumps(call["args"])}
+        fields.setdefault("tool_calls", []).append({"id": call["id"], "function": function})
+    return fields | ({"tool_call_id": message.tool_call_id} if message.type == "tool" else {})
+
+
+@pytest.mark.parametrize(
+    "dumped",
+    [
+        MESSAGES,
+        messages_to_dict(MESSAGES),
+        dumpd(MESSAGES),
+        [message.model_dump() for message in MESSAGES],
+        [_openai(message) for message in MESSAGES],
+        {"messages": messages_to_dict(MESSAGES)},
+        {"v": 4, "channel_values": {"messages": messages_to_dict(MESSAGES)}},
+    ],
+)
+def test_messages_of_langchain_are_turns(dumped):
+    """In whichever shape they were dumped: tool results are steps of the turn that asked for them."""
+    brought = from_langchain(dumped)
+    step = {"tool": "weather", "input": {"city": "Oslo"}, "result": "rain", "call_id": "c1"}
+    assert brought.turns == (
+        BroughtTurn("q1", "Weather in Oslo?", "It rains.", steps=(step,)),
+        BroughtTurn("q2", "谢谢", None),
+    )
+    assert {"system messages": 1} == brought.left_out
+
+
+def test_threads_by_their_ids():
+    """A store of histories is one conversation for each session."""
+    dumped = {"a": messages_to_dict(MESSAGES[1:]), "b": messages_to_dict(MESSAGES[-1:])}
+    assert ["a", "a", "b"] == [turn.conversation_id for turn in from_langchain(dumped).turns]
+
+
+ROLES = st.sampled_from(["user", "human", "assistant", "AI", "tool", "system", ""])
+
+
+@given(st.lists(st.tuples(ROLES, st.booleans()), max_size=12))
+def test_nothing_said_is_lost(said):
+    """Every text is in one turn, in order, or counted as left out; every turn has a name of its own."""
+    messages = [Said(role, f"text {place}" if speaks else "") for place, (role, speaks) in enumerate(said)]
+    brought = turns_of(messages, "c", None)
+    kept = [
+        side for turn in brought.turns for side in (turn.user, *(turn.assistant or "").split("\n\n")) if side
+    ]
+    sides = {"user", "human", "assistant", "AI"}
+    assert kept == [message.text for message in messages if message.role in sides and message.text]
+    steps = sum(len(turn.steps) for turn in brought.turns)
+    silent = sum(message.role in {"user", "human"} and not message.text for message in messages)
+    others = sum(message.role in {"system", ""} for message in messages)
+    tools = sum(message.role == "tool" for message in messages)
+    assert silent + others + tools - steps == sum(brought.left_out.values())
+    assert len({turn.id for turn in brought.turns}) == len(brought.turns)
+
+
+def test_a_message_whose_id_is_too_long_is_kept():
+    """Under a name of our own, the same each time."""
+    (first,), (again,) = (turns_of([Said("user", "Hello", "x" * 300)], "c", None).turns for _ in range(2))
+    assert first == again
+    assert 36 == len(first.id)
+
+
+@pytest.mark.parametrize(
+    "when", ["", "soon", "0001-01-01T00:00:00+14:00", float("nan"), float("inf"), 10**30, True, None, [2026]]
+)
+def test_a_time_that_is_none_is_left_out(when):
+    """The memory comes over without it."""
+    assert from_mem0([{"memory": "Likes tea", "created_at": when}]).facts == (BroughtFact("Likes tea"),)
+
+
+def test_seconds_are_a_time():
+    """Since 1970, as some write them."""
+    (fact,) = from_mem0([{"memory": "Likes tea", "created_at": 1_772_355_600}]).facts
+    assert datetime(2026, 3, 1, 9, tzinfo=UTC) == fact.at
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["results", "memory", "messages", "memories", "role", "type", "data", "lc", "content", "id"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.sampled_from(sorted(FORMATS)), JSON)
+def test_whatever_a_file_holds(kind, data):
+    """It is read, or refused in words; nothing else happens."""
+    with suppress(TransferError):
+        assert isinstance(FORMATS[kind](data), Brought)
+
+
+# -- writing ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def memory():
+    async with Memory.open("memory://", embedder="none") as opened:
+        yield opened
+
+
+async def test_taking_over_is_done_once(memory):
+    """Turns and facts are there; a second time changes nothing, and what was retracted here stays so."""
+    brought = from_redis_agent_memory([SESSION, LONG_TERM]) + from_mem0(MEM0)
+    first = await take_over(memory, brought, user_id="ada")
+    assert first == {"turn": 2, "fact": 5, "known": 0, "rejected": 0, "left_out": 7}
+    turns = await memory.conversation("visit-1", user_id="ada").turns()
+    assert ["Ada asked about her blood pressure.", "我头晕\n先量血压。"] == [turn.text for turn in turns]
+    assert datetime(2026, 3, 1, 9, tzinfo=UTC) == turns[1].at
+    facts = await memory.facts("ada")
+    assert ["Moved to Bergen", "对青霉素过敏"] == [fact.text for fact in facts[:2]], "the oldest first"
+    await memory.retract(facts[0].id)
+    again = await take_over(memory, brought, user_id="ada")
+    assert again == {"turn": 0, "fact": 0, "known": 7, "rejected": 0, "left_out": 7}
+    assert facts[1:] == await memory.facts("ada")
+
+
+async def test_long_results_become_pages(memory):
+    """They come over as any tool result does: whole, and out of the window."""
+    messages = [*MESSAGES[:3], ToolMessage("rain " * 5000, tool_call_id="c1"), *MESSAGES[4:]]
+    await take_over(memory, from_langchain(messages), user_id="ada", conversation_id="trip")
+    (turn, _) = await memory.conversation("trip", user_id="ada").turns()
+    assert 25_000 == len(await memory.conversation("trip", user_id="ada").load(turn.steps[0].page))
+
+
+async def test_what_no_database_holds_is_counted(memory):
+    """Half of a pair of surrogates, as JSON can have it: the others come over."""
+    brought = from_langchain([{"role": "user", "content": "\ud800"}, {"role": "user", "content": "好"}])
+    counts = await take_over(memory, brought, conversation_id="c")
+    assert (1, 1) == (counts["turn"], counts["rejected"])
+
+
+async def test_secrets_are_counted_as_rejected(memory):
+    """What `remember()` refuses is told, and the others come over."""
+    brought = from_mem0([{"memory": "The password is hunter2-xK9"}, {"memory": "Likes tea"}])
+    counts = await take_over(memory, brought, user_id="ada")
+    assert (1, 1) == (counts["fact"], counts["rejected"])
+
+
+@pytest.mark.parametrize(
+    ("brought", "word"),
+    [(from_langchain(MESSAGES), "conversation"), (from_mem0([{"memory": "Likes tea"}]), "user")],
+)
+async def test_whose_it_is_must_be_said(memory, brought, word):
+    """Before anything is written."""
+    with pytest.raises(TransferError, match=f"name no {word}"):
+        await take_over(memory, from_mem0([{"memory": "Vegan", "user_id": "ada"}]) + brought)
+    assert [] == await memory.facts("ada")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "problem"),
+    [
+        ("{", "mem0", "as JSON"),
+        ("[" * 100_000, "mem0", "as JSON"),
+        ("[" * 400 + "]" * 400, "redis-agent-memory", "no dump of redis"),
+        ("3", "mem0", "no dump of mem0"),
+        ("{}", "zep", "no format 'zep'"),
+    ],
+)
+async def test_files_that_are_none(tmp_path, text, kind, problem):
+    """Each is told for what it is."""
+    (tmp_path / "dump.json").write_text(text)
+    with pytest.raises(TransferError, match=problem):
+        await read_dump(tmp_path / "dump.json", kind)
+
+
+# -- the command --------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_tells_what_became_of_a_dump(tmp_path, monkeypatch):
+    """What came, what did not, and as JSON."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mem0.json").write_text(json.dumps(MEM0), encoding="utf-8")
+    said = pagefile("import", "mem0.json", "--from", "mem0", "--user-id", "ada")
+    assert "Imported 0 turns and 3 facts." in said.out
+    assert (
+        "Not imported: expiry dates (1), memories without text (1), words of the assistant (1), graph relations (1)."
+        in said.words
+    )
+    again = pagefile("import", "mem0.json", "--from", "mem0", "--user-id", "ada", "--json")
+    assert 3 == again.json["known"]
+    assert 1 == again.json["left_out"]["words of the assistant"]
+
+
+def test_the_command_says_what_is_missing(tmp_path, monkeypatch):
+    """A dump that names no user, and options that an export has no use for."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dump.json").write_text(json.dumps(MEM0), encoding="utf-8")
+    assert "--user-id" in pagefile("import", "dump.json", "--from", "mem0").err
+    assert "go with --from" in " ".join(pagefile("import", "dump.json", "--user-id", "ada").err.split())
