@@ -154,14 +154,18 @@ def rebuild(
     cli: Invocation,
     *,
     tenant: Annotated[str | None, Option(help="Only this tenant's turns, else everybody's.")] = None,
-    anew: Annotated[bool, Option("--anew", help="Make everything again, even what is there.")] = False,
+    from_scratch: Annotated[
+        bool, Option("--from-scratch", help="Make everything again, even what is there.")
+    ] = False,
 ) -> None:
     """Make the terms and vectors that turns lack, with the embedder of today; then remove what others made.
 
     Reads and writes go on meanwhile. What is interrupted is continued by the next run.
     """
     with counting("Reading the log", speed=True) as told:
-        counts = cli.run(lambda memory: memory.rebuild(tenant=tenant, anew=anew, progress=told))
+        counts = cli.run(
+            lambda memory: memory.rebuild(tenant=tenant, from_scratch=from_scratch, progress=told)
+        )
     made = f"Made the terms of {plural(counts['terms'], 'turn')} and {plural(counts['vectors'], 'vector')}"
     if counts["dropped"]:
         made += f", removed {plural(counts['dropped'], 'vector')} of other embedders"
