@@ -424,7 +424,7 @@ async def test_a_model_that_is_away_is_asked_again(url, caplog):
 
 async def test_a_model_must_be_there_to_be_asked(url):
     """Asked for and not given: opening says so."""
-    with pytest.raises(Exception, match=r"memory\.extract"):
+    with pytest.raises(Exception, match=r"facts\.extract"):
         async with Memory.open(url, settings=reading("model")):
             pass
 

@@ -1,4 +1,4 @@
-"""The homes of vectors that live in the store's own database keep every promise."""
+"""The vector indexes that live in the store's own database keep every promise."""
 
 import pytest
 
@@ -9,10 +9,10 @@ from tests.integration.postgres.serving import fresh_url, opened
 
 class Home:
     @pytest.fixture
-    async def home(self, store):
-        home = open_vectors(None, store)
-        yield home
-        await home.close()
+    async def index(self, store):
+        index = open_vectors(None, store)
+        yield index
+        await index.close()
 
 
 class TestInMemory(Home, contracts.VectorIndexContract):
@@ -34,10 +34,10 @@ class TestSqlite(Home, contracts.VectorIndexContract):
 
 class TestSqliteWithoutCache(TestSqlite):
     @pytest.fixture
-    async def home(self, store):
-        home = open_vectors(None, store, cache_bytes=0)
-        yield home
-        await home.close()
+    async def index(self, store):
+        index = open_vectors(None, store, cache_bytes=0)
+        yield index
+        await index.close()
 
 
 class TestFlaky(TestInMemory):

@@ -16,7 +16,7 @@ class Backend:
 
 class TestFile(Backend, contracts.VectorIndexContract):
     @pytest.fixture
-    async def home(self, store, tmp_path):
-        home = open_vectors(f"milvus:///{tmp_path}/vectors.db", store)
-        yield home
-        await home.close()
+    async def index(self, store, tmp_path):
+        index = open_vectors(f"milvus:///{tmp_path}/vectors.db", store)
+        yield index
+        await index.close()

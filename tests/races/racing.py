@@ -60,7 +60,7 @@ _LOOKS_AT_GATE = 30
 NOTHING_LEFT = "Nothing to cover"
 SERVICE = {
     "EMBEDDER__NAME": "none",
-    "MEMORY__EXTRACT": "rules",
+    "FACTS__EXTRACT": "rules",
     "WINDOW_TOKENS": "4000",
     "RECENT_TURNS": "1",
     "RECALL": "always",

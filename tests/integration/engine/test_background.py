@@ -128,7 +128,7 @@ async def test_turns_written_while_a_conversation_is_looked_after_are_not_missed
                     await chat.record("two", "2")
                 return left
 
-            monkeypatch.setattr(history.checkpoints, "tend", tend_and_write)
+            monkeypatch.setattr(history.checkpoints, "maintain", tend_and_write)
             await other.engine.store.watermarks.drop(WATERMARK)
             await until(lambda: tended and tended[-1] == 2)
 
@@ -153,7 +153,7 @@ async def test_a_conversation_begun_again_while_it_is_looked_after_is_not_missed
                     await chat.record("one", "1")
                 return left
 
-            monkeypatch.setattr(history.checkpoints, "tend", begun_again)
+            monkeypatch.setattr(history.checkpoints, "maintain", begun_again)
             await other.engine.store.watermarks.drop(WATERMARK)
             await until(lambda: tended and tended[-1] == 1)
             await chat.record("two", "2")

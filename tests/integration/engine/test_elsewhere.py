@@ -71,7 +71,7 @@ async def test_a_home_that_is_away_is_told_and_follows_later(opened, home):
         assert ["ada", "bob"] == users(home)
         home.away = False
         assert [] == await memory.recall("hiking", user_id="ada")
-        memory.engine.worker.look()
+        memory.engine.worker.scan()
         await memory.settle()
         assert {} == (await memory.describe())["erasures_owed"]
     assert ["bob"] == users(home)
@@ -102,7 +102,7 @@ async def test_who_begins_again_keeps_what_is_new(opened, home):
         home.away = False
         chat = memory.conversation("of ada", user_id="ada")
         await chat.record("ada likes hiking again", "Noted.")
-        memory.engine.worker.look()
+        memory.engine.worker.scan()
         await memory.settle()
         assert {} == (await memory.describe())["erasures_owed"]
         assert 2 == len(await memory.recall("ada", user_id="ada"))
@@ -136,7 +136,7 @@ async def test_what_is_put_behind_an_erasure_goes_too(opened, home):
         assert ["ada"] == users(home)
         assert {"apart": 2} == (await memory.describe())["erasures_owed"]
         home.away = False
-        memory.engine.worker.look()
+        memory.engine.worker.scan()
         await memory.settle()
     assert [] == users(home)
 
@@ -190,7 +190,7 @@ async def test_what_others_have_made_again_by_then_stays(opened, home, monkeypat
         async def made_again(*args):
             receipt = await erase(*args)
             await other.engine.elsewhere.follow(home)
-            other.engine.worker.look()
+            other.engine.worker.scan()
             await other.settle()
             assert [2] == [row.seq for row, _ in home.rows.values()]
             return receipt

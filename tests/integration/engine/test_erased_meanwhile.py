@@ -88,16 +88,16 @@ async def test_what_was_read_before_an_erasure_is_read_again(tmp_path, monkeypat
         for number in range(BATCH + 3):
             await chat.record(f"words {number}", "Noted.", id=f"t{number}")
         reader = memory.engine.tier(Episodes).derivation.reader
-        bite = reader.batch
+        batch = reader.batch
 
         async def erased_behind(derived, plan, turns):
-            made = await bite(derived, plan, turns)
+            made = await batch(derived, plan, turns)
             if home.rows:
-                monkeypatch.setattr(reader, "bite", bite)
+                monkeypatch.setattr(reader, "batch", batch)
                 await other.forget(conversation_id="chat", user_id="ada", turn_id="t0")
             return made
 
-        monkeypatch.setattr(reader, "bite", erased_behind)
+        monkeypatch.setattr(reader, "batch", erased_behind)
         await memory.rebuild()
         assert set(range(2, BATCH + 4)) == {row.seq for row, _ in home.rows.values()}
 

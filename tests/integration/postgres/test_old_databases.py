@@ -234,10 +234,10 @@ class TestDigests:
 #: Dies as by `kill -9` in the middle of the migration: behind the statements, before they are committed.
 DYING = """
 import os, signal
-from pagefile.stores.postgres import migrating
+from pagefile.stores.postgres import migration
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
-migrating.fill_digests = die
+migration.fill_digests = die
 """
 
 

@@ -163,7 +163,7 @@ async def test_a_milvus_that_is_away_follows_later(memory, client, pymilvus, tmp
     await memory.conversation("a", user_id="ada").record("导演 anew", "ok", id="new")
     await episodes.index_episode("a", "导演 anew", "ok", turn_id="new")
     assert ["导演 anew", "ok"] == await found(episodes, "a")
-    memory.engine.worker.look()
+    memory.engine.worker.scan()
     await memory.settle()
     assert {} == (await memory.describe())["erasures_owed"]
     assert ["导演 anew", "ok"] == await found(episodes, "a")
@@ -243,7 +243,7 @@ async def test_a_turn_that_took_the_place_of_an_erased_one_does_not_speak_for_it
         await other.forget(conversation_id="a")
         await other.conversation("a", user_id="ada").record("导演 anew", "ok", id="a-t")
     assert [] == await found(episodes, "a")
-    memory.engine.worker.look()
+    memory.engine.worker.scan()
     await memory.settle()
     assert [] == files_with(tmp_path / "milvus.db", "SECRET")
 
@@ -293,7 +293,7 @@ async def test_who_gives_up_while_a_row_is_put_leaves_it_owed(memory, opened, cl
     assert stopped.cancelled_caught
     assert files_with(tmp_path / "milvus.db", "SECRET")
     assert {f"milvus:{COLLECTION}": 1} == (await memory.describe())["erasures_owed"]
-    memory.engine.worker.look()
+    memory.engine.worker.scan()
     await memory.settle()
     assert [] == files_with(tmp_path / "milvus.db", "SECRET")
 
@@ -314,7 +314,7 @@ async def test_an_episode_that_is_renewed_while_it_is_erased_goes_too(memory, op
 
     episodes._episodes.collection.client = Putting(client, erased, anyio.lowlevel.checkpoint)
     await memory.forget(conversation_id="a", turn_id="t1")
-    memory.engine.worker.look()
+    memory.engine.worker.scan()
     await memory.settle()
     assert ["导演 SECRET0", "ok"] == await found(episodes, "a")
     assert [] == [word for word in ("SECRET1", "SECRET2") if files_with(tmp_path / "milvus.db", word)]
@@ -354,7 +354,7 @@ async def test_what_was_erased_while_the_model_took_its_time_is_owed_before_the_
     with pytest.raises(StoreUnavailableError):
         await late.index_episode("a", "导演 SECRET", "ok")
     monkeypatch.undo()
-    memory.engine.worker.look()
+    memory.engine.worker.scan()
     await memory.settle()
     assert [] == files_with(tmp_path / "milvus.db", "SECRET")
 

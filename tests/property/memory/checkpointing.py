@@ -19,7 +19,7 @@ ACTIONS = st.lists(
         st.tuples(st.just("abort"), st.integers(0, 3)),
         st.tuples(st.just("prepare"), st.integers(0, 1)),
         st.tuples(st.just("apply"), st.integers(0, 1)),
-        st.tuples(st.just("tend"), st.integers(0, 1)),
+        st.tuples(st.just("maintain"), st.integers(0, 1)),
         st.tuples(st.just("by hand"), st.integers(0, 4)),
         st.tuples(st.just("reset"), st.just(0)),
         st.tuples(st.just("crash"), st.integers(0, 1)),

@@ -36,7 +36,7 @@ VERBS = (
         "complete",
         "abort",
         "checkpoint",
-        "tend",
+        "maintain",
         "reset",
     ),
     *("remember", "retract", "undo", "context", "forget_chat", "forget_user", "purge", "pin", "search"),
