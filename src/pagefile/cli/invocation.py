@@ -164,7 +164,7 @@ def command(
 def confirm(action: str, *, otherwise: str) -> None:
     """Continue only if the user confirms; without a terminal to ask on, refuse."""
     if not sys.stdin.isatty():
-        raise typer.BadParameter(f"there is nobody to ask whether to {action}: say --yes")
+        raise typer.BadParameter(f"cannot ask whether to {action}, since this is not a terminal: pass --yes")
     if not typer.confirm(f"{visible(action[:1].upper() + action[1:])}?", err=True):
         warn(otherwise)
         raise typer.Exit(1)

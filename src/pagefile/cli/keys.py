@@ -16,7 +16,7 @@ from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
 from pagefile.stores.secrets import new_key
 
 _MOST_DAYS = 36_500
-_EXPIRES = Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="It opens nothing after so many days.")
+_EXPIRES = Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="The key expires after this many days.")
 
 app = group("Make, list, rotate and revoke the keys of the HTTP service.")
 
@@ -40,7 +40,7 @@ def add(
     cli.answer(
         {**_told(key), "key": text},
         f"{text}\n\nIt opens {_whose(key)}{_until(key)}. Keep it now: it is not shown again. Send it as `Authorization: Bearer …`."
-        "\nOn this machine nobody needs a key until the setting service.require_keys is true.",
+        "\nOn this machine no key is needed until the setting service.require_keys is true.",
     )
 
 

@@ -33,7 +33,7 @@ Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
 Limit = Annotated[int, Option(min=1, help="How many to find.")]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
 Named = Annotated[str, Argument(help="The conversation.")]
-Query = Annotated[str, Argument(help="What is asked for.")]
+Query = Annotated[str, Argument(help="The text to search for.")]
 
 
 @dataclass(frozen=True, slots=True)

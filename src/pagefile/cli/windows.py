@@ -49,7 +49,7 @@ def context(
     answer_tokens: Annotated[int | None, Option(help="Room left free for the answer.")] = None,
     threshold: Annotated[float | None, Option(help="From which share on a checkpoint is due.")] = None,
     recent_turns: Annotated[int | None, Option(help="How many turns count as recent.")] = None,
-    placement: Annotated[str | None, Option(metavar="tail|head", help="Where memory stands.")] = None,
+    placement: Annotated[str | None, Option(metavar="tail|head", help="Where memory is placed.")] = None,
     instructions: Annotated[str | None, Option(help="The system prompt; never cut.")] = None,
     load: Annotated[
         list[str] | None, Option(metavar="UUID", help="Show this archived page in full; may be given again.")
@@ -373,7 +373,7 @@ def _show_comparison(found: Comparison, *, full: bool) -> None:
     for line in lines:
         _show_line(line, full=full)
     if len(lines) < len(found.diff):
-        say(f"\n{number(len(found.diff) - len(lines))} more lines differ or stand near: --full shows them.")
+        say(f"\n{number(len(found.diff) - len(lines))} more lines differ or are nearby: --full shows them.")
 
 
 def _changed(one: CandidateChange) -> tuple[Cell, ...]:

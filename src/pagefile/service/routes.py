@@ -293,9 +293,9 @@ health = APIRouter(tags=["Health"], responses=PROBLEMS)
 
 @health.get("/healthz", name="health")
 async def healthy(request: Request) -> HealthOut:
-    """Whether the service lives: it does when it answers, so that it is not restarted because the store is away.
+    """Whether the service is alive: it answers even if the store is unavailable, so that it is not restarted for that.
 
-    Whoever may see it is told what it runs on, as far as the store answers.
+    Callers who may see it also learn what it runs on, as far as the store answers.
     """
     return HealthOut.model_validate({"version": VERSION, **await _described(request)})
 

@@ -27,7 +27,7 @@ _BY_LEVEL: Mapping[Level, str] = {
 ADVICE: Mapping[str, str] = {
     "database": "Copy the file or dump the database first, then restore a backup, or save what can be read "
     "(`sqlite3 FILE .recover`; `REINDEX` for an index of PostgreSQL).",
-    "log-order": "Restore a backup: somebody wrote to the table by hand.",
+    "log-order": "Restore a backup: the table was written to by hand.",
     "log-owner": "Find out who wrote to the table by hand, or restore a backup.",
     "log-digest": "Compare the turn with a backup: something in it was changed behind Pagefile's back.",
     "log-tokens": "Compare the turn with a backup: its text or its count was changed.",

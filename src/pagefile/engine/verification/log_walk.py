@@ -58,9 +58,9 @@ class LogWalk:
             yield self._at("log-unreadable", f"the {row.kind} cannot be read: {row.trouble}", row)
             return
         if row.kind == "turn" and row.writer is not None and row.writer != self._scope.user:
-            owner = f"user {self._scope.user!r}" if self._scope.user else "nobody"
+            owner = f"belongs to user {self._scope.user!r}" if self._scope.user else "has no user"
             yield self._at(
-                "log-owner", f"was written by user {row.writer!r}, and the conversation is {owner}'s", row
+                "log-owner", f"was written by user {row.writer!r}, and the conversation {owner}", row
             )
         yield from self._followed(row.entry, row)
 

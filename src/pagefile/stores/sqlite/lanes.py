@@ -116,7 +116,7 @@ class Writer(_Lane):
         self, connection: Connection, place: str, *, now_and_then: Callable[[], None] | None = None
     ) -> None:
         super().__init__(place, "pagefile-writer")
-        #: Called after every `_GROUPS` groups.
+        #: Called after every `_OFTEN` groups.
         self._now_and_then = now_and_then
         self._groups = 0
         self._connection = connection

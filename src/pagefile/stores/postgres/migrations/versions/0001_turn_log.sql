@@ -187,7 +187,7 @@ ALTER TABLE context_calls ADD UNIQUE (id, tenant);
 CREATE TABLE sessions (
   tenant          text COLLATE "C" NOT NULL,
   conversation_id text COLLATE "C" NOT NULL,
-  value           json,             -- NULL: nobody put one, it began with a turn
+  value           json,             -- NULL: never put, it began with a turn
   snapshot        json,             -- its user_snapshot, which every window wants; NULL when it has none
   changed         timestamptz,      -- NULL: not since it was put
   turns           bigint NOT NULL DEFAULT 0,
