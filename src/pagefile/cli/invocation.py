@@ -70,9 +70,7 @@ async def existing(
     """Like `whose`, for a conversation that must exist."""
     chat = await whose(memory, conversation, user_id, tenant)
     if not await chat.turns(limit=1, newest=True):
-        raise NotFoundError(
-            f"There is no conversation {conversation!r} here: `pagefile show` lists what there is."
-        )
+        raise NotFoundError(f"There is no conversation {conversation!r} here: `pagefile show` lists them.")
     return chat
 
 

@@ -12,7 +12,7 @@ Db = Annotated[
     Option(
         "--db",
         metavar="URL|PATH",
-        help="The database; a bare path means SQLite. Else `url` of the settings holds.",
+        help="The database; a bare path means SQLite. By default `url` of the settings.",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -21,7 +21,7 @@ ConfigFile = Annotated[
     Option(
         "--config",
         metavar="FILE",
-        help="The settings file. Else $PAGEFILE_CONFIG or a pagefile.toml, .yaml or .yml here.",
+        help="The settings file. By default $PAGEFILE_CONFIG, or a pagefile.toml, .yaml or .yml here.",
         rich_help_panel=_WHERE,
     ),
 ]

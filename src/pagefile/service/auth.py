@@ -131,7 +131,7 @@ class AuthMiddleware:
         )
         wait = 0 if public else self._limit.wait_s(principal.key_id or "")
         if wait:
-            raise TooManyRequestsError(f"Too many requests: go on in {wait} s.", retry_after_s=wait)
+            raise TooManyRequestsError(f"Too many requests: try again in {wait} s.", retry_after_s=wait)
         return principal
 
 

@@ -191,7 +191,7 @@ class ChatRun:
         for call in self.said.calls:
             arguments = _arguments(call)
             if arguments is None:
-                result = f"[参数不是 JSON 对象 / arguments are no JSON object] {call.arguments}"
+                result = f"[参数不是 JSON 对象 / arguments are not a JSON object] {call.arguments}"
             else:
                 result = await self.chat.call_tool(call.name, arguments, turn=self.turn)
             given: JsonValue = call.arguments if arguments is None else dict(arguments)

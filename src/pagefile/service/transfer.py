@@ -67,7 +67,7 @@ async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> 
 
 @routes.post("/v1/import", openapi_extra=dict(_UPLOADED))
 async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportParams, Query()]) -> ImportOut:
-    """Read an export; what is there already is left as it is.
+    """Read an export; what already exists is left as it is.
 
     Nothing is written unless every line has its shape. It may be larger than other bodies (`service.max_import_bytes`), and can
     be sent again safely.

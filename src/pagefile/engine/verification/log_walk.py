@@ -187,9 +187,9 @@ def compared(kept: KeptConversation, walk: LogWalk) -> list[Finding]:
     if wrong:
         found.append(told("counters", f"its row is wrong: {'; '.join(wrong)}"))
     if kept.trouble is not None:
-        found.append(told("summary", f"the summary in force cannot be read: {kept.trouble}"))
+        found.append(told("summary", f"the current summary cannot be read: {kept.trouble}"))
     elif _bare(kept.summary) != _bare(walk.checkpoint):
-        found.append(told("summary", "the summary in force is not the log's last checkpoint"))
+        found.append(told("summary", "the current summary is not the log's last checkpoint"))
     if (turn := walk.wrong_sum) is not None:
         what = "the tokens before this turn are counted wrongly, so windows may begin at the wrong one"
         found.append(told("sums", what, turn=turn.id, seq=turn.seq))
