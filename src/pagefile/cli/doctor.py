@@ -71,7 +71,7 @@ def _show(checks: list[Check]) -> None:
 
 @command(tenant=False)
 def config(cli: Invocation) -> None:
-    """Print the settings in force and where each came from; passwords are left out."""
+    """Print the effective settings and where each came from; passwords are left out."""
     found = cli.loaded(patient=False)
     values = {name: shown(value, name) for name, value in found.values().items()}
     file = None if found.file is None else str(found.file)
