@@ -82,7 +82,7 @@ def named_origins(service: ServiceSettings) -> frozenset[str]:
         if not _ORIGIN.fullmatch(origin.lower()):
             raise SettingsError(
                 f"service.cors_origins: {origin!r} is not an origin: write it as https://app.example.com, without a path; "
-                '"*" is not possible, for any page could read every conversation.'
+                '"*" is not possible, because any page could then read every conversation.'
             )
     return frozenset(origin.lower() for origin in origins)
 

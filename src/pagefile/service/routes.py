@@ -142,7 +142,7 @@ def _plain_route(
 def _slice(
     out: type[Page[Any]], found: Sequence[Any], limit: int, place: Callable[[Any], object]
 ) -> Response:
-    """The first items of a list; `place` tells where to go on after an item."""
+    """The first items of a list; `place` says where to continue after an item."""
     shown = found[:limit]
     following = str(place(shown[-1])) if len(found) > limit else None
     return written(out.of(shown, following))
