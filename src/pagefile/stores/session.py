@@ -58,7 +58,7 @@ def blank(scope: Scope) -> SessionValue:
 
 
 def seconds(moment: datetime) -> int:
-    """The document's `updated_at`."""
+    """The time as `updated_at` stores it."""
     return int(moment.timestamp())
 
 
