@@ -51,7 +51,7 @@ async def test_another_embedder_is_found_out_and_explained(place, caplog):
 
 
 async def test_a_rebuild_makes_vectors_anew_and_removes_the_old(place):
-    """With a progress that only rises and ends at the end; a second one has nothing to do, `anew` has."""
+    """With a progress that only rises and ends at the end; a second one has nothing to do, `from_scratch` has."""
     seen = []
     async with Memory.open(place, embedder=HashingEmbedder(32)) as memory:
         counts = await memory.rebuild(progress=lambda done, total: seen.append((done, total)))
@@ -60,7 +60,7 @@ async def test_a_rebuild_makes_vectors_anew_and_removes_the_old(place):
         assert (await memory.recall("科幻电影", user_id="u"))[0].parts["likeness"] > 0
         assert (await memory.describe())["recall"]["trouble"] is None
         assert await memory.rebuild() == {"terms": 0, "vectors": 0, "dropped": 0}
-        assert await memory.rebuild(anew=True) == {"terms": 11, "vectors": 11, "dropped": 0}
+        assert await memory.rebuild(from_scratch=True) == {"terms": 11, "vectors": 11, "dropped": 0}
         assert await vectors(memory) == {NEW: 11}
     assert seen == sorted(seen)
     assert seen[-1][0] == seen[-1][1] == 11
@@ -145,7 +145,7 @@ def test_the_command_line_rebuilds(tmp_path):
     told = pagefile("--db", db, "rebuild", "--json").json
     assert told == {"terms": 1, "vectors": 1, "dropped": 0}
     assert "Everything is there already" in pagefile("--db", db, "rebuild").words
-    assert "1 vector" in pagefile("--db", db, "rebuild", "--anew").words
+    assert "1 vector" in pagefile("--db", db, "rebuild", "--from-scratch").words
     checks = pagefile("--db", db, "doctor", "--json").json["checks"]
     recall = next(check for check in checks if check["name"] == "recall")
     assert recall["state"] == "ok"

@@ -8,7 +8,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from pagefile.cli.app import app
 from pagefile.errors import PagefileError
 from pagefile.service.app import create_app
 from pagefile.settings import Settings
@@ -88,6 +90,15 @@ def test_settings_were_replaced():
     assert RENAMED == dict(ROWS["Settings"])
     assert set(RENAMED.values()) <= set(known_settings())
     assert set() == set(RENAMED) & set(known_settings())
+
+
+def test_options_were_replaced():
+    """A command takes the new one only."""
+    for before, now in ROWS["Options of commands"]:
+        _, *command, new = now.split()
+        said = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"}).output
+        assert new in said
+        assert before.split()[-1] not in said
 
 
 def test_codes_were_replaced():

@@ -154,14 +154,18 @@ def rebuild(
     cli: Invocation,
     *,
     tenant: Annotated[str | None, Option(help="Only this tenant's turns; by default all.")] = None,
-    anew: Annotated[bool, Option("--anew", help="Rebuild everything, even what exists.")] = False,
+    from_scratch: Annotated[
+        bool, Option("--from-scratch", help="Rebuild everything, even what exists.")
+    ] = False,
 ) -> None:
     """Make missing terms and vectors of turns with the current embedder; then remove those of other embedders.
 
     Reads and writes continue meanwhile. An interrupted run is continued by the next one.
     """
     with counting("Reading the log", speed=True) as told:
-        counts = cli.run(lambda memory: memory.rebuild(tenant=tenant, anew=anew, progress=told))
+        counts = cli.run(
+            lambda memory: memory.rebuild(tenant=tenant, from_scratch=from_scratch, progress=told)
+        )
     made = f"Made the terms of {plural(counts['terms'], 'turn')} and {plural(counts['vectors'], 'vector')}"
     if counts["dropped"]:
         made += f", removed {plural(counts['dropped'], 'vector')} of other embedders"

@@ -449,7 +449,7 @@ class Memory:
         self,
         *,
         tenant: str | None = None,
-        anew: bool = False,
+        from_scratch: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> dict[str, int]:
         """Build what recall needs for every turn that lacks it, with the current embedder and vector store;
@@ -458,12 +458,12 @@ class Memory:
 
         Args:
             tenant: only this tenant's turns, by default everyone's.
-            anew: rebuild everything, even what exists.
+            from_scratch: rebuild everything, even what exists.
             progress: called with the number of log entries read so far and the total.
         """
         self.engine.check_open()
         return await self.engine.tier(Episodes).derivation.rebuild(
-            progress or _unreported, tenant=arguments.id_or_none(tenant, "tenant"), anew=anew
+            progress or _unreported, tenant=arguments.id_or_none(tenant, "tenant"), from_scratch=from_scratch
         )
 
     async def export(

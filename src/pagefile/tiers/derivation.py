@@ -275,12 +275,12 @@ class Derivation:
 
     # -- rebuild ------------------------------------------------------------------------------------------------------
 
-    async def rebuild(self, progress: Progress, *, tenant: str | None, anew: bool) -> dict[str, int]:
+    async def rebuild(self, progress: Progress, *, tenant: str | None, from_scratch: bool) -> dict[str, int]:
         """Compute what is missing with the current embedder and vector store, then remove what others made."""
         if self.vectors is not None:
             await self.vectors.prepare(beside=True)
         todo: list[Derived] = [self._terms] if self.vectors is None else [self._terms, self.vectors]
-        plans = [await self._planned(derived, tenant, anew=anew) for derived in todo]
+        plans = [await self._planned(derived, tenant, from_scratch=from_scratch) for derived in todo]
         total = sum(plan.left for plan in plans)
         made: list[int] = []
         for derived, plan in zip(todo, plans, strict=True):
@@ -293,11 +293,11 @@ class Derivation:
         self.health.well()
         return counts
 
-    async def _planned(self, derived: Derived, tenant: str | None, *, anew: bool) -> Plan:
-        if anew and tenant is None:
+    async def _planned(self, derived: Derived, tenant: str | None, *, from_scratch: bool) -> Plan:
+        if from_scratch and tenant is None:
             await self._marks.drop(derived.tier)
         # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
-        tier = _NONE if anew else derived.tier
+        tier = _NONE if from_scratch else derived.tier
         return await self.reader.plan(partial(self._marks.behind, tier, limit=_ALL, tenant=tenant))
 
     async def _drop_others(self) -> int:

@@ -142,7 +142,7 @@ class Life:
         await self.memory.rebuild()
 
     async def rebuild(self, number):
-        await self.memory.rebuild(anew=True)
+        await self.memory.rebuild(from_scratch=True)
 
     async def item(self, number):
         store, scope = self.memory.engine.store.items, Scope("default", USERS[number % 3])

@@ -31,7 +31,7 @@ ADVICE: Mapping[str, str] = {
     "log-owner": "Find out who wrote to the table by hand, or restore a backup.",
     "log-digest": "Compare the turn with a backup: it was changed outside Pagefile.",
     "log-tokens": "Compare the turn with a backup: its text or its count was changed.",
-    "log-terms": "Compare the turn with a backup: its text or its terms were changed. `pagefile rebuild --anew` takes "
+    "log-terms": "Compare the turn with a backup: its text or its terms were changed. `pagefile rebuild --from-scratch` takes "
     "the text as it is now, and rebuilds its terms.",
     "log-cut": "Nothing can be done: the archive could not be written at the time, and the turn says so.",
     "page-digest": "Compare the row with a backup: it was changed outside Pagefile.",
