@@ -117,7 +117,7 @@ class Opening(AbstractContextManager[Face]):
         return face
 
     def _close(self, face: Face) -> None:
-        # One after the other: whoever comes second returns once it is closed.
+        # One after the other: a second caller returns once it is closed.
         with self._closing:
             self._lifetime.close()
         _left_open.discard(face)

@@ -79,7 +79,7 @@ class NotFoundError(PagefileError, LookupError):
 
 
 class HandleNotFoundError(NotFoundError):
-    """No archived page has this uuid, or it belongs to somebody else."""
+    """No archived page has this uuid, or it belongs to another user."""
 
 
 class PagePurgedError(HandleNotFoundError):

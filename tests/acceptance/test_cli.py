@@ -330,7 +330,7 @@ def test_facts_change_and_change_back(tmp_path):
     """Superseded, listed as of a time, undone, retracted, imported; `facts USER` lists."""
     for city in ("杭州", "上海"):
         said = pagefile("remember", f"用户住在{city}", "--user-id", "李雷", "--attribute", "residence")
-    assert said.out.startswith("Remembered in the place of what was held before")
+    assert said.out.startswith("Remembered instead of what was known before")
     assert ["用户住在上海"] == [fact["text"] for fact in pagefile("facts", "李雷", "--json").json]
     assert 2 == len(pagefile("facts", "李雷", "--history", "--json").json)
     assert "until" in pagefile("facts", "list", "李雷", "--history").out

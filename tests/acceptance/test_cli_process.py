@@ -154,7 +154,7 @@ def test_an_interrupted_demo_says_how_to_go_on():
         until_so(_is_being_filled)
         demo.send_signal(signal.SIGINT)
         said = demo.communicate(timeout=60)
-        assert ("", "Interrupted. Run `pagefile demo` again: it goes on where it stopped.\n") == said
+        assert ("", "Interrupted. Run `pagefile demo` again: it continues where it stopped.\n") == said
         assert 130 == demo.returncode
     finally:
         demo.kill()

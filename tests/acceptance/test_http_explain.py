@@ -116,7 +116,7 @@ async def test_a_turn_made_of_messages_is_explained_as_far_as_it_was(tmp_path, f
     ("changes", "error", "words"),
     [
         ({"window_token": 1}, SettingsError, "did you mean 'window_tokens'"),
-        ({"call_id": "x"}, SettingsError, "nothing that a replay can change"),
+        ({"call_id": "x"}, SettingsError, "a replay cannot change"),
         ({"recall": "sometimes"}, SettingsError, "recall"),
         ({"window_tokens": "many"}, SettingsError, "whole number"),
         ({"archive.threshold": 1, "archive__threshold": 2}, SettingsError, "named twice"),

@@ -160,7 +160,7 @@ def show(
     query: Annotated[str | None, Option(help="Print the passages that answer this.")] = None,
     offset: Annotated[int | None, Option(min=0, help="Print the text from this character on.")] = None,
     limit: Annotated[
-        int | None, Option(min=1, help="Print so many characters; with --query, so many tokens.")
+        int | None, Option(min=1, help="Print at most this many characters; with --query, tokens.")
     ] = None,
     full: Annotated[bool, Option("--full", help="Print the whole text.")] = False,
 ) -> None:
@@ -169,7 +169,7 @@ def show(
     if full and in_part:
         raise BadParameter("--full prints the whole text: leave out --query, --offset and --limit")
     if query is not None and offset is not None:
-        raise BadParameter("give --query or --offset: passages are found wherever they stand")
+        raise BadParameter("give either --query or --offset: passages are found anywhere in the text")
     start = offset or 0
 
     async def work(memory: Memory) -> tuple[Page, str | None]:
@@ -225,12 +225,12 @@ def search(
     *,
     user_id: Annotated[str | None, Option("--user-id", "--user", help="Search all pages of a user.")] = None,
     conversation: Annotated[
-        str | None, Option("--conversation", "-c", help="Search one conversation, whoever its user.")
+        str | None, Option("--conversation", "-c", help="Search one conversation, whichever user owns it.")
     ] = None,
     limit: Limit = 5,
     full: Full = False,
 ) -> None:
-    """Find archived pages, best first, each with its best passage and where that stands."""
+    """Find archived pages, best first, each with its best passage and its position."""
     if not query.strip():
         raise BadParameter("the question is empty: say what to look for")
     if conversation is None and user_id is None:

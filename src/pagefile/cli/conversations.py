@@ -86,7 +86,7 @@ def show(
     def shown() -> None:
         _show_turns(conversation, turns, full=full)
         if more:
-            say(f"\nEarlier turns are there: --limit {limit * 10} shows more.")
+            say(f"\nThere are earlier turns: --limit {limit * 10} shows more.")
         if checkpoints:
             _show_checkpoints(checkpoints, full=full)
 
@@ -164,7 +164,7 @@ def recall(
     ] = None,
     user_id: Annotated[str | None, Option(help="Search all conversations of a user.")] = None,
     limit: Limit = 10,
-    scores: Annotated[bool, Option("--scores", help="Show what each score is made of.")] = False,
+    scores: Annotated[bool, Option("--scores", help="Show the parts of each score.")] = False,
     full: Full = False,
 ) -> None:
     """Find past turns, best first, with the score of each."""
@@ -215,7 +215,7 @@ def forget(
     conversation: Annotated[str | None, Argument(help="A conversation.")] = None,
     *,
     user_id: Annotated[str | None, Option(help="A user: all conversations, facts and pages.")] = None,
-    tenant: Annotated[str | None, Option(help="A tenant; alone, everything it has.")] = None,
+    tenant: Annotated[str | None, Option(help="A tenant; on its own, everything in it.")] = None,
     turn: Annotated[str | None, Option(help="Only this turn of the conversation, by its id.")] = None,
     page: Annotated[str | None, Option(help="Only this archived page, by its uuid.")] = None,
     scrub: Annotated[bool, Option(help="Rewrite the database's files too: takes a while.")] = False,
@@ -242,7 +242,7 @@ def forget(
         lambda: _show_erased(receipt, what),
         # Files are rewritten even if the rows were erased earlier.
         found=receipt.total or scrub,
-        missing=f"There was nothing to forget of {what}.",
+        missing=f"There was nothing to forget: {what}.",
     )
 
 

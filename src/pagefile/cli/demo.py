@@ -31,7 +31,7 @@ def demo(
         try:
             report = anyio.run(fill_demo, cli.settings, told)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt("Run `pagefile demo` again: it goes on where it stopped.") from None
+            raise KeyboardInterrupt("Run `pagefile demo` again: it continues where it stopped.") from None
     cli.answer(report, lambda: _show(report, cli.settings))
 
 

@@ -38,7 +38,7 @@ class Check:
 
 @command(tenant=False)
 def doctor(cli: Invocation) -> None:
-    """Look at the installation, the settings and the database; exit code 1 when something is broken."""
+    """Check the installation, the settings and the database; exit code 1 when something is broken."""
     checks = [*_installation(), *_in_force(cli), *_extras()]
     broken = [check for check in checks if check.state == "broken"]
     cli.answer({"ok": not broken, "checks": checks}, lambda: _show(checks))
@@ -71,7 +71,7 @@ def _show(checks: list[Check]) -> None:
 
 @command(tenant=False)
 def config(cli: Invocation) -> None:
-    """Print the settings in force and where each came from; passwords are left out."""
+    """Print the effective settings and where each came from; passwords are left out."""
     found = cli.loaded(patient=False)
     values = {name: shown(value, name) for name, value in found.values().items()}
     file = None if found.file is None else str(found.file)
@@ -105,7 +105,7 @@ def _in_force(cli: Invocation) -> Iterator[Check]:
     try:
         found = cli.loaded()
     except PagefileError as error:
-        yield Check("settings", "broken", str(error), "Mend the settings; then look again.")
+        yield Check("settings", "broken", str(error), "Correct the settings, then run this again.")
         return
     yield _settings(found)
     yield _tokenizer(found.settings)
@@ -138,7 +138,7 @@ def _database(settings: Settings) -> list[Check]:
     file = database_file(settings.url)
     if file is not None and not file.exists():
         if file.parent.is_dir():
-            advice = "It is made when the first turn is recorded."
+            advice = "It is created when the first turn is recorded."
             return [Check("database", "ok", f"{place}: not there yet", advice)]
         return [Check("database", "broken", place, f"Make the directory {str(file.parent)!r}.")]
     try:
@@ -154,15 +154,15 @@ def _owed(owed: Mapping[str, int]) -> Iterator[Check]:
         yield Check(
             f"erasures in {place}",
             "note",
-            f"{plural(count, 'scope')} to be erased there still: it could not be reached when they were erased here",
-            "Start it, and a process that uses it: that one erases them within a minute.",
+            f"{plural(count, 'scope')} still to be erased there: it could not be reached when they were erased here",
+            "Start it, and a process that uses it, which erases them within a minute.",
         )
 
 
 def _recall(settings: Settings) -> Iterator[Check]:
     """Whether turns are found by meaning, and if not, why; a database that does not exist yet is not checked."""
     if settings.embedder.name == "none" or settings.vectors == "none":
-        yield Check("recall", "ok", "by word, as the settings say")
+        yield Check("recall", "ok", "by word, as configured")
         return
     file = database_file(settings.url)
     if file is not None and not file.exists():
@@ -172,7 +172,7 @@ def _recall(settings: Settings) -> Iterator[Check]:
     except OtherModelError as error:
         yield Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
     except PagefileError as error:
-        yield Check("recall", "broken", f"by word only: {error}", 'Mend it, or set embedder.name to "none".')
+        yield Check("recall", "broken", f"by word only: {error}", 'Fix it, or set embedder.name to "none".')
     else:
         yield _by_meaning(found)
 
@@ -213,7 +213,7 @@ def _extras() -> Iterator[Check]:
         versions = {name: _version(name) for name in names}
         missing = [name for name, version in versions.items() if version is None]
         if missing:
-            advice = f"To have it: pip install 'pagefile[{extra}]'"
+            advice = f"To install it: pip install 'pagefile[{extra}]'"
             yield Check(f"{_EXTRA}{extra}", "note", f"not installed ({', '.join(missing)})", advice)
         else:
             found = ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -18,8 +18,8 @@ from pagefile.records import Fact, Revision, Scope, checked_id
 
 _TOLD = {
     "stored": "Remembered",
-    "duplicate": "Known already, and surer now",
-    "superseded": "Remembered in the place of what was held before",
+    "duplicate": "Already known, with more confidence now",
+    "superseded": "Remembered instead of what was known before",
 }
 #: Facts listed when a prefix is ambiguous.
 _CANDIDATES = 5
@@ -53,11 +53,11 @@ def remember(
     ] = None,
     attribute: Annotated[
         str | None,
-        Option(help="What it speaks of, such as residence; it takes the place of what was held about it."),
+        Option(help="What it is about, such as residence; it replaces what was known about that."),
     ] = None,
     confidence: Annotated[float, Option(min=0, max=1, help="How sure it is.")] = 1.0,
 ) -> None:
-    """Write down a lasting statement about a user."""
+    """Store a lasting statement about a user."""
     fact = cli.run(
         lambda memory: memory.remember(
             text,
@@ -122,7 +122,7 @@ def retract(
         str, Argument(help="A fact, or the beginning of its id; `pagefile facts list USER` lists them.")
     ],
 ) -> None:
-    """No longer hold a fact; it stays on record as retracted."""
+    """Retract a fact; it stays on record as retracted."""
 
     async def work(memory: Memory) -> Fact:
         return await memory.retract(await _named(memory, fact_id, cli.tenant), tenant=cli.tenant)
@@ -138,7 +138,7 @@ def import_facts(
     *,
     user_id: Annotated[str, Option(help="The user they are about.")],
 ) -> None:
-    """Take over the facts and the profile of a memory.json; a second time changes nothing."""
+    """Import the facts and the profile of a memory.json; a second time changes nothing."""
     counts = cli.run(
         lambda memory: memory.import_facts(file, user_id=user_id, tenant=cli.tenant),
         must_exist=False,

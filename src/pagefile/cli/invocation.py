@@ -70,9 +70,7 @@ async def existing(
     """Like `whose`, for a conversation that must exist."""
     chat = await whose(memory, conversation, user_id, tenant)
     if not await chat.turns(limit=1, newest=True):
-        raise NotFoundError(
-            f"There is no conversation {conversation!r} here: `pagefile show` lists what there is."
-        )
+        raise NotFoundError(f"There is no conversation {conversation!r} here: `pagefile show` lists them.")
     return chat
 
 
@@ -164,7 +162,7 @@ def command(
 def confirm(action: str, *, otherwise: str) -> None:
     """Continue only if the user confirms; without a terminal to ask on, refuse."""
     if not sys.stdin.isatty():
-        raise typer.BadParameter(f"there is nobody to ask whether to {action}: say --yes")
+        raise typer.BadParameter(f"cannot ask whether to {action}, since this is not a terminal: pass --yes")
     if not typer.confirm(f"{visible(action[:1].upper() + action[1:])}?", err=True):
         warn(otherwise)
         raise typer.Exit(1)

@@ -16,7 +16,7 @@ from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
 from pagefile.stores.secrets import new_key
 
 _MOST_DAYS = 36_500
-_EXPIRES = Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="It opens nothing after so many days.")
+_EXPIRES = Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="The key expires after this many days.")
 
 app = group("Make, list, rotate and revoke the keys of the HTTP service.")
 
@@ -32,7 +32,7 @@ def add(
     ] = None,
     expires: Annotated[float | None, _EXPIRES] = None,
 ) -> None:
-    """Make a key and print it: this once, for only a hash of it is kept."""
+    """Make a key and print it, this once: only a hash of it is stored."""
     now = datetime.now(UTC)
     scope = Scope(DEFAULT_TENANT if cli.tenant is None else cli.tenant, user_id)
     key, text = new_key(name, scope, created=now, expires=_end(now, expires))
@@ -40,7 +40,7 @@ def add(
     cli.answer(
         {**_told(key), "key": text},
         f"{text}\n\nIt opens {_whose(key)}{_until(key)}. Keep it now: it is not shown again. Send it as `Authorization: Bearer …`."
-        "\nOn this machine nobody needs a key until the setting service.require_keys is true.",
+        "\nOn this machine no key is needed until the setting service.require_keys is true.",
     )
 
 
@@ -76,11 +76,13 @@ def rotate(
     *,
     overlap: Annotated[
         timedelta,
-        Option(parser=_overlap, metavar="1d|12h|…", help="How long the old one still works; 0s: no longer."),
+        Option(
+            parser=_overlap, metavar="1d|12h|…", help="How long the old one still works; 0s ends it at once."
+        ),
     ] = "1d",  # pyright: ignore[reportArgumentType] - Typer parses the default like a given value
     expires: Annotated[float | None, _EXPIRES] = None,
 ) -> None:
-    """Make a key that takes another's place, and print it: this once. The old one works until the overlap is over."""
+    """Replace a key with a new one and print it, this once. The old one works until the overlap is over."""
     now = datetime.now(UTC)
 
     async def work(memory: Memory) -> tuple[ApiKey, ApiKey, str]:
@@ -88,7 +90,7 @@ def rotate(
         key = _named(await store.list(), name, now)
         if expires is None and key.expires is not None and key.usable_at(now):
             raise SettingsError(
-                f"The key {key.id!r} ends {moment(key.expires)}: say with --expires DAYS when the new one is to end."
+                f"The key {key.id!r} ends {moment(key.expires)}: say with --expires DAYS when the new one should expire."
             )
         new, text = new_key(key.name, key.scope, created=now, expires=_end(now, expires))
         return await store.rotate(key.id, new, now + overlap), new, text
@@ -105,10 +107,10 @@ def rotate(
 def revoke(
     cli: Invocation, key_id: Annotated[str, Argument(metavar="ID", help="As `keys list` shows it.")]
 ) -> None:
-    """Let a key open nothing any more, at once. It stays on record."""
+    """Revoke a key, effective at once. It stays on record."""
 
     key = cli.run(lambda memory: memory.engine.store.keys.revoke(key_id, datetime.now(UTC)))
-    cli.answer(_told(key), f"Revoked {key.id} ({clipped(key.name)}): it opens nothing any more.")
+    cli.answer(_told(key), f"Revoked {key.id} ({clipped(key.name)}): it is no longer accepted.")
 
 
 def _named(known: Sequence[ApiKey], name: str, now: datetime) -> ApiKey:
@@ -117,12 +119,12 @@ def _named(known: Sequence[ApiKey], name: str, now: datetime) -> ApiKey:
     found = of_id or [key for key in known if key.name == name and key.usable_at(now)]
     if not found:
         raise NotFoundError(
-            f"There is no open key called {name!r}, nor one of that id: `pagefile keys list` shows those there are."
+            f"There is no valid key with the name or id {name!r}: `pagefile keys list` shows the existing ones."
         )
     if len({key.scope for key in found}) > 1:
         ids = ", ".join(key.id for key in found)
         raise SettingsError(
-            f"Several keys are called {name!r} and open different things: give one's id ({ids})."
+            f"Several keys are called {name!r} and give different access: give the id of one ({ids})."
         )
     return found[-1]
 

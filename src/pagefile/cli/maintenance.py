@@ -53,21 +53,21 @@ _DUMP = Path("pagefile.dump")
 def verify(
     cli: Invocation,
     *,
-    tenant: Annotated[str | None, Option(help="Only this tenant's, else everybody's.")] = None,
+    tenant: Annotated[str | None, Option(help="Only this tenant; by default all.")] = None,
     full: Annotated[
         bool,
         Option("--full", help="Compare every value, not a sample; the database checks itself in full."),
     ] = False,
     repair: Annotated[
         bool,
-        Option("--repair", help="Make again what is derived and wrong; never touches what was recorded."),
+        Option("--repair", help="Rebuild derived data that is wrong; never touches what was recorded."),
     ] = False,
 ) -> None:
     """Prove that everything recorded is still there; exit code 1 when something is wrong.
 
     Archived pages are proved byte for byte, by their SHA-256. Turns are proved complete, in order and readable; they, the rows of
-    pages and facts are held against the digest that was kept with them, so that a change by hand is seen.
-    Looks at checkpoints, facts, items and all indexes too. Only reports, unless told to repair.
+    pages and facts are compared with the digest stored with them, so that a manual change is noticed.
+    Checkpoints, facts, items and all indexes are checked too. Without --repair it only reports.
     """
     with counting("Looking at every row") as told:
         report = cli.run(
@@ -153,14 +153,14 @@ def _verdict(report: Report, *, repair: bool) -> str:
 def rebuild(
     cli: Invocation,
     *,
-    tenant: Annotated[str | None, Option(help="Only this tenant's turns, else everybody's.")] = None,
+    tenant: Annotated[str | None, Option(help="Only this tenant's turns; by default all.")] = None,
     from_scratch: Annotated[
-        bool, Option("--from-scratch", help="Make everything again, even what is there.")
+        bool, Option("--from-scratch", help="Rebuild everything, even what exists.")
     ] = False,
 ) -> None:
-    """Make the terms and vectors that turns lack, with the embedder of today; then remove what others made.
+    """Make missing terms and vectors of turns with the current embedder; then remove those of other embedders.
 
-    Reads and writes go on meanwhile. What is interrupted is continued by the next run.
+    Reads and writes continue meanwhile. An interrupted run is continued by the next one.
     """
     with counting("Reading the log", speed=True) as told:
         counts = cli.run(
@@ -181,14 +181,14 @@ def upgrade(
     *,
     backup: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Where the copy goes; beside the database unless given."),
+        Option(metavar="FILE", help="Where to put the copy; next to the database by default."),
     ] = None,
-    no_backup: Annotated[bool, Option("--no-backup", help="Make no copy: there is one.")] = False,
+    no_backup: Annotated[bool, Option("--no-backup", help="Make no copy, because one exists.")] = False,
 ) -> None:
-    """Bring a database to the schema of this version, after a copy of it as it was.
+    """Migrate a database to the schema of this version, after making a copy of it.
 
-    Every command and every program that opens a database does the same, but makes no copy. Of PostgreSQL the copy is pg_dump's
-    to make: the command for it is named, and nothing is done before it is answered with --no-backup.
+    Every command and every program that opens a database does the same, but makes no copy. PostgreSQL is copied with pg_dump:
+    the command for it is printed, and nothing is changed until you run this again with --no-backup.
     """
     settings = cli.settings
     file = existing_file(settings.url)
@@ -202,7 +202,7 @@ def upgrade(
 
 def _server(settings: Settings) -> str:
     if not settings.url.startswith(("postgresql://", "postgres://")):
-        raise SettingsError("There is nothing to upgrade: this store is gone with its process.")
+        raise SettingsError("There is nothing to upgrade: this store ends with its process.")
     return settings.url
 
 

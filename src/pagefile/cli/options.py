@@ -12,7 +12,7 @@ Db = Annotated[
     Option(
         "--db",
         metavar="URL|PATH",
-        help="The database; a bare path means SQLite. Else `url` of the settings holds.",
+        help="The database; a bare path means SQLite. By default `url` of the settings.",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -21,7 +21,7 @@ ConfigFile = Annotated[
     Option(
         "--config",
         metavar="FILE",
-        help="The settings file. Else $PAGEFILE_CONFIG or a pagefile.toml, .yaml or .yml here.",
+        help="The settings file. By default $PAGEFILE_CONFIG, or a pagefile.toml, .yaml or .yml here.",
         rich_help_panel=_WHERE,
     ),
 ]
@@ -33,7 +33,7 @@ Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
 Limit = Annotated[int, Option(min=1, help="How many to find.")]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
 Named = Annotated[str, Argument(help="The conversation.")]
-Query = Annotated[str, Argument(help="What is asked for.")]
+Query = Annotated[str, Argument(help="The text to search for.")]
 
 
 @dataclass(frozen=True, slots=True)

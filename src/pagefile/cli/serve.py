@@ -27,7 +27,7 @@ def serve(
     port: Annotated[int | None, Option(help="The port, 8780 unless set.")] = None,
     workers: Annotated[
         int | None,
-        Option(min=1, help="How many processes answer, 1 unless set; more than one wants PostgreSQL."),
+        Option(min=1, help="The number of processes, 1 unless set; for more than one, use PostgreSQL."),
     ] = None,
 ) -> None:
     """Start the HTTP service; Ctrl-C stops it."""
@@ -76,7 +76,7 @@ def _listening(service: ServiceSettings) -> socket.socket:
         where = f"{service.host}:{service.port}"
         if error.errno == errno.EADDRINUSE:
             raise SettingsError(
-                f"{where} is in use: stop what listens there, or choose another --port."
+                f"{where} is in use: stop the program that listens there, or choose another --port."
             ) from error
         raise SettingsError(
             f"Cannot listen on {where} ({error}): choose another --host or --port."
@@ -97,10 +97,10 @@ def _greeting(settings: Settings) -> str:
 def worker(cli: Invocation) -> None:
     """Do the background work of processes that run with `worker = "apart"`: indexes, checkpoints, facts. Ctrl-C stops it.
 
-    It makes no database: the service does, so start that first.
+    It does not create the database: the service does, so start that first.
     """
     settings = dedicated(cli.loaded(patient=False).settings)
-    existing_file(settings.url, otherwise=", or start the service first, which makes it")
+    existing_file(settings.url, otherwise=", or start the service first, which creates it")
 
     def ready() -> None:
         say(f"Pagefile looks after {shown(settings.url)}. Ctrl-C stops it.")

@@ -15,7 +15,7 @@ from pagefile.cli.progress import moving
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.imports import read_dump, take_over
 
-_SAY_WHOSE = "If it is a dump of another memory, say whose: --from mem0 | redis-agent-memory | langchain."
+_SAY_WHOSE = "If it is a dump of another memory, say of which: --from mem0 | redis-agent-memory | langchain."
 
 
 @command()
@@ -28,7 +28,7 @@ def export(
     ] = None,
     user_id: UserId = None,
 ) -> None:
-    """Write everything that is kept, except API keys, to a file of JSON lines."""
+    """Write everything that is stored, except API keys, to a file of JSON lines."""
     _check_target(file)
     scope = {"user_id": user_id, "conversation_id": conversation, "tenant": cli.tenant}
     with moving(f"Exporting to {file.name}"):
@@ -44,22 +44,24 @@ def import_(
     *,
     source: Annotated[
         Literal["pagefile", "mem0", "redis-agent-memory", "langchain"],
-        Option("--from", help="Whose dump it is."),
+        Option("--from", help="Which memory the dump is from."),
     ] = "pagefile",
     conversation: Annotated[
         str | None,
-        Option("--conversation", "-c", help="Where messages belong that name no conversation."),
+        Option("--conversation", "-c", help="The conversation of messages that name none."),
     ] = None,
-    user_id: Annotated[str | None, Option(help="Whose it is, where the dump does not say so itself.")] = None,
+    user_id: Annotated[str | None, Option(help="The user, where the dump does not name one.")] = None,
 ) -> None:
-    """Read an export, or a dump of another memory; what is there already is left as it is."""
+    """Read an export, or a dump of another memory; what already exists is left as it is."""
     if not file.is_file():
         raise NotFoundError(f"There is no file {str(file)!r} to import.")
     if source != "pagefile":
         _take_over(cli, file, source, user_id=user_id, conversation_id=conversation)
         return
     if conversation is not None or user_id is not None:
-        raise TransferError("An export says itself whose it is: --conversation and --user-id go with --from.")
+        raise TransferError(
+            "An export already says whose it is: --conversation and --user-id go with --from."
+        )
     with moving(f"Importing {file.name}"):
         try:
             counts = cli.run(lambda memory: memory.import_(file, tenant=cli.tenant), must_exist=False)
@@ -79,7 +81,7 @@ def _take_over(cli: Invocation, file: Path, source: str, **whose: str | None) ->
         )
     cli.answer({**counts, "left_out": brought.left_out}, _taken(counts, brought.left_out))
     if not counts["turn"] + counts["fact"] + counts["known"]:
-        raise TransferError(f"There is nothing in {file.name!r} that could be taken over.")
+        raise TransferError(f"There is nothing in {file.name!r} that could be imported.")
 
 
 def _check_target(file: Path) -> None:
@@ -91,7 +93,7 @@ def _check_target(file: Path) -> None:
         with file.open("rb") as opened:
             head = opened.read(64)
     if head and b'"pagefile-export"' not in head:
-        raise TransferError(f"{str(file)!r} is there and is not an export: choose another name.")
+        raise TransferError(f"{str(file)!r} exists and is not an export: choose another name.")
 
 
 def _may_be_a_dump(file: Path) -> bool:

@@ -47,9 +47,11 @@ def context(
         str | None, Option(metavar="MODEL", help="Whose context size is the budget, such as gpt-5.")
     ] = None,
     answer_tokens: Annotated[int | None, Option(help="Room left free for the answer.")] = None,
-    threshold: Annotated[float | None, Option(help="From which share on a checkpoint is due.")] = None,
+    threshold: Annotated[
+        float | None, Option(help="The share of the window at which a checkpoint is due.")
+    ] = None,
     recent_turns: Annotated[int | None, Option(help="How many turns count as recent.")] = None,
-    placement: Annotated[str | None, Option(metavar="tail|head", help="Where memory stands.")] = None,
+    placement: Annotated[str | None, Option(metavar="tail|head", help="Where memory is placed.")] = None,
     instructions: Annotated[str | None, Option(help="The system prompt; never cut.")] = None,
     load: Annotated[
         list[str] | None, Option(metavar="UUID", help="Show this archived page in full; may be given again.")
@@ -161,7 +163,7 @@ def _row(verdict: Verdict) -> tuple[Cell, ...]:
 
 @command()
 def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit: Newest = 20) -> None:
-    """List the windows that were handed out lately, newest first."""
+    """List the most recent windows, newest first."""
 
     async def work(memory: Memory) -> Listing[WindowRecord]:
         # A window may be requested before anything is written: then there are calls, but no conversation.
@@ -234,11 +236,11 @@ def replay(
     *,
     changes: Annotated[
         list[str] | None,
-        Option("--set", metavar="NAME=VALUE", help="What is changed; may be given again."),
+        Option("--set", metavar="NAME=VALUE", help="A setting to change; may be given several times."),
     ] = None,
     full: Full = False,
 ) -> None:
-    """Make the window of a recorded call again with other settings, and show the difference. Nothing is written.
+    """Rebuild the window of a recorded call with other settings, and show the difference. Nothing is written.
 
     For instance: --set window_tokens=4000 --set recall=never --set archive.threshold=50000
     """
@@ -332,7 +334,7 @@ def _show_bill(found: Explanation) -> None:
         saved = 1 - call.tokens / found.tokens_without if found.tokens_without else 0.0
         told = f", {saved:.0%} saved" if saved > 0 else ""
         say(f"without Pagefile: {number(found.tokens_without)} tokens{told}")
-    shared = "the first call that is kept"
+    shared = "the first recorded call"
     if found.previous is not None:
         same = f"{number(found.shared_messages)} messages, {number(found.shared_tokens)} tokens"
         shared = f"unchanged since call {found.previous}: {same}"
@@ -373,7 +375,7 @@ def _show_comparison(found: Comparison, *, full: bool) -> None:
     for line in lines:
         _show_line(line, full=full)
     if len(lines) < len(found.diff):
-        say(f"\n{number(len(found.diff) - len(lines))} more lines differ or stand near: --full shows them.")
+        say(f"\n{number(len(found.diff) - len(lines))} more lines differ or are nearby: --full shows them.")
 
 
 def _changed(one: CandidateChange) -> tuple[Cell, ...]:

@@ -44,7 +44,7 @@ class Caller:
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise SettingsError(
-                f"{url!r} is no address of a service: give one such as 'http://127.0.0.1:8780'."
+                f"{url!r} is not the address of a service: give one such as 'http://127.0.0.1:8780'."
             )
         if retries < 0:
             raise SettingsError(f"retries is {retries}: it must be at least 0.")

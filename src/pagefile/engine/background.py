@@ -29,7 +29,7 @@ def dedicated(settings: Settings) -> Settings:
     """Settings for a process that only does background work; refuses a database that cannot be shared."""
     check_shared(
         settings,
-        f"{settings.url!r} lives in the process that opened it, so a worker beside it would find nothing: name a database file or a server.",
+        f"{settings.url!r} lives in the process that opened it, so a separate worker would find nothing: name a database file or a server.",
     )
     return replace(settings, worker="dedicated")
 

@@ -69,7 +69,7 @@ class Elsewhere(Tier):
             try:
                 gone = await self.follow(place)
             except PagefileError as error:
-                logger.warning("An erasure is still owed to %s: %s", name, error)
+                logger.warning("An erasure is still pending in %s: %s", name, error)
                 continue
             if gone:
                 counts["conversation_episodes"] = counts.get("conversation_episodes", 0) + gone
@@ -83,7 +83,7 @@ class Elsewhere(Tier):
     async def maintain_all(self, backlog: Backlog) -> None:
         for place in self._places.values():
             if gone := await self.follow(place):
-                logger.info("%s has caught up with erasures: %d rows are gone there.", place.name, gone)
+                logger.info("%s has caught up with erasures: %d rows were erased there.", place.name, gone)
 
     @property
     def drains(self) -> bool:

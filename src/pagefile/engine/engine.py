@@ -408,7 +408,7 @@ class Engine:
     # -- failing ------------------------------------------------------------------------------------------------------
 
     def guard(self, tier: str, note: Note = _unnoted) -> AbstractContextManager[None]:
-        """Goes on behind the block if a tier fails in it."""
+        """Continues after the block if a tier fails in it."""
         return catching(partial(self._caught, tier, note))
 
     async def guarded(self, tier: str, note: Note, work: Awaitable[R]) -> R | None:
@@ -488,13 +488,13 @@ def _checked(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
     reserved = sorted(_RESERVED.intersection(names))
     if reserved:
         raise SettingsError(
-            f"A tier is called {', '.join(reserved)}, as something of Pagefile's own is: give it another name."
+            f"A tier is called {', '.join(reserved)}, a name that Pagefile uses itself: give it another name."
         )
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SettingsError(
             f"Several tiers are called {', '.join(twice)}: give each a name of its own; "
-            "receipts and metrics know tiers by their names."
+            "receipts and metrics identify tiers by name."
         )
     return tiers
 
@@ -529,5 +529,5 @@ def _unforgotten(receipt: ErasureReceipt, failed: Mapping[str, Exception]) -> Ti
     gone = ", ".join(f"{name} {count}" for name, count in receipt.counts.items() if count) or "nothing"
     return TierError(
         f"These tiers failed to erase what they hold: {who}. Everything else is erased ({gone}): "
-        "mend them, then call forget() again."
+        "fix them, then call forget() again."
     )

@@ -55,7 +55,7 @@ async def session_of(engine: Engine, scope: Scope) -> JsonObject | None:
 
 
 def _nowhere() -> NotFoundError:
-    return NotFoundError("There is no such conversation: the list of conversations shows those there are.")
+    return NotFoundError("There is no such conversation: the list of conversations shows the existing ones.")
 
 
 # -- one conversation --------------------------------------------------------------------------------------------------

@@ -194,9 +194,7 @@ class Desk:
         )
         # An existing turn may get an empty answer, such as an Anthropic refusal.
         if turn is None and not any(_says_something(message) for message in found.messages):
-            raise InvalidArgumentError(
-                "messages must have at least one message with something in it: all are empty."
-            )
+            raise InvalidArgumentError("messages must contain at least one message that is not empty.")
         settings = self._engine.settings
         _check_sizes(found, settings.max_message_chars, settings.max_result_chars)
         return found
@@ -375,7 +373,7 @@ def _check_sizes(found: Parsed, max_chars: int, max_result_chars: int) -> None:
         chars = len(json.dumps(message_json(message), ensure_ascii=False))
         if chars > max_chars:
             raise InvalidArgumentError(
-                f"messages[{place}] has {chars:,} characters beside its tool results and files, at most {max_chars:,} are allowed: "
+                f"messages[{place}] has {chars:,} characters without its tool results and files, at most {max_chars:,} are allowed: "
                 "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
             )
     for step in (*found.steps, *found.results.values()):

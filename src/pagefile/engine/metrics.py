@@ -55,7 +55,10 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("pagefile_turns_total", "counter", "Turns written.", ("status",)),
     Metric(
-        "pagefile_facts_total", "counter", "Facts read out of turns, and what became of them.", ("outcome",)
+        "pagefile_facts_total",
+        "counter",
+        "Facts extracted from turns, and what became of them.",
+        ("outcome",),
     ),
     Metric("pagefile_recalls_total", "counter", "Recalls asked for."),
     Metric("pagefile_indexed_turns_total", "counter", "Turns whose vectors were made in the background."),
@@ -63,7 +66,7 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "pagefile_degraded_total",
         "counter",
-        "Times that something failed and work went on with less.",
+        "Times that something failed and work continued without it.",
         ("tier",),
     ),
     Metric(

@@ -63,7 +63,7 @@ async def _unchanged(turn: Turn) -> Turn:
 
 async def _refused(self: object, *args: object, **kwargs: object) -> Any:
     """In place of the verbs that write."""
-    raise StoreError("A window that is made again reads what was, and writes nothing.")
+    raise StoreError("A window that is being rebuilt reads the past, and writes nothing.")
 
 
 class PastStore(Store):
@@ -92,7 +92,7 @@ class PastStore(Store):
         return await self._ends.known()
 
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
-        raise StoreError("What was cannot be erased: erase what is, with `memory.forget()`.")
+        raise StoreError("The past cannot be erased: erase the present with `memory.forget()`.")
 
     async def describe(self) -> JsonObject:
         return await self._store.describe()

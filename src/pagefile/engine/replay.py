@@ -147,7 +147,7 @@ def checked_changes(call: WindowRecord, changes: Mapping[str, JsonValue]) -> dic
         if name not in CHANGEABLE:
             close = RENAMED.get(name) or next(iter(get_close_matches(name, CHANGEABLE, n=1)), None)
             hint = f"did you mean {close!r}?" if close else f"what can be changed: {', '.join(CHANGEABLE)}."
-            raise SettingsError(f"{name!r} is nothing that a replay can change; {hint}")
+            raise SettingsError(f"a replay cannot change {name!r}; {hint}")
     if "query" in named and call.turn_id is not None:
         raise SettingsError(
             "This window was made for a turn that had begun: its question cannot be changed. "

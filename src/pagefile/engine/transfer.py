@@ -200,7 +200,7 @@ async def _beside(store: Store, scope: Scope) -> tuple[JsonObject | None, Sequen
         return await store.sessions.get(scope), calls[::-1]
     except UNREADABLE as error:
         raise StoreCorruptError(
-            f"What lies beside conversation {scope.conversation!r} cannot be read ({error!r}): `pagefile verify` says more."
+            f"What belongs to conversation {scope.conversation!r} cannot be read ({error!r}): `pagefile verify` says more."
         ) from error
 
 

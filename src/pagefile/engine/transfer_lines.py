@@ -238,7 +238,7 @@ class Reader:
         """The conversation that an entry belongs to."""
         if self._scope is None:
             raise TransferError(
-                f"The {kind} on line {self.number} stands before any conversation, or behind them all: the file is damaged."
+                f"The {kind} on line {self.number} comes before any conversation, or after them all: the file is damaged."
             )
         return self._scope
 
@@ -282,7 +282,7 @@ class Reader:
     def _astray(self, kind: str) -> TransferError:
         """The error for a valid line in the wrong place."""
         return TransferError(
-            f"The {kind} on line {self.number} of {self._name} stands outside its conversation: the file is damaged; nothing of it "
+            f"The {kind} on line {self.number} of {self._name} is outside its conversation: the file is damaged; nothing of it "
             "was imported."
         )
 

@@ -64,7 +64,7 @@ async def _claim(engine: Engine, head: ConversationInfo, notes: list[str]) -> No
         raise
     except StoreError as error:
         engine.go_on_without_store(error)
-        notes.append(f"the store failed, so this conversation is not yet anybody's: {error}")
+        notes.append(f"the store failed, so this conversation has no owner yet: {error}")
 
 
 def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: datetime) -> None:

@@ -66,7 +66,7 @@ async def gather_page(memory: Memory, asked: PageRequest) -> Opened:
     """One page, by slice or by passage."""
     uuid = asked.text("uuid")
     if uuid is None:
-        raise InvalidArgumentError("Which page? Give its uuid, as it stands in the placeholder.")
+        raise InvalidArgumentError("Which page? Give the uuid from its placeholder.")
     limit = asked.whole("limit", SLICE, least=1, most=200_000)
     return await opened(memory, asked, uuid, asked.text("q"), asked.whole("offset", 0), limit)
 

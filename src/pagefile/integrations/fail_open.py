@@ -182,7 +182,7 @@ class FailOpen:
             return
         self._told.add(kind)
         logger.error(
-            "%s: %s failed; the run goes on without it (said once for this kind of failure)",
+            "%s: %s failed; the run continues without it (logged once for this kind of failure)",
             self.integration,
             what,
             exc_info=error,

@@ -157,7 +157,7 @@ def _checked(embedder: Embedder, given: object, wanted: int) -> Vector:
         rows = np.asarray(given, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise ModelOutputError(
-            f"{who} gave vectors that are no numbers, or not all of one length."
+            f"{who} returned vectors that are not numbers, or differ in length."
         ) from error
     if rows.ndim != 2 or not rows.shape[1]:
         raise ModelOutputError(f"{who} gave no vectors.")

@@ -45,9 +45,9 @@ PUBLIC_FOLDER = "/problems/"
 TELLS_MORE = frozenset({"/", "/healthz"})
 #: Routes that name no tenant, and why that is safe: their responses expose no memory.
 FOR_EVERYBODY: Mapping[str, str] = {
-    "/v1/tools": "the tools to offer are the same for everybody",
+    "/v1/tools": "the tools to offer are the same for everyone",
     "/v1/settle": "it only waits, and says whether it waited long enough",
-    "/metrics": "numbers of the whole service, without a name; a key is asked for where keys are required",
+    "/metrics": "totals of the whole service, without names; where keys are required, it needs one",
 }
 #: Routes where the user is never filled in: an erasure must name its target explicitly.
 SAID_ALOUD = frozenset({"/v1/forget"})
@@ -122,7 +122,7 @@ class AuthMiddleware:
             return Principal(is_known=not self._require)
         if shown is None and self._require:
             raise UnauthorizedError(
-                "This service asks for a key: send `Authorization: Bearer pf_…` or `X-API-Key: pf_…`; `pagefile keys add` makes one."
+                "This service requires a key: send `Authorization: Bearer pf_…` or `X-API-Key: pf_…`; `pagefile keys add` makes one."
             )
         principal = (
             Principal()
@@ -131,7 +131,7 @@ class AuthMiddleware:
         )
         wait = 0 if public else self._limit.wait_s(principal.key_id or "")
         if wait:
-            raise TooManyRequestsError(f"Too many requests: go on in {wait} s.", retry_after_s=wait)
+            raise TooManyRequestsError(f"Too many requests: try again in {wait} s.", retry_after_s=wait)
         return principal
 
 
@@ -157,7 +157,7 @@ def _shown(headers: Headers) -> str | None:
     if "x-api-key" in headers:
         named.add(headers["x-api-key"].strip())
     if len(named) > 1:
-        raise UnauthorizedError("The request shows two different keys: send one.")
+        raise UnauthorizedError("The request contains two different keys: send one.")
     return named.pop() if named else None
 
 
@@ -167,7 +167,7 @@ async def _holder(keys: KeyStore, shown: str) -> Principal:
     if asked is None or not asked.is_for(key) or key is None or not key.usable_at(now):
         # One message for every case, so that a wrong key reveals nothing about valid ones.
         raise UnauthorizedError(
-            "This key is not known, was revoked or has expired: `pagefile keys list` tells."
+            "This key is unknown, revoked or expired: `pagefile keys list` shows which are valid."
         )
     if key.last_used is None or now - key.last_used >= LAST_USED_EVERY:
         try:
@@ -315,7 +315,7 @@ async def _narrowed(value: R, principal: Principal, request: Request) -> R:
     mine: dict[str, str] = {"tenant": _own(value, "tenant", cast("str", principal.tenant))}
     if principal.user is not None:
         if "user_id" not in fields:
-            raise AccessError("This needs a key for the whole tenant; this key is one user's.")
+            raise AccessError("This needs a key for the whole tenant; this key is for one user.")
         mine["user_id"] = _own(value, "user_id", principal.user)
         await _check_conversation(value, principal, request)
     return cast("R", value.model_copy(update=mine))

@@ -98,7 +98,7 @@ class ChatRun:
         """Begin a turn. The user's message is on disk when this returns."""
         turn = await chat.begin(asked.message, id=asked.id)
         if turn.status != "open":
-            raise ConflictError(f"Turn {turn.id!r} is {turn.status} already: ask again under a new id.")
+            raise ConflictError(f"Turn {turn.id!r} is already {turn.status}: ask again under a new id.")
         return cls(memory, model, chat, asked, turn)
 
     async def run(self, say: Say) -> None:
@@ -149,7 +149,7 @@ class ChatRun:
                 await self._persist(tell, number + 1)
                 return
             await self._tools(tell)
-        raise ModelOutputError("The model calls tools where there are none to call, and gives no answer.")
+        raise ModelOutputError("The model calls tools that were not offered, and gives no answer.")
 
     async def _recall(self, tell: Any) -> None:
         began = perf_counter()
@@ -191,7 +191,7 @@ class ChatRun:
         for call in self.said.calls:
             arguments = _arguments(call)
             if arguments is None:
-                result = f"[参数不是 JSON 对象 / arguments are no JSON object] {call.arguments}"
+                result = f"[参数不是 JSON 对象 / arguments are not a JSON object] {call.arguments}"
             else:
                 result = await self.chat.call_tool(call.name, arguments, turn=self.turn)
             given: JsonValue = call.arguments if arguments is None else dict(arguments)

@@ -70,7 +70,7 @@ def allowed_names(service: ServiceSettings) -> frozenset[str]:
     for name in named - {ANY}:
         if host_name(f"[{name}]" if ":" in name else name) != name:
             raise SettingsError(
-                f"service.hosts: {name!r} is no host name: write it without https:// and without a port."
+                f"service.hosts: {name!r} is not a host name: write it without https:// and without a port."
             )
     return LOOPBACK_NAMES | {service.host.strip("[]").lower()} | named
 
@@ -81,8 +81,8 @@ def named_origins(service: ServiceSettings) -> frozenset[str]:
     for origin in origins:
         if not _ORIGIN.fullmatch(origin.lower()):
             raise SettingsError(
-                f"service.cors_origins: {origin!r} is no origin: write it as https://app.example.com, without a path; "
-                '"*" is not possible, for any page could read every conversation.'
+                f"service.cors_origins: {origin!r} is not an origin: write it as https://app.example.com, without a path; "
+                '"*" is not possible, because any page could then read every conversation.'
             )
     return frozenset(origin.lower() for origin in origins)
 

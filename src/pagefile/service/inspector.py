@@ -202,7 +202,7 @@ async def demo(request: Request, named: NamedOf) -> Response:
     """Fill the demo in, in the background."""
     await form_of(request)
     if principal_of(request).tenant is not None:
-        raise AccessError("The demo is filled in by whoever runs the service: `pagefile demo`.")
+        raise AccessError("Only the operator of the service can fill in the demo: `pagefile demo`.")
     _filling(request).start(request.app.state.settings)
     return gone_to(urls.HOME)
 

@@ -56,13 +56,13 @@ OTHER: Mapping[str, tuple[int, str]] = {
     ),
     "media-type": (
         415,
-        "What changes something is sent as JSON: send the header Content-Type: application/json.",
+        "Changes must be sent as JSON: send the header Content-Type: application/json.",
     ),
     "misdirected": (421, "The Host header names another service."),
     "validation": (422, "The request does not fit the schema."),
     "idempotency-running": (
         409,
-        "The first request with this Idempotency-Key is still at work: ask again in a moment.",
+        "The first request with this Idempotency-Key is still running: try again in a moment.",
     ),
     "idempotency-key": (422, "An Idempotency-Key has 1 to 255 visible ASCII characters."),
     "idempotency-reused": (

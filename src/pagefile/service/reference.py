@@ -107,7 +107,7 @@ async def explanation(code: str) -> Response:
     """What a problem means."""
     kind = kinds().get(code)
     if kind is None:
-        raise NotFoundError("There is no problem of this name: /docs lists them all.")
+        raise NotFoundError("There is no problem with this name: /docs lists them all.")
     return page(fill("problem.html", "page", **asdict(kind)))
 
 

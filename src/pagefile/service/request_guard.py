@@ -45,7 +45,7 @@ _SECURITY_HEADERS = [(name.lower().encode(), value.encode()) for name, value in 
 UPLOAD = "/v1/import"
 
 _ESCAPED = re.compile(rb"%[89a-fA-F]")
-_MISDIRECTED = "This service answers to the names of its own machine only: an operator adds others with the setting service.hosts."
+_MISDIRECTED = "This service only accepts the host names of its own machine: an operator adds others with the setting service.hosts."
 #: Methods that change nothing.
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: JSON or JSON lines: browsers send a preflight before sending these to another site.

@@ -142,7 +142,7 @@ def _plain_route(
 def _slice(
     out: type[Page[Any]], found: Sequence[Any], limit: int, place: Callable[[Any], object]
 ) -> Response:
-    """The first items of a list; `place` tells where to go on after an item."""
+    """The first items of a list; `place` says where to continue after an item."""
     shown = found[:limit]
     following = str(place(shown[-1])) if len(found) > limit else None
     return written(out.of(shown, following))
@@ -293,9 +293,9 @@ health = APIRouter(tags=["Health"], responses=PROBLEMS)
 
 @health.get("/healthz", name="health")
 async def healthy(request: Request) -> HealthOut:
-    """Whether the service lives: it does when it answers, so that it is not restarted because the store is away.
+    """Whether the service is alive: it answers even if the store is unavailable, so that it is not restarted for that.
 
-    Whoever may see it is told what it runs on, as far as the store answers.
+    Callers who may see it also learn what it runs on, as far as the store answers.
     """
     return HealthOut.model_validate({"version": VERSION, **await _described(request)})
 

@@ -38,7 +38,7 @@ _NAMED = re.compile(rf"{_PREFIX}(\d+)-.*")
 _HEADER = '{"type":"pagefile-export","version":1}\n'
 _EXPORTED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "JSON lines, one record a line; the first says what this is",
+        "description": "JSON lines, one record per line; the first is a header",
         "content": {LINES: {"schema": {"type": "string"}, "example": _HEADER}},
     }
 }
@@ -53,9 +53,9 @@ _UPLOADED: Mapping[str, Any] = {
 
 @routes.get("/v1/export", response_class=StreamingResponse, responses=_EXPORTED)
 async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> StreamingResponse:
-    """A conversation, a user or a tenant as JSON lines; facts and items are there unless a conversation is named.
+    """A conversation, a user or a tenant as JSON lines; facts and items are included unless a conversation is named.
 
-    It is sent while it is read. A connection that ends before the last chunk left an export that is not whole.
+    It is streamed. If the connection ends before the last chunk, the export is incomplete.
     """
     memory.engine.check_open()
     named = Scope(params.tenant or DEFAULT_TENANT, params.user_id, params.conversation_id)
@@ -67,9 +67,9 @@ async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> 
 
 @routes.post("/v1/import", openapi_extra=dict(_UPLOADED))
 async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportParams, Query()]) -> ImportOut:
-    """Read an export; what is there already is left as it is.
+    """Read an export; what already exists is left as it is.
 
-    Nothing is written unless every line has its shape. It may be larger than other bodies (`service.max_import_bytes`), and can
+    Nothing is written unless every line is valid. It may be larger than other bodies (`service.max_import_bytes`), and can
     be sent again safely.
     """
     memory.engine.check_open()
@@ -80,7 +80,7 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
                 async for line in _checked(request.stream(), params.user_id):
                     await file.write(line)
         except OSError as error:
-            raise StoreFullError(f"The upload cannot be kept while it comes in: {error}.") from error
+            raise StoreFullError(f"The upload cannot be stored: {error}.") from error
         engine = memory.engine
         tenant = params.tenant or DEFAULT_TENANT
         counts = await import_from(engine.store, path, tenant, clock=engine.clock, called="the upload")

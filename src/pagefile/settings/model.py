@@ -59,7 +59,7 @@ Share = Annotated[float, Limit(most=1)]
 
 @dataclass(frozen=True, slots=True)
 class FactSettings(_Checked, prefix="facts."):
-    """Which facts enter a window: the `memory:` keys of document 004."""
+    """Which facts enter a window."""
 
     #: False: no facts are offered to any window.
     enabled: bool = True
@@ -80,7 +80,7 @@ class FactSettings(_Checked, prefix="facts."):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings(_Checked, prefix="archive."):
-    """When a tool result becomes a page (document 000)."""
+    """When a tool result becomes a page, and what happens to pages."""
 
     #: Results with more characters than this leave the window as soon as their turn is over.
     threshold: Count = 10_000
@@ -106,7 +106,7 @@ class ArchiveSettings(_Checked, prefix="archive."):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceSettings(_Checked, prefix="workspace."):
-    """What a run keeps of its tools' results (document 003, which calls the first three `memory_enabled` and so on)."""
+    """What a run keeps of its tools' results."""
 
     #: 是否启用 Agent 记忆系统: whether a run remembers anything. False: nothing is remembered, no call is answered
     #: from an earlier result, no hint is shown.

@@ -1,4 +1,4 @@
-"""Where memory is kept: every backend of the ports, and the door to them."""
+"""Where memory is stored: every backend of the ports, and the functions that open one by its URL."""
 
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.registry import StoreOptions, SystemClock, open_store, open_vectors

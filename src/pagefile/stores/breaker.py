@@ -1,4 +1,4 @@
-"""Decides when to leave something that fails alone, and when to try it again: no waiting, no clock of its own."""
+"""A circuit breaker that only decides when to stop calling and when to try again: it never waits and has no clock."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -7,11 +7,11 @@ from pagefile.backoff import Backoff
 
 
 class Breaker:
-    """Closed while things go well; open after a failure; half-open while one trial finds out whether they go well again.
+    """Closed while calls succeed; open after a failure; half-open while one trial finds out whether calls succeed again.
 
     Every call asks for a pass and hands it back with its outcome. The outcome of a pass from before the last change of
-    state counts for nothing: hundreds of calls that fail together are one failure, and a late answer neither opens nor
-    closes anything. A trial that never reports holds up the next one only as long as a failed one would.
+    state is ignored: hundreds of calls that fail together are one failure, and a late answer neither opens nor
+    closes anything. A trial that never reports delays the next one only as long as a failed one would.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Breaker:
 
     @property
     def resting(self) -> bool:
-        """Whether a call would be turned away now."""
+        """Whether a call would be rejected now."""
         return self._backoff.left_s > 0
 
     def enter(self) -> int | None:
@@ -43,7 +43,7 @@ class Breaker:
         return self._pass
 
     def succeeded(self, ticket: int) -> bool:
-        """Report that a call went well; tells whether this ended an outage."""
+        """Report that a call succeeded; returns whether this ended an outage."""
         if ticket != self._pass or not self._backoff.failing:
             return False
         self._backoff.succeeded()
@@ -52,7 +52,7 @@ class Breaker:
         return True
 
     def failed(self, ticket: int) -> bool:
-        """Report that a call failed; tells whether this began an outage. Each failed trial doubles the rest, up to a limit."""
+        """Report that a call failed; returns whether this began an outage. Each failed trial doubles the pause, up to a limit."""
         if ticket != self._pass:
             return False
         began = not self._backoff.failing

@@ -1,7 +1,7 @@
-"""A digest of what a row says, so that a change nobody made can be noticed.
+"""A digest of a row's content, so that corruption or an edit made outside Pagefile is noticed.
 
-It covers what never changes once it is written, and nothing that does: whose a conversation is, pins and loads. A
-field that is added later is left out where it is empty, so that rows from before it keep their digest.
+It covers the fields that never change once written, and none that do: a conversation's owner, pins and loads. A
+field added later is left out where it is empty, so that older rows keep their digest.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _LEFT_OUT = frozenset(
 
 
 def turn_digest(turn: Turn | TurnDraft, texts: Mapping[str, str | None] | None = None) -> str | None:
-    """Of what was said, by whom, when, with which tools; None while it goes on. `texts` are its JSON columns, where at hand."""
+    """The digest of what was said, by whom, when, with which tools; None while open. `texts` are its JSON columns, if known."""
     if turn.status == "open":
         return None
     texts = turn_texts(turn) if texts is None else texts
@@ -42,7 +42,7 @@ def turn_digest(turn: Turn | TurnDraft, texts: Mapping[str, str | None] | None =
 
 
 def record_digest(record: Page | Fact) -> str:
-    """Of a tool result (where it came from, what it says in short, the hash of its text) or of a statement as it is held now."""
+    """The digest of a tool result (its source, its summary, the hash of its text) or of a fact as it is now."""
     said: dict[str, JsonValue] = {"tenant": record.scope.tenant, "user": record.scope.user}
     said["conversation"] = record.scope.conversation
     for field in fields(record):
@@ -54,5 +54,5 @@ def record_digest(record: Page | Fact) -> str:
 
 
 def _digest(parts: tuple[str | None, ...]) -> str:
-    # Every turn that is recorded pays for this: of the ways to write a list unmistakably, this is the fastest.
+    # Every recorded turn pays for this: of the unambiguous ways to write a list, this is the fastest.
     return hashlib.sha256(own_json_bytes(parts)).hexdigest()

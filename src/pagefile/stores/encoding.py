@@ -50,7 +50,7 @@ def to_json(value: JsonValue) -> str:
 
 
 def own_json(value: JsonValue) -> str:
-    """The same for what we made ourselves and write with every window: several times as fast, and read as the same value."""
+    """The same for values we made ourselves and write with every window: several times as fast, and read back as equal."""
     return own_json_bytes(value).decode()
 
 
@@ -68,24 +68,24 @@ def json_copy(value: JsonValue) -> Any:
 
 
 def from_json(text: str | None) -> Any:
-    """What `to_json` was given; None for what was never written."""
+    """The value that `to_json` was given; None if it was never written."""
     return None if text is None else json.loads(text)
 
 
 _STEP_FIELDS = tuple(field.name for field in fields(Step))
-#: What a step says of its page, and what it says without one.
+#: The fields of a step that describe its page, with their values when there is none.
 _PAGE_FIELDS: dict[str, Any] = {
     field.name: field.default for field in fields(Step)[_STEP_FIELDS.index("page") :]
 }
 
 
 def metadata_text(metadata: JsonObject) -> str | None:
-    """JSON, or nothing at all for the common case of no metadata."""
+    """JSON, or None for the common case of no metadata."""
     return to_json(metadata) if metadata else None
 
 
 def steps_text(steps: Sequence[Step]) -> str | None:
-    """JSON, or nothing at all for the common case of a turn without tools."""
+    """JSON, or None for the common case of a turn without tools."""
     return to_json([_step_object(step) for step in steps]) if steps else None
 
 
@@ -110,7 +110,7 @@ def stored_layout(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def messages_text(messages: Sequence[Message] | None, query: str | None, answer: str | None) -> str | None:
-    """JSON, or nothing at all for a turn in the short form. What the row says already is only pointed at."""
+    """JSON, or None for a turn in the short form. Text that the row already holds is only referred to."""
     if messages is None:
         return None
     return to_json([_pointing(message_json(message), query, answer) for message in messages])
@@ -175,8 +175,8 @@ def stored_page(page: Page, stored_bytes: int) -> Page:
 
 
 def time_text(moment: datetime) -> str:
-    """UTC text of fixed width, so that the order of the texts is the order of the times."""
-    # Only times in UTC are cached: two of a zone that differ in `fold` alone are equal, and not the same moment.
+    """UTC text of fixed width, which sorts in the order of time."""
+    # Only UTC times are cached: two times of another zone that differ only in `fold` compare equal, yet are different.
     return _utc_text(utc(moment))
 
 
@@ -187,7 +187,7 @@ def _utc_text(moment: datetime) -> str:
 
 
 def text_time(text: str) -> datetime:
-    """What `time_text` was given, in UTC."""
+    """The time that `time_text` was given, in UTC."""
     return datetime.fromisoformat(text)
 
 
@@ -201,7 +201,7 @@ def moment(stored: datetime | str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of field that a database holds as something else."""
+    """A kind of field that a database stores as another type."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
@@ -227,7 +227,7 @@ _KINDS: dict[Any, _Kind] = {
 
 @cache
 def _kinds(record: type[Any]) -> tuple[tuple[int, str, _Kind], ...]:
-    """The fields of a record that are held as something else, with their places."""
+    """The fields of a record that are stored as another type, with their positions."""
     return tuple(
         (place, field.name, _KINDS[field.type])
         for place, field in enumerate(fields(record))
@@ -244,7 +244,7 @@ def record_of(record: type[R], values: Sequence[Any]) -> R:
 
 
 def field_values(record: Any) -> dict[str, Any]:
-    """The fields of a record as a database holds them, by their names."""
+    """The fields of a record as a database stores them, by name."""
     values = {field.name: getattr(record, field.name) for field in fields(record)}
     return values | {name: kind.write(values[name]) for _, name, kind in _kinds(record.__class__)}
 
@@ -273,7 +273,7 @@ class Blob:
 
 
 def packed(text: str) -> Blob:
-    """The text as it is kept; equal texts are equal blobs."""
+    """The text as it is stored; equal texts are equal blobs."""
     return packed_bytes(text.encode())
 
 
@@ -288,7 +288,7 @@ def packed_all(blobs: Mapping[str, bytes]) -> dict[str, Blob]:
 
 
 def unpacked(codec: Codec | None, data: bytes | None) -> str:
-    """The text that was packed; `StoreCorruptError` when it is no longer there as it was."""
+    """The text that was packed; `StoreCorruptError` when it is missing or damaged."""
     if data is None:
         raise StoreCorruptError("The text of this page is gone from the database: restore a backup.")
     try:

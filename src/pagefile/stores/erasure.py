@@ -2,7 +2,7 @@
 
 Every erasure gets the next number. A view says how many there were when it was read (`Head.epoch`); a write that is based on the
 view names that number, and the store refuses it, in the same transaction, if the tenant, the user or the conversation was erased
-since. Numbers are of the whole database, not of a scope: a conversation may begin again under another owner, and counts of two
+since. Numbers count for the whole database, not for a scope: a conversation may begin again under another owner, and counts of two
 scopes may agree by chance. Of what was erased only a hash is left: the id of a user is often their address, which an erasure must
 not keep.
 """
@@ -16,7 +16,7 @@ from pagefile.ports import Part
 from pagefile.records import ERASED, Checkpoint, Entry, JsonValue, Page, Reset, Scope, Step, Turn
 from pagefile.stores.encoding import own_json, to_json
 
-#: What is erased by its owner too, even where nobody wrote to the conversation.
+#: Tables that are also erased by owner, even where the conversation itself was never written to.
 OF_OWNERS = ("facts", "fact_revisions", "context_calls", "archive_passage", "tool_result_archive", "items")
 OF_CONVERSATIONS = (
     "attachments",
@@ -29,19 +29,19 @@ OF_CONVERSATIONS = (
 )
 #: The tables that an erasure counts.
 TABLES: tuple[str, ...] = (*OF_OWNERS, *OF_CONVERSATIONS, "blobs")
-#: Conversations and places in their logs.
+#: Conversations and positions in their logs.
 Places = tuple[tuple[str, int], ...]
-#: Shorter texts stand inside of others by chance.
+#: Shorter texts occur inside others by chance.
 _TELLING_CHARS = 12
 
 
 def counted_vectors(gone: int) -> dict[str, int]:
-    """What a receipt says of vectors in the database: nothing where there were none, since many a database never has any."""
+    """What a receipt says about vectors in the database: nothing where there were none, since many databases have none."""
     return {"conversation_episodes": gone} if gone else {}
 
 
 def tombstone(entry: Entry) -> Turn:
-    """What stays in the log: an id, a place and its times, so that no place is missing and nobody writes under that id again."""
+    """What stays in the log: an id, a position and its times, so that the log has no gap and the id is never used again."""
     at = entry.at if isinstance(entry, Turn) else entry.created
     return Turn(entry.id, entry.scope, entry.seq, "aborted", ERASED, None, (), at, entry.created, 0, 0, 0, "")
 
@@ -60,38 +60,38 @@ def is_copy(turn: Turn, other: Turn) -> bool:
 
 
 def raised_keys(tenant: str, conversations: Iterable[str | None]) -> list[str]:
-    """What the erasure of a part is noted under: the conversations in which something changed, and nothing when it was not there."""
+    """The keys that the erasure of a part is noted under: the conversations in which something changed, if any."""
     return sorted(scope_key(tenant, None, name) for name in conversations if name is not None)
 
 
 def part_key(scope: Scope, part: Part) -> str:
-    """What a turn or a page is known by once it is erased, since open turns and pages leave no other trace: a hash.
+    """A hash that identifies a turn or a page once it is erased, since open turns and pages leave no other trace.
 
-    A turn is of its conversation, whoever asks. A page is known to its user, and to whoever names none.
+    A turn belongs to its conversation, whichever user the scope names. A page is known to its user, and to a scope without one.
     """
     home = scope.user if part.turn_id is None else scope.conversation
     return hashlib.sha256(to_json([scope.tenant, home, part.turn_id, part.page]).encode()).hexdigest()
 
 
 def part_keys(scope: Scope, part: Part, owner: str | None) -> list[str]:
-    """The same for all who may ask for it again."""
+    """The hashes of every scope that may name it again."""
     return sorted({part_key(replace(scope, user=user), part) for user in (None, owner)})
 
 
 def no_part(part: Part) -> NotFoundError:
-    """The error for what was never there; what went with its conversation cannot be told from that."""
+    """The error for something that never existed or was erased with its conversation: the two cannot be told apart."""
     if part.turn_id is None:
         return HandleNotFoundError(f"No archived page {part.page!r} is known here: nothing was erased.")
     return NotFoundError(f"No turn {part.turn_id!r} is known in this conversation: nothing was erased.")
 
 
 def places_of(copies: Sequence[Turn]) -> Places:
-    """Where a turn and its copies stand; 0 for one that is open."""
+    """The positions of a turn and its copies; 0 for one that is open."""
     return tuple((copy.scope.conversation or "", copy.seq or 0) for copy in copies)
 
 
 def covering(entries: Sequence[Entry], seq: int) -> list[Checkpoint]:
-    """The checkpoints that may say what was said at a place; `entries` are in order. A reset forgets the summary too."""
+    """The checkpoints that may summarize the turn at a position; `entries` are in order. A reset drops the summary too."""
     found: list[Checkpoint] = []
     for entry in entries:
         if (entry.seq or 0) <= seq:
@@ -112,7 +112,7 @@ def in_force(checkpoints: Sequence[Checkpoint], reset_seq: int) -> Checkpoint | 
 
 
 def made_pages(turn: Turn, part: Part) -> set[str]:
-    """The pages that a turn's tools made; those it only loaded are of other turns."""
+    """The pages that a turn's tools made; those it only loaded belong to other turns."""
     return {step.page for step in turn.steps if step.page and step.tool not in part.loading_tools}
 
 
@@ -128,7 +128,7 @@ def is_page_copy(page: Page, other: Page) -> bool:
 
 
 def without_pages(turn: Turn, uuids: Collection[str], part: Part) -> Turn:
-    """The turn with a note in the place of every result that showed one of the pages."""
+    """The turn with a note in place of every result that showed one of the pages."""
     steps = tuple(_noted(step, part) if _shows(step, uuids, part) else step for step in turn.steps)
     less = sum(step.result_tokens for step in turn.steps) - sum(step.result_tokens for step in steps)
     return replace(turn, steps=steps, tokens=turn.tokens - less)
@@ -155,7 +155,7 @@ def _noted(step: Step, part: Part) -> Step:
 
 
 def without_refs(checkpoint: Checkpoint, uuids: Collection[str]) -> Checkpoint:
-    """The checkpoint as it is without these pages: its summary is made of what was said, not of what tools returned."""
+    """The checkpoint without these pages: its summary is made from what was said, not from what tools returned."""
     return replace(checkpoint, archive_refs=tuple(ref for ref in checkpoint.archive_refs if ref not in uuids))
 
 
@@ -173,7 +173,7 @@ def words_of(*turns: Turn) -> list[str]:
 
 
 def without_words(value: JsonValue, words: Collection[str]) -> JsonValue:
-    """The value with an empty text in the place of each that says these words; elements of a list are left out."""
+    """The value with an empty text in place of each that contains these words; elements of a list are removed."""
     if isinstance(value, str):
         return "" if _says(value, words) else value
     if isinstance(value, Mapping):
@@ -200,17 +200,17 @@ def names_in_windows(turn_id: str | None, checkpoints: Iterable[str], facts: Ite
 
 
 def telling(words: Iterable[str]) -> list[str]:
-    """Words that are found only where they were meant, as they stand inside of JSON."""
+    """Texts long enough not to occur by chance, as they are written inside JSON."""
     return [own_json(word)[1:-1] for word in words if len(word) >= _TELLING_CHARS]
 
 
 def scope_key(tenant: str, user: str | None = None, conversation: str | None = None) -> str:
-    """What a tenant, one of its users or one of its conversations is noted under: a hash, which tells nobody whose it was."""
+    """The key that a tenant, a user or a conversation is noted under: a hash, which does not reveal whose it was."""
     return hashlib.sha256(to_json([tenant, user, conversation]).encode()).hexdigest()
 
 
 def written_keys(scopes: Iterable[Scope]) -> list[str]:
-    """What must not have been erased for these scopes to be written to; in order, so that locks are taken in one order."""
+    """The keys that must not have been erased for these scopes to be written to; sorted, so that locks are taken in one order."""
     keys: set[str] = set()
     for scope in scopes:
         keys.add(scope_key(scope.tenant))
@@ -222,7 +222,7 @@ def written_keys(scopes: Iterable[Scope]) -> list[str]:
 
 
 def erased_keys(scope: Scope, conversations: Iterable[str]) -> list[str]:
-    """What an erasure is noted under. Of a user each conversation too: somebody else may begin one of that id."""
+    """The keys that an erasure is noted under. For a user, each conversation too: another user may begin one with that id."""
     if scope.conversation is not None:
         return [scope_key(scope.tenant, None, scope.conversation)]
     if scope.user is None:
@@ -232,6 +232,6 @@ def erased_keys(scope: Scope, conversations: Iterable[str]) -> list[str]:
 
 
 def check_epoch(epoch: int, newest: int | None) -> None:
-    """Nothing is written that was made from what has been erased since; `newest` is the last erasure of what is written to."""
+    """Refuse a write made from data that has been erased since; `newest` is the last erasure of the scope written to."""
     if newest is not None and newest > epoch:
         raise ErasedError

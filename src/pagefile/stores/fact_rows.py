@@ -28,7 +28,7 @@ def checked(scope: Scope, facts: Sequence[Fact]) -> list[Fact]:
 
 
 def check_expected(expected: int | None, newest: int) -> None:
-    """Nobody writes over a change they have not seen."""
+    """Refuse a write that has not seen the latest change."""
     if expected is not None and expected != newest:
         raise ConflictError(
             f"The user's facts have moved on from revision {expected} to {newest}: read them and try again."
@@ -36,7 +36,7 @@ def check_expected(expected: int | None, newest: int) -> None:
 
 
 def fact_text(fact: Fact) -> str:
-    """A fact as JSON, without its owner, whom the row names."""
+    """A fact as JSON, without its owner, which the row names."""
     values: dict[str, Any] = {field.name: getattr(fact, field.name) for field in fields(fact)}
     values["conversation"] = values.pop("scope").conversation
     del values["outcome"]
@@ -66,7 +66,7 @@ def revisions_of(rows: Iterable[JournalRow], scope: Scope) -> list[Revision]:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What an import brings of one user: every fact as it is now, and the journal in order."""
+    """What an import holds for one user: every fact as it is now, and the journal in order."""
 
     facts: tuple[Fact, ...]
     revisions: tuple[Revision, ...]

@@ -1,4 +1,4 @@
-"""How items are written down, in every store alike."""
+"""How every store writes items."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from pagefile.records import Scope, checked_text, utc
 
 
 def namespace_text(namespace: Namespace) -> str:
-    """A namespace as text of which a prefix is a prefix: `/a/b/`, whatever is in its labels."""
+    """A namespace as text, `/a/b/`: a prefix of the namespace is a prefix of the text, whatever the labels contain."""
     labels = (checked_text(label, "a label of a namespace") for label in namespace)
     return "/" + "".join(f"{label.replace('~', '~0').replace('/', '~1')}/" for label in labels)
 
@@ -22,19 +22,19 @@ def text_namespace(text: str) -> Namespace:
 
 
 def beyond(prefix: str) -> str:
-    """The first text that is no longer under a prefix, in the order of bytes."""
+    """The first text past a prefix, in byte order."""
     return prefix[:-1] + "0"
 
 
 def owner(scope: Scope) -> dict[str, str]:
-    """Whose items a scope means; nobody's are those of the empty user, whom no scope can name."""
+    """The user whose items a scope means; items without a user have the empty id, which no scope can name."""
     if scope.conversation is not None:
         raise InvalidArgumentError("Items belong to a user or a tenant: the scope must name no conversation.")
     return {"tenant": scope.tenant, "user": scope.user or ""}
 
 
 def key_values(key: ItemKey) -> dict[str, str]:
-    """A namespace and a key as the parameters that every statement calls alike."""
+    """A namespace and a key as parameters, named the same in every statement."""
     return {"namespace": namespace_text(key[0]), "key": checked_text(key[1], "an item's key")}
 
 
@@ -43,7 +43,7 @@ def last_writes(writes: Sequence[ItemWrite]) -> list[ItemWrite]:
 
 
 def end_of(now: datetime, ttl_s: float | None) -> datetime | None:
-    """When an item that is put or read now ends."""
+    """When an item that is put or read now expires."""
     if ttl_s is None:
         return None
     try:
@@ -61,7 +61,7 @@ def vectors_data(write: ItemWrite) -> dict[str, Any]:
 
 
 def living(items: Sequence[KeptItem], now: datetime) -> list[KeptItem]:
-    """Those that are still there."""
+    """Those that have not expired."""
     return [kept for kept in items if kept.item.expires is None or utc(kept.item.expires) > utc(now)]
 
 

@@ -1,4 +1,4 @@
-"""Finds the store or the index of vectors that a URL names, and looks at the schema of a database before anything is changed."""
+"""Opens the store or vector index that a URL names, and checks the schema of a database before anything is changed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
         )
     path = unquote(rest[1:])
     if "\0" in path:
-        raise SettingsError(f"{url!r} names no file: there is a NUL character in it.")
+        raise SettingsError(f"{url!r} is not a file name: it contains a NUL character.")
     if await anyio.Path(path).is_dir():
         raise SettingsError(
             f"{path!r} is a directory: name a file in it, such as {str(Path(path, 'pagefile.db'))!r}."
@@ -65,7 +65,7 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
 
 
 async def _open_postgres(url: str, clock: Clock, options: StoreOptions) -> Store:
-    # The extra `postgres`: who keeps everything in a file pays nothing for it.
+    # The extra `postgres`: a user of SQLite pays nothing for it.
     from pagefile.stores.postgres.address import Place as PostgresPlace  # noqa: PLC0415
     from pagefile.stores.postgres.store import PostgresStore  # noqa: PLC0415
 
@@ -73,7 +73,7 @@ async def _open_postgres(url: str, clock: Clock, options: StoreOptions) -> Store
 
 
 def _shown(url: str) -> str:
-    """The URL without what may be a password."""
+    """The URL without anything that may be a password."""
     before, at, after = url.rpartition("@")
     return f"{before.partition('://')[0]}://…@{after}" if at else url
 
@@ -87,8 +87,8 @@ _KNOWN_VECTORS = (
 def open_vectors(url: str | None, store: Store, *, cache_bytes: int | None = None) -> VectorIndex | None:
     """The index of this URL, which connects when it is first used; close it after use.
 
-    Nothing means the index in the store's own database, if it has one; "none" means no vectors. `cache_bytes` bounds what a
-    index keeps in memory to search there.
+    None means the index in the store's own database, if it has one; "none" means no vectors. `cache_bytes` limits what an
+    index keeps in memory.
     """
     if url is None:
         return store.vectors(cache_bytes=cache_bytes)
@@ -96,7 +96,7 @@ def open_vectors(url: str | None, store: Store, *, cache_bytes: int | None = Non
         return None
     scheme, separator, _ = url.partition("://")
     if not separator or scheme != "milvus":
-        # What was meant as a URL may hold a password.
+        # Text that was meant as a URL may contain a password.
         raise SettingsError(f"No vector index is known for this URL: use one of {_KNOWN_VECTORS}.")
     from pagefile.stores.milvus import MilvusVectors, Place  # noqa: PLC0415 - the extra milvus
 
@@ -104,7 +104,7 @@ def open_vectors(url: str | None, store: Store, *, cache_bytes: int | None = Non
 
 
 class SystemClock:
-    """The time of this machine."""
+    """The system clock, in UTC."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -112,11 +112,11 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a database has, None where there is none yet, and what this version of Pagefile would make of it."""
+    """The schema version of a database, None where there is none yet, and the one this version of Pagefile needs."""
 
     found: str | None
     newest: str
-    #: The command that copies it into a file, where that is for others to do.
+    #: The command that copies it into a file, where Pagefile does not do that itself.
     dump: Callable[[Path], str] | None = None
 
     @property
@@ -126,13 +126,13 @@ class Schema:
 
 
 async def file_schema(path: Path) -> Schema:
-    """The schema of a SQLite file, which is left as it is; `SchemaVersionError` when it is newer than this Pagefile."""
+    """The schema of a SQLite file, which is not changed; `SchemaVersionError` when it is newer than this Pagefile."""
     found = await anyio.to_thread.run_sync(version_of, path)
     return Schema(str(found) if found else None, str(known()))
 
 
 async def back_up_file(path: Path, copy: Path) -> None:
-    """A consistent copy of a SQLite file, whoever writes to it meanwhile; `StoreUnavailableError` when it cannot be made."""
+    """Make a consistent copy of a SQLite file, even while it is written to; `StoreUnavailableError` when that fails."""
     await anyio.to_thread.run_sync(copied, path, copy)
 
 

@@ -48,7 +48,7 @@ _TICK = timedelta(microseconds=1)
 
 
 def stamp(now: datetime, last: datetime | None) -> datetime:
-    """The time a row is written: now, but later than the row before it."""
+    """The time a row is written: now, but always later than the row before it."""
     return now if last is None or now > last else last + _TICK
 
 
@@ -65,7 +65,7 @@ def user_of(scope: Scope) -> str:
 
 
 def check_owner(scope: Scope, owner: str | None) -> None:
-    """A conversation is its owner's since its first use, or has none for good; whose it is instead is not told."""
+    """A conversation belongs to its owner, or to no user, from its first use on; the error does not reveal the owner."""
     if scope.user == owner:
         return
     if scope.user is None:
@@ -84,7 +84,7 @@ def sees(scope: Scope, owner: str | None) -> bool:
 
 
 def lists(scope: Scope, owned: Scope) -> bool:
-    """Whether a list for this scope shows what is kept in the other."""
+    """Whether a list for this scope shows what is stored under the other."""
     return (
         owned.tenant == scope.tenant
         and scope.conversation in {None, owned.conversation}
@@ -93,19 +93,19 @@ def lists(scope: Scope, owned: Scope) -> bool:
 
 
 def made_for(call: WindowRecord) -> Scope:
-    """Whose a recorded window is: a handle without a user used to work for the owner, whom the call names."""
+    """The owner of a recorded window: a handle without a user used to act for the owner, which the call names."""
     if call.scope.user is not None or not isinstance(moment := call.options.get("moment"), Mapping):
         return call.scope
     return replace(call.scope, user=cast("Mapping[str, str | None]", moment).get("owner"))
 
 
 def no_head(scope: Scope, epoch: int = 0) -> ConversationInfo:
-    """The head of a conversation that nobody wrote to."""
+    """The head of a conversation that was never written to."""
     return ConversationInfo(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0, epoch=epoch)
 
 
 def nothing_behind(after: str) -> NotFoundError:
-    return NotFoundError(f"There is nothing to continue behind: {after!r} is not in this list.")
+    return NotFoundError(f"Cannot continue after {after!r}: it is not in this list.")
 
 
 def check_fact_owner(fact: Fact, owner: str | None) -> None:
@@ -115,12 +115,12 @@ def check_fact_owner(fact: Fact, owner: str | None) -> None:
 
 
 def no_fact(fact_id: str) -> NotFoundError:
-    """The error for a fact that is not there, or is somebody else's."""
+    """The error for a fact that does not exist or belongs to another user."""
     return NotFoundError(f"There is no fact {fact_id!r}.")
 
 
 def no_call(call_id: str) -> NotFoundError:
-    """The error for a recorded window that is not there, or is somebody else's."""
+    """The error for a recorded window that does not exist or belongs to another user."""
     return NotFoundError(
         f"There is no recorded call {call_id!r}: `chat.calls()`, or `pagefile calls CONVERSATION`, lists those that "
         "are kept (setting `calls_kept`). One that showed something that was erased went with it."
@@ -128,15 +128,17 @@ def no_call(call_id: str) -> NotFoundError:
 
 
 def no_key(key_id: str) -> NotFoundError:
-    return NotFoundError(f"There is no key of the id {key_id!r}: `pagefile keys list` shows those there are.")
+    return NotFoundError(
+        f"There is no key with the id {key_id!r}: `pagefile keys list` shows the existing ones."
+    )
 
 
 def key_taken(key_id: str) -> ConflictError:
-    return ConflictError(f"There is a key {key_id!r} already: make one with a new id.")
+    return ConflictError(f"The key {key_id!r} already exists: make one with a new id.")
 
 
 def rotated(key: ApiKey, successor: ApiKey, until: datetime) -> ApiKey:
-    """A key whose successor has come: it ends then, or earlier if it was to end earlier."""
+    """A key after its successor was made: it expires at that time, or earlier if it was due to."""
     if not key.usable_at(successor.created):
         raise ConflictError(
             f"The key {key.id!r} was revoked or has expired: make a new one with `pagefile keys add`."
@@ -149,7 +151,7 @@ def rotated(key: ApiKey, successor: ApiKey, until: datetime) -> ApiKey:
 
 
 def lists_page(scope: Scope, owned: Scope) -> bool:
-    """Whether a page is one of a scope's own: what is listed, searched and purged for it."""
+    """Whether a page belongs to a scope, so that it is listed, searched and purged with it."""
     return lists(scope, owned) or (owned.tenant == scope.tenant and _came_along(scope, owned))
 
 
@@ -168,24 +170,24 @@ def _came_along(scope: Scope, owned: Scope) -> bool:
 
 
 def check_same_page(stored: Page, page: Page, *, same_text: bool) -> None:
-    """A uuid stands for one text of one user; where a text was purged, its hash still tells."""
+    """A uuid identifies one text of one user; where the text was purged, its hash still identifies it."""
     if stored.purged is not None or page.purged is not None:
         same_text = stored.content_hash == page.content_hash
     if not same_text or stored.scope.user != page.scope.user:
         raise ConflictError(
-            f"Page {page.uuid!r} is there already with another text: give the new page a new uuid."
+            f"Page {page.uuid!r} already exists with another text: give the new page a new uuid."
         )
 
 
 def no_page(uuid: str) -> HandleNotFoundError:
-    """The error for a page that is not there, or is somebody else's."""
+    """The error for a page that does not exist or belongs to another user."""
     return HandleNotFoundError(
         f"There is no archived page {uuid!r} here: copy the uuid from its placeholder."
     )
 
 
 def check_living(page: Page) -> Page:
-    """The page, unless it is a tombstone; the error tells a model all that is left of it."""
+    """The page, unless it is a tombstone; the error tells a model what is left of it."""
     if page.purged is not None:
         raise PagePurgedError(
             f"The text of page {page.uuid!r} (tool {page.tool!r}) was purged at {page.purged:%Y-%m-%d %H:%M} UTC and "
@@ -195,10 +197,10 @@ def check_living(page: Page) -> Page:
 
 
 def check_terms(uuid: str, passages: int, terms: int) -> None:
-    """Every passage has terms, and no others are there."""
+    """Refuse terms that do not match the passages one to one."""
     if passages != terms:
         raise InvalidArgumentError(
-            f"Page {uuid!r} has {passages} passages, terms came for {terms}: give one text for each."
+            f"Page {uuid!r} has {passages} passages, but terms came for {terms}: give one text for each."
         )
 
 
@@ -206,14 +208,14 @@ def check_terms(uuid: str, passages: int, terms: int) -> None:
 
 
 def check_repeat(stored: Entry | None, draft: TurnDraft | Turn) -> Turn:
-    """What is stored under the draft's id, provided that it says the same; whoever begins a turn says only the question."""
+    """What is stored under the draft's id, provided that it says the same; a draft that begins a turn has only the question."""
     if isinstance(stored, Turn) and stored.erased and not _same_words(stored, draft):
         raise ConflictError(
-            f"Turn {draft.id!r} was erased here and is not written again: give a new turn a new id."
+            f"Turn {draft.id!r} was erased here and cannot be written again: give a new turn a new id."
         )
     if not isinstance(stored, Turn) or not _same_words(stored, draft):
         raise ConflictError(
-            f"Turn {draft.id!r} is there already with another text: give a new turn a new id, and repeat an old one unchanged."
+            f"Turn {draft.id!r} already exists with another text: give a new turn a new id, and repeat an old one unchanged."
         )
     return stored
 
@@ -236,14 +238,14 @@ def _messages(draft: TurnDraft | Turn) -> tuple[Message, ...]:
 
 
 def _said(steps: Sequence[Step]) -> str | None:
-    # Another tokenizer counts other tokens for the same words, which is no conflict.
+    # Another tokenizer counts the same words differently, which is not a conflict.
     return steps_text(
         [Step(step.tool, step.input, step.result, step.call_id, 0, 0, step.page) for step in steps]
     )
 
 
 def stays(turn: Turn, change: TurnChange) -> bool:
-    """Whether a change leaves a turn as it is, since a caller tried again; what contradicts the turn raises `ConflictError`."""
+    """Whether a change leaves a turn as it is, because a caller retried; one that contradicts the turn raises `ConflictError`."""
     if turn.status != "open":
         _check_ended(turn, change)
         return True
@@ -251,7 +253,7 @@ def stays(turn: Turn, change: TurnChange) -> bool:
 
 
 def _is_there(turn: Turn, change: TurnChange) -> bool:
-    """Whether an open turn says already what a change would add."""
+    """Whether an open turn already has what a change would add."""
     match change:
         case AddStep():
             return _has_step(turn, change.step)
@@ -274,14 +276,14 @@ def _has_messages(turn: Turn, change: Extend) -> bool:
 
 
 def stands_in(turn: Turn, change: Extend) -> bool:
-    """Whether a turn has messages at the place they were made for, or else at its end."""
+    """Whether a turn has the messages at the position they were made for, or else at its end."""
     new, known = stored_layout(change.messages), turn.messages
     place = len(known) - len(new) if change.after is None else change.after
     return place >= 0 and known[place : place + len(new)] == new and _same_calls(turn, change)
 
 
 def _check_answer(turn: Turn, change: Complete) -> None:
-    """An answer that was taken from the messages is theirs only while they are the same; the short form has none in it."""
+    """An answer taken from the messages counts as theirs only while they are the same; the short form has none in it."""
     if turn.layout is not None and change.after not in (None, len(turn.layout)):
         raise _moved_on(turn)
 
@@ -294,7 +296,7 @@ def _moved_on(turn: Turn) -> ConflictError:
 
 
 def _check_results(turn: Turn, change: Extend) -> None:
-    """Messages only name the steps that hold their results: of messages sent twice, these must be the same too."""
+    """Messages only name the steps that hold their results: when messages are sent twice, the results must be equal too."""
     brought = dict(enumerate(change.steps, _first_begun(turn, change))) | dict(change.results)
     for message in change.messages:
         for part in message.parts:
@@ -308,7 +310,7 @@ def _check_results(turn: Turn, change: Extend) -> None:
 
 
 def _same_result(known: Step, again: Step) -> bool:
-    """An archived result is known by its page; what was cut because the archive was down cannot be compared."""
+    """An archived result is identified by its page; one that was cut because the archive was down cannot be compared."""
     if known.lost_chars or again.lost_chars:
         return True
     return known.page == again.page if known.page and again.page else known.result == again.result
@@ -346,19 +348,19 @@ def _has_step(turn: Turn, step: Step) -> bool:
 
 
 def _heard(step: Step) -> str | None:
-    # A caller who tries again may have archived the result again, under another page.
+    # A caller that retries may have archived the result again, as another page.
     return steps_text([Step(step.tool, step.input, step.result, step.call_id)])
 
 
 def _check_ended(turn: Turn, change: TurnChange) -> None:
-    """A turn that ended stays as it is: the same ending again is welcome, anything else is not."""
+    """A turn that ended never changes: ending it again in the same way is fine, anything else is a conflict."""
     if isinstance(change, Complete):
         same = turn.status == "done" and turn.assistant == change.assistant
     else:
         same = isinstance(change, Abort) and turn.status == "aborted"
     if not same:
         status = "erased" if turn.erased else turn.status
-        raise ConflictError(f"Turn {turn.id!r} is {status} and cannot change any more: begin a new turn.")
+        raise ConflictError(f"Turn {turn.id!r} is {status} and cannot change: begin a new turn.")
 
 
 def no_turn(turn_id: str) -> NotFoundError:
@@ -373,14 +375,14 @@ def attached(turn: Turn | TurnDraft | Extend, blobs: Container[str]) -> dict[str
 
 
 def check_blobs(blobs: Mapping[str, bytes]) -> None:
-    """Bytes are kept under their own hash: equal ones are stored once, whoever brings them."""
+    """Bytes are stored under their own hash, so equal ones are stored once, whoever sent them."""
     for key, data in blobs.items():
         if hashlib.sha256(data).hexdigest() != key:
             raise InvalidArgumentError(f"The attachment {key!r} is not the SHA-256 of its {len(data)} bytes.")
 
 
 def no_media(key: str) -> NotFoundError:
-    """The error for bytes that no turn here brought."""
+    """The error for bytes that no turn here attached."""
     return NotFoundError(
         f"There is no image or file {key!r} here: copy the hash from the message it came with."
     )
@@ -390,7 +392,7 @@ def no_media(key: str) -> NotFoundError:
 
 
 def check_coverage(draft: CheckpointDraft, head: ConversationInfo, version: int) -> None:
-    """A checkpoint must follow from the one before it and speak for turns that are in the window."""
+    """A checkpoint must follow the one before it and cover turns that are in the window."""
     covered = draft.covered_through_seq
     if draft.expected_version != version:
         problem = f"it was made from checkpoint {draft.expected_version}, and the newest is {version}"
@@ -399,11 +401,11 @@ def check_coverage(draft: CheckpointDraft, head: ConversationInfo, version: int)
     elif covered > head.last_seq:
         problem = f"it covers up to {covered}, and the log ends at {head.last_seq}"
     elif covered <= head.reset_seq:
-        problem = f"it covers up to {covered}, and the conversation began anew at {head.reset_seq}"
+        problem = f"it covers up to {covered}, and the conversation was reset at {head.reset_seq}"
     else:
         return
     raise ConflictError(
-        f"The checkpoint {draft.id!r} is out of date: {problem}. Summarize the present view again."
+        f"The checkpoint {draft.id!r} is out of date: {problem}. Summarize the current view again."
     )
 
 
@@ -470,7 +472,7 @@ def restoration(entries: Sequence[Entry], **beside: Unpack[Beside]) -> Restorati
 
 
 def check_vacant(plan: Restoration) -> None:
-    """What must be new is not mixed with what is there."""
+    """A conversation that must be new is not merged into an existing one."""
     if plan.expect_empty:
         raise ConflictError(
             f"There is a conversation {plan.scope.conversation!r} already: give the new one another id."
@@ -484,7 +486,7 @@ def _place(entry: Entry) -> int:
 
 
 def check_whole(ended: Sequence[Entry]) -> None:
-    """Entries that keep their places must have every place, once, in the order of time."""
+    """Entries that keep their positions must fill every position once, in the order of time."""
     if [entry.seq for entry in ended] != list(range(1, len(ended) + 1)):
         raise InvalidArgumentError(
             "The entries to restore have gaps: into an empty conversation all of them belong, 1, 2, 3 …"

@@ -1,7 +1,7 @@
 """The secrets of API keys: made here, hashed here, compared here, and kept nowhere.
 
-A secret has 256 bits of chance, so there is nothing to guess and a plain hash is enough: what makes hashes of passwords slow
-makes up for passwords that can be guessed.
+A secret has 256 random bits, so it cannot be guessed and a plain hash is enough: password hashes are slow only because
+passwords can be guessed.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _WRITTEN = re.compile(rf"pf_([a-z0-9]{{{_ID_CHARS}}})_([A-Za-z0-9]{{{_SECRET_CHA
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """A key as somebody shows it."""
+    """A key as a caller presents it."""
 
     id: str
     _secret: str
@@ -33,13 +33,13 @@ class Presented:
         return f"Presented({self.id!r})"
 
     def is_for(self, key: ApiKey | None) -> bool:
-        """Whether it is this key, in a time that tells nothing; for None it takes as long to say no."""
+        """Whether it is this key, compared in constant time; rejecting None takes as long."""
         expected = "" if key is None else key.digest
         return hmac.compare_digest(digest(self._secret).encode(), expected.encode())
 
 
 def presented(written: str) -> Presented | None:
-    """A key out of its text `pf_<id>_<secret>`, None when it is none."""
+    """The key in the text `pf_<id>_<secret>`, None when there is none."""
     found = _WRITTEN.fullmatch(written.strip())
     return None if found is None else Presented(found[1], found[2])
 
@@ -47,7 +47,7 @@ def presented(written: str) -> Presented | None:
 def new_key(
     name: str, scope: Scope, *, created: datetime, expires: datetime | None = None
 ) -> tuple[ApiKey, str]:
-    """A new key, and the text that stands for it, which nobody can tell a second time."""
+    """A new key and its text, which cannot be shown a second time."""
     key_id, secret = _drawn(_ID_ALPHABET, _ID_CHARS), _drawn(_SECRET_ALPHABET, _SECRET_CHARS)
     key = ApiKey(key_id, name, Scope(scope.tenant, scope.user), digest(secret), created, expires)
     return key, f"pf_{key_id}_{secret}"

@@ -1,6 +1,6 @@
-"""Document 001's `SessionValue`: which keys it has and how a conversation changes them.
+"""The session value of a conversation: which keys it has and how turns change them.
 
-A change sets single paths, as SQLite's `json_set` does: what an application keeps beside them stays as it is, a missing
+A change sets single paths, as SQLite's `json_set` does: what an application stores next to them stays as it is, a missing
 section is made, and a section that is not an object is left alone.
 """
 
@@ -20,7 +20,7 @@ SessionValue = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SessionTurn:
-    """What a done turn leaves in the session; None leaves what is there."""
+    """What a completed turn writes to the session; None leaves the old value."""
 
     user: str | None
     agent: str | None
@@ -58,7 +58,7 @@ def blank(scope: Scope) -> SessionValue:
 
 
 def seconds(moment: datetime) -> int:
-    """The document's `updated_at`."""
+    """The time as `updated_at` stores it."""
     return int(moment.timestamp())
 
 
@@ -88,7 +88,7 @@ def put_reset(value: SessionValue, at: datetime) -> None:
 
 
 def put_erased(value: SessionValue, turn: Turn, answer: str | None, *, counted: bool) -> None:
-    """A turn was erased: nothing here says its words, and `answer` is the last one of those that stay."""
+    """A turn was erased: the session no longer contains its words, and `answer` is the last of the remaining ones."""
     flow: object = value.get("flow_context")
     fields = cast("dict[str, object]", flow) if isinstance(flow, dict) else {}
     last, count = fields.get("last_bot_message"), fields.get("turn_count")
@@ -100,7 +100,7 @@ def put_erased(value: SessionValue, turn: Turn, answer: str | None, *, counted: 
 
 
 def put_in_force(value: SessionValue, checkpoint: Checkpoint | None) -> None:
-    """The summary in force is another one, or none."""
+    """The current summary changed, or there is none any more."""
     _put(value, "message_context.summary", checkpoint.summary if checkpoint else "")
     _put(value, "message_context.mode", SUMMARY_N if checkpoint else FULL_HISTORY)
     _put(value, "message_context.checkpoint_message_id", checkpoint.id if checkpoint else "")

@@ -1,4 +1,4 @@
-"""A session cache in front of a database, and the door to the caches there are."""
+"""A session cache in front of a database, and the function that opens one by its URL."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,7 +12,7 @@ from pagefile.stores.erasure import scope_key
 
 logger = logging.getLogger("pagefile")
 
-#: Document 001's half hour.
+#: Half an hour.
 SESSION_TTL_S = 1800
 #: The largest whole number that Lua keeps exactly.
 MAX_VERSION = 2**53 - 1
@@ -34,15 +34,15 @@ def checked_version(version: int) -> int:
 
 
 def head_version(head: ConversationInfo) -> int:
-    """The version of the session that belongs to this head: whoever has the head at hand needs to ask for nothing.
+    """The version of the session that belongs to this head: a caller that has the head needs no query.
 
-    Neither part ever falls, and every entry raises the first and every other write, clocks permitting, the second.
+    Neither part ever decreases: every entry raises the first, and every other write, clocks permitting, the second.
     """
     return head.last_seq + (head.updated - _EPOCH) // _MICROSECOND
 
 
 def erased_version(at: datetime) -> int:
-    """A version above that of every session that was written before this; those of a second afterwards are not cached either."""
+    """A version above that of every session written before now; those written in the next second are not cached either."""
     return (at - _EPOCH) // _MICROSECOND + 1_000_000
 
 
@@ -60,7 +60,7 @@ class CachedSessions(SessionStore):
     """The sessions of a database through a cache; what is read is what the database holds, whatever the cache does.
 
     A cached value counts only when its version is the database's present one. So it does not matter how the cache came to
-    be behind: turns written past it, an outage in which writes were lost, another process, an erasure.
+    be out of date: turns written past it, an outage in which writes were lost, another process, an erasure.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CachedSessions(SessionStore):
     async def get(self, scope: Scope) -> JsonObject | None:
         version = await self._version_of(scope)
         if version is None:
-            # Nothing was written, or somebody else owns it: the database knows which.
+            # Nothing was written, or another user owns it: the database knows which.
             return await self._sessions.get(scope)
         cached = await self._cache.get(scope)
         if cached is not None and cached.version == version:
@@ -85,7 +85,7 @@ class CachedSessions(SessionStore):
 
     async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
         await self._sessions.put(scope, value, epoch=epoch)
-        # A clock that is behind leaves the version as it was, and an equal version would be left alone.
+        # A slow clock leaves the version unchanged, and the cache would not replace an equal version.
         await self._cache.drop(scope)
         version = await self._version_of(scope)
         if version is not None:
@@ -100,7 +100,7 @@ class CachedSessions(SessionStore):
         return value
 
     async def _follows_erasures(self) -> bool:
-        """Have every erasure know of this cache, also one by a process that does not; what cannot be noted is not cached."""
+        """Register this cache with the database, so that erasures by any process reach it; otherwise nothing is cached."""
         if self._follows:
             return True
         try:
@@ -116,13 +116,13 @@ class CachedSessions(SessionStore):
         return self._follows
 
     async def _look_again(self, scope: Scope, version: int) -> None:
-        """What was erased while it was on its way to the cache is taken out again."""
+        """Remove a value that was erased while it was on its way to the cache."""
         if await self._version_of(scope) != version:
             await self._cache.drop(scope)
 
 
 class ErasedSessions:
-    """A cache as one of the places outside the database that follow erasures (`Elsewhere`), whoever made them."""
+    """A cache as one of the places outside the database that follow erasures (`Elsewhere`), whichever process made them."""
 
     leaves = ""
 

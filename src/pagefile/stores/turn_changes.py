@@ -1,4 +1,4 @@
-"""What a change makes of a turn, and drafts in their places: the same in every database."""
+"""How a change is applied to a turn, and how a draft becomes an entry of the log: the same in every database."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -11,7 +11,7 @@ from pagefile.stores.encoding import stored_layout, stored_steps
 
 
 def changed(turn: Turn, change: TurnChange) -> Turn:
-    """The turn after a change; its place in the log is given by whoever writes it."""
+    """The turn after a change; the store that writes it sets its position in the log."""
     match change:
         case AddStep():
             return _with_step(turn, change)
@@ -59,7 +59,7 @@ def _completed(turn: Turn, change: Complete) -> Turn:
 
 
 def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:
-    """The turn in its place. Named one by one: `record()` makes one, and `replace` would double what that costs."""
+    """The turn at its position. Fields are named one by one: every `record()` calls this, and `replace` would double its cost."""
     return Turn(
         draft.id,
         draft.scope,
@@ -82,7 +82,7 @@ def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:
 def checkpoint_in_place(
     draft: CheckpointDraft, scope: Scope, seq: int, version: int, created: datetime
 ) -> Checkpoint:
-    """The checkpoint in its place; how many turns it covers is counted by whoever writes it."""
+    """The checkpoint at its position; the store that writes it counts how many turns it covers."""
     return Checkpoint(
         draft.id,
         scope,

@@ -1,4 +1,4 @@
-"""Vectors as every home takes them: checked, of unit length, each turn once."""
+"""Vectors as every index takes them: checked, of unit length, each turn once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from pagefile.errors import VectorIndexError
 from pagefile.ports import EmbeddingModel, Vector, VectorHit, VectorRow
 from pagefile.stores import rules
 
-#: Vectors, one a row.
+#: Vectors, one per row.
 Matrix: TypeAlias = npt.NDArray[np.float32]
 
-#: Rounded to this, equal vectors are equally near, wherever in a matrix they stand.
+#: Rounded to this, equal vectors have equal similarity, wherever in a matrix they are.
 _DIGITS = 6
 
 
@@ -23,12 +23,12 @@ class Batch:
     kept: list[VectorRow]
     #: The vectors of `kept`, of unit length.
     vectors: Matrix
-    #: Turns whose vector is all zeros: near nothing, so nothing is kept of them.
+    #: Turns whose vector is all zeros: similar to nothing, so not stored.
     gone: list[VectorRow]
 
 
 def batch_of(model: EmbeddingModel, rows: Sequence[VectorRow]) -> Batch:
-    """The rows, ready to be written; of a turn named twice the last vector counts."""
+    """The rows, ready to be written; for a turn named twice, the last vector counts."""
     newest = list(
         {(row.scope.tenant, rules.conversation_of(row.scope), row.seq): row for row in rows}.values()
     )
@@ -55,7 +55,7 @@ def place_of(model: EmbeddingModel, row: VectorRow) -> dict[str, Any]:
 
 
 def asked(model: EmbeddingModel, vector: Vector) -> Vector | None:
-    """The vector of a search at unit length; None for zeros, which are near nothing."""
+    """The vector of a search at unit length; None for zeros, which are similar to nothing."""
     _check(model, vector, "The vector of this search")
     length = float(np.linalg.norm(vector.astype(np.float64)))
     return (vector / length).astype(np.float32) if length > 0 else None
@@ -67,7 +67,7 @@ def order(near: VectorHit) -> tuple[float, str, int]:
 
 
 def nearest(found: Sequence[VectorHit], limit: int) -> list[VectorHit]:
-    """So many of them, in their order."""
+    """This many of them, in order."""
     return sorted(found, key=order)[: max(0, limit)]
 
 
@@ -81,7 +81,7 @@ def similarities(matrix: Matrix, vector: Vector) -> Vector:
 
 
 def largest(similarity: Vector, limit: int) -> list[int]:
-    """Where the largest stand, in no order; whatever is as large as the last of them is there too."""
+    """The positions of the largest, unordered; ties with the last of them are included."""
     if limit >= len(similarity):
         return list(range(len(similarity)))
     least = np.partition(similarity, len(similarity) - limit)[len(similarity) - limit]
@@ -93,11 +93,11 @@ def _check(model: EmbeddingModel, vector: Vector, what: str) -> None:
         shape = "×".join(str(length) for length in vector.shape)
         raise VectorIndexError(
             f"{what} has {shape} dimensions, those of {model.name!r} have {model.dimension}: if the embedder changed, run "
-            "`pagefile rebuild` to make all vectors anew."
+            "`pagefile rebuild` to rebuild all vectors."
         )
     if not np.isfinite(vector).all():
         raise VectorIndexError(
-            f"{what} holds what is no number (NaN or infinity): look at what the embedder {model.name!r} returns."
+            f"{what} contains NaN or infinity: check what the embedder {model.name!r} returns."
         )
 
 

@@ -53,7 +53,7 @@ class Paging:
         self._excerpts: Lru[tuple[Scope, str, str, int], tuple[str, int]] = Lru(64)
 
     async def bring(self, request: WindowRequest) -> Sequence[Candidate]:
-        """Add what this window shows of the archive to the occasion, and return pages whose turn is not in the window.
+        """Add what this window shows of the archive to the request, and return pages whose turn is not in the window.
 
         What cannot be read is noted and stays a placeholder.
         """

@@ -349,12 +349,12 @@ class TurnVectors(Derived):
             )
             return (
                 f"the embedder is {mine} now, and what is in {self.index.name} was made by {there}: "
-                "run `pagefile rebuild` to make all vectors anew, or go back to that embedder"
+                "run `pagefile rebuild` to rebuild all vectors, or go back to that embedder"
             )
         there = ", ".join(tier.partition(":")[2].replace(":", ": ", 1) for tier in elsewhere)
         return (
             f"vectors live in {self.index.name} now, and there are none of {mine} in it; they were made elsewhere ({there}): "
-            "run `pagefile rebuild` to make all vectors anew, or go back to that index"
+            "run `pagefile rebuild` to rebuild all vectors, or go back to that index"
         )
 
 

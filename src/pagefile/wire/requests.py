@@ -151,7 +151,7 @@ class DoneTurnsParams(Anywhere, Params):
 class ForkConversation(ConversationBody):
     """Continue from a turn in a new conversation."""
 
-    turn_id: Id = Field(description="The turn to go on from.")
+    turn_id: Id = Field(description="The turn to continue from.")
     id: ConversationId | None = Field(
         default=None, description="The new conversation's; generated when left out."
     )
@@ -203,7 +203,7 @@ class AskContext(ConversationBody):
     tools: tuple[dict[str, JsonValue], ...] = Field(
         default=(),
         strict=False,
-        description="Schemas that the request holds beside its messages, in any shape.",
+        description="Schemas that the request contains besides its messages, in any shape.",
     )
     answer_tokens: int | None = Field(
         default=None, ge=0, le=MAX_COUNT, description="Room that is left free for the answer."
@@ -304,7 +304,7 @@ class SearchPages(Anywhere, Body):
 
     query: Text
     limit: PageSize = 5
-    here: bool = Field(default=False, description="Of this conversation alone, also where a user is named.")
+    here: bool = Field(default=False, description="Only this conversation, even if a user is named.")
 
     @model_validator(mode="after")
     def _names_somebody(self) -> Self:
@@ -375,7 +375,9 @@ class RememberFact(AboutUser, Body):
         default=None,
         description='What it is about, such as "residence": it replaces the fact with the same one.',
     )
-    subject: Id | None = Field(default=None, description="Whom the attribute belongs to, else the user.")
+    subject: Id | None = Field(
+        default=None, description="Who or what the attribute belongs to; by default the user."
+    )
     valid_from: Moment | None = Field(default=None, description="Since when it is true, else now.")
     project: Id | None = Field(default=None, description="Where it belongs.")
     agent: Id | None = Field(default=None, description="Who learned it.")

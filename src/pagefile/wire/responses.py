@@ -40,7 +40,7 @@ class Page(Answer, Generic[T]):
     """A slice of a list."""
 
     items: tuple[T, ...]
-    next: str | None = Field(default=None, description="Give it as `after` to go on; null at the end.")
+    next: str | None = Field(default=None, description="Pass it as `after` to continue; null at the end.")
 
     @classmethod
     def of(cls, found: Sequence[Any], following: str | None = None) -> Self:
@@ -275,7 +275,7 @@ class LoadOut(Answer):
     query: str | None = Field(description="What the passages answer; null for a part.")
     offset: int
     length: int = Field(description="Characters of the whole result.")
-    next: int | None = Field(description="The offset to go on from; null at the end and for passages.")
+    next: int | None = Field(description="The offset to continue from; null at the end and for passages.")
 
     @classmethod
     def of(cls, page: ArchivedPage, text: str, offset: int, query: str | None) -> Self:
@@ -399,7 +399,7 @@ class HealthOut(Answer):
     store: Json | None = None
     tokenizer: TokenizerOut | None = None
     window_tokens: int | None = Field(
-        default=None, description="Tokens of a window, unless it is asked for otherwise."
+        default=None, description="Tokens of a window, unless a request says otherwise."
     )
     model: str | None = Field(default=None, description="The chat model of the settings.")
     tier_failures: dict[str, int] | None = Field(

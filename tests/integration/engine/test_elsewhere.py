@@ -157,7 +157,7 @@ async def test_the_log_says_what_is_owed(opened, home, caplog):
         home.away = True
         with caplog.at_level(logging.WARNING, logger="pagefile"):
             await memory.forget(user_id="ada")
-    assert 1 == sum("An erasure is still owed to apart: it is away" in line for line in caplog.messages)
+    assert 1 == sum("An erasure is still pending in apart: it is away" in line for line in caplog.messages)
 
 
 async def test_of_one_turn_the_others_are_made_again(opened, home):

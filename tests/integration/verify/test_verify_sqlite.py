@@ -196,7 +196,7 @@ def test_a_word_changed_by_hand_is_never_made_good(copy):
     for _ in range(2):
         said = looked(copy, "verify", "--repair")
         assert said.code == 1
-        assert "Compare the turn with a backup: something in it was changed" in said.words
+        assert "Compare the turn with a backup: it was changed outside Pagefile" in said.words
     assert looked(copy, "rebuild", "--from-scratch").code == 0
     assert looked(copy, "verify").code == 1
     changed(copy, "UPDATE ai_message SET digest = NULL WHERE message_id = 'd0'")

@@ -293,8 +293,8 @@ async def test_whose_it_is_must_be_said(memory, brought, word):
     [
         ("{", "mem0", "as JSON"),
         ("[" * 100_000, "mem0", "as JSON"),
-        ("[" * 400 + "]" * 400, "redis-agent-memory", "no dump of redis"),
-        ("3", "mem0", "no dump of mem0"),
+        ("[" * 400 + "]" * 400, "redis-agent-memory", "not a dump of redis"),
+        ("3", "mem0", "not a dump of mem0"),
         ("{}", "zep", "no format 'zep'"),
     ],
 )

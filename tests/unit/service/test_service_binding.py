@@ -102,7 +102,7 @@ def test_origins_are_named_one_by_one():
         across_origins(ServiceSettings(cors_origins="https://app.example.com, http://localhost:3000"))
     )
     for wrong in ("*", "app.example.com", "https://app.example.com/", "null", "file://x"):
-        with pytest.raises(SettingsError, match="is no origin"):
+        with pytest.raises(SettingsError, match="is not an origin"):
             across_origins(ServiceSettings(cors_origins=wrong))
 
 

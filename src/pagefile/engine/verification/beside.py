@@ -67,20 +67,20 @@ class Calls(Check):
         try:
             again = await rebuilt(self.engine, call)
         except NotFoundError as error:
-            what = f"the window of call {call.id!r} cannot be made again: {error}"
+            what = f"the window of call {call.id!r} cannot be rebuilt: {error}"
             return [at(scope, "damage", "call", what, turn=call.turn_id)]
         except (*UNREADABLE, PagefileError) as error:
             # A damaged page is reported with the pages; a setting that no longer exists, or an unreadable
             # call, does no harm.
-            return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be made again: {error!r}")]
+            return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be rebuilt: {error!r}")]
         if again is None or again.exact:
             return []
         if UNNOTED in again.why or await self._lost_something(call, again.window.receipt):
             told = "; ".join(again.why) or "nothing tells why"
-            what = f"the window of call {call.id!r} comes out otherwise today: {told}"
+            what = f"the window of call {call.id!r} is different when rebuilt today: {told}"
             return [at(scope, "note", "call-differs", what, turn=call.turn_id)]
         what = (
-            f"the window of call {call.id!r} cannot be made again: its messages have another hash, and nothing it was made of "
+            f"the window of call {call.id!r} cannot be rebuilt: its messages have another hash, and nothing it was built from "
             "was purged or erased, so either a text was changed or another version of Pagefile made it"
         )
         return [at(scope, "note", "call-changed", what, turn=call.turn_id)]
@@ -132,7 +132,7 @@ class Facts(Check):
                 for fact_id, what in broken_chain(facts, revisions)
             ),
             *(
-                at(owner, "damage", "fact-digest", f"fact {fact_id!r} is not as it was written")
+                at(owner, "damage", "fact-digest", f"fact {fact_id!r} was changed after it was written")
                 for fact_id in await self.audit.altered_facts(owner)
             ),
             *[finding for fact in facts for finding in await self._source(fact)],
@@ -145,7 +145,7 @@ class Facts(Check):
         scope = Scope(fact.scope.tenant, None, fact.scope.conversation)
         kept = await self.audit.entry(scope, fact.source_turn)
         if kept is None:
-            what = f"fact {fact.id!r} was read in turn {fact.source_turn!r}, which is not there"
+            what = f"fact {fact.id!r} was read in turn {fact.source_turn!r}, which does not exist"
             return [at(fact.scope, "damage", "fact-source", what, turn=fact.source_turn)]
         turn, quote = kept.entry, fact.source_quote
         if isinstance(turn, Turn) and quote and not is_quoted(quote, turn):
@@ -168,11 +168,11 @@ def broken_chain(facts: Sequence[Fact], revisions: Sequence[Revision]) -> Iterat
             known = became.get(after.id)
             if known is not None and before != known and after.id not in told:
                 told.add(after.id)
-                yield after.id, f"revision {revision.number} does not begin with what the one before left"
+                yield after.id, f"revision {revision.number} does not continue from the one before it"
             became[after.id] = after
     held = {fact.id: fact for fact in facts}
     for fact_id, last in became.items():
         if fact_id not in held:
-            yield fact_id, "its changes are there, and it is not"
+            yield fact_id, "its changes exist, but it does not"
         elif held[fact_id] != last and fact_id not in told:
-            yield fact_id, "it is not what its last change made of it"
+            yield fact_id, "it does not match its last change"

@@ -27,22 +27,22 @@ _BY_LEVEL: Mapping[Level, str] = {
 ADVICE: Mapping[str, str] = {
     "database": "Copy the file or dump the database first, then restore a backup, or save what can be read "
     "(`sqlite3 FILE .recover`; `REINDEX` for an index of PostgreSQL).",
-    "log-order": "Restore a backup: somebody wrote to the table by hand.",
+    "log-order": "Restore a backup: the table was written to by hand.",
     "log-owner": "Find out who wrote to the table by hand, or restore a backup.",
-    "log-digest": "Compare the turn with a backup: something in it was changed behind Pagefile's back.",
+    "log-digest": "Compare the turn with a backup: it was changed outside Pagefile.",
     "log-tokens": "Compare the turn with a backup: its text or its count was changed.",
     "log-terms": "Compare the turn with a backup: its text or its terms were changed. `pagefile rebuild --from-scratch` takes "
-    "the text as it is now, and makes the terms of it.",
+    "the text as it is now, and rebuilds its terms.",
     "log-cut": "Nothing can be done: the archive could not be written at the time, and the turn says so.",
-    "page-digest": "Compare the row with a backup: something in it was changed behind Pagefile's back.",
+    "page-digest": "Compare the row with a backup: it was changed outside Pagefile.",
     "page-erased": "Nothing, if the conversation that the page came from was erased; else restore a backup.",
-    "media-ref": "Restore a backup, unless the turn was imported from an export that says `missing` of it: then its bytes "
-    "never were here.",
+    "media-ref": "Restore a backup, unless the turn was imported from an export that marks it as `missing`: then its bytes "
+    "were never here.",
     "checkpoint-range": "Restore a backup. Until then the turns it wrongly claims are found by `recall` and `show`.",
     "checkpoint-refs": "Restore a backup. The pages themselves are there: `pagefile archive` lists them.",
     "vectors": "See `pagefile doctor`, then run `pagefile rebuild`.",
     "session": "Put the session again, or restore a backup.",
-    "fact-digest": "Compare the fact with a backup: something in it was changed behind Pagefile's back.",
+    "fact-digest": "Compare the fact with a backup: it was changed outside Pagefile.",
     "fact-quote": "Compare the turn with a backup: the fact was once read out of these words.",
     "call-differs": "Nothing, if that was done on purpose, else compare with a backup; `pagefile explain` shows it.",
     "call-changed": "Compare with a backup, unless Pagefile was updated since; `pagefile explain` shows the window.",

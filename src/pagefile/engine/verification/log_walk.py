@@ -58,9 +58,9 @@ class LogWalk:
             yield self._at("log-unreadable", f"the {row.kind} cannot be read: {row.trouble}", row)
             return
         if row.kind == "turn" and row.writer is not None and row.writer != self._scope.user:
-            owner = f"user {self._scope.user!r}" if self._scope.user else "nobody"
+            owner = f"belongs to user {self._scope.user!r}" if self._scope.user else "has no user"
             yield self._at(
-                "log-owner", f"was written by user {row.writer!r}, and the conversation is {owner}'s", row
+                "log-owner", f"was written by user {row.writer!r}, and the conversation {owner}", row
             )
         yield from self._followed(row.entry, row)
 
@@ -187,9 +187,9 @@ def compared(kept: KeptConversation, walk: LogWalk) -> list[Finding]:
     if wrong:
         found.append(told("counters", f"its row is wrong: {'; '.join(wrong)}"))
     if kept.trouble is not None:
-        found.append(told("summary", f"the summary in force cannot be read: {kept.trouble}"))
+        found.append(told("summary", f"the current summary cannot be read: {kept.trouble}"))
     elif _bare(kept.summary) != _bare(walk.checkpoint):
-        found.append(told("summary", "the summary in force is not the log's last checkpoint"))
+        found.append(told("summary", "the current summary is not the log's last checkpoint"))
     if (turn := walk.wrong_sum) is not None:
         what = "the tokens before this turn are counted wrongly, so windows may begin at the wrong one"
         found.append(told("sums", what, turn=turn.id, seq=turn.seq))

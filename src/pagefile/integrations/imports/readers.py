@@ -32,7 +32,7 @@ def from_mem0(data: object) -> Brought:
     listed: object = cast("object", data) if isinstance(data, list) else mapping(data).get("results")
     if not isinstance(listed, list):
         raise TransferError(
-            'This is no dump of mem0: it holds no list of "results". Write what get_all() returns.'
+            'This is not a dump of mem0: it has no list of "results". Write what get_all() returns.'
         )
     facts: list[BroughtFact] = []
     left_out: Counter[str] = Counter()
@@ -83,7 +83,7 @@ def _answer(data: object) -> Brought:
     answer = mapping(data)
     if not isinstance(answer.get("messages"), list) and not isinstance(answer.get("memories"), list):
         raise TransferError(
-            "This is no dump of redis agent-memory-server: it has neither messages nor memories. Write what "
+            "This is not a dump of redis agent-memory-server: it has neither messages nor memories. Write what "
             "GET /v1/working-memory/{session_id} or POST /v1/long-term-memory/search returns."
         )
     return _session(answer) + _memories(items(answer.get("memories")), text(answer.get("user_id")))
@@ -138,7 +138,7 @@ def from_langchain(data: object, conversation_id: str | None = None) -> Brought:
         return from_langchain(state["messages"], conversation_id)
     if not state or not all(isinstance(messages, list) for messages in state.values()):
         raise TransferError(
-            "This is no dump of messages: give a list of them, a state with `messages`, or such lists by the id of their thread."
+            "This is not a dump of messages: give a list of them, a state with `messages`, or such lists by the id of their thread."
         )
     return sum((from_langchain(messages, session) for session, messages in state.items()), Brought())
 

@@ -113,7 +113,7 @@ def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str
             return
         answer = "\n\n".join(running.spoken) or None
         if running.user is None and answer is None:
-            left_out["tool results nobody asked for"] += len(running.steps)
+            left_out["tool results without a message"] += len(running.steps)
             return
         name, steps = _turn_id(running, conversation_id), tuple(running.steps)
         turns.append(

@@ -233,7 +233,7 @@ async def persist_node(
     answer = since[-1] if since else None
     if not isinstance(answer, AIMessage) or answer.tool_calls:
         raise InvalidArgumentError(
-            "The last message is no answer of the model: let its tool calls be answered before the turn is persisted."
+            "The last message is not an answer of the model: run its tool calls before the turn is persisted."
         )
     chat = store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)
     turn_id = state.get("turn_id") or asked.id or str(uuid4())

@@ -169,7 +169,7 @@ class PagefileMemory(AbstractCapability[Any]):
         return answer if answer is not None else await run.keep(call, await handler(args), ctx.messages)
 
     async def _opened(self, ctx: RunContext[Any], find: Callable[[str, Given], str | None]) -> RunMemory:
-        """The memory of a run. Without a user it has none, rather than somebody else's."""
+        """The memory of a run. Without a user it has none, rather than another user's."""
         conversation = find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id)
         chat = self._edge.memory.conversation(
             conversation,

@@ -1,4 +1,4 @@
-"""The oracle: every port in the plainest Python, obviously right, nothing kept when the process ends.
+"""The oracle: every port in the plainest Python, obviously correct; nothing survives the process.
 
 It recounts what a database would keep in counters. Other stores are tested against it, and it is the store of
 `memory://`.

@@ -1,4 +1,4 @@
-"""What is in the tables as it lies there. Most of what could be wrong elsewhere is counted anew here each time it is asked for."""
+"""The tables as they are stored. Most counters that could be wrong in a database are recomputed here on each call."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -12,12 +12,12 @@ from pagefile.stores.inmemory.tables import Conversation, Tables
 
 K = TypeVar("K")
 T = TypeVar("T")
-#: Sessions are known by their conversation's time, so it must rise, even if the clock stands still.
+#: A session's version comes from its conversation's time, so that must increase even if the clock does not.
 _NEXT = timedelta(microseconds=1)
 
 
 def erase_part(tables: Tables, scope: Scope, part: Part) -> tuple[dict[str, int], erasure.Places]:
-    """How many rows went, table by table, and where the turn stood."""
+    """How many rows were erased, table by table, and the position of the turn."""
     hashes, spans = tables.hashes(), tables.spans()
     if scope.conversation is not None:
         tables.found(scope)
@@ -76,7 +76,7 @@ class _One:
         return [entry for one in tenant for entry in one.entries() if isinstance(entry, Turn)]
 
     def _bury(self, turn: Turn) -> list[str]:
-        """The checkpoints that went with it."""
+        """The checkpoints that were erased with it."""
         conversation = self._conversation(turn.scope)
         conversation.updated += _NEXT
         key = turn.scope.tenant, turn.scope.conversation or ""

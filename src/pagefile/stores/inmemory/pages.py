@@ -12,7 +12,7 @@ from pagefile.stores import rules
 from pagefile.stores.encoding import packed, stored_page
 from pagefile.stores.inmemory.tables import Port, Shelved, Tables, behind
 
-#: From so many characters on, compressing would hold up the event loop.
+#: Compressing texts of this many characters or more would block the event loop.
 _THREAD_FROM_CHARS = 20_000
 
 
@@ -153,7 +153,7 @@ def _is_named(page: Page, request: PurgeRequest) -> bool:
 
 
 def _beyond(pages: Sequence[Page], max_bytes: int | None) -> list[Page]:
-    """The oldest pages without a pin that must go until the others are small enough."""
+    """The oldest unpinned pages, as many as must be purged until the rest is small enough."""
     gone: list[Page] = []
     size = sum(page.stored_bytes for page in pages)
     for page in (page for page in pages if not page.pinned):

@@ -1,4 +1,4 @@
-"""What is beside the log, as dicts and lists: facts, calls, sessions, keys, watermarks, terms."""
+"""Everything besides the log, as dicts and lists: facts, calls, sessions, keys, watermarks, terms."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -109,7 +109,7 @@ class InMemoryFacts(Port, FactStore):
         newest = (await self.changed(scope))[0]
         check_expected(change.get("expected"), newest)
         before = [self._owned(scope, fact.id) for fact in written]
-        # A journal that was restored has numbers of elsewhere, and goes on behind them.
+        # A restored journal keeps the numbers it came with, and continues after them.
         self._tables.fact_revision += 1
         number = max(newest + 1, self._tables.fact_revision)
         owner = Scope(scope.tenant, scope.user)

@@ -1,4 +1,4 @@
-"""The store that is gone with its process."""
+"""The store that ends with its process."""
 
 from pagefile.ports import Clock, Part, Store, VectorIndex
 from pagefile.records import ErasureReceipt, JsonObject, Scope
@@ -51,7 +51,7 @@ class InMemoryStore(Store):
             return ErasureReceipt(scope, tables.now(), counts, (), part.turn_id, part.page, places)
         goes = scope
         if scope.conversation is not None:
-            # Whoever wrote to the conversation, all of it goes.
+            # All of the conversation is erased, including what other users wrote to it.
             tables.found(scope)
             goes = Scope(scope.tenant, None, scope.conversation)
         gone = {key for key, found in tables.conversations.items() if found.scope.within(goes)}
@@ -95,7 +95,7 @@ class InMemoryStore(Store):
 
 
 def _owners(tables: Tables, scope: Scope) -> list[tuple[str, str]]:
-    """Whose items go: those of no conversation, of a user, or everybody's of the tenant."""
+    """Whose items are erased: none for a conversation, a user's, or everyone's in the tenant."""
     if scope.conversation is not None:
         return []
     return [key for key in tables.items if key[0] == scope.tenant and scope.user in (None, key[1])]

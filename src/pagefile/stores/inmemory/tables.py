@@ -1,4 +1,4 @@
-"""What the ports of the in-memory store share: plain Python objects, recounted each time they are asked."""
+"""The data that the ports of the in-memory store share: plain Python objects, counted again on each call."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -35,7 +35,7 @@ class Conversation:
     updated: datetime
     agent: str | None = None
     labels: Labels = NO_LABELS
-    #: Turns that ended, checkpoints and resets; the entry at place i has seq i + 1.
+    #: Turns that ended, checkpoints and resets; the entry at index i has seq i + 1.
     ended: list[Entry] = field(default_factory=list[Entry])
     open: list[Turn] = field(default_factory=list[Turn])
 
@@ -102,7 +102,7 @@ class Tables:
         self.fact_revisions = list[tuple[Scope, JournalRow]]()
         self.fact_revision = 0
         self.pages: dict[tuple[str, str], Shelved] = {}
-        #: What turns brought, by tenant, conversation, turn and hash; and the bytes.
+        #: Attachments of turns, by tenant, conversation, turn and hash; and the bytes.
         self.attachments: dict[tuple[str, str, str, str], str] = {}
         self.blobs: dict[str, bytes] = {}
         #: The number of the last erasure of each scope that was erased.
@@ -113,12 +113,12 @@ class Tables:
         self.sessions: dict[tuple[str, str], session.SessionValue] = {}
         #: By tenant, conversation and tier.
         self.watermarks: dict[tuple[str, str, str], int] = {}
-        #: By tenant, conversation and place: the analyzer, and what it made of the two sides.
+        #: By tenant, conversation and position: the analyzer, and the terms it found in question and answer.
         self.terms: dict[tuple[str, str, int], tuple[str, str, str]] = {}
-        #: By model, then by tenant, conversation and place: the turn's id and its vector.
+        #: By model, then by tenant, conversation and position: the turn's id and its vector.
         self.vectors: dict[EmbeddingModel, dict[tuple[str, str, int], tuple[str, Vector]]] = {}
         self.keys: dict[str, ApiKey] = {}
-        #: By tenant and user, then by namespace and key; what they are is the business of the port alone.
+        #: By tenant and user, then by namespace and key; only the port knows what the values are.
         self.items: dict[tuple[str, str], dict[ItemKey, Any]] = {}
 
     def check_open(self) -> None:
@@ -156,7 +156,7 @@ class Tables:
         ]
 
     def written(self, scope: Scope, agent: str | None = None, labels: Labels = NO_LABELS) -> Conversation:
-        """The conversation, about to be written to: it gets its times, and its owner with the first write."""
+        """The conversation, about to be written to: its times are updated, and the first write sets its owner."""
         now, conversation = self.now(), self.found(scope)
         if conversation is None:
             conversation = Conversation(scope, now, now)
@@ -167,14 +167,14 @@ class Tables:
         return conversation
 
     def attach(self, turn: Turn, media_types: Mapping[str, str], blobs: Mapping[str, bytes]) -> None:
-        """What the turn brought, from now on to be found by its hash."""
+        """Store the turn's attachments, to be found by hash from now on."""
         for key, media_type in media_types.items():
             place = turn.scope.tenant, rules.conversation_of(turn.scope), turn.id, key
             self.attachments.setdefault(place, media_type)
             self.blobs[key] = blobs[key]
 
     def hashes(self) -> set[str]:
-        """Everything that a page or a turn refers to; equal bytes once."""
+        """Everything that a page or a turn refers to; equal bytes are stored once."""
         texts = {shelved.text for shelved in self.pages.values() if shelved.text is not None}
         return {hashlib.sha256(text.encode()).hexdigest() for text in texts} | {
             key for *_, key in self.attachments
@@ -195,7 +195,7 @@ class Tables:
 
 
 class Port:
-    """A port over the tables, while that is open."""
+    """A port over the tables, while the store is open."""
 
     def __init__(self, tables: Tables) -> None:
         self._shared = tables
@@ -213,7 +213,7 @@ def _joined(labels: Labels, new: Labels) -> Labels:
 
 
 def behind(items: list[T], name: Callable[[T], str | None], after: str | None) -> list[T]:
-    """The part of a list behind the item of this name."""
+    """The part of a list after the item of this name."""
     if after is None:
         return items
     place = next((i for i, item in enumerate(items) if name(item) == after), None)

@@ -11,12 +11,12 @@ from pagefile.stores import rules
 from pagefile.stores.inmemory.tables import Port, Tables
 from pagefile.stores.vectors import asked, batch_of, nearest, rounded
 
-#: Tenant, conversation and place of a turn.
+#: Tenant, conversation and position of a turn.
 _Key = tuple[str, str, int]
 
 
 class InMemoryVectors(Port, VectorIndex):
-    """The vectors of `memory://`. They go with the turns they belong to."""
+    """The vectors of `memory://`. They are erased with the turns they belong to."""
 
     name = "memory"
 
@@ -90,7 +90,7 @@ class InMemoryVectors(Port, VectorIndex):
         return super()._tables
 
     def _living(self, model: EmbeddingModel) -> dict[_Key, tuple[str, Vector]]:
-        """What belongs to turns that are still there; the rest is let go of."""
+        """The vectors of turns that still exist; the rest is dropped."""
         collection = self._tables.vectors.get(model, {})
         for key in [key for key, (turn_id, _) in collection.items() if not self._is_there(key, turn_id)]:
             del collection[key]

@@ -1,4 +1,4 @@
-"""Where a Milvus is, what we ask of pymilvus, in threads of its own, and the one place where its errors become ours."""
+"""The address of a Milvus, the part of pymilvus we use, in its own threads, and the one place that translates its errors."""
 
 import asyncio
 import logging
@@ -28,10 +28,10 @@ T = TypeVar("T")
 
 _CONNECT_TIMEOUT_S = 3.0
 _THREADS = 4
-#: Codes of Milvus: there is no such collection, it is not in memory.
+#: Codes of Milvus: the collection does not exist, or is not in memory.
 _NO_COLLECTION = 100
 _NOT_LOADED = 101
-#: gRPC's own codes, by their names: the server is away, slow, or was closed.
+#: gRPC's own codes, by name: the server is unreachable, slow, or was closed.
 _AWAY = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN"})
 
 
@@ -44,7 +44,7 @@ _HOW = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a Milvus is: a server, or a file that this process alone may open."""
+    """The address of a Milvus: a server, or a file that only one process may open."""
 
     #: As pymilvus takes it.
     uri: str
@@ -61,7 +61,7 @@ class Place:
             parts = urlsplit(url)
             port = parts.port or _PORT
         except ValueError:
-            # What the parser says quotes parts of the URL, of which one may be a password.
+            # The parser's message quotes parts of the URL, one of which may be a password.
             raise SettingsError(f"The Milvus URL cannot be read: {_HOW}.") from None
         if parts.query or parts.fragment:
             raise SettingsError(f"The Milvus URL takes no options: {_HOW}.")
@@ -115,11 +115,11 @@ class Client(Protocol):
 
 
 class NoCollectionError(Exception):
-    """There is no such collection; never leaves this folder."""
+    """The collection does not exist; never leaves this package."""
 
 
 class NotLoadedError(Exception):
-    """The collection is not in memory; never leaves this folder."""
+    """The collection is not in memory; never leaves this package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Column:
 
 
 class Driver:
-    """A client, made when it is first used and again after it could not be; a server that is away is left alone for a while."""
+    """A client, made on first use and again after a failure; a server that is unreachable is not called for a while."""
 
     def __init__(self, place: Place, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self.place = place
@@ -144,7 +144,7 @@ class Driver:
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pagefile-milvus")
 
     async def run(self, function: Callable[[Client], T]) -> T:
-        """What a function of a client returns; it runs in a thread."""
+        """The result of a function of the client, run in a thread."""
         if self._closed:
             raise ClosedError
         ticket = self._breaker.enter()
@@ -192,7 +192,7 @@ class Driver:
         except refusal as error:
             raise _ours(cast("Any", error), self.place) from error
         except lost as error:
-            # A call that took too long comes through as gRPC has it.
+            # A call that timed out arrives as gRPC's own error.
             reason = cast("Any", error).code().name
             raise StoreUnavailableError(
                 f"{self.place.shown} did not answer ({reason}): look at the server's load, and whether it runs."
@@ -202,7 +202,7 @@ class Driver:
 
 
 def columns(texts: Sequence[Column], numbers: Sequence[str], dimension: int) -> tuple[Any, Any]:
-    """The schema of a collection, whose first text is its key, and its index."""
+    """The schema of a collection, whose first text field is its key, and its index."""
     pymilvus = _pymilvus()
     kinds = pymilvus.DataType
     schema = pymilvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -212,7 +212,7 @@ def columns(texts: Sequence[Column], numbers: Sequence[str], dimension: int) -> 
         schema.add_field(number, kinds.INT64)
     schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=dimension)
     index = pymilvus.MilvusClient.prepare_index_params()
-    # Exact. What a filter leaves out is not compared, so a search costs what the scope holds.
+    # Exact. Rows that the filter excludes are not compared, so a search costs as much as its scope is large.
     index.add_index("embedding", index_type="FLAT", metric_type="COSINE")
     return schema, index
 
@@ -234,14 +234,14 @@ def _connected(place: Place) -> Client:
 
 
 def _pymilvus() -> Any:
-    # Three seconds and several hundred modules, in a thread: only who uses it waits for it. Its types are partly unknown.
+    # Three seconds and several hundred modules, in a thread: only its users wait for it. Its types are partly unknown.
     import pymilvus  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
     return pymilvus
 
 
 def _rpc_error() -> type[Exception]:
-    # It comes with pymilvus and takes its time as well.
+    # It comes with pymilvus and is slow to import as well.
     import grpc  # noqa: PLC0415
 
     return cast("type[Exception]", grpc.RpcError)

@@ -1,4 +1,4 @@
-"""The index of vectors in Milvus."""
+"""The vector index in Milvus."""
 
 import logging
 import time
@@ -42,21 +42,21 @@ _MOST_HITS = 16_384
 _ROWS_AT_ONCE = 500
 #: One call of gRPC carries 64 MB at most.
 _BYTES_AT_ONCE = 8 * 1024 * 1024
-#: A file compares what it has not written out in plain Python, which takes a second for ten thousand rows.
+#: Milvus in a file compares rows it has not flushed in plain Python, which takes a second for ten thousand.
 _MOST_UNWRITTEN = 1000
-#: Owned conversations that are remembered as such.
+#: How many conversations are remembered as owned.
 _MOST_OWNED = 100_000
-#: Scopes that one filter names.
+#: How many scopes one filter names.
 _SCOPES_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
 class MilvusOptions:
-    """How long Milvus is waited for."""
+    """Timeouts for calls to Milvus."""
 
     read_timeout_s: float = 3.0
     write_timeout_s: float = 10.0
-    #: To make a collection and to bring it into memory.
+    #: For creating a collection and loading it into memory.
     load_timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
@@ -64,14 +64,14 @@ class MilvusOptions:
             raise SettingsError("read_timeout_s, write_timeout_s and load_timeout_s must be above 0.")
 
 
-#: Nobody is away behind a file: what takes long there is work.
+#: A file has no server that could be unreachable: a slow call there is doing work.
 _OF_A_FILE = MilvusOptions(read_timeout_s=30.0, write_timeout_s=60.0)
 
 
 class MilvusVectors(VectorIndex):
-    """One collection a model: ids and vectors, and no text.
+    """One collection per model: ids and vectors, and no text.
 
-    A conversation that got its owner late, as it once could, is that user's from the first vector on that is put for them.
+    A conversation that got its owner late, as older versions allowed, becomes that user's with the next vector put for them.
     """
 
     name = "milvus"
@@ -84,20 +84,20 @@ class MilvusVectors(VectorIndex):
         options: MilvusOptions | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Connects when it is first used. The clock says how long ago something was."""
+        """Connects on first use. The clock measures how long ago something was written."""
         self._options = options or (_OF_A_FILE if place.is_file else MilvusOptions())
         self._unwritten = 0
         self._driver = Driver(place, monotonic=monotonic)
         self._monotonic = monotonic
-        #: Collections that were seen to be there and in memory.
+        #: Collections known to exist and to be in memory.
         self._ready: set[str] = set()
         self._recent: dict[str, Recent] = {}
         #: Conversations, by collection and key, that have no row without an owner.
         self._owned: set[tuple[str, str]] = set()
-        #: Whether what others left half done, or with texts in it, was seen to.
+        #: Whether collections that other processes left unfinished, or with texts in them, were cleaned up.
         self._tidy = False
         self._tidying = anyio.Lock()
-        #: Collections in a file that hold nothing of what was deleted.
+        #: Collections in a file that hold no deleted rows.
         self._clean: set[str] = set()
         self.leaves = (
             ""
@@ -164,7 +164,7 @@ class MilvusVectors(VectorIndex):
         if not await self._is_there(name):
             return []
         keys = keys_of(scope)
-        # What got its owner late is that user's with the next vector that is put.
+        # A conversation that got its owner late becomes that user's with the next vector.
         owners = {keys["user_key"], NOBODY}
         text = f'conversation_key == "{keys["conversation_key"]}" and seq > {after} and seq <= {through}'
 
@@ -206,11 +206,11 @@ class MilvusVectors(VectorIndex):
         return count
 
     async def _clear_files(self, name: str, model: EmbeddingModel) -> None:
-        """Have the files hold nothing of what was deleted: at once in a file, and a server may begin with it."""
+        """Remove deleted rows from the files: at once for a Milvus in a file; a server is asked to start compacting."""
         if name in self._clean or not await self._is_there(name):
             return
         if self._driver.place.is_file:
-            # From the moment on when it is dropped, nobody finds the collection in memory.
+            # Once it is dropped, no one may assume the collection is in memory.
             self._ready.discard(name)
             await self._driver.run(lambda client: self._rewriter(client).rewrite(name, model))
             self._clean.add(name)
@@ -225,7 +225,7 @@ class MilvusVectors(VectorIndex):
         try:
             await self._driver.run(compact)
         except StoreError as error:
-            # It is deleted. A server that is asked too often says no, and compacts when it thinks fit.
+            # The rows are deleted. A server that is asked too often refuses, and compacts on its own schedule.
             logger.info("Milvus does not compact %s now: %s", name, error)
 
     async def describe(self) -> JsonObject:
@@ -237,7 +237,7 @@ class MilvusVectors(VectorIndex):
         await self._driver.close()
 
     def _make(self, client: Client, model: EmbeddingModel) -> None:
-        """The collection of a model, there and in memory; others may be making it too."""
+        """The collection of a model, created and loaded if need be; other processes may be creating it too."""
         name, timeout = collection_of(model), self._options.load_timeout_s
         if not client.has_collection(name, timeout=timeout):
             self._rewriter(client).create(name, model)
@@ -252,7 +252,7 @@ class MilvusVectors(VectorIndex):
         self._ready.add(name)
 
     async def _run(self, function: Callable[[Client], T]) -> T:
-        """What a function of the client returns, once what others left is seen to."""
+        """The result of a function of the client, after leftovers of other processes are cleaned up."""
         async with self._tidying:
             if not self._tidy:
                 await self._driver.run(lambda client: self._rewriter(client).tidy())
@@ -263,7 +263,7 @@ class MilvusVectors(VectorIndex):
         return Rewriter(client, self._options.load_timeout_s)
 
     async def _is_there(self, name: str) -> bool:
-        """Whether there is such a collection; if so, it is in memory then."""
+        """Whether the collection exists; if so, it is loaded into memory."""
         if name in self._ready:
             return True
         timeout = self._options.load_timeout_s
@@ -279,7 +279,7 @@ class MilvusVectors(VectorIndex):
         return name in self._ready
 
     async def _loaded(self, name: str, function: Callable[[Client], T], otherwise: T) -> T:
-        """What a function of a collection returns; once more if it fell out of memory, `otherwise` if it is gone."""
+        """The result of a function of a collection; retried if it was unloaded, `otherwise` if it no longer exists."""
         try:
             return await self._driver.run(function)
         except NotLoadedError:
@@ -290,7 +290,7 @@ class MilvusVectors(VectorIndex):
         return await self._driver.run(function) if await self._is_there(name) else otherwise
 
     async def _again(self, model: EmbeddingModel, function: Callable[[Client], Any]) -> None:
-        """Write; once more if somebody else dropped the collection."""
+        """Write; retried once if another process dropped the collection."""
         try:
             await self._driver.run(function)
         except (NoCollectionError, NotLoadedError):
@@ -299,7 +299,7 @@ class MilvusVectors(VectorIndex):
             await self._driver.run(function)
 
     async def _write_out(self, name: str, rows: int) -> None:
-        """Have a file written now and then; a server knows best when."""
+        """Flush a file now and then; a server decides itself when."""
         self._unwritten += rows
         if self._driver.place.is_file and self._unwritten >= _MOST_UNWRITTEN:
             self._unwritten = 0
@@ -314,7 +314,7 @@ class MilvusVectors(VectorIndex):
     async def _query(
         self, name: str, text: str, fields: Sequence[str], consistency: str = "Strong"
     ) -> list[dict[str, Any]]:
-        """The rows of a collection that a filter names; none if it is gone."""
+        """The rows of a collection that a filter selects; none if it no longer exists."""
 
         def query(client: Client) -> list[dict[str, Any]]:
             found = client.query(
@@ -330,11 +330,11 @@ class MilvusVectors(VectorIndex):
 
     def _delete(self, client: Client, name: str, **which: Any) -> int:
         told: Any = client.delete(name, timeout=self._options.write_timeout_s, **which)
-        # The server says how many, the file which ones.
+        # The server returns how many, the file which ones.
         return int(told["delete_count"]) if "delete_count" in told else len(told)
 
     async def _claim(self, model: EmbeddingModel, rows: Sequence[VectorRow]) -> None:
-        """Rows of conversations that had no owner when they were written get the one they have now."""
+        """Set the owner of rows that were written before their conversation had one."""
         name = collection_of(model)
         owners = {
             keys_of(row.scope)["conversation_key"]: row.scope for row in rows if row.scope.user is not None
@@ -367,7 +367,7 @@ class MilvusVectors(VectorIndex):
         if not await self._is_there(name):
             return 0
 
-        # A lost write would be a lie here, and nobody asks this often.
+        # A count that misses a write would be wrong, and this is rarely called.
         found = await self._query(name, "", ("count(*)",))
         return int(found[0]["count(*)"]) if found else 0
 
@@ -382,7 +382,7 @@ class MilvusVectors(VectorIndex):
 
 
 def _erased_filters(erased: Mapping[str, int]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The filters for these erasures, and the keys that each names."""
+    """The filters for these erasures, and the keys that each contains."""
     by_epoch = sorted(erased, key=lambda key: (erased[key], key))
     for epoch, keys in groupby(by_epoch, key=lambda key: erased[key]):
         while some := frozenset(islice(keys, _SCOPES_AT_ONCE)):
@@ -402,7 +402,7 @@ def _record(row: VectorRow, vector: Vector, epoch: int) -> dict[str, Any]:
 
 
 def _claimed(record: dict[str, Any], scope: Scope) -> dict[str, Any]:
-    """The same row with its owner; the server returns its vectors as some other kind of list."""
+    """The same row with its owner; the server returns vectors as another list type."""
     embedding = [float(number) for number in record["embedding"]]
     return {**record, "user_key": keys_of(scope)["user_key"], "embedding": embedding}
 

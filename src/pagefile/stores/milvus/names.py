@@ -1,8 +1,8 @@
 """How scopes and models are written in Milvus.
 
-A row holds ids, a vector, and hashes of whose it is: no text, which is in the database alone, and nothing that tells a user.
-A filter of Milvus is a text, and neither server knows parameters in it. So no id of a caller ever stands in one: filters name the
-hashes, which are those that erasures are noted under.
+A row holds ids, a vector, and hashes of its owner: no text, which only the database has, and nothing that identifies a user.
+Filters in Milvus are text, without parameters on either server. So no id given by a caller is ever put into one: filters use the
+hashes that erasures are noted under.
 """
 
 import hashlib
@@ -17,11 +17,11 @@ from pagefile.stores.erasure import scope_key
 from pagefile.stores.milvus.driver import Column
 
 PREFIX = "pagefile_turns"
-#: Collections of earlier versions, which had the texts of turns in them.
+#: Collections of earlier versions, which contained the texts of turns.
 WITH_TEXTS = "conversation_episodes"
-#: A collection that is being written anew, beside the one that it takes the place of.
+#: A collection that is being rewritten, next to the one it will replace.
 REWRITTEN = "_rewritten"
-#: A property of the collection that says what made its vectors.
+#: A property of the collection that names the model of its vectors.
 MAKER_PROPERTY = "pagefile.maker"
 
 #: An id has up to 255 characters.
@@ -40,9 +40,9 @@ TEXTS = (
 )
 #: `epoch` is the number of the last erasure when the vector was made.
 NUMBERS = ("seq", "epoch")
-#: What a search asks for beside the key.
+#: What a search returns besides the key.
 NAMES = ("conversation_id", "seq", "turn_id")
-#: The owner of what nobody owns.
+#: Stored as the owner of rows without one.
 NOBODY = ""
 
 
@@ -63,7 +63,7 @@ def model_of(described: Mapping[str, Any]) -> EmbeddingModel | None:
 
 
 def model_text(model: EmbeddingModel) -> str:
-    """What `model_of` reads; a model without a version as it always was."""
+    """The text that `model_of` reads; for a model without a version, the format of earlier releases."""
     return json.dumps([model.name, model.version] if model.version else model.name)
 
 
@@ -73,7 +73,7 @@ def id_of(row: VectorRow) -> str:
 
 
 def keys_of(scope: Scope) -> dict[str, str]:
-    """What erasures of a row's tenant, owner and conversation are noted under."""
+    """The keys that erasures of a row's tenant, owner and conversation are noted under."""
     return {
         "tenant_key": scope_key(scope.tenant),
         "user_key": NOBODY if scope.user is None else scope_key(scope.tenant, scope.user),
@@ -82,7 +82,7 @@ def keys_of(scope: Scope) -> dict[str, str]:
 
 
 def filter_of(scope: Scope) -> tuple[str, Callable[[Mapping[str, str]], bool]]:
-    """What a row of this scope has, for the server and for us."""
+    """What rows of this scope have in common: a filter for the server, and the same test in Python."""
     if scope.conversation is None and scope.user is None:
         return _equal("tenant_key", scope_key(scope.tenant))
     if scope.conversation is None:
@@ -91,7 +91,7 @@ def filter_of(scope: Scope) -> tuple[str, Callable[[Mapping[str, str]], bool]]:
 
 
 def erased_with(scope: Scope) -> tuple[str, Callable[[Mapping[str, str]], bool]]:
-    """What goes with this scope: of a conversation also rows from before it had an owner, which once came late."""
+    """The rows erased with this scope: for a conversation, also those written before it had an owner, as older versions allowed."""
     if scope.conversation is None:
         return filter_of(scope)
     keys = keys_of(scope)
@@ -101,7 +101,7 @@ def erased_with(scope: Scope) -> tuple[str, Callable[[Mapping[str, str]], bool]]
 
 
 def erased_filter(keys: Iterable[str], epoch: int) -> str:
-    """What is of a scope with one of these keys and was made before the erasure of this number."""
+    """The rows of scopes with these keys that were written before the erasure of this number."""
     named = json.dumps(sorted(keys))
     one_of = " or ".join(f"{field} in {named}" for field in ("tenant_key", "user_key", "conversation_key"))
     return f"({one_of}) and epoch < {epoch}"

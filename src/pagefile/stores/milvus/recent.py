@@ -1,6 +1,6 @@
-"""What this process wrote a moment ago, which a search must find though the server may not show it yet.
+"""What this process wrote a moment ago: a search must find it, though the server may not show it yet.
 
-A server of several parts shows a write to everybody only after a while. To wait for that costs a search 200 to 400 ms
+A distributed server makes a write visible only after a while. Waiting for that costs a search 200 to 400 ms
 (measured on 2.3.5); a search that may be up to five seconds behind costs 2 ms. So searches are of the second kind, and what is
 younger is searched here.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from pagefile.ports import Vector, VectorHit
 from pagefile.stores.vectors import rounded
 
-#: Milvus promises to be at most 5 seconds behind where it may be behind.
+#: With bounded staleness, Milvus promises to be at most 5 seconds behind.
 _BEHIND_S = 10.0
 #: Beyond this many it is cheaper to wait for the server.
 _MOST_ROWS = 4096
@@ -23,7 +23,7 @@ _MOST_ROWS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A row as it was written; without a vector, one that was taken away."""
+    """A row as it was written; without a vector, one that was deleted."""
 
     near: VectorHit
     keys: Mapping[str, str]
@@ -38,12 +38,12 @@ class Recent:
 
     @property
     def consistency(self) -> Literal["Strong", "Bounded"]:
-        """How a search must ask the server."""
+        """Which consistency a search must ask for."""
         return "Strong" if self._now() < self._strong_until else "Bounded"
 
     @property
     def ids(self) -> frozenset[str]:
-        """Rows about which the server may not be believed."""
+        """Rows for which the server's answer may be out of date."""
         self._let_go()
         return frozenset(self._rows)
 
@@ -59,7 +59,7 @@ class Recent:
             self.changed()
 
     def changed(self) -> None:
-        """Rows changed of which not all are known here: for a while only the server knows the truth."""
+        """Rows changed that are not all known here: for a while only the server is right."""
         self._strong_until = self._now() + _BEHIND_S
 
     def removed(self, within: Callable[[Mapping[str, str]], bool]) -> None:
@@ -72,7 +72,7 @@ class Recent:
         return [row for _, row in self._rows.values() if within(row.keys)]
 
     def search(self, within: Callable[[Mapping[str, str]], bool], vector: Vector) -> list[VectorHit]:
-        """How near those are that have such keys."""
+        """The similarity of the rows with such keys."""
         return [
             VectorHit(
                 row.near.conversation,

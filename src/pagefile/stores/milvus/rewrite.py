@@ -1,8 +1,8 @@
-"""Collections written anew: those that held texts, and those in a file from which something was erased.
+"""Rewrites collections: those that contained texts, and those in a file from which something was erased.
 
 A row that is deleted stays in the files of Milvus until they are compacted. A server does that by itself, some time later. A Milvus
-in a file does not (3.2 merges small files only), so what is left is copied to a new collection, and the old one is dropped, whose
-files go at once.
+in a file does not (3.2 merges small files only), so the remaining rows are copied to a new collection and the old one is dropped,
+which deletes its files at once.
 """
 
 import json
@@ -44,7 +44,7 @@ class Rewriter:
     timeout_s: float
 
     def tidy(self) -> None:
-        """Finish what a process that died had begun, and copy what earlier versions kept with texts to collections without."""
+        """Finish what a process that died had begun, and copy collections of earlier versions, which have texts, to ones without."""
         names = set(self.client.list_collections(timeout=self.timeout_s))
         for name in sorted(names):
             if name.startswith(PREFIX) and name.endswith(REWRITTEN):
@@ -53,7 +53,7 @@ class Rewriter:
                 self._take_texts_out(name)
 
     def rewrite(self, name: str, model: EmbeddingModel) -> None:
-        """Write a collection in a file anew, so that nothing of what was deleted is left in it."""
+        """Rewrite a collection in a file, so that no deleted row is left in it."""
         new = f"{name}{REWRITTEN}"
         # One that was begun and not finished.
         self.client.drop_collection(new, timeout=self.timeout_s)
@@ -63,7 +63,7 @@ class Rewriter:
         self.client.rename_collection(new, name, timeout=self.timeout_s)
 
     def create(self, name: str, model: EmbeddingModel) -> None:
-        """An empty collection for a model's vectors. Made by two processes at once, it is one, and no mistake to a server."""
+        """Create an empty collection for a model's vectors. Two processes may do so at once: a server makes one, without an error."""
         schema, index = columns(TEXTS, NUMBERS, model.dimension)
         self.client.create_collection(
             name,
@@ -75,7 +75,7 @@ class Rewriter:
         )
 
     def _finish(self, name: str, names: set[str]) -> None:
-        """The old one is dropped when the new one is complete: where it is there, the new one may not be."""
+        """The old one is dropped once the new one is complete: while it exists, the new one may be incomplete."""
         if name in names:
             self.client.drop_collection(f"{name}{REWRITTEN}", timeout=self.timeout_s)
         else:
@@ -84,7 +84,7 @@ class Rewriter:
     def _take_texts_out(self, name: str) -> None:
         model = model_of(self.client.describe_collection(name, timeout=self.timeout_s))
         if model is None or collection_of(model, WITH_TEXTS) != name:
-            # Somebody else's: document 002's own collection begins like ours did.
+            # Not ours: the collections of `pagefile.standalone` begin with the same word as ours used to.
             return
         new = collection_of(model)
         if not self.client.has_collection(new, timeout=self.timeout_s):
@@ -105,15 +105,15 @@ class Rewriter:
             )
             records = [changed({field: row[field] for field in fields}) for row in found]
             for record in records:
-                # The server returns vectors as some other kind of list.
+                # The server returns vectors as another list type.
                 record["embedding"] = [float(number) for number in record["embedding"]]
             if records:
                 self.client.upsert(new, records, timeout=self.timeout_s)
-        # Counts and searches of others must find what the old one had, before that is dropped.
+        # Other processes must be able to count and find these rows before the old collection is dropped.
         self.client.flush(new, timeout=self.timeout_s)
 
     def _ids(self, name: str, prefix: str = "") -> Iterator[str]:
-        """All of them, by how they begin: an iterator of pymilvus misses rows that a server took in a moment ago."""
+        """All keys, by prefix: pymilvus's iterator misses rows that a server received a moment ago."""
         for digit in _DIGITS:
             first = prefix + digit
             found = self.client.query(

@@ -39,7 +39,7 @@ class Place:
             ours = {name: value for name, value in query if name in _OURS}
             theirs = urlencode([(name, value) for name, value in query if name not in _OURS])
         except ValueError:
-            # What the parser says quotes parts of the URL, of which one may be a password.
+            # The parser's message quotes parts of the URL, one of which may be a password.
             raise SettingsError(
                 "The URL of PostgreSQL cannot be read: write postgresql://user:password@host/database."
             ) from None
@@ -69,7 +69,7 @@ def _shown(url: str) -> str:
 
 def _schema(name: str | None) -> str | None:
     if name is not None and (not name or len(name.encode("utf-8", "replace")) > 63 or "\0" in name):
-        raise SettingsError(f"The schema {name!r} is no name that PostgreSQL can hold: use 1 to 63 bytes.")
+        raise SettingsError(f"The schema {name!r} is not a name that PostgreSQL accepts: use 1 to 63 bytes.")
     return name
 
 
@@ -79,6 +79,6 @@ def _number(ours: dict[str, str], name: str, default: float) -> float:
         number = default if text is None else float(text)
     except ValueError as error:
         raise SettingsError(f"{name} is {text!r} in the store's URL: give a number.") from error
-    if not 0 <= number <= _MOST:  # so is no number at all
+    if not 0 <= number <= _MOST:  # rejects NaN too
         raise SettingsError(f"{name} is {text!r} in the store's URL: give a number from 0 to {_MOST}.")
     return number

@@ -1,4 +1,4 @@
-"""The connections of a store (who gets one, what is tried again, when it ends), and the player that runs verbs on them."""
+"""The connections of a store (pooling, retries, closing), and the player that runs verbs on them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -45,7 +45,7 @@ class _Work(Generic[T]):
         self._function = function
         self._extension = extension
         self._timeout_s = timeout_s
-        #: Whether all was said and only the commit is left.
+        #: Whether every statement ran and only the commit is left.
         self.done = False
 
     async def run(self, pool: Pool, *, in_transaction: bool) -> T:
@@ -55,7 +55,7 @@ class _Work(Generic[T]):
             return await self._all_or_nothing(raw)
 
     async def _all_or_nothing(self, raw: RawConnection) -> T:
-        """A transaction that also ends when its task is cancelled: a rollback that is cancelled too would leave it open."""
+        """A transaction that is rolled back even when its task is cancelled: a cancelled rollback would leave it open."""
         transaction = raw.transaction()
         await transaction.start()
         try:
@@ -67,7 +67,7 @@ class _Work(Generic[T]):
                 if self.done:
                     await transaction.commit()
                 else:
-                    # What went wrong first is what the caller wants to know.
+                    # The caller wants to know the first error.
                     with suppress(*LOST, *REFUSED):
                         await transaction.rollback()
 
@@ -82,7 +82,7 @@ class Database:
 
     @classmethod
     async def open(cls, place: Place) -> "Database":
-        """Connect; the schema is looked at by others."""
+        """Connect, without checking the schema."""
         with translating(place.shown):
             pool = await open_pool(
                 place.dsn,
@@ -96,14 +96,14 @@ class Database:
         return cls(place, pool)
 
     async def read(self, function: Callable[[Connection], Awaitable[T]]) -> T:
-        """What a function reads, each statement in its own snapshot; it may be run again."""
+        """The result of a function that reads, each statement in its own snapshot; it may be retried."""
         return await self._run(function, in_transaction=False, again=True)
 
     async def write(self, function: Callable[[Connection], Awaitable[T]], *, again: bool = True) -> T:
-        """What a function does, all of it or nothing; it may be run again.
+        """The result of a function that writes, in one transaction; it may be retried.
 
-        When a connection is lost while the transaction is committed, nobody knows whether it was: then only what may count
-        twice is run again.
+        When a connection is lost during the commit, it is unknown whether the transaction took effect: it is then retried
+        only if applying it twice does no harm.
         """
         return await self._run(function, in_transaction=True, again=again)
 
@@ -133,11 +133,11 @@ class Database:
                 try:
                     return await work.run(self._pool, in_transaction=in_transaction)
                 except OVERTAKEN:
-                    # Also what only reads: whoever migrates the tables can meet it in a deadlock.
+                    # Reads too: they can deadlock with a migration.
                     if attempt == _MOST_ATTEMPTS:
                         raise
                 except LOST as error:
-                    # A connection may have died while nobody used it. The others probably did too.
+                    # A connection may have died while it was idle. The others probably did too.
                     if lost or (work.done and not again) or isinstance(error, (TimeoutError, *UNFIT)):
                         raise
                     lost = True
@@ -149,7 +149,7 @@ class Database:
             raise ClosedError
 
     def raw(self) -> AbstractAsyncContextManager[RawConnection]:
-        """A connection for whoever looks after the schema: `async with database.raw() as connection`."""
+        """A connection for schema work: `async with database.raw() as connection`."""
         self.check_open()
         return self._pool.acquire()
 
@@ -159,7 +159,7 @@ def settings(place: Place) -> dict[str, str]:
         "application_name": "pagefile",
         # Compiling a plan takes longer than any statement of ours.
         "jit": "off",
-        # Every statement asks for a few rows by a key; a planner that expects many must not read whole tables.
+        # Every statement reads a few rows by key; a planner that expects many must not scan whole tables.
         "enable_seqscan": "off",
         "synchronous_commit": "on" if place.synchronous == "full" else "off",
     }
@@ -169,7 +169,7 @@ def settings(place: Place) -> dict[str, str]:
 
 
 def quoted(name: str) -> str:
-    """A name as PostgreSQL reads it, whatever is in it."""
+    """A quoted identifier, whatever characters it contains."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -191,7 +191,7 @@ class PostgresPlayer(Player):
 
 
 async def played(connection: Connection, play: Play[T]) -> T:
-    """What a verb returns, in the transaction that the connection is in."""
+    """The result of a verb, in the connection's current transaction."""
     return await plays.played_async(play, lambda ask: _answer(connection, ask))
 
 

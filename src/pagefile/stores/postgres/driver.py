@@ -1,4 +1,4 @@
-"""PostgreSQL's statements, what we ask of asyncpg, and the one place where its errors become ours, each saying what to do."""
+"""PostgreSQL's statements, the part of asyncpg we use, and the one place that translates its errors, each saying what to do."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -37,7 +37,7 @@ class RawConnection(Protocol):
 
 
 class _PlainConnection(asyncpg.Connection):
-    """Leaves nothing behind that would have to be reset: no settings, no locks, no cursors. Saves a round trip each time."""
+    """Our statements leave nothing to reset (no settings, locks or cursors), which saves a round trip each time."""
 
     def get_reset_query(self) -> str:
         return ""
@@ -109,7 +109,7 @@ class Connection:
     __slots__ = ("_extension", "raw")
 
     def __init__(self, raw: RawConnection, extension: str = "") -> None:
-        #: For whoever changes the tables.
+        #: For code that changes the tables.
         self.raw = raw
         #: The schema of pgvector, quoted, for statements that name it.
         self._extension = extension
@@ -142,7 +142,7 @@ class Connection:
 
 #: The id is taken.
 TAKEN: type[Exception] = asyncpg.UniqueViolationError
-#: Somebody else was faster, and the same work done again finds what they left: also who migrated the tables meanwhile.
+#: A concurrent transaction (or a migration) came first; a retry sees its result.
 OVERTAKEN: tuple[type[Exception], ...] = (
     asyncpg.SerializationError,
     asyncpg.DeadlockDetectedError,
@@ -152,7 +152,7 @@ OVERTAKEN: tuple[type[Exception], ...] = (
 )
 #: The caller gave something that no column can hold.
 UNFIT: tuple[type[Exception], ...] = (asyncpg.DataError, asyncpg.exceptions.DataError)
-#: The connection is gone, or never came to be.
+#: The connection is lost, or was never established.
 LOST: tuple[type[Exception], ...] = (
     OSError,
     asyncpg.PostgresConnectionError,
@@ -162,7 +162,7 @@ LOST: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-#: The server said no.
+#: The server refused the connection.
 REFUSED: tuple[type[Exception], ...] = (asyncpg.PostgresError,)
 #: The role of the URL may not do this.
 FORBIDDEN: tuple[type[Exception], ...] = (asyncpg.InsufficientPrivilegeError,)
@@ -219,8 +219,8 @@ def _refused(error: asyncpg.PostgresError, place: str) -> PagefileError:
         )
     if isinstance(error, asyncpg.UndefinedTableError | asyncpg.UndefinedColumnError):
         return SchemaVersionError(
-            f"The tables in {place} are not those of this version of Pagefile ({_said(error)}): somebody changed or removed "
-            "them. Open the store again to bring them up to date."
+            f"The tables in {place} are not those of this version of Pagefile ({_said(error)}): they were changed or removed. "
+            "Open the store again to bring them up to date."
         )
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
         return StoreUnavailableError(
@@ -232,5 +232,5 @@ def _refused(error: asyncpg.PostgresError, place: str) -> PagefileError:
 
 
 def _said(error: Exception) -> str:
-    # A message of several lines would break the sentence it stands in.
+    # A message of several lines would break the sentence it is part of.
     return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Writes turns. Each takes one statement, which orders itself behind others at its conversation's row."""
+"""Writes turns, one statement each; the lock on the conversation's row puts them in order."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -78,7 +78,7 @@ async def _stored(connection: Connection, draft: TurnDraft) -> Entry | None:
 
 
 async def _advance(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn | None:
-    """The turn after the change; None when somebody else changed it in between."""
+    """The turn after the change; None when it was changed concurrently."""
     found = await connection.row("turn_found", {**keys(change.scope), "id": change.turn_id})
     turn = _found_turn(found, change)
     if rules.stays(turn, change):
@@ -95,7 +95,7 @@ async def _advance(connection: Connection, change: TurnChange, now: datetime, fi
 
 
 async def _advance_alone(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn:
-    """The same, with everybody else kept away from the conversation."""
+    """The same, with the conversation locked."""
     await played(connection, check_writable(epoch_of(change), [change.scope]))
     await connection.row("turn_locked", keys(change.scope))
     turn = await _advance(connection, change, now, files)
@@ -133,12 +133,12 @@ def _values(turn: Turn | TurnDraft, now: datetime) -> Values:
 
 
 def _of_conversation(draft: TurnDraft) -> Values:
-    """What a new turn says of its conversation, and its times."""
+    """What a new turn changes in its conversation's row, and its times."""
     return {**label_values(draft.labels), "agent": draft.agent or None, "at": utc(draft.at), "created": None}
 
 
 def _files(turn: TurnDraft | Extend, blobs: Mapping[str, Blob]) -> Values:
-    """The files that a turn brought; of none there are empty lists."""
+    """The files attached to a turn, as lists; empty when there are none."""
     named = rules.attached(turn, blobs)
     kept = [blobs[key] for key in named]
     return {

@@ -2,8 +2,8 @@
 
 Alembic only writes the statements (its "offline" mode); our own connection runs them, in one transaction and behind a
 lock, so that several processes may open a new database at once. A migration therefore cannot look into the
-database from Python: it says what is to be done in SQL. What SQL cannot work out, the digests of rows that have none, comes
-behind the last one, in the same transaction.
+database from Python: all its work is SQL. What SQL cannot compute, the digests of rows that have none, is filled in
+after the last one, in the same transaction.
 """
 
 import logging
@@ -29,29 +29,29 @@ from pagefile.stores.sql.missing_digests import fill_digests
 logger = logging.getLogger("pagefile")
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-#: "PGFL": whoever else takes advisory locks in this database has other numbers.
+#: "PGFL": other users of advisory locks in this database have other numbers.
 _LOCK = 0x5047464C
-#: A migration is not a statement of the day: `command_timeout` does not hold for it.
+#: A migration may take long: `command_timeout` does not apply to it.
 _LONGEST_S = 24 * 3600.0
 _READ_REVISION = "SELECT version_num FROM alembic_version"
 
 
 async def migrate(database: Database) -> None:
-    """Make the schema if there is none, and apply what is missing; others may be doing the same."""
+    """Create the schema if there is none, and apply missing migrations; other processes may be doing the same."""
     place = database.place
     with translating(place.shown):
         async with database.raw() as connection:
             await _check_encoding(connection, place.shown)
             if await revision(connection) == head():
                 return
-    # What meets the transactions of an older version in a deadlock is done again.
+    # A migration that deadlocks with transactions of an older version is retried.
     await database.write(lambda connection: _bring_up(connection, place))
 
 
 async def _bring_up(connection: Connection, place: Place) -> None:
     raw = connection.raw
     await raw.execute("SET LOCAL synchronous_commit = on")
-    # A migration changes the rows of everybody; before the wall there was no such setting, and it means nothing.
+    # A migration changes the rows of all tenants; before row-level security the setting has no effect.
     await raw.execute("SET LOCAL pagefile.tenants = 'all'")
     await _wait_for_others(raw, place)
     if place.schema is not None:
@@ -59,14 +59,14 @@ async def _bring_up(connection: Connection, place: Place) -> None:
     # Another process may have been faster while this one waited for the lock.
     script = await anyio.to_thread.run_sync(_script, await revision(raw), place.shown)
     if script:
-        # While a table is waited for, everybody else waits for it too: no longer than any statement may take.
+        # While we wait for a table lock, everyone else waits behind us: no longer than any statement may take.
         await raw.execute(f"SET LOCAL lock_timeout = {int(place.command_timeout_s * 1000)}")
         await raw.execute(script, timeout=_LONGEST_S)
         await played(connection, fill_digests())
 
 
 async def _wait_for_others(raw: RawConnection, place: Place) -> None:
-    """Nobody else migrates until this transaction ends; whoever came first takes as long as the tables are large."""
+    """Keep other migrations out until this transaction ends; wait, however long, for one that is already running."""
     key = _LOCK, place.schema or ""
     if not await raw.fetchval("SELECT pg_try_advisory_xact_lock($1, hashtext($2))", *key):
         logger.warning("%s is being migrated by another process: waiting for it", place.shown)
@@ -90,7 +90,7 @@ def check_known(found: str | None, place: str) -> None:
 
 @cache
 def _script(found: str | None, place: str) -> str:
-    """The statements that lead from a revision to the newest, none if it is that."""
+    """The statements that lead from a revision to the newest; none if it is the newest."""
     scripts: Any = ScriptDirectory(str(MIGRATIONS))
     statements = StringIO()
 
@@ -138,9 +138,9 @@ async def revision_of(url: str) -> str | None:
 
 
 def dump_command(url: str, copy: Path) -> str:
-    """What a shell runs to copy the database as it is, the rows of all tenants, whatever the role of the URL.
+    """The shell command that copies the database, with the rows of all tenants, whatever the role of the URL.
 
-    Of a password it has nothing: pg_dump asks for it, or finds it.
+    It contains no password: pg_dump asks for it, or finds it.
     """
     place = Place.of(url)
     parts = urlsplit(place.dsn)

@@ -28,7 +28,7 @@ class PostgresReader(SqlReader):
             "open_turn": request.open_turn,
         }
         found = await self._player.read(lambda: rows("view", values))
-        # Where nothing was written there is no row that could tell; nothing was read, so nothing can be out of date.
+        # Before the first write there is no row to check; nothing was read, so nothing can be out of date.
         return _view(found, request, 0 if found else await self.epoch())
 
     async def entries(self, query: EntryQuery) -> list[Entry]:

@@ -92,12 +92,12 @@ WALLED = (
 )
 _TO_DO = (
     "Row-level security does not hold this role. Give the service one that it holds, and keep this one for `pagefile upgrade`",
-    "Somebody took row-level security away from tables. Put it back",
+    "Row-level security was removed from some tables. Put it back",
 )
 
 
 async def walls(database: Database) -> JsonObject:
-    """Whether it holds the role of the URL, for `describe`."""
+    """Whether row-level security applies to the role of the URL, for `describe`."""
     row: Any = await database.row("describe_walls", {"names": list(WALLED)})
     role, privilege, open_tables, mended = row
     return {
@@ -124,7 +124,7 @@ class PostgresAuditor(SqlAuditor):
         self._database = database
 
     async def errors(self, *, full: bool) -> list[str]:
-        """Indexes are looked into where somebody made the extension amcheck, and only in full: it reads all of them."""
+        """Check indexes where the extension amcheck is installed, and only in a full run: it reads all of them."""
         found = await self._database.row("audit_amcheck", {})
         if not full or found is None:
             return []
@@ -138,18 +138,18 @@ class PostgresAuditor(SqlAuditor):
             except StoreCorruptError as error:
                 errors.append(f"index {index}: {error}")
             except StoreUnavailableError as error:
-                logger.warning("the indexes of the database are not looked into: %s", error)
+                logger.warning("the indexes of the database are not checked: %s", error)
                 break
         return errors
 
 
-#: What no command of ours reaches.
+#: What no command of ours can erase.
 LOGGED = (
     "PostgreSQL's write-ahead log, until the server has recycled it, and backups and replicas made before"
 )
-#: Before that, what an erasure leaves.
+#: What an erasure leaves before a scrub.
 FREED = "PostgreSQL's table files, which keep the bytes of deleted rows: `pagefile forget … --scrub` rewrites them"
-#: What VACUUM passes over with a warning: it rewrites the tables of its own role alone.
+#: What VACUUM skips with a warning: it rewrites only the tables of its own role.
 OWNED = (
     "PostgreSQL's table files, which keep the bytes of deleted rows: run `pagefile forget … --scrub` with the URL of the role "
     "that owns the tables"
@@ -158,15 +158,15 @@ OWNED = (
 WATCHED = (
     "rows that a transaction on the server can still see: end it, then run `pagefile forget … --scrub` again"
 )
-#: So long transactions are waited for that began before the erasure.
+#: How long to wait for transactions that began before the erasure.
 OTHERS_S = 30.0
 _LOOK_S = 0.1
-#: A table may be as large as it likes.
+#: A table may be of any size.
 _LONGEST_S = 24 * 3600.0
 
 
 async def scrub(connection: Connection) -> Sequence[str]:
-    """Rewrite our tables, samples of their values in the statistics too; says what may not be done with the role of the URL."""
+    """Rewrite our tables, and samples of their values in the statistics; returns what the role of the URL may not do."""
     raw = connection.raw
     watched = await _watched(connection)
     before = await _files(connection)
@@ -180,7 +180,7 @@ async def scrub(connection: Connection) -> Sequence[str]:
             *left,
             "samples of values in PostgreSQL's statistics: a superuser runs `VACUUM FULL pg_statistic`",
         ]
-    # Of a table that is empty now, ANALYZE leaves the samples from before.
+    # For a table that is empty now, ANALYZE keeps the old samples.
     await connection.count("scrub_samples", {})
     if await _watched(connection) and WATCHED not in left:
         left.append(WATCHED)
@@ -195,7 +195,7 @@ async def scrub(connection: Connection) -> Sequence[str]:
 
 
 async def _files(connection: Connection) -> dict[tuple[str, str], int]:
-    """The file of each of our tables: another one once it is rewritten."""
+    """The file number of each of our tables: a rewrite changes it."""
     found = await connection.raw.fetch(
         "SELECT n.nspname, r.relname, r.relfilenode::bigint FROM pg_class AS r JOIN pg_namespace AS n ON n.oid = r.relnamespace"
         " WHERE r.relkind = 'r' AND n.nspname = current_schema()"
@@ -204,7 +204,7 @@ async def _files(connection: Connection) -> dict[tuple[str, str], int]:
 
 
 async def _watched(connection: Connection) -> bool:
-    """Wait until nobody sees the erased rows any more: VACUUM would copy them into the new files. True when somebody still does."""
+    """Wait until no transaction can see the erased rows, which VACUUM would copy to the new files; True if one still can."""
     now = (await connection.rows("scrub_now", {}))[0][0]
     limit = monotonic() + OTHERS_S
     while await connection.row("scrub_watched", {"id": now}) is not None:

@@ -20,8 +20,8 @@ _MAKE_EXTENSION = "CREATE EXTENSION IF NOT EXISTS vector"
 
 
 class PostgresVectors(SqlVectors):
-    """The vectors of a user are read by their key and compared one by one: whoever searches gets all that is theirs, and
-    nothing slows down when others write. The price is linear, a few milliseconds for each thousand turns.
+    """The vectors of a user are read by key and compared one by one: a search is exact, and
+    writes by others do not slow it down. The cost is linear, a few milliseconds per thousand turns.
     """
 
     name = "pgvector"
@@ -30,7 +30,7 @@ class PostgresVectors(SqlVectors):
     def __init__(self, database: Database) -> None:
         super().__init__(PostgresPlayer(database))
         self._database = database
-        #: Whether the tables are there, as far as this home has looked.
+        #: Whether the tables are known to exist.
         self._known = False
         self._prepared: set[EmbeddingModel] = set()
 
@@ -84,7 +84,7 @@ class PostgresVectors(SqlVectors):
         self._known = True
 
     async def _make(self) -> None:
-        """Extension and tables; others may be making them too."""
+        """Create the extension and the tables; other processes may be doing so too."""
         place = self._database.place.shown
         with translating(place):
             async with self._database.raw() as connection, connection.transaction():
@@ -95,7 +95,7 @@ class PostgresVectors(SqlVectors):
 
 
 async def _extension(connection: RawConnection, place: str) -> str:
-    """The schema of the extension, made if need be."""
+    """The schema of the extension, which is created if need be."""
     found = await connection.fetchrow(sql("extension_found").text)
     if found is None:
         await _make_extension(connection, place)
@@ -116,7 +116,7 @@ async def _make_extension(connection: RawConnection, place: str) -> None:
             'pgvector\'s own pages say), or give the vectors another place (`vectors = "milvus://…"`, or "none").'
         )
     try:
-        # Not in a schema of ours, which somebody may drop one day with everything in it.
+        # Not in our own schema, which may be dropped one day with everything in it.
         public = await connection.fetchval(sql("public_is_ours").text)
         await connection.execute(f"{_MAKE_EXTENSION} SCHEMA public" if public else _MAKE_EXTENSION)
     except FORBIDDEN as error:

@@ -1,4 +1,4 @@
-"""Document 001's session values in Redis or Valkey; needs `pagefile[redis]`."""
+"""Session values in Redis or Valkey; needs `pagefile[redis]`."""
 
 from pagefile.stores.redis.sessions import RedisOptions, RedisSessions
 

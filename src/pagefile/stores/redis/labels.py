@@ -1,7 +1,7 @@
-"""Under which keys a session stands in Redis, and how a value is known to be the one that was put.
+"""The keys of a session in Redis, and how a value is known to be the one that was put.
 
-The value is plain JSON under the key of document 001, so that any program can read it with `GET`. Beside it stands a label
-with the version and a digest: a value without its own label (written by another program, evicted by half, damaged, or an
+The value is plain JSON under a key of its own, so that any program can read it with `GET`. A second key holds a label
+with the version and a digest: a value without a matching label (written by another program, half evicted, damaged, or an
 answer that was meant for another key) is not ours, and is a miss.
 """
 
@@ -15,17 +15,17 @@ from pagefile.ports import CachedSession
 from pagefile.records import DEFAULT_TENANT, JsonObject, Scope
 from pagefile.stores import rules
 
-#: Document 001's own key.
+#: The key of a session of the default tenant.
 KEY = "short_term_memory:session:%s"
 _TENANT_KEY = "short_term_memory:tenant:%s:session:%s"
-# In a Redis Cluster what stands in braces decides where a key lives: the label lives with its value.
+# In a Redis Cluster the part in braces decides where a key lives: the label lives with its value.
 _LABEL_KEY = "short_term_memory:version:{%s}"
 
-#: All that begin like this are looked at when it is asked what there is.
+#: The prefix of the keys that a listing scans.
 ANY_KEY = "short_term_memory:*"
 _KEYS = re.compile(r"short_term_memory:(?:tenant:([^:]*):session:(.*)|session:(.*))", re.DOTALL)
 
-#: Stands in a label for the digest of a value that was erased.
+#: Replaces the digest in the label of a value that was erased.
 ERASED = "erased"
 
 _LABEL = re.compile(rb"(\d{1,16}) ([0-9a-f]{40})")
@@ -34,7 +34,7 @@ _LABEL = re.compile(rb"(\d{1,16}) ([0-9a-f]{40})")
 def keys_of(scope: Scope) -> tuple[str, str]:
     """The keys of a conversation's value and of its label.
 
-    A conversation of the default tenant has the document's key, whatever its id is; those of other tenants begin otherwise,
+    A conversation of the default tenant has the plain key, whatever its id is; those of other tenants have another prefix,
     and a tenant's colons are escaped, so no two conversations share a key.
     """
     conversation = rules.conversation_of(scope)
@@ -46,7 +46,7 @@ def keys_of(scope: Scope) -> tuple[str, str]:
 
 
 def scope_of(key: str) -> Scope | None:
-    """Whose value stands at a key; None where it is no session's."""
+    """The tenant and conversation of a key; None when it is not a session's."""
     found = _KEYS.fullmatch(key)
     if found is None:
         return None
@@ -57,7 +57,7 @@ def scope_of(key: str) -> Scope | None:
 
 
 def read(key: str, answer: object) -> CachedSession | None:
-    """The session in what the server says stands at these two keys, or None when the two do not belong together."""
+    """The session in the values of these two keys, or None when the two do not belong together."""
     match answer:
         case [bytes() as value, bytes() as label]:
             found = _LABEL.fullmatch(label)

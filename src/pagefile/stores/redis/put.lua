@@ -1,10 +1,10 @@
--- Keeps a session value unless one of the same or a newer version is kept.
--- KEYS: the value, its label. ARGV: the JSON, its version, its life in milliseconds.
+-- Stores a session value unless one of the same or a newer version is stored.
+-- KEYS: the value, its label. ARGV: the JSON, its version, its TTL in milliseconds.
 --
--- The label is "<version> <SHA-1 of the value's key and the value>". A value whose digest is another was not written here
+-- The label is "<version> <SHA-1 of the value's key and the value>". A value with another digest was not written here
 -- (or is damaged), so nothing is known about its version and it gives way. MGET answers false for a key of another type.
 --
--- "<version> erased" is the label of a value that was erased: whoever read it before that may not put it back.
+-- "<version> erased" is the label of a value that was erased: a client that read it before that may not put it back.
 local value, label = unpack(redis.call('MGET', KEYS[1], KEYS[2]))
 local erased = label and string.match(label, '^(%d+) erased$')
 if erased and tonumber(erased) >= tonumber(ARGV[2]) then

@@ -1,4 +1,4 @@
-"""The session cache of `redis://…`: never in the way, whatever becomes of the server."""
+"""The session cache of `redis://…`: a failing server never gets in the way."""
 
 import asyncio
 import logging
@@ -37,9 +37,9 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class RedisOptions:
-    #: How long a value lives after it was put.
+    #: How long a value is kept after it was put.
     ttl_s: float = SESSION_TTL_S
-    #: How many connections there are at most; calls beyond wait for one.
+    #: The most connections; further calls wait for one.
     connections: int = 8
     #: The longest a call may take once it has a connection, connecting included.
     timeout_s: float = 0.2
@@ -50,14 +50,14 @@ class RedisOptions:
 
 
 class RedisSessions(SessionCache):
-    """Session values in Redis or Valkey, under document 001's key, as plain JSON for any program to read.
+    """Session values in Redis or Valkey, as plain JSON for any program to read.
 
-    A failure is a miss. One that takes time (the server is dead, slow or loading) opens a circuit breaker: the call that met
-    it costs one short timeout, those that follow cost nothing until one of them is let through to try again. A server that
+    A failure is a miss. One that takes time (the server is down, slow or loading) opens a circuit breaker: the first call
+    costs one short timeout, those that follow cost nothing until one of them is let through to try again. A server that
     answers but refuses (full, read-only, no permission) costs a round trip. Each outage is logged once.
 
-    Document 001 resets a conversation by deleting its key. From here that cannot be told from an expiry, and an expiry must
-    change nothing: to begin anew, write a reset marker to the log.
+    Deleting a key does not reset the conversation: it cannot be told from an expiry, and an expiry must
+    change nothing. To reset it, write a reset marker to the log.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class RedisSessions(SessionCache):
         options: RedisOptions | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Connects when it is first used. The clock is for the breaker only: values expire by the server's."""
+        """Connects on first use. The clock is only for the breaker: values expire by the server's clock."""
         self._options = options or RedisOptions()
         self._breaker = Breaker(monotonic)
         # The pool would make waiting calls try a dead server one after another; behind this they ask the breaker first.
@@ -96,7 +96,7 @@ class RedisSessions(SessionCache):
 
     async def drop(self, scope: Scope) -> None:
         key, _ = keys_of(scope)
-        # The label says nothing without its value, but for the mark of an erasure, which has to stay.
+        # A label is useless without its value, except the mark of an erasure, which has to stay.
         await self._ask("drop", lambda: self._redis.delete(key), 0)
 
     async def erase(self, scope: Scope, *, version: int) -> bool:
@@ -120,9 +120,7 @@ class RedisSessions(SessionCache):
         while cursor:
             answer = await self._ask("scan", partial(self._scan, max(cursor, 0)), otherwise=None)
             if answer is None:
-                raise StoreUnavailableError(
-                    f"The session cache at {self._address} does not say what it holds."
-                )
+                raise StoreUnavailableError(f"The session cache at {self._address} could not be listed.")
             cursor, found = answer
             keys.update(found)
         scopes = (scope_of(key.decode(errors="replace")) for key in keys)
@@ -139,7 +137,7 @@ class RedisSessions(SessionCache):
             await self._redis.aclose()
 
     async def _ask(self, verb: str, command: Callable[[], Awaitable[T]], otherwise: T) -> T:
-        """What the server answers; `otherwise` when it does not."""
+        """The server's answer; `otherwise` when there is none."""
         if self._closed or self._breaker.resting:
             return otherwise
         async with self._slots:
@@ -199,7 +197,7 @@ def _pool(url: str, options: RedisOptions) -> BlockingConnectionPool:
         "socket_timeout": options.timeout_s,
         "socket_connect_timeout": options.timeout_s,
         "retry": Retry(NoBackoff(), 0),
-        # The older protocol needs no greeting, and every server speaks it.
+        # The older protocol needs no handshake, and every server speaks it.
         "protocol": 2,
     }
     try:
@@ -207,7 +205,7 @@ def _pool(url: str, options: RedisOptions) -> BlockingConnectionPool:
         pool = BlockingConnectionPool.from_url(url, **given)  # pyright: ignore[reportUnknownMemberType]
         pool.make_connection()
     except (TypeError, ValueError, RedisError):
-        # What the driver says quotes parts of the URL.
+        # The driver's message quotes parts of the URL.
         raise SettingsError(
             "The Redis URL cannot be read: write redis://[user:password@]host:port/0, or unix:///path/to/socket, "
             "with special characters percent-encoded and only options that redis-py knows."

@@ -1,4 +1,4 @@
-"""Rows as they lie in the tables, and the mending of what is derived."""
+"""Rows exactly as the tables hold them, and the repair of derived data."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -26,7 +26,7 @@ _KINDS: tuple[audit.OrphanKind, ...] = (
 
 
 class SqlAuditor(SqlPort, audit.Auditor):
-    """Every table, read by its key; what a database says of its own files is each one's own."""
+    """Every table, read by its key; how a database checks its own files is left to each backend."""
 
     async def size(self, tenant: str | None) -> int:
         found = await self._row("audit_size", {"tenants": tenant})
@@ -134,7 +134,7 @@ def _kept(found: Row) -> audit.KeptConversation:
 
 
 def _kept_entry(found: Row, scope: Scope) -> audit.KeptEntry:
-    """The fragment `entry`, then who wrote it, its digest and, where it is kept, what came before."""
+    """The fragment `entry`, then who wrote it, its digest and, where it is stored, the sum before it."""
     own, (writer, digest, before) = found[:ENTRY_COLUMNS], found[ENTRY_COLUMNS:]
     try:
         entry = entry_of(own, scope)

@@ -35,24 +35,24 @@ def erase(scope: Scope) -> Play[tuple[dict[str, int], tuple[str, ...]]]:
     counts: dict[str, int] = {}
     for table in erasure.OF_OWNERS:
         counts[table] = yield from count(f"erase_{table}{of_tenant}", values)
-    # Before their conversations, which would take them along uncounted.
+    # Before their conversations, whose deletion would cascade to them uncounted.
     counts |= erasure.counted_vectors((yield from erase_vectors("erase_conversation_episodes", values)))
     for table in erasure.OF_CONVERSATIONS:
         counts[table] = yield from count(f"erase_{table}", values)
-    # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
+    # Waits for erasures in progress: of two that remove the last uses of a blob, each would see the other's use.
     yield from raise_epoch(erasure.erased_keys(scope, gone))
     counts["blobs"] = yield from erase_blobs(key for (key,) in blobs)
     return counts, tuple(gone)
 
 
 def erase_vectors(statement: str, values: Values) -> Play[int]:
-    """How many went of those in this database, which may never have had any."""
+    """How many vectors in this database were erased; it may never have had any."""
     there = yield from row("has_vectors", {})
     return (yield from count(statement, values)) if there and there[0] else 0
 
 
 def going_conversations(scope: Scope) -> Play[list[str]]:
-    """The conversations that go, locked; one of another user raises `ConflictError`."""
+    """The conversations to erase, locked; one of another user raises `ConflictError`."""
     found = yield from rows(f"gone_{part_of(scope)}", keys(scope))
     if scope.conversation is None:
         return [name for name, _ in found]
@@ -61,12 +61,12 @@ def going_conversations(scope: Scope) -> Play[list[str]]:
     return [scope.conversation]
 
 
-#: Sessions are known by their conversation's time, so it must rise, even if the clock does not move.
+#: A session's version comes from its conversation's time, so that must increase even if the clock does not.
 _NEXT = timedelta(microseconds=1)
 
 
 def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, int], erasure.Places]]:
-    """How many rows went, table by table, and where in the log the turn was."""
+    """How many rows were erased, table by table, and the position of the turn in the log."""
     yield from row("epoch_alone", keys(scope))
     if scope.conversation is not None:
         yield from check_owner(scope)
@@ -75,7 +75,7 @@ def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, 
     if not one.found and not (yield from is_noted(erasure.part_key(scope, part))):
         raise erasure.no_part(part)
     noted = erasure.part_keys(scope, part, one.owner) if one.found else []
-    # Waits for erasures that are under way: two that share the last uses of a blob would each see the other's.
+    # Waits for erasures in progress: of two that remove the last uses of a blob, each would see the other's use.
     yield from raise_epoch([*erasure.raised_keys(scope.tenant, one.touched), *noted])
     marks: list[Values] = [
         {"tenant": scope.tenant, "conversation": name, "home": home}
@@ -93,7 +93,7 @@ class _Erasure:
         self._scope, self._part, self._now = scope, part, now
         self._tenant: Values = {"tenant": scope.tenant}
         self.counts = dict.fromkeys(erasure.TABLES, 0)
-        #: Bytes that may not be used any more.
+        #: Blobs that may no longer be in use.
         self.hashes = set[str]()
         #: Conversations in which something changed.
         self.touched = set[str | None]()
@@ -128,7 +128,7 @@ class _Erasure:
         yield from self._pages((yield from self._own_pages(copies)), named.scope.user)
 
     def _bury(self, turn: Turn) -> Play[list[str]]:
-        """The checkpoints that went with it."""
+        """The checkpoints that were erased with it."""
         values = _entry_values(turn)
         reset_seq, _ = yield from _counted(turn.scope)
         counted = turn.status == "done" and (turn.seq or 0) > reset_seq
@@ -206,7 +206,7 @@ class _Erasure:
         yield from self._calls(owner, sorted(uuids))
 
     def _unpage(self, uuids: Collection[str]) -> Play[None]:
-        """Notes in the places of what turns showed of the pages."""
+        """Put notes in place of what turns showed of the pages."""
         changed = list[Scope]()
         for entry in (yield from self._naming(uuids)):
             if isinstance(entry, Turn):
@@ -252,7 +252,7 @@ class _Erasure:
 
 
 def recount(scope: Scope) -> Play[Checkpoint | None]:
-    """Count again what a conversation's row counts; gives the checkpoint in force."""
+    """Recompute the counters of a conversation's row; returns the current checkpoint."""
     marks = [one for one in (yield from _markers(scope)) if isinstance(one, Checkpoint)]
     reset_seq, updated = yield from _counted(scope)
     current = erasure.in_force(marks, reset_seq)
@@ -276,7 +276,7 @@ def recount(scope: Scope) -> Play[Checkpoint | None]:
 
 
 def replace_summary(scope: Scope, checkpoint: Checkpoint | None, covered_messages: int) -> Play[None]:
-    """Make a checkpoint the only one in force; None: there is none."""
+    """Make a checkpoint the current one; None: there is none."""
     yield from count("audit_sums", keys(scope))
     yield from count("summary_drop", keys(scope))
     if checkpoint is not None:
@@ -285,7 +285,7 @@ def replace_summary(scope: Scope, checkpoint: Checkpoint | None, covered_message
 
 
 def _counted(scope: Scope) -> Play[tuple[int, datetime]]:
-    """Where the conversation began again, and when it changed."""
+    """The position of the last reset, and when the conversation changed."""
     found = yield from row("part_counted", keys(scope))
     assert found is not None
     return found[0], moment(found[1])

@@ -48,7 +48,7 @@ class SqlFacts(SqlPort, FactStore):
             check_expected(expected, newest)
             return (yield from _revise(scope, written, change["action"], utc(change["at"]), newest))
 
-        # A change that was already made would not find the revision it expects.
+        # A retry of a change that took effect would not find the revision it expects.
         return await self._player.write(play, again=expected is None)
 
     async def owners(self, tenant: str) -> Sequence[Scope]:
@@ -103,7 +103,7 @@ def _restore(scope: Scope, plan: Restored) -> Play[tuple[int, int]]:
 
 
 def _owned(scope: Scope, fact_id: str) -> Play[Fact | None]:
-    """The fact of an id, which must not be another user's."""
+    """The fact with this id, which must not be another user's."""
     fact = yield from _find(scope.tenant, fact_id)
     if fact is not None:
         rules.check_fact_owner(fact, scope.user)

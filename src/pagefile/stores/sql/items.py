@@ -29,13 +29,13 @@ _ALL = 2**53
 class SqlItems(SqlPort, ItemStore):
     async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
         asked = {**owner(scope), "now": utc(now)}
-        # In one order, so that two who write the same keys do not wait for each other in a circle.
+        # In a fixed order, so that two writers of the same keys do not deadlock.
         last = sorted(last_writes(writes), key=lambda one: (one.namespace, one.key))
         removed = [{**asked, **key_values((one.namespace, one.key))} for one in last if one.value is None]
         put = [{**asked, **_values(one, now)} for one in last if one.value is not None]
 
         def play() -> Play[None]:
-            # What has expired must not lend its age to what is put in its place.
+            # A new item must not inherit the creation time of an expired one.
             yield from count("items_sweep", asked)
             yield from many("item_remove", removed)
             yield from many("item_put", put)

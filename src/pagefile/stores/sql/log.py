@@ -1,4 +1,4 @@
-"""Writes the turn log: markers, claims and what is restored. How a turn is written is each database's own."""
+"""Writes the turn log: markers, claims and restored entries. Each backend writes turns in its own way."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class SqlTurnLog(TurnLog):
 
     @abstractmethod
     def _put_turn(self, turn: Turn, now: datetime, *, restored: bool, agent: str | None) -> Play[None]:
-        """Write a turn behind all others: with the time it has if it is `restored`, else with a later one than theirs."""
+        """Write a turn after all others: with its own time if it is `restored`, else with a time later than theirs."""
 
     async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
         rules.conversation_of(marker.scope)
@@ -85,7 +85,7 @@ class SqlTurnLog(TurnLog):
     def _restore_turns(
         self, turns: Sequence[Turn], scope: Scope, blobs: Mapping[str, Blob], now: datetime
     ) -> Play[int]:
-        """Those that are not there yet, behind those that are."""
+        """Add the entries that are missing after those that exist."""
         ids = {**keys(scope), "ids": [turn.id for turn in turns]}
         found = yield from each("entries_by_id", ids, lambda one: entry_of(one, scope))
         stored = {entry.id: entry for entry in found}
@@ -124,7 +124,7 @@ def _attach(scope: Scope, turns: Sequence[Turn], blobs: Mapping[str, Blob]) -> P
 
 
 def _add_checkpoint(draft: CheckpointDraft, now: datetime) -> Play[Entry]:
-    """The checkpoint in its place, or what is stored under its id."""
+    """The checkpoint at its position, or what is stored under its id."""
     yield from check_writable(draft.epoch, [draft.scope])
     state = yield from state_of(draft.scope)
     stored = yield from entry_by_id(state.scope, draft.id)
@@ -137,7 +137,7 @@ def _add_checkpoint(draft: CheckpointDraft, now: datetime) -> Play[Entry]:
 
 
 def _add_reset(draft: ResetDraft, now: datetime) -> Play[Entry]:
-    """The reset in its place, or what is stored under its id."""
+    """The reset at its position, or what is stored under its id."""
     yield from count("conversation_begun", {**keys(draft.scope), "now": now})
     state = yield from state_of(draft.scope)
     stored = yield from entry_by_id(state.scope, draft.id)
@@ -183,7 +183,7 @@ def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_se
 
 
 def _write_reset(reset: Reset, now: datetime) -> Play[None]:
-    """Write the reset's row; the conversation begins again behind it."""
+    """Write the reset's row; the conversation starts over after it."""
     values = {
         **_marker_values(reset, now),
         "query": RESET_QUERY,
@@ -212,13 +212,13 @@ def _marker_values(marker: Checkpoint | Reset, now: datetime) -> Values:
     }
 
 
-#: The columns of the fragment `counted` of log.sql: a head without the epoch, which a write does not ask for.
+#: The columns of the fragment `counted` of log.sql: a head without the epoch, which a write does not need.
 _COUNTED_COLUMNS = 13
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What the statement `state` found. Most writes need only a little of it: the rest is made when asked for."""
+    """The row of the statement `state`. Most writes need only a little of it: the rest is decoded on demand."""
 
     scope: Scope
     #: None before the first write to the conversation.
@@ -228,7 +228,7 @@ class State:
 
     @classmethod
     def of(cls, found: Row | None, scope: Scope) -> "State":
-        """The conversation, which must be this scope's."""
+        """The conversation, which must belong to this scope."""
         if found is None:
             return cls(scope, None, 1, None)
         rules.check_owner(scope, found[0])
@@ -253,11 +253,11 @@ class State:
 
     @property
     def version(self) -> int:
-        """The checkpoint in force, 0 when there is none."""
+        """The version of the current checkpoint, 0 when there is none."""
         return self.versions if self.row is not None and self.row[_COUNTED_COLUMNS + 2] else 0
 
     def knows(self, draft: TurnDraft) -> bool:
-        """Whether a done turn tells nothing new of the conversation itself."""
+        """Whether a completed turn changes nothing about the conversation itself."""
         found = self.row
         return (
             found is not None

@@ -1,4 +1,4 @@
-"""Gives rows of earlier versions their digest, in the transaction that migrates them."""
+"""Adds the digest to rows of earlier versions, in the transaction that migrates them."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ _KINDS: dict[str, tuple[dict[str, int], Callable[[Row], str | None]]] = {
 
 
 def fill_digests() -> Play[None]:
-    """Of every turn, page and fact that has none."""
+    """Fill in the digest of every turn, page and fact that has none."""
     for kind, (columns, digest_of) in _KINDS.items():
         key: Values = dict.fromkeys(columns, "")
         while found := (yield from rows(f"{kind}s_without_digest", _behind(key))):
@@ -36,7 +36,7 @@ def fill_digests() -> Play[None]:
 
 
 def _readable(digest_of: Callable[[Row], str | None], row: Row) -> str | None:
-    """The digest of a row; one that cannot be read stays without, and is for `verify` to name."""
+    """The digest of a row; one that cannot be read stays without, and `verify` reports it."""
     try:
         return digest_of(row)
     except UNREADABLE:

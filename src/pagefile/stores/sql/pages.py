@@ -25,7 +25,7 @@ from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, of_tenant, part_of, values_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
-#: Texts up to here are unpacked at once; a thread would take longer. Packing takes more time: a player decides.
+#: Texts up to this size are unpacked in place; a thread would take longer. Packing takes more time: a player decides.
 _SMALL_CHARS = 20_000
 
 
@@ -77,7 +77,7 @@ def put_spans(tenant: str, uuid: str, spans: Sequence[tuple[int, int]]) -> Play[
 
 
 def _stored(page: Page, blob: Blob) -> Play[Page | None]:
-    """The page that is there already, unless it is a tombstone whose text has come back."""
+    """The existing page, unless it is a tombstone whose text has come back."""
     found = yield from row("page_locked", {"tenant": page.scope.tenant, "uuid": page.uuid})
     if found is None:
         return None
@@ -117,7 +117,7 @@ async def packed_blobs(player: Player, blobs: Mapping[str, bytes]) -> dict[str, 
 def attach(
     scope: Scope, turn: Turn | TurnDraft | Extend, turn_id: str, blobs: Mapping[str, Blob]
 ) -> Play[None]:
-    """Write the files that a turn brought, in its transaction."""
+    """Write the files attached to a turn, in its transaction."""
     named = rules.attached(turn, blobs)
     place = {**keys(scope), "id": turn_id}
     yield from many("blob_put", [blob_values(blobs[key]) for key in named])
@@ -127,7 +127,7 @@ def attach(
 
 
 def blob_values(blob: Blob) -> dict[str, object]:
-    """The parameters of the statement `blob_put`, which keeps bytes under their hash, once."""
+    """The parameters of the statement `blob_put`, which stores bytes once, under their hash."""
     return {"hash": blob.hash, "codec": blob.codec, "data": blob.data}
 
 
@@ -153,9 +153,9 @@ class SqlPageKeeper(SqlPort, PageKeeper):
         return await self._player.write(play)
 
     async def touch(self, scope: Scope, uuids: Sequence[str], at: datetime) -> None:
-        # In one order, so that two who touch the same pages do not wait for each other in a circle.
+        # In a fixed order, so that two writers of the same pages do not deadlock.
         touched: list[Values] = [{**keys(scope), "uuid": uuid, "at": utc(at)} for uuid in sorted(uuids)]
-        # A lost connection may have counted it already, and twice would be wrong.
+        # The load may have been counted before the connection was lost, and must not be counted twice.
         await self._player.write(lambda: many("page_touch", touched), again=False)
 
     async def pinned(self, scope: Scope) -> list[Page]:
@@ -170,7 +170,7 @@ class SqlPageKeeper(SqlPort, PageKeeper):
         return await self._first("page_of_call", values, of_tenant(Page, scope.tenant))
 
     async def purge(self, request: PurgeRequest) -> list[Page]:
-        # Most often nothing is due: then nothing is locked, and no log is emptied.
+        # Usually nothing is due: then nothing is locked, and the write-ahead log is not truncated.
         if not await self._player.read(lambda: _due(request)):
             return []
         return await self._player.write(lambda: _purge(request), again=False, erases=True)
@@ -203,7 +203,7 @@ def _purge(request: PurgeRequest) -> Play[list[Page]]:
     due = yield from _due(request)
     values: Values = {"tenant": request.scope.tenant, "at": utc(request.at)}
     named = {**values, "uuids": [page.uuid for _, page in due]}
-    # Those that were pinned or purged meanwhile stay as they are.
+    # Pages that were pinned or purged meanwhile stay as they are.
     buried = set((yield from each("pages_bury", named, lambda one: one[0])))
     gone = [(blob, page) for blob, page in due if page.uuid in buried]
     yield from count("passages_drop", {**values, "uuids": [page.uuid for _, page in gone]})

@@ -95,7 +95,7 @@ class PlainTurnLog(SqlTurnLog):
 
 
 def _texts(turn: Turn | TurnDraft) -> Values:
-    """The JSON columns of a turn, and the digest of all it says."""
+    """The JSON columns of a turn, and its digest."""
     texts = turn_texts(turn)
     return {**texts, "digest": turn_digest(turn, texts)}
 
@@ -124,9 +124,9 @@ def _values(turn: Turn, now: datetime, texts: Values) -> Values:
 def _tell(
     values: Values, turn: Turn, agent: str | None, labels: Labels = NO_LABELS, *, known: bool = False
 ) -> Play[None]:
-    """Count the turn in its conversation and, when it is done, in the session; `values` are its own.
+    """Count the turn in its conversation and, when it is complete, in the session; `values` are its parameters.
 
-    `known`: the turn says nothing new of the conversation, as most do.
+    `known`: the turn changes nothing else about the conversation, as is usual.
     """
     values["agent"] = agent
     if not known:
@@ -143,7 +143,7 @@ def _tell(
 
 
 class PlainReader(SqlReader):
-    """The log as windows, lists and indexes want it, for a database in which a statement costs no round trip."""
+    """Reads the log for windows, lists and indexes, in a database in which a statement costs no round trip."""
 
     async def view(self, request: ViewRequest) -> LogView:
         rules.conversation_of(request.scope)
@@ -158,7 +158,7 @@ class PlainReader(SqlReader):
 
 
 def view(request: ViewRequest) -> Play[LogView]:
-    """The head, the checkpoint in force, the open turn and the profile, and as many turns as are wanted."""
+    """The head, the current checkpoint, the open turn, the profile, and as many turns as requested."""
     scope = request.scope
     found = yield from row("view", {**keys(scope), "open_turn": request.open_turn})
     if found is None:
@@ -179,7 +179,7 @@ def view(request: ViewRequest) -> Play[LogView]:
 
 
 def _live_turns(head: ConversationInfo, request: ViewRequest) -> Play[tuple[Turn, ...]]:
-    # As many at once as fit if they are of the usual length, and one that does not.
+    # As many at once as would fit at average length, and one that does not.
     expected = request.budget_tokens * head.live_turns // max(1, head.live_tokens)
     limit = 1 + max(request.min_turns, min(expected, head.live_turns))
     values = {
@@ -200,7 +200,7 @@ def _live_turns(head: ConversationInfo, request: ViewRequest) -> Play[tuple[Turn
             taken.append(turn)
         if len(found) < values["limit"]:
             return tuple(reversed(taken))
-        # They are shorter than usual: the average tells nothing of how many more there are.
+        # They are shorter than average, so the average no longer predicts how many more fit.
         values["before_seq"], values["limit"] = found[-1][2], 2 * values["limit"]
 
 
@@ -220,7 +220,7 @@ def _entries(query: EntryQuery) -> Play[list[Entry]]:
 
 
 def _around(scope: Scope, refs: Sequence[TurnRef]) -> Play[list[Neighbourhood]]:
-    # Most of what is found together was said in a few conversations.
+    # Most turns found together come from a few conversations.
     homes: dict[str, Scope | None] = {}
     near: list[Neighbourhood] = []
     for ref in refs:

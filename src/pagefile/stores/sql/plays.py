@@ -1,8 +1,8 @@
-"""A verb is a generator of statements: it says what it asks of a database, and a player says how.
+"""A verb is a generator of statements: it says what to run, and a player runs it on a database.
 
-Whoever writes a verb yields statements by name and gets their answers; nothing here waits, connects or commits. SQLite's player
-runs a verb from end to end in one of its threads, PostgreSQL's awaits each answer. A verb may be run several times (somebody else
-was faster, a connection was lost), so a player is given what makes the generator, and a verb has no other effects.
+A verb yields statements by name and receives their results; nothing here waits, connects or commits. SQLite's player
+runs a verb from end to end in one of its threads, PostgreSQL's awaits each result. A verb may be run several times (another
+transaction came first, a connection was lost), so a player is given the generator function, and a verb has no other effects.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
@@ -15,17 +15,17 @@ Values: TypeAlias = dict[str, Any]
 
 
 Wanted: TypeAlias = Literal["row", "rows", "count", "many"]
-#: What is wanted of a statement, its name and its values; of `many` a sequence of them. A plain tuple: a turn makes several.
+#: The kind of result, the statement's name and its values; for `many`, a sequence of them. A plain tuple: a turn makes several.
 Ask: TypeAlias = tuple[Wanted, str, Any]
 
 Play: TypeAlias = Generator[Ask, Any, T]
 
-# The helpers below say what comes back, and cost a generator each: what every turn asks is yielded as it is,
+# The helpers below are typed, and cost a generator each: statements of every turn are yielded directly,
 # `yield "count", "turn_insert", values`.
 
 
 def skipped(wanted: Wanted) -> Any:
-    """The answer of a statement that is empty in a dialect, since the dialect does not need it: a lock, where there is one writer."""
+    """The result of a statement that is empty in a dialect, which does not need it: a lock, where there is one writer."""
     answers: dict[Wanted, Any] = {"row": None, "rows": [], "count": 0, "many": None}
     return answers[wanted]
 
@@ -39,7 +39,7 @@ def rows(statement: str, values: Mapping[str, Any]) -> Play[list[Row]]:
 
 
 def first(statement: str, values: Mapping[str, Any], make: Callable[[Row], T]) -> Play[T | None]:
-    """What is made of the first row; made here and not by the caller, since a player may have a thread for it."""
+    """The first row, converted; converted here and not by the caller, since a player may have a thread for it."""
     found = yield from row(statement, values)
     return None if found is None else make(found)
 
@@ -53,12 +53,12 @@ def count(statement: str, values: Mapping[str, Any]) -> Play[int]:
 
 
 def many(statement: str, values: Sequence[Mapping[str, Any]]) -> Play[None]:
-    """The statement with each of these values."""
+    """Run the statement with each of these values."""
     yield "many", statement, values
 
 
 def played(play: Play[T], answer: Callable[[Ask], Any]) -> T:
-    """What a verb returns, once each of its statements was answered."""
+    """The result of a verb, with each of its statements run by `answer`."""
     answered: Any = None
     while True:
         try:
@@ -69,7 +69,7 @@ def played(play: Play[T], answer: Callable[[Ask], Any]) -> T:
 
 
 async def played_async(play: Play[T], answer: Callable[[Ask], Awaitable[Any]]) -> T:
-    """The same where answers are awaited."""
+    """The same where results are awaited."""
     answered: Any = None
     while True:
         try:
@@ -81,21 +81,21 @@ async def played_async(play: Play[T], answer: Callable[[Ask], Awaitable[Any]]) -
 
 class Player(Protocol):
     async def read(self, play: Callable[[], Play[T]]) -> T:
-        """What a verb reads."""
+        """The result of a verb that reads."""
         ...
 
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
-        """What a verb does, all of it or nothing.
+        """The result of a verb that writes, in one transaction.
 
         When a connection is lost during the commit, the verb may have taken effect: it is retried only if it is idempotent
-        (`again`). After a verb that `erases`, what it removed must not stay in the log of the database either.
+        (`again`). After a verb that `erases`, the removed rows must not stay in the database's write-ahead log either.
         """
         ...
 
     async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
         """The result of work that would keep the event loop or a writer waiting; `ClosedError` when the store is closed.
 
-        What is `small` takes about as long as the way to a thread and back: a player may do it in place.
+        `small` work takes about as long as a thread switch: a player may do it in place.
         """
         ...
 

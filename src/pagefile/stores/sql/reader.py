@@ -35,7 +35,7 @@ def owner_of(scope: Scope) -> Play[Scope | None]:
 
 
 def check_owner(scope: Scope) -> Play[None]:
-    """A conversation that is there is this scope's."""
+    """Refuse a conversation that exists and does not belong to this scope."""
     found = yield from row("owner", keys(scope))
     if found is not None:
         rules.check_owner(scope, found[0])
@@ -44,7 +44,7 @@ def check_owner(scope: Scope) -> Play[None]:
 def since(
     request: SinceRequest, statement: str, make: Callable[[Row, Scope], T], **values: Any
 ) -> Play[list[T]]:
-    """What is made of the done turns behind those that are known."""
+    """The completed turns after those that are known, converted."""
     made: list[T] = []
     for scope, last_seq in (yield from _seen(request.scope)):
         known = request.known.get(scope.conversation or "", 0)
@@ -57,7 +57,7 @@ def since(
 
 
 def _seen(scope: Scope) -> Play[list[tuple[Scope, int]]]:
-    """The conversations of a scope with their owners, and how far their logs go."""
+    """The conversations of a scope with their owners and last positions."""
     found = yield from rows(f"conversations_of_{part_of(scope)}", keys(scope))
     return [
         (Scope(scope.tenant, owner, name), last_seq)
@@ -104,13 +104,13 @@ def _head(scope: Scope, name: str) -> Play[ConversationInfo | None]:
     return head if head is not None and rules.sees(scope, head.scope.user) else None
 
 
-# -- the numbers of erasures, in the transaction of whoever asks
+# -- the numbers of erasures, in the caller's transaction
 
 
 def check_writable(epoch: int | None, scopes: Iterable[Scope]) -> Play[None]:
     """`ErasedError` when one of the scopes was erased since that epoch; None is not checked.
 
-    Keeps erasures of these tenants away until the transaction ends. Called before any row is locked, as an erasure does.
+    Blocks erasures of these tenants until the transaction ends. Called before any row is locked, as an erasure does.
     """
     if epoch is None:
         return

@@ -1,4 +1,4 @@
-"""Rows become records, and records the values of a row."""
+"""Converts rows to records, and records to the values of a row."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -43,7 +43,7 @@ R = TypeVar("R")
 
 
 def keys(scope: Scope) -> Values:
-    """The scope as the parameters that every statement calls alike."""
+    """The scope as parameters, named the same in every statement."""
     return {"tenant": scope.tenant, "conversation": scope.conversation, "user": scope.user}
 
 
@@ -107,7 +107,7 @@ def entry_of(row: Row, scope: Scope) -> Entry:
 
 
 def checkpoint_metadata(checkpoint: Checkpoint) -> str:
-    """What `entry_of` reads of a checkpoint beside the columns that every entry has."""
+    """The fields of a checkpoint that `entry_of` reads besides the columns that every entry has."""
     return to_json({name: getattr(checkpoint, name) for name in _CHECKPOINT_METADATA})
 
 
@@ -134,7 +134,7 @@ def values_of(record: Page | Fact | WindowRecord | Checkpoint | ApiKey) -> Value
 
 
 def part_of(scope: Scope) -> str:
-    """Which of the three statements of a list a scope asks for."""
+    """Which of the three statements of a list fits a scope."""
     if scope.conversation is not None:
         return "conversation"
     return "tenant" if scope.user is None else "user"

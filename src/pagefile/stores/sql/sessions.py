@@ -37,7 +37,7 @@ class SqlSessions(SessionStore):
 
 
 def session_of(scope: Scope) -> Play[session.SessionValue | None]:
-    """The session of a conversation, which must be this scope's."""
+    """The session of a conversation, which must belong to this scope."""
     found = yield from row("session_get", keys(scope))
     if found is None:
         return None
@@ -46,12 +46,12 @@ def session_of(scope: Scope) -> Play[session.SessionValue | None]:
 
 
 def put_session(scope: Scope, value: JsonObject, now: datetime) -> Play[None]:
-    """Put the session of a conversation that is there."""
+    """Put the session of an existing conversation."""
     yield from row("session_put", _values(scope, value, now))
 
 
 def tell_session(statement: str, values: Values, scope: Scope) -> Play[None]:
-    """Apply what a write changed to the session, which begins blank if there was none."""
+    """Apply a write's changes to the session, which starts out blank if there was none."""
     if not (yield "count", statement, values):
         yield from put_session(scope, session.blank(scope), values["now"])
         yield from count(statement, values)
@@ -63,7 +63,7 @@ def _values(scope: Scope, value: JsonObject, now: datetime) -> Values:
 
 
 def _value(found: Row, scope: Scope) -> session.SessionValue:
-    """A session as it is now: the columns of the statement `session_get` behind the first two."""
+    """A session as it is now: the columns of the statement `session_get` after the first two."""
     put, changed, turns, anew, user, agent, answer, checkpoint_id, summary = found
     changed = changed and moment(changed)
     value: session.SessionValue = (
@@ -93,7 +93,7 @@ def profile(found: Row, scope: Scope) -> JsonObject | None:
 
 
 def _put_turns(value: session.SessionValue, last: session.SessionTurn, turns: int) -> None:
-    """The turns as if they had been put one after the other: all but the count is what the last ones left."""
+    """The result of these turns applied one after the other: everything but the count comes from the last ones."""
     session.put_turn(value, last)
     flow: Any = value["flow_context"]
     if isinstance(flow, dict):

@@ -14,12 +14,12 @@ from pagefile.stores.sql.plays import Play, Player
 from pagefile.stores.sql.sessions import SqlSessions
 from pagefile.stores.sql.tables import SqlCalls, SqlErasures, SqlKeys, SqlTerms, SqlWatermarks
 
-#: How many rows went, where in the log a turn was, and which conversations went.
+#: How many rows were erased, the position of the turn in the log, and which conversations were erased.
 Erased = tuple[dict[str, int], Places, tuple[str, ...]]
 
 
 class SqlStore(Store, ABC):
-    """A dialect adds the log, its reader and the auditor, and what it says of itself."""
+    """A dialect adds the log, its reader, the auditor and its description."""
 
     def __init__(self, player: Player, clock: Clock) -> None:
         self._player = player
@@ -39,7 +39,7 @@ class SqlStore(Store, ABC):
 
     @abstractmethod
     async def _left(self) -> Sequence[str]:
-        """What files still hold of what was just erased; asked after every erasure."""
+        """Where files may still hold erased data; called after every erasure."""
 
     async def _erased(self, scope: Scope, part: Part | None) -> Erased:
         return await self._player.write(lambda: self._erasing(scope, part), again=False, erases=True)

@@ -27,7 +27,7 @@ from pagefile.stores.sql.texts import ALL_TENANTS
 class SqlCalls(SqlPort, WindowLog):
     async def add(self, calls: Sequence[WindowRecord], *, keep: int, epoch: int | None = None) -> None:
         written = [values_of(call) for call in calls]
-        # In one order, so that two who write the same conversations do not wait for each other in a circle.
+        # In a fixed order, so that two writers of the same conversations do not deadlock.
         chats = {(call.scope.tenant, call.scope.conversation): call.scope for call in calls}
         trims = [chats[key] for key in sorted(chats, key=lambda key: (key[0], key[1] or ""))]
 
@@ -83,7 +83,7 @@ def _calls(scope: Scope, limit: int, after: str | None) -> Play[list[WindowRecor
 
 class SqlKeys(SqlPort, KeyStore):
     async def add(self, key: ApiKey) -> None:
-        # A key that was already added would be found to be taken.
+        # A retry of an insert that took effect would find the key taken.
         await self._player.write(lambda: _add(key), again=False)
 
     async def get(self, key_id: str) -> ApiKey | None:
@@ -133,7 +133,7 @@ def _key(found: Row) -> ApiKey:
 
 class SqlWatermarks(SqlPort, Watermarks):
     async def known(self, scope: Scope, tier: str) -> Mapping[str, int]:
-        # Of a user, the index leads from the user; else a scan of the tier's marks is what is asked for.
+        # For a user the index on users is best; otherwise a scan of the tier's watermarks is needed anyway.
         statement = "watermarks_known" if scope.user is None else "watermarks_known_of_user"
         values = {**keys(scope), "tier": tier}
         return {one[0]: one[1] for one in await self._rows(statement, values)}
@@ -165,7 +165,7 @@ class SqlTerms(SqlPort, TermStore):
     async def write(
         self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
     ) -> None:
-        # Of a turn named twice, the last terms count: a statement may not write a row twice.
+        # For a turn named twice, the last terms count: a statement may not write a row twice.
         newest = {(one.conversation, one.seq): one for one in terms}.values()
         written: list[Values] = [
             {
@@ -195,7 +195,7 @@ def _terms(found: Row, scope: Scope) -> TurnTerms:
 class SqlErasures(SqlPort, Erasures):
     async def begin(self, place: str) -> None:
         if await self._rows("erasure_mark", {"name": place}):
-            # Asked for whenever a home is prepared, also in a database that cannot be written.
+            # Called whenever an index is prepared, also in a read-only database.
             return
         await self._change("erasure_mark_begin", {"name": place})
 

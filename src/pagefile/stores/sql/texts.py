@@ -1,9 +1,9 @@
-"""Statements by name, out of `.sql` files.
+"""Loads statements by name from `.sql` files.
 
 A statement begins with `-- name: …` and may hold `{fragment}`, which is replaced by the text of `-- fragment: …`; `{fragment word}`
 puts the word wherever that text has `{}`. Where a dialect says something differently, its own text follows under the same name:
 `-- name: … (postgres)`. The common text is SQLite's where there is none for all (`json_each`, `max` of two values, `rowid`,
-`json_set`): every other dialect says these in its own words. A statement that only some dialects need is empty in the others,
+`json_set`): every other dialect overrides these. A statement that only some dialects need is empty in the others,
 whose players skip it. Parameters are written `:name`.
 """
 
@@ -23,7 +23,7 @@ PLAIN = files("pagefile.stores.sql").joinpath("plain")
 
 
 def statement_texts(dialect: str, *folders: Traversable) -> dict[str, str]:
-    """Every statement of these folders, as a dialect says it."""
+    """Every statement of these folders, in one dialect."""
     common: dict[tuple[str, str], str] = {}
     own: dict[tuple[str, str], str] = {}
     for folder in folders:
@@ -38,7 +38,7 @@ def statement_texts(dialect: str, *folders: Traversable) -> dict[str, str]:
 
 
 def _filled(text: str, fragments: dict[str, str]) -> str:
-    """The text with its fragments, and theirs; what is in braces and no fragment stays."""
+    """The text with its fragments expanded, recursively; braces that name no fragment are left as they are."""
 
     def fragment(found: re.Match[str]) -> str:
         return fragments.get(found[1], found[0]).replace("{}", found[2] or "{}")
@@ -59,7 +59,7 @@ def with_parameters(text: str, shown: dict[str, str]) -> str:
 
 
 _NAMES_BY_TYPE = {
-    # Binding one of these tells PostgreSQL whose rows are there for the transaction; what binds none sees none.
+    # Binding one of these tells PostgreSQL which tenant's rows the transaction may see; without one it sees none.
     "pagefile_tenant": "tenant",
     "pagefile_tenants": "tenants",
     "timestamptz": "now created at since before updated last_load purged valid_from valid_to recorded retracted expires revoked last_used"
@@ -79,7 +79,7 @@ _NAMES_BY_TYPE = {
 }
 _TYPES = {name: kind for kind, names in _NAMES_BY_TYPE.items() for name in names.split()}
 
-#: For the statements that look at every tenant: whoever passes this says so.
+#: For the statements that read every tenant: callers pass this explicitly.
 ALL_TENANTS: dict[str, None] = {"tenants": None}
 
 

@@ -1,4 +1,4 @@
-"""Vectors of turns beside the log. How they are searched is each database's own."""
+"""Vectors of turns in the log's database. Each backend searches them in its own way."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ from pagefile.stores.vectors import Matrix, batch_of, place_of
 
 
 class SqlVectors(SqlPort, VectorIndex, ABC):
-    """Rows of `conversation_episodes`, all models in one table. They go with the conversation they belong to."""
+    """Rows of `conversation_episodes`, all models in one table. They are erased with their conversation."""
 
-    #: What one transaction writes or removes, so that a turn to be recorded never waits long behind vectors.
+    #: How many rows one transaction writes or removes, so that recording a turn never waits long for vectors.
     rows_at_once = 500
     _closed = False
 
@@ -32,10 +32,10 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
         return True
 
     def _forget(self) -> None:
-        """Forget what is held in memory: something was removed."""
+        """Drop the in-memory cache: something was removed."""
 
     async def _ready(self, model: EmbeddingModel) -> None:
-        """Have what is needed to put vectors of this model."""
+        """Create what is needed to put vectors of this model."""
 
     async def prepare(self, model: EmbeddingModel) -> None:
         self._check_open()
@@ -92,7 +92,7 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
         self._forget()
 
     async def _removed(self, statement: str, values: Values) -> int:
-        """How many rows a statement removed, of which nothing stays in memory or in the log of the database."""
+        """How many rows a statement removed, none of which stays in memory or in the database's write-ahead log."""
         if not await self._is_there():
             return 0
         gone = await self._player.write(lambda: count(statement, values), erases=True)

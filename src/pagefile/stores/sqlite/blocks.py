@@ -1,4 +1,4 @@
-"""Vectors of one owner in memory, caught up with by place, and the bounded collection of them."""
+"""A cache of vectors in memory, one block per owner, updated by place and bounded in size."""
 
 import threading
 from collections.abc import Sequence
@@ -13,19 +13,19 @@ from pagefile.ports import Vector, VectorHit
 from pagefile.stores.sql.plays import Row
 from pagefile.stores.vectors import Matrix, largest, order, similarities
 
-#: A model, a tenant, and the user, or the conversation that nobody owns.
+#: A model, a tenant, and the user, or the conversation if it has no owner.
 Owner: TypeAlias = tuple[str, str, str | None, str | None]
 
 _ROWS_AT_FIRST = 64
-#: The share of rows from which on it pays to multiply all of them.
+#: From this share of rows on, multiplying all of them is faster than picking.
 _MANY = 0.1
-#: What a row costs beside its vector: names, places and the dict that finds it.
+#: What a row costs besides its vector: ids, places and its dict entry.
 _BYTES_BESIDE = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A turn that is near, and the place its row had."""
+    """A turn that was found, and the place of its row."""
 
     near: VectorHit
     place: int
@@ -56,7 +56,7 @@ class View:
     def _similarities(self, rows: npt.NDArray[np.intp] | None, vector: Vector) -> Vector:
         if rows is None:
             return similarities(self.matrix, vector)
-        # To pick rows copies them: where they are many, it is faster to multiply the others too.
+        # Picking rows copies them: for many rows, it is faster to multiply all.
         if len(rows) > _MANY * len(self.matrix):
             return similarities(self.matrix, vector)[rows]
         return similarities(self.matrix[rows], vector)
@@ -67,7 +67,7 @@ class View:
 
 
 class Block:
-    """The vectors of one owner. Rows are added behind those that views hold; a row that was replaced makes a copy."""
+    """The vectors of one owner. Rows are appended after those that views hold; replacing a row makes a copy."""
 
     def __init__(self, dimension: int) -> None:
         self.lock = threading.Lock()
@@ -85,7 +85,7 @@ class Block:
 
     @property
     def bytes(self) -> int:
-        """What it takes, roughly."""
+        """Its size in bytes, roughly."""
         return self._matrix.nbytes + len(self._matrix) * _BYTES_BESIDE
 
     def add(self, rows: Sequence[Row]) -> None:
@@ -139,7 +139,7 @@ class Block:
 
 
 class Blocks:
-    """Blocks by their owner, the longest unused let go of when they grow beyond a limit. Used from several threads."""
+    """Blocks by owner; the least recently used are evicted beyond a limit. Used from several threads."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -151,9 +151,9 @@ class Blocks:
             return self._blocks.setdefault(owner, Block(dimension))
 
     def trim(self) -> None:
-        """Let go of what is too much; whoever still searches in it keeps it until then.
+        """Evict blocks beyond the limit; a search that is running keeps its block until it ends.
 
-        The one in use stays, however large: to read it anew for each question takes as much memory, and far longer.
+        The block in use stays, however large: reading it again for each query takes as much memory, and far longer.
         """
         with self._lock:
             if self._most_bytes:
@@ -162,7 +162,7 @@ class Blocks:
                 self._blocks.clear()
 
     def forget(self, owner: Owner) -> None:
-        """Let go of one, which does not tell the truth any more."""
+        """Drop a block that is out of date."""
         with self._lock:
             self._blocks.pop(owner, None)
 

@@ -1,6 +1,6 @@
 """The database file: opened, migrated, copied, and the reserve beside it.
 
-A file that is not ours is left exactly as it was.
+A file that is not ours is left untouched.
 """
 
 import logging
@@ -56,7 +56,7 @@ def open_connections(place: Place, *, readers: int) -> Opened:
 
 
 def rewrite(place: Place) -> None:
-    """Write the file anew, without the pages that were freed; readers go on, writers wait."""
+    """Rewrite the file without its free pages; readers continue, writers wait."""
     with translating(str(place.path)), closing(_connected(place.path)) as connection:
         _tune(connection, place)
         connection.execute("VACUUM")
@@ -79,7 +79,7 @@ def _prepared(place: Place) -> Connection:
             check_version(connection, str(place.path), exactly=True)
         else:
             _enter_wal(connection)
-            # Before anything is moved: what a migration copies must not stay in the pages that it frees.
+            # Before any migration: rows that it copies must not stay in the pages that it frees.
             connection.pragma("secure_delete", True)
             migrate(connection, str(place.path), APPLICATION_ID)
         _tune(connection, place)
@@ -138,7 +138,7 @@ def _reader(place: Place) -> Connection:
 
 
 def _open_unwritable(place: Place, readers: int) -> Opened:
-    """Reads a database whose directory cannot be written, provided that nobody writes to it now.
+    """Read a database whose directory is read-only, provided that no other process is writing to it.
 
     SQLite needs a shared-memory file beside a database in WAL mode. Where it cannot make one, and no write-ahead log
     is there to be missed, the file can be read as one that never changes.
@@ -185,7 +185,7 @@ def check_version(connection: Connection, place: str, *, exactly: bool = False) 
 
 
 def migrate(connection: Connection, place: str, application_id: int) -> None:
-    """Apply what is missing, each migration in a transaction with its version; others may be doing the same."""
+    """Apply missing migrations, each in a transaction with its version; other processes may be doing the same."""
     while check_version(connection, place) < len(migrations()):
         with transaction(connection):
             # Another process may have been faster while this one waited for the lock.
@@ -200,7 +200,7 @@ def migrate(connection: Connection, place: str, application_id: int) -> None:
 
 
 def _mend_episodes(connection: Connection) -> None:
-    """The first files of schema 3 had vectors without their owner, and no later migration gave them one."""
+    """The first files of schema 3 had vectors without their owner, and no later migration added it."""
     columns = {row[1] for row in connection.execute("PRAGMA table_info(conversation_episodes)")}
     if "user_id" not in columns:
         connection.execute(sql("episodes_rebuild"))
@@ -216,7 +216,7 @@ def version_of(path: Path) -> int:
 
 
 def copied(path: Path, copy: Path) -> None:
-    """A copy as of one moment, without what was erased from the file and still lies in its free pages."""
+    """Make a consistent copy, without erased data that is still in the free pages of the file."""
     if copy.exists():
         raise StoreUnavailableError(f"{str(copy)!r} is there already: name another file for the backup.")
     with translating(str(copy)), closing(_opened(path)) as connection:
@@ -245,7 +245,7 @@ class Reserve:
         self._told = False
 
     def keep(self) -> None:
-        """Make it, or make it larger; a disk without room for it is told of in the log, and it is tried again later."""
+        """Create or enlarge it; if the disk has no room, that is logged and tried again later."""
         try:
             self._grow()
         except OSError as error:
@@ -256,12 +256,12 @@ class Reserve:
             self._told = False
 
     def give_up(self) -> None:
-        """Let the disk have it."""
+        """Release its space on the disk."""
         self.path.unlink(missing_ok=True)
 
     def _grow(self) -> None:
         wanted, has = _LEAST_BYTES, _size(self.path)
-        # What stands in the write-ahead log makes the database larger before that log becomes smaller.
+        # A checkpoint makes the database larger before it makes the write-ahead log smaller.
         most = _size(self._database) + _size(self._database.with_name(f"{self._database.name}-wal"))
         while wanted < min(MOST_BYTES, most):
             wanted *= 2
@@ -281,7 +281,7 @@ def _size(path: Path) -> int:
 
 
 def _take(file: int, start: int, size: int) -> None:
-    """Blocks of the disk without anything in them; where a system has no word for that, something that cannot be compressed."""
+    """Allocate empty blocks on the disk; where the system has no call for that, write data that cannot be compressed."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, start, size)
     else:

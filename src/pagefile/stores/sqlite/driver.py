@@ -1,4 +1,4 @@
-"""What we ask of apsw, and the one place where its errors become ours, each saying what to do."""
+"""The part of apsw we use, and the one place that translates its errors, each saying what to do."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,7 +56,7 @@ def connect(name: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPE
 
 @contextmanager
 def transaction(connection: Connection) -> Generator[None]:
-    """All or nothing, with everybody else who writes kept away."""
+    """An exclusive write transaction: all or nothing."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -67,7 +67,7 @@ def transaction(connection: Connection) -> Generator[None]:
 
 
 class InterruptedStatementError(Exception):
-    """A statement was stopped because nobody waits for it any more; never leaves this folder."""
+    """A statement was interrupted because its caller was cancelled; never leaves this package."""
 
 
 class translating:  # noqa: N801 - reads as a word of the `with` statement

@@ -1,11 +1,11 @@
-"""The threads that talk to SQLite: one that writes, a few that read. What is warm and small is read without one.
+"""The threads that talk to SQLite: one that writes, a few that read. Small, warm reads need no thread.
 
 A write is a function of a connection. The writer takes everything that waits and runs it in one transaction with one
-commit at its end (*group commit*: one fsync for all), each function in its own savepoint, so that one that fails
+commit at its end (*group commit*: one fsync for all), each function in its own savepoint, so that a failing one
 does not harm the others. Functions may be run again and must not have other effects.
 
-Whoever waits may be cancelled: what has not begun is dropped, what runs is interrupted and rolled back, and what shared
-its transaction is run again.
+Callers may be cancelled: a job that has not begun is dropped, one that is running is interrupted and rolled back, and jobs that
+shared its transaction are run again.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ from pagefile.stores.sqlite.driver import Connection, InterruptedStatementError,
 
 T = TypeVar("T")
 
-#: Keeps one commit, and what waits for it, short.
+#: Keeps one commit, and the wait for it, short.
 _MOST_IN_A_GROUP = 256
 _TRUNCATE_PATIENCE_MS = 1000
 _OFTEN = 50
-#: What was read within this time is read in place the next time. A window's turns take a quarter of a millisecond; the rest is
-#: for moments in which another thread has the interpreter, which can take five.
+#: A read that took less than this is done in place the next time. A window's turns take a quarter of a millisecond; the rest is
+#: for times when another thread holds the interpreter, which can take five.
 _QUICK_S = 0.01
 _MOST_QUICK = 4096
 
 
 class _Job:
-    """A function, and who waits for its result."""
+    """A function, and the future of its result."""
 
     __slots__ = ("alone", "cancelled", "error", "function", "future", "loop", "purge", "result")
 
@@ -54,7 +54,7 @@ class _Job:
         self.error: Exception | None = None
 
     def run(self, connection: Connection, place: str) -> None:
-        """Run the function; whatever it raises belongs to whoever asked, and the thread must live."""
+        """Run the function; an exception goes to the caller, and the thread survives."""
         self.result, self.error = None, None
         try:
             with translating(place):
@@ -70,7 +70,7 @@ class _Lane(ABC):
         self._place = place
         self._name = name
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
-        #: Guards who runs what, so that an interrupt never hits another job.
+        #: Guards the job that is running, so that an interrupt never hits another one.
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._closed = False
@@ -116,12 +116,12 @@ class Writer(_Lane):
         self, connection: Connection, place: str, *, now_and_then: Callable[[], None] | None = None
     ) -> None:
         super().__init__(place, "pagefile-writer")
-        #: Done after every so many groups.
+        #: Called after every `_OFTEN` groups.
         self._now_and_then = now_and_then
         self._groups = 0
         self._connection = connection
         self._running: Sequence[_Job] = ()
-        #: Erased text may still stand in the write-ahead log.
+        #: Erased text may still be in the write-ahead log.
         self._purge_owed = False
         self._start([connection])
 
@@ -130,7 +130,7 @@ class Writer(_Lane):
         return cast("T", await self._run(_Job(function, purge=purge)))
 
     async def run_alone(self, function: Callable[[Connection], T]) -> T:
-        """The result of an erasure that begins and ends its own transactions; everybody else waits for it."""
+        """The result of an erasure that begins and ends its own transactions; all other writes wait for it."""
         return cast("T", await self._run(_Job(function, alone=True, purge=True)))
 
     def _cancel(self, job: _Job) -> None:
@@ -153,7 +153,7 @@ class Writer(_Lane):
         connection.close()
 
     def _next_group(self) -> list[_Job | None]:
-        """Everything that waits now, at least one; None is the end. Only this thread takes from the queue."""
+        """All jobs waiting now, at least one; None means the end. Only this thread takes from the queue."""
         group = [self._queue.get()]
         while len(group) < _MOST_IN_A_GROUP and not self._queue.empty():
             group.append(self._queue.get())
@@ -201,7 +201,7 @@ class Writer(_Lane):
         return again
 
     def _refused(self, group: Sequence[_Job], error: PagefileError) -> Sequence[_Job]:
-        """Nothing of the group was written. Alone, each of them gets an answer of its own."""
+        """Nothing of the group was written. Run alone, each job gets a result of its own."""
         if len(group) == 1:
             group[0].error = error
             return ()
@@ -247,7 +247,7 @@ class Writer(_Lane):
 
 
 class Readers(_Lane):
-    """A few threads that read, each with its own connection, and one more connection for what is read in place."""
+    """A few threads that read, each with its own connection, and one more connection for reads in place."""
 
     def __init__(
         self, connections: Sequence[Connection], place: str, *, monotonic: Callable[[], float] = perf_counter
@@ -256,33 +256,33 @@ class Readers(_Lane):
         self._monotonic = monotonic
         self._at: dict[_Job, Connection] = {}
         here, *others = connections
-        # Whoever finds the database busy goes to a thread and waits there.
+        # A read that finds the database busy moves to a thread and waits there.
         here.set_busy_timeout(0)
         self._here: Connection | None = here
         self._here_lock = threading.Lock()
-        #: What was read quickly the last time, the longest ago first.
+        #: Reads that were quick the last time, the least recent first.
         self._quick: OrderedDict[Hashable, None] = OrderedDict()
         self._start(others)
 
     async def run(self, function: Callable[[Connection], T]) -> T:
-        """The function's result, all of it read from one snapshot."""
+        """The function's result, read from one snapshot."""
         return cast("T", await self._run(_Job(partial(_snapshot, function=function))))
 
     async def run_again(self, what: Hashable, function: Callable[[Connection], T]) -> T:
-        """The same for something that is read again and again: in place if it was quick the last time.
+        """The same for a frequent read: in place if it was quick the last time.
 
-        The way to a thread and back takes as long as such a read. What is cold or large is read by a thread, and warms the
+        A thread switch takes as long as such a read. A cold or large read is done by a thread, and warms the
         cache for the next time.
         """
         if what in self._quick:
-            # Others get their turn here, as they would while a thread reads.
+            # Let other tasks run, as they would while a thread reads.
             await asyncio.sleep(0)
             if self._here_lock.acquire(blocking=False):
                 try:
                     if self._here is not None:
                         return self._timed(what, partial(_read_at_once, self._here, function))
                 except apsw.Error:
-                    # A thread has more patience, and says what is wrong.
+                    # A thread waits longer, and raises a proper error.
                     self._quick.pop(what, None)
                 finally:
                     self._here_lock.release()
@@ -327,7 +327,7 @@ class Readers(_Lane):
 
 
 def _end_read(connection: Connection) -> None:
-    """End what a reader began. A damaged file may refuse a commit, and the thread must live to say so."""
+    """End a reader's transaction. A damaged file may refuse the commit, and the thread must survive to report it."""
     if connection.in_transaction:
         with suppress(apsw.Error):
             connection.execute("ROLLBACK")
@@ -346,7 +346,7 @@ def _read_at_once(connection: Connection, function: Callable[[Connection], T]) -
 
 
 def _deliver(jobs: Sequence[_Job]) -> None:
-    """Wake everybody who waits, once for each event loop."""
+    """Wake all waiting callers, once per event loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
@@ -354,7 +354,7 @@ def _deliver(jobs: Sequence[_Job]) -> None:
         try:
             loop.call_soon_threadsafe(_resolve, mine)
         except RuntimeError:
-            # The loop is closed: nobody waits there any more.
+            # The loop is closed: no caller is waiting there.
             continue
 
 

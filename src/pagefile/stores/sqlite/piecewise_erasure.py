@@ -1,6 +1,6 @@
-"""Erases on a full disk: in pieces, with the write-ahead log folded into the file after each.
+"""Erases on a full disk: in pieces, with a checkpoint of the write-ahead log after each.
 
-It has the writer's connection to itself, so that nobody else in this process takes the room that is made.
+It has the writer's connection to itself, so that no other write in this process takes the space that it frees.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ from pagefile.stores.sqlite.driver import Connection, transaction
 from pagefile.stores.sqlite.player import played
 
 T = TypeVar("T")
-#: Rows of a piece, at first: a quarter of them each time that there is no room.
+#: Rows in the first piece; a quarter of that each time there is no room.
 _ROWS = 256
-#: What SQLite says when a write finds no room: a full disk, or a quota.
+#: SQLite's errors for a write that finds no room: a full disk, or a quota.
 _NO_ROOM = (apsw.FullError, apsw.IOError)
 
 
@@ -38,7 +38,7 @@ class Eraser:
         self._reserve = reserve
 
     def erased(self, scope: Scope, part: Part | None, work: Callable[[], Play[Erased]]) -> Erased:
-        """What the erasure gives: all at once with the room of the reserve, else in pieces."""
+        """The result of the erasure: at once with the space of the reserve, else in pieces."""
         result = self._whole(work)
         if result is not None:
             return result
@@ -48,7 +48,7 @@ class Eraser:
         return counts, (), gone
 
     def _whole(self, work: Callable[[], Play[T]]) -> T | None:
-        """All of it at once, with the room that the reserve gives; None when that is not enough."""
+        """Erase everything at once, with the space of the reserve; None when that is not enough."""
         self._reserve.give_up()
         self._fold()
         try:
@@ -59,7 +59,7 @@ class Eraser:
             self._fold()
 
     def _in_pieces(self, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
-        """How many rows went, table by table, and which conversations. Nothing comes back from the first piece on."""
+        """How many rows were erased, table by table, and which conversations. From the first piece on it cannot be undone."""
         gone = played(self._connection, going_conversations(scope))
         values: Values = {
             **keys(scope),
@@ -81,7 +81,7 @@ class Eraser:
         return {table: count + counts.get(table, 0) for table, count in left.items()} | vectors, tuple(gone)
 
     def _too_full(self, error: Exception | None = None) -> StoreFullError:
-        """What to do when even the smallest piece does not fit; a quota and a broken disk look alike, so SQLite's words are named."""
+        """The error when even the smallest piece does not fit; a quota and a broken disk look alike, so it quotes SQLite."""
         said = "" if error is None else f" ({error})"
         return StoreFullError(
             f"The disk of {self._place!r} is so full{said} that not everything could be erased: free some megabytes, and erase it "
@@ -115,14 +115,14 @@ class Eraser:
             return played(self._connection, work())
 
     def _fold(self) -> None:
-        """Empty the write-ahead log; where others read from it, as much as goes."""
+        """Truncate the write-ahead log, as far as other readers allow."""
         try:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get  # noqa: B018 - runs it
         except apsw.Error:
             return
 
 
-#: Whose rows stand alone, and the statement that removes some of them. `ai_message` are open turns.
+#: Tables whose rows are independent, and the statement that removes some of them. `ai_message` are open turns.
 _SIMPLE = {
     "sessions": "thin_sessions",
     "context_calls": "thin_calls",
@@ -146,7 +146,7 @@ def _cut(values: Values, limit: int) -> Play[int]:
     for statement in ("thin_conversation", "thin_watermarks"):
         yield from count(statement, cut)
     yield from recount(scope)
-    # A log that is damaged may have nothing there: it is cut all the same.
+    # A damaged log may have no entry there: it is cut anyway.
     return max(1, gone)
 
 

@@ -33,9 +33,9 @@ class SqlitePlayer(Player):
 
 
 def played(connection: Connection, play: Play[T]) -> T:
-    """What a verb returns, in the transaction that the connection is in.
+    """The result of a verb, in the connection's current transaction.
 
-    The loop of `plays.played`, written out: a turn asks four times, and each answer would cost another call.
+    The loop of `plays.played`, inlined: a turn runs four statements, and each would cost another call.
     """
     answered: Any = None
     while True:
@@ -44,7 +44,7 @@ def played(connection: Connection, play: Play[T]) -> T:
         except StopIteration as end:
             return end.value
         one = statement(name)
-        # No cursor outlives its answer: one that the traceback of an error keeps alive would keep the file locked.
+        # No cursor outlives its result: one kept alive by a traceback would keep the file locked.
         if not one.text:
             answered = skipped(wanted)
         elif wanted == "row":
@@ -68,14 +68,14 @@ _ENCODERS: dict[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement, the names of its parameters in SQLite's order, and the places of those that SQLite has no type for."""
+    """A statement, its parameter names in SQLite's order, and the positions of those that SQLite has no type for."""
 
     text: str
     names: tuple[str, ...]
     encoders: tuple[tuple[int, Callable[[Any], str]], ...]
 
     def given(self, values: Mapping[str, Any]) -> list[Any]:
-        """The values as they are bound: by their place, since SQLite would look up each name."""
+        """The values as they are bound: by position, since SQLite would look up each name."""
         bound = [values[name] for name in self.names]
         for place, encode in self.encoders:
             if (value := bound[place]) is not None:

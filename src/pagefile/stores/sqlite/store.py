@@ -32,9 +32,9 @@ class Parts:
     reserve: Reserve
 
 
-#: Up to this size the file is rewritten after every erasure: others who write wait for about half a second.
+#: Up to this size the file is rewritten after every erasure: other writers wait for about half a second.
 REWRITTEN_BYTES = 64 * 2**20
-#: What is left in a larger one.
+#: What may remain in a larger one.
 MOVED = (
     "copies of rows that SQLite moved from one page of its file to another, which it does not overwrite: "
     "`pagefile forget … --scrub` rewrites the file"
@@ -70,7 +70,7 @@ class SqliteStore(SqlStore):
         return index
 
     async def _left(self) -> Sequence[str]:
-        """`secure_delete` overwrites the rows themselves, and not what the balancing of pages has left of them elsewhere."""
+        """`secure_delete` overwrites the rows themselves, but not copies that page balancing has left elsewhere."""
         for index in self._indexes:
             index.forget()
         place = self._parts.place
@@ -79,7 +79,7 @@ class SqliteStore(SqlStore):
         try:
             await asyncio.to_thread(rewrite, place)
         except (StoreFullError, StoreUnavailableError):
-            # The rows are gone whatever becomes of it: a full disk has no room, somebody else writes all the time.
+            # The rows are erased even if this fails: the disk may be full, or another process may keep writing.
             return (MOVED,)
         return ()
 
@@ -127,7 +127,7 @@ class SqliteStore(SqlStore):
         await self._parts.writer.close()
 
 
-#: How many things the file's own check names before it gives up.
+#: How many problems SQLite's own check reports before it gives up.
 _COMPLAINTS = 100
 
 

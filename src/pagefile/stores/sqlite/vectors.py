@@ -1,7 +1,7 @@
 """Vectors as BLOBs beside the log, searched exactly, in memory.
 
-A search reads what is new since the last one (of whichever process), multiplies in a thread, and asks whether what it found
-is still there: a row never changes, so a place that exists tells the truth. What another process erased is noticed so.
+A search reads what is new since the last one (from any process), multiplies in a thread, and checks whether what it found
+still exists: a row never changes, so a place that exists is up to date. That is how erasures by other processes are noticed.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from pagefile.stores.vectors import Matrix, asked, largest, nearest, similaritie
 #: Ten thousand turns at 512 dimensions are 24 MB.
 CACHE_BYTES = 256 * 1024 * 1024
 _ROWS_A_CHUNK = 4096
-#: How often a search begins anew because somebody erased or replaced what it found.
+#: How often a search starts over because its results were erased or replaced meanwhile.
 _MOST_ATTEMPTS = 5
 
 
@@ -75,7 +75,7 @@ class SqliteVectors(SqlVectors):
         return [hit.near for hit in hits]
 
     def forget(self) -> None:
-        """Let go of what is held in memory: the store has erased something."""
+        """Drop the in-memory cache: the store has erased something."""
         self._forget()
 
     async def describe(self) -> JsonObject:
@@ -84,7 +84,7 @@ class SqliteVectors(SqlVectors):
         return {"backend": "sqlite", "version": None, "place": file and file[0], "cached": len(self._blocks)}
 
     def _catch_up(self, model: EmbeddingModel, scope: Scope) -> Play[_Caught | None]:
-        """The owner's block with everything that is there now; None when the scope has nothing."""
+        """The owner's up-to-date block; None when the scope has nothing."""
         owner = yield from _owner(model, scope)
         if owner is None:
             return None
@@ -94,7 +94,7 @@ class SqliteVectors(SqlVectors):
                 block.add(found)
                 if len(found) < _ROWS_A_CHUNK:
                     break
-            # Who is alone in its block needs no picking.
+            # A conversation that has the block to itself needs no picking.
             view = block.view(scope.conversation if owner[2] is not None else None)
         return None if view is None else _Caught(owner, view)
 
@@ -123,7 +123,7 @@ def _after(owner: Owner, known: int) -> Play[list[Row]]:
 def _search_tenant(
     connection: Connection, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
 ) -> list[VectorHit]:
-    """Everybody's turns, read chunk by chunk and kept nowhere: nobody talks to a whole tenant often."""
+    """All turns of a tenant, read in chunks and not cached: a whole tenant is rarely searched."""
     best: list[VectorHit] = []
     with closing(
         connection.execute(sql("episodes_of_tenant"), {**keys(scope), "maker": model.key})

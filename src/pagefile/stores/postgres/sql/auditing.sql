@@ -1,7 +1,7 @@
 -- PostgreSQL's own check of its indexes.
 
 -- name: audit_amcheck
--- The schema of the extension that looks into indexes, where somebody made it.
+-- The schema of the extension that checks indexes, where it is installed.
 SELECT n.nspname FROM pg_extension AS x JOIN pg_namespace AS n ON n.oid = x.extnamespace WHERE x.extname = 'amcheck'
 
 -- name: audit_indexes

@@ -73,18 +73,18 @@ attached AS ({attached}, told ON CONFLICT DO NOTHING)
 SELECT told.last_seq, told.create_time FROM told
 
 -- name: turn_found
--- A turn about to move on, and the version of its row that was seen.
+-- A turn about to advance, and the version of its row.
 SELECT m.xmin::text, c.user_id, {entry} FROM conversations AS c
 LEFT JOIN ai_message AS m
   ON m.message_id = :id AND m.conversation_id = c.conversation_id AND m.tenant = c.tenant AND m.kind = 'turn'
 WHERE {here}
 
 -- name: turn_locked
--- The same for a writer who met another one: the row of the conversation is locked first.
+-- The same after a concurrent write: the row of the conversation is locked first.
 SELECT 1 FROM conversations AS c WHERE {here} FOR UPDATE
 
 -- fragment: advanced
--- An open turn moves on, provided that nobody changed it since it was seen; else nothing is written.
+-- Advances an open turn, provided that it has not changed since it was read; else nothing is written.
 WITH seen AS (
   SELECT m.message_id FROM conversations AS c
   JOIN ai_message AS m ON m.conversation_id = c.conversation_id AND m.tenant = c.tenant

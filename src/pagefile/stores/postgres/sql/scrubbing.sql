@@ -5,7 +5,7 @@
 SELECT pg_current_xact_id()::text
 
 -- name: scrub_watched
--- Whoever may still see rows that were deleted before a transaction: VACUUM keeps these, FULL or not.
+-- Transactions that may still see rows deleted before the given one: VACUUM keeps those rows, FULL or not.
 SELECT 1 FROM (
   SELECT backend_xmin FROM pg_stat_activity WHERE pid <> pg_backend_pid()
   UNION ALL SELECT backend_xid FROM pg_stat_activity WHERE pid <> pg_backend_pid()

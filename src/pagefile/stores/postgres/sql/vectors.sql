@@ -11,8 +11,8 @@ SELECT default_version FROM pg_available_extensions WHERE name = 'vector'
 SELECT coalesce(has_schema_privilege(to_regnamespace('public')::oid, 'CREATE'), false)
 
 -- name: episodes_make
--- A conversation's vectors go with it. There is no index by nearness: one over everybody's vectors finds a user's own only
--- by luck, and a user's own are read by their key.
+-- A conversation's vectors are erased with it. There is no index by distance: one over everyone's vectors finds a user's own only
+-- by luck, and a user's own are read by key.
 CREATE TABLE IF NOT EXISTS episode_makers (
   maker     text COLLATE "C" PRIMARY KEY,
   name      text NOT NULL,
@@ -36,7 +36,7 @@ CREATE POLICY one_tenant ON conversation_episodes USING (
   tenant = current_setting('pagefile.tenant', true) OR current_setting('pagefile.tenants', true) = 'all');
 
 -- name: maker_again
--- Whoever puts vectors has prepared their maker, which saves a round trip.
+-- A caller that puts vectors has already prepared the model, which saves a round trip.
 
 -- name: makers
 SELECT m.name, m.dimension, m.version, count(e.maker) FROM episode_makers AS m
@@ -44,7 +44,7 @@ LEFT JOIN conversation_episodes AS e ON e.maker = m.maker WHERE :tenants IS NULL
 GROUP BY m.maker, m.name, m.dimension, m.version ORDER BY m.maker
 
 -- name: episode_write
--- A turn that is gone is passed over.
+-- A turn that no longer exists is skipped.
 INSERT INTO conversation_episodes (id, conversation_id, tenant, seq, maker, embedding, created_at)
 SELECT m.message_id, m.conversation_id, m.tenant, m.seq, :maker, CAST(:vector AS {extension}.halfvec), :seconds
 FROM ai_message AS m

@@ -1,4 +1,4 @@
--- Rows as they lie there, for whoever proves that nothing is lost; and the mending of what is derived.
+-- Rows exactly as stored, to prove that nothing is lost; and the repair of derived data.
 
 -- fragment: done_tokens
 -- PostgreSQL knows of each done turn what was said before it, and of each conversation the sum.

@@ -1,4 +1,4 @@
--- Windows that were handed out.
+-- Recorded windows.
 
 -- name: call_put
 INSERT INTO context_calls (
@@ -32,7 +32,7 @@ k.id, k.user_id, k.conversation_id, k."at", k.turn_id, k.query, k.options, k.tok
 k.receipt
 
 -- fragment: made_for
--- A handle without a user used to work for the owner of the conversation, whom the call names.
+-- A handle without a user used to act for the owner of the conversation, which the call names.
 coalesce(k.user_id, k.options -> 'moment' ->> 'owner')
 
 -- name: call_get

@@ -1,4 +1,4 @@
--- Erasure. `:gone` are the conversations that go; `:user` is NULL unless a whole user goes.
+-- Erasure. `:gone` are the conversations to erase; `:user` is NULL unless a whole user is erased.
 
 -- fragment: gone
 tenant = :tenant AND conversation_id {in gone}
@@ -7,7 +7,7 @@ tenant = :tenant AND conversation_id {in gone}
 (({gone}) OR (tenant = :tenant AND user_id = :user))
 
 -- name: gone_conversation
--- Locked, so that nothing is written behind an erasure's back.
+-- Locked, so that nothing is written during the erasure.
 SELECT conversation_id, user_id FROM conversations
 WHERE tenant = :tenant AND conversation_id = :conversation {for_update}
 
@@ -88,7 +88,7 @@ SELECT blob FROM tool_result_archive WHERE blob IS NOT NULL AND tenant = :tenant
 UNION SELECT hash FROM attachments WHERE tenant = :tenant
 
 -- name: erase_blobs
--- Equal bytes may belong to somebody who stays, in whatever tenant.
+-- Equal bytes may still be in use elsewhere, in any tenant.
 DELETE FROM blobs AS b WHERE b.hash {in hashes} AND :tenants IS NULL
 AND NOT EXISTS (SELECT 1 FROM tool_result_archive AS p WHERE p.blob = b.hash)
 AND NOT EXISTS (SELECT 1 FROM attachments AS a WHERE a.hash = b.hash)

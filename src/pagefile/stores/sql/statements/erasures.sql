@@ -12,7 +12,7 @@ SELECT m.epoch, s.scope, s.epoch FROM erasure_marks AS m LEFT JOIN scope_epochs 
 WHERE m.place = :name
 
 -- name: erasure_mark_done
--- Not where the mark moved meanwhile: somebody put something there behind what was just erased.
+-- Not where the mark moved meanwhile: something was put there after the erasure.
 UPDATE erasure_marks SET epoch = :through WHERE place = :name AND epoch = :epoch
 
 -- name: erasure_mark_redo

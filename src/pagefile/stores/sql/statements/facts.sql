@@ -47,7 +47,7 @@ SELECT DISTINCT user_id FROM facts WHERE tenant = :tenant ORDER BY user_id
 SELECT id FROM facts WHERE tenant = :tenant AND user_id = :user
 
 -- name: fact_revision_next
--- No number is given twice, even when rows were erased. A journal that was restored has numbers of elsewhere, and goes on behind
+-- No number is given twice, even when rows were erased. A restored journal keeps the numbers it came with, and continues after
 -- them. Here it is the place of the revision's first row, which AUTOINCREMENT never gives twice.
 SELECT max(:newest, coalesce(max(seq), 0)) + 1 FROM sqlite_sequence WHERE name = 'fact_revisions'
 

@@ -1,4 +1,4 @@
--- API keys. Whoever shows one has said nothing of a tenant yet: these look through all of them.
+-- API keys. A caller that presents one has not named a tenant yet, so these statements search all of them.
 
 -- fragment: api_key
 k.id, k.name, k.tenant, k.user_id, k.digest, k.created, k.expires, k.revoked, k.last_used

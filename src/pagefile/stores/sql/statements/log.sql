@@ -34,7 +34,7 @@ WHERE m.message_id {in ids} AND m.conversation_id = :conversation AND m.tenant =
 SELECT 1 FROM ai_message WHERE conversation_id = :conversation AND tenant = :tenant LIMIT 1
 
 -- name: coverage
--- What a checkpoint speaks for and what it leaves.
+-- What a checkpoint covers and what it leaves.
 SELECT
   count(*) FILTER (WHERE seq <= :covered_through_seq),
   count(query) FILTER (WHERE seq <= :covered_through_seq) + count(answer) FILTER (WHERE seq <= :covered_through_seq),
@@ -90,7 +90,7 @@ SELECT c.conversation_id, c.user_id, c.last_seq FROM conversations AS c
 {how_far} WHERE c.tenant = :tenant ORDER BY c.conversation_id
 
 -- name: conversation_begun
--- A row that is there is locked, though nothing of it changes: DO NOTHING would be content with one that is being erased.
+-- An existing row is locked, though it does not change: DO NOTHING would accept one that is being erased.
 INSERT INTO conversations AS c (tenant, conversation_id, user_id, owner, created, updated)
 VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :now, :now)
 ON CONFLICT (tenant, conversation_id) DO UPDATE SET updated = c.updated

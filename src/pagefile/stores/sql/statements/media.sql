@@ -12,13 +12,13 @@ SELECT b.codec, b.data FROM blobs AS b WHERE b.hash = :hash AND EXISTS (
   AND (c.user_id = :user OR (:user IS NULL AND (:conversation IS NULL OR c.user_id IS NULL))))
 
 -- name: epoch_shared
--- Whoever writes on the strength of what they read keeps erasures of the tenant away until they are done.
+-- A write that depends on an earlier read blocks erasures of the tenant until it ends.
 
 -- name: epoch_shared (postgres)
 SELECT pg_advisory_xact_lock_shared(hashtextextended(t.name, 8)) FROM unnest(:names) AS t (name)
 
 -- name: epoch_alone
--- An erasure waits for them, and they for it.
+-- An erasure waits for such writes, and they wait for it.
 
 -- name: epoch_alone (postgres)
 SELECT pg_advisory_xact_lock(hashtextextended(:tenant, 8))

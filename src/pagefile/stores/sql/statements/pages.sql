@@ -1,5 +1,5 @@
 -- Archived pages, their passages, and what keeps them. The fragments `of_…` say whose pages a list shows (of a
--- conversation also those that nobody owns), `reached` says which may be used by whoever knows their uuid.
+-- conversation also those without an owner), `reached` says which may be used by a caller that knows their uuid.
 
 -- fragment: page
 p.uuid, p.user_id, p.conversation_id, p.tool_name, p.tool_input, p.query_summary, p.result_summary, p.result_length,
@@ -75,7 +75,7 @@ SELECT p.uuid, p.blob FROM tool_result_archive AS p WHERE p.uuid {in uuids} AND 
 DELETE FROM tool_result_archive WHERE uuid {in uuids} AND tenant = :tenant
 
 -- name: page_pin
--- A tombstone is not pinned; whoever reads it says why.
+-- A tombstone is not pinned; the caller then reads it and says why.
 UPDATE tool_result_archive AS p SET pinned = :pinned WHERE p.uuid = :uuid AND p.purged IS NULL AND {reached}
 
 -- name: page_touch

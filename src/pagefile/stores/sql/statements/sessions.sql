@@ -66,7 +66,7 @@ ON CONFLICT (tenant, conversation_id) DO UPDATE SET
   changed = excluded.changed, checkpoint_id = excluded.checkpoint_id, summary = excluded.summary
 
 -- name: session_reset
--- A reset took it away.
+-- A reset removed it.
 UPDATE sessions SET value = json_set(value,
   '$.meta.updated_at', :seconds, '$.flow_context.turn_count', 0, {session_summary})
 WHERE tenant = :tenant AND conversation_id = :conversation

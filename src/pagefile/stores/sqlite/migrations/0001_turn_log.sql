@@ -23,7 +23,7 @@ CREATE TABLE conversations (
 
 CREATE INDEX conversations_by_user ON conversations (tenant, user_id);
 
--- The turn log (document 001). The keys begin with the columns that the document's own statements ask for.
+-- The turn log. The keys begin with the columns that the design documents' own statements filter by.
 CREATE TABLE ai_message (
   message_id       TEXT NOT NULL,
   conversation_id  TEXT NOT NULL,
@@ -49,7 +49,7 @@ CREATE TABLE ai_message (
   CHECK ((seq IS NULL) = (status = 'open'))
 ) STRICT;
 
--- The summary in force (document 002). Those before it are rows of ai_message.
+-- The current summary. Earlier ones are rows of ai_message.
 CREATE TABLE conversation_summaries (
   id                    TEXT NOT NULL,
   conversation_id       TEXT NOT NULL,
@@ -75,7 +75,7 @@ CREATE TABLE blobs (
   data  BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Archived tool results (document 000). The full text is in `blobs`, compressed and stored once for equal results;
+-- Archived tool results. The full text is in `blobs`, compressed and stored once for equal results;
 -- `result_full` stays NULL: a view or a generated column cannot decompress, and a second copy in plain text would undo
 -- both savings. The column is kept for statements that name it.
 CREATE TABLE tool_result_archive (
@@ -129,7 +129,7 @@ CREATE TABLE facts (
 CREATE INDEX facts_by_user ON facts (tenant, user_id, recorded);
 CREATE INDEX facts_by_conversation ON facts (conversation_id, tenant) WHERE conversation_id IS NOT NULL;
 
--- Windows that were handed out; `place` is the order in which they were written.
+-- Recorded windows; `place` is the order in which they were written.
 CREATE TABLE context_calls (
   place           INTEGER PRIMARY KEY AUTOINCREMENT,
   id              TEXT NOT NULL,
@@ -151,7 +151,7 @@ CREATE TABLE context_calls (
 CREATE INDEX calls_by_conversation ON context_calls (conversation_id, tenant);
 CREATE INDEX calls_by_user ON context_calls (tenant, user_id);
 
--- Document 001's SessionValue, written in the transaction of the turn that changes it.
+-- Session values, written in the transaction of the turn that changes them.
 CREATE TABLE sessions (
   tenant          TEXT NOT NULL,
   conversation_id TEXT NOT NULL,

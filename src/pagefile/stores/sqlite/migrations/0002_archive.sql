@@ -52,7 +52,7 @@ CREATE INDEX archive_by_call ON tool_result_archive (tenant, call_hash, created_
 CREATE INDEX archive_pinned ON tool_result_archive (conversation_id, tenant, created_at) WHERE pinned = 1;
 CREATE INDEX archive_pinned_by_user ON tool_result_archive (tenant, user_id, created_at) WHERE pinned = 1;
 
--- Where the passages of a page begin and end, and their terms once somebody searched.
+-- Where the passages of a page begin and end, and their terms after the first search.
 CREATE TABLE archive_passage (
   tenant TEXT NOT NULL,
   uuid   TEXT NOT NULL,

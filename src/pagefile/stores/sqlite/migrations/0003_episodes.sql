@@ -17,8 +17,8 @@ CREATE TABLE episode_makers (
   dimension INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Document 002's episodes: a vector for each turn. Both messages are those of the turn in ai_message. A row never changes:
--- what is written anew gets a new `place`, and places rise, so that whoever holds vectors in memory can ask for what is new.
+-- Episodes: a vector for each turn. Both messages are those of the turn in ai_message. A row never changes:
+-- a new version gets a new `place`, and places increase, so that a cache of vectors can ask for what is new.
 CREATE TABLE conversation_episodes (
   place           INTEGER PRIMARY KEY AUTOINCREMENT,
   id              TEXT NOT NULL,   -- the turn's

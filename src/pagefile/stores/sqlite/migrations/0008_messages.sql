@@ -1,5 +1,5 @@
--- What changes rows that are there: messages and what they attach, a digest of what must not change, erasures by number,
--- whose a conversation is and what it is about, the project and the agent of a fact, the version of what made a vector.
+-- Changes to existing rows: messages and their attachments, a digest of what must not change, erasures by number,
+-- the owner and labels of a conversation, the project and the agent of a fact, the version of the model of a vector.
 
 ALTER TABLE ai_message ADD COLUMN messages TEXT;      -- JSON, NULL when query, steps and answer tell all of it
 ALTER TABLE ai_message ADD COLUMN digest TEXT;        -- of a turn: SHA-256 of what was said, NULL where it is not known
@@ -31,7 +31,7 @@ ALTER TABLE tool_result_archive ADD COLUMN digest TEXT;
 
 ALTER TABLE episode_makers ADD COLUMN version TEXT NOT NULL DEFAULT '';
 
--- What was erased and when, in the order of erasures. Of whom is not told: `scope` is a hash, and all that is left of them.
+-- What was erased and when, in the order of erasures. It does not reveal whose data it was: `scope` is a hash.
 CREATE TABLE scope_epochs (
   scope TEXT NOT NULL PRIMARY KEY,
   epoch INTEGER NOT NULL

@@ -1,5 +1,5 @@
--- Erasing piece by piece where the disk has no room for all of it at once. After each statement everything that is left belongs
--- together, and shows nothing of what is gone.
+-- Erasing piece by piece where the disk has no room for all of it at once. After each statement the remaining rows are consistent
+-- and show nothing of what was erased.
 
 -- fragment: going
 tenant = :tenant AND (:everything OR user_id = :user OR conversation_id {in gone})

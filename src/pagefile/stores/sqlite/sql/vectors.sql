@@ -10,7 +10,7 @@ SELECT m.name, m.dimension, m.version, (SELECT count(*) FROM conversation_episod
 FROM episode_makers AS m ORDER BY m.maker
 
 -- name: episode_write
--- A turn that is gone is passed over.
+-- A turn that no longer exists is skipped.
 INSERT OR REPLACE INTO conversation_episodes (id, conversation_id, tenant, seq, user_id, maker, embedding, created_at)
 SELECT m.message_id, m.conversation_id, m.tenant, m.seq, c.user_id, :maker, :vector, :seconds FROM ai_message AS m
 JOIN conversations AS c ON c.tenant = m.tenant AND c.conversation_id = m.conversation_id

@@ -28,7 +28,7 @@ CREATE TABLE conversations (
 CREATE INDEX conversations_by_user ON conversations (user_id, tenant);
 ALTER TABLE conversations ADD PRIMARY KEY (tenant, conversation_id);
 
--- The turn log (document 001). The keys begin with the columns that the document's own statements ask for.
+-- The turn log. The keys begin with the columns that the design documents' own statements filter by.
 CREATE TABLE ai_message (
   message_id       text COLLATE "C" NOT NULL,
   conversation_id  text COLLATE "C" NOT NULL,
@@ -60,7 +60,7 @@ CREATE TABLE ai_message (
 CREATE INDEX ai_message_by_tokens ON ai_message (conversation_id, tenant, tokens_before, seq)
 WHERE tokens_before IS NOT NULL;
 
--- The summary in force (document 002). Those before it are rows of ai_message.
+-- The current summary. Earlier ones are rows of ai_message.
 CREATE TABLE conversation_summaries (
   id                    text COLLATE "C" NOT NULL,
   conversation_id       text COLLATE "C" NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE blobs (
 
 ALTER TABLE blobs ALTER COLUMN data SET STORAGE EXTERNAL;
 
--- Archived tool results (document 000). The full text is in `blobs`, stored once for equal results; `result_full` stays
+-- Archived tool results. The full text is in `blobs`, stored once for equal results; `result_full` stays
 -- NULL and is kept for statements that name it. A purged page is a row without a text.
 CREATE TABLE tool_result_archive (
   uuid            text COLLATE "C" NOT NULL,
@@ -126,7 +126,7 @@ CREATE INDEX archive_by_call ON tool_result_archive (tenant, call_hash, created_
 CREATE INDEX archive_pinned ON tool_result_archive (tenant, created_at) WHERE pinned;
 ALTER TABLE tool_result_archive ADD PRIMARY KEY (uuid, tenant);
 
--- Where the passages of a page begin and end, and their terms once somebody searched.
+-- Where the passages of a page begin and end, and their terms after the first search.
 CREATE TABLE archive_passage (
   tenant text COLLATE "C" NOT NULL,
   uuid   text COLLATE "C" NOT NULL,
@@ -160,7 +160,7 @@ CREATE INDEX facts_by_user ON facts (tenant, user_id, recorded);
 CREATE INDEX facts_by_conversation ON facts (conversation_id, tenant) WHERE conversation_id IS NOT NULL;
 ALTER TABLE facts ADD PRIMARY KEY (tenant, id);
 
--- Windows that were handed out; `place` is the order in which they were written.
+-- Recorded windows; `place` is the order in which they were written.
 CREATE TABLE context_calls (
   place           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   id              text COLLATE "C" NOT NULL,
@@ -182,12 +182,12 @@ CREATE INDEX calls_by_conversation ON context_calls (conversation_id, tenant, pl
 CREATE INDEX calls_by_user ON context_calls (tenant, user_id, place);
 ALTER TABLE context_calls ADD UNIQUE (id, tenant);
 
--- Document 001's SessionValue: as it was last put, and what turns and markers changed since. A turn then writes a few
--- columns instead of the whole value; who reads puts both together.
+-- Session values: as last put, and what turns and markers changed since. A turn then writes a few
+-- columns instead of the whole value; a read combines both.
 CREATE TABLE sessions (
   tenant          text COLLATE "C" NOT NULL,
   conversation_id text COLLATE "C" NOT NULL,
-  value           json,             -- NULL: nobody put one, it began with a turn
+  value           json,             -- NULL: never put, it began with a turn
   snapshot        json,             -- its user_snapshot, which every window wants; NULL when it has none
   changed         timestamptz,      -- NULL: not since it was put
   turns           bigint NOT NULL DEFAULT 0,

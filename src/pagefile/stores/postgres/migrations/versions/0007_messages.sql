@@ -1,5 +1,5 @@
--- What changes rows that are there: messages and what they attach, a digest of what must not change, erasures by number,
--- whose a conversation is and what it is about, the project and the agent of a fact, the version of what made a vector.
+-- Changes to existing rows: messages and their attachments, a digest of what must not change, erasures by number,
+-- the owner and labels of a conversation, the project and the agent of a fact, the version of the model of a vector.
 
 ALTER TABLE ai_message ADD COLUMN messages json;       -- NULL when query, steps and answer tell all of it
 ALTER TABLE ai_message ADD COLUMN digest text;         -- of a turn: SHA-256 of what was said, NULL where it is not known
@@ -29,10 +29,10 @@ ALTER TABLE facts ADD COLUMN digest text;
 
 ALTER TABLE tool_result_archive ADD COLUMN digest text;
 
--- Vectors have tables only where they were ever wanted.
+-- Tables of vectors exist only where vectors were ever used.
 ALTER TABLE IF EXISTS episode_makers ADD COLUMN version text NOT NULL DEFAULT '';
 
--- What was erased and when, in the order of erasures. Of whom is not told: `scope` is a hash, and all that is left of them.
+-- What was erased and when, in the order of erasures. It does not reveal whose data it was: `scope` is a hash.
 CREATE TABLE scope_epochs (
   scope text COLLATE "C" NOT NULL PRIMARY KEY,
   epoch bigint NOT NULL

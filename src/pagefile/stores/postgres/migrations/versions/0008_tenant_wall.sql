@@ -1,5 +1,5 @@
--- A second wall between tenants (decision 0034): a row is there only for a transaction that said whose rows it wants, also for
--- the owner of the tables. Superusers and roles with BYPASSRLS are the only ones who see past it.
+-- A second wall between tenants (decision 0034): a row is visible only to a transaction that named its tenant, even for
+-- the owner of the tables. Only superusers and roles with BYPASSRLS see past it.
 
 -- The types of the parameters that name a tenant. A value is checked when it is bound, before the statement runs: that is
 -- when the transaction is told its tenant, in the same round trip.
@@ -12,7 +12,7 @@ CHECK (
   set_config('pagefile.tenant', coalesce(VALUE, ''), true) IS NOT NULL
   AND set_config('pagefile.tenants', CASE WHEN VALUE IS NULL THEN 'all' ELSE '' END, true) IS NOT NULL);
 
--- Conversations first, as those lock them who write.
+-- Conversations first, in the order in which writers lock them.
 DO $$
 DECLARE
   walled text;
@@ -22,7 +22,7 @@ BEGIN
     'tool_result_archive', 'archive_passage', 'facts', 'fact_revisions', 'context_calls', 'items', 'api_keys',
     'conversation_episodes']
   LOOP
-    -- Vectors have tables only where they were ever wanted.
+    -- Tables of vectors exist only where vectors were ever used.
     CONTINUE WHEN to_regclass(walled) IS NULL;
     EXECUTE 'ALTER TABLE ' || walled || ' ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY';
     EXECUTE 'CREATE POLICY one_tenant ON ' || walled || ' USING (
@@ -30,7 +30,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- The number of the last erasure that a place outside the database (a Milvus) has carried out: what is younger is still owed to it.
+-- The number of the last erasure that a place outside the database (a Milvus) has carried out: later ones are still pending there.
 CREATE TABLE erasure_marks (
   place text COLLATE "C" NOT NULL PRIMARY KEY,
   epoch bigint NOT NULL
