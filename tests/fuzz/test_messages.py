@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pagefile import InvalidArgumentError, Memory
@@ -35,6 +35,8 @@ MESSAGES = st.lists(st.one_of(st.dictionaries(KEYS, VALUES, max_size=5), JSONISH
 
 
 @given(MESSAGES)
+@example([{"type": ["function_call_output"], "role": "user", "call_id": "a", "output": "x"}])
+@example([{"type": [], "call_id": "a", "arguments": "{}"}])
 def test_messages_are_taken_whole_or_refused(messages):
     """What is taken comes back as it would have gone to the provider; tool results without what no database holds."""
     try:

@@ -231,7 +231,7 @@ def _openai_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
 
 
 #: The values of `detail` that the chat API accepts.
-_DETAILS = frozenset({"low", "high"})
+_DETAILS = ("low", "high")
 
 
 def _openai_audio(media: Media, data: bytes | None) -> dict[str, Any] | None:

@@ -31,8 +31,8 @@ MAX_TOOL_CHARS = 100
 UNKNOWN_TOOL = "tool"
 _LONG = 10**20
 #: Blocks that Anthropic accepts in a result besides text and media.
-_RESULT_BLOCKS = frozenset({"search_result", "tool_reference"})
-_TEXT_BLOCKS = frozenset({"text", "input_text", "output_text"})
+_RESULT_BLOCKS = ("search_result", "tool_reference")
+_TEXT_BLOCKS = ("text", "input_text", "output_text")
 
 
 def step_tool(name: str) -> str:

@@ -146,7 +146,7 @@ _WORD_KEYS: Mapping[Shape, frozenset[str]] = {
     "responses": frozenset({"type", "text", "refusal", "annotations", "logprobs"}),
     "anthropic": frozenset({"type", "text", "citations", "cache_control"}),
 }
-_WORDS = frozenset({"text", "refusal", "input_text", "output_text"})
+_WORDS = ("text", "refusal", "input_text", "output_text")
 #: What a chat message may have instead of content.
 _INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 

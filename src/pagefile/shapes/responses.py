@@ -12,7 +12,8 @@ from pagefile.shapes.tool_arguments import compact
 
 _ROLES: Mapping[str, Role] = {name: role for name, role in openai.ROLES.items() if role != "tool"}
 _TEXTS = {**openai.TEXTS, "input_text": "text", "output_text": "text"}
-_RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+# What is looked for may have no hash: a message is what a caller sent.
+_RESULTS = ("function_call_output", "custom_tool_call_output")
 
 
 def read(reader: Reader) -> Message:
