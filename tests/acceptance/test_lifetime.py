@@ -5,9 +5,12 @@ import subprocess
 import sys
 import threading
 
+import anyio
 import pytest
 
-from pagefile import BlockingMemory, Memory
+from pagefile import BlockingMemory, Memory, Settings
+from pagefile.engine.background import look_after
+from pagefile.engine.worker import Worker
 from pagefile.errors import ClosedError, NotOpenError, SettingsError
 from pagefile.stores.sqlite import SqliteStore
 
@@ -74,6 +77,41 @@ async def test_a_caller_who_is_cancelled_leaves_nothing_open(url):
     assert before == asyncio.all_tasks()
     async with Memory.open(url) as memory:
         assert [] == await said(memory)
+
+
+async def test_a_caller_who_is_cancelled_does_not_wait_for_background_work(url, monkeypatch):
+    """What is left to do is made up for by whoever opens it next."""
+    drained = []
+
+    async def drain(self):
+        drained.append(self)
+
+    monkeypatch.setattr(Worker, "drain", drain)
+    with anyio.move_on_after(0.05):
+        async with Memory.open(url) as memory:
+            await anyio.sleep(60)
+    assert [] == drained
+    with pytest.raises(ClosedError):
+        await memory.conversations()
+    async with Memory.open(url):
+        pass
+    assert 1 == len(drained)
+
+
+async def test_a_worker_that_fails_ends_its_process(url, monkeypatch):
+    """It says why instead of waiting for a signal that never comes."""
+    started = anyio.Event()
+
+    async def run(self):
+        await started.wait()
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(Worker, "run", run)
+    async with Memory.open(url):
+        pass
+    with anyio.fail_after(30), pytest.raises(BaseException) as failure:
+        await look_after(Settings(url=url), started.set)
+    assert failure.group_contains(RuntimeError, match="broken")
 
 
 async def test_an_error_in_the_block_is_the_callers(url):

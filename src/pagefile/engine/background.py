@@ -1,7 +1,7 @@
 """A process that only does background work: it looks for what others wrote, and catches up with it."""
 
 import signal
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import anyio
@@ -37,7 +37,16 @@ def dedicated(settings: Settings) -> Settings:
 async def look_after(settings: Settings, ready: Callable[[], None], meter: Meter | None = None) -> None:
     """Do background work until SIGINT or SIGTERM; `ready` is called once it has started."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with Memory.open(settings=dedicated(settings), meter=meter):
+        opening = Memory.open(settings=dedicated(settings), meter=meter)
+        async with opening, anyio.create_task_group() as waiting:
+            # A worker that fails ends the process, which then says why.
+            waiting.start_soon(_stopped_after, opening.ended, waiting.cancel_scope)
             ready()
             async for _ in signals:
-                return
+                break
+            waiting.cancel_scope.cancel()
+
+
+async def _stopped_after(ended: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
+    await ended()
+    scope.cancel()

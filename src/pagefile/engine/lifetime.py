@@ -63,7 +63,15 @@ class Opening(AbstractAsyncContextManager[T], Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
     ) -> None:
+        if kind is not None and issubclass(kind, asyncio.CancelledError) and self._keeping is not None:
+            # Whoever is cancelled does not wait for what is left to do: it is made up for later.
+            self._keeping.cancel()
         await self.close()
+
+    async def ended(self) -> None:
+        """Wait until the memory is closed, or its background work has failed."""
+        if self._keeping is not None:
+            await asyncio.wait([self._keeping])
 
     async def close(self) -> None:
         """Finish what is left, and close; idempotent."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, cast
+from typing import Any
 
 from pagefile.records import JsonObject, JsonValue
 from pagefile.window.budget import Beside
@@ -81,10 +81,15 @@ class Receipt:
 
 def receipt_from(value: JsonObject) -> Receipt:
     """The inverse of `Receipt.to_json`."""
-    given = cast("dict[str, Any]", dict(value))
-    given["verdicts"] = tuple(Verdict(**verdict) for verdict in given["verdicts"])
+    given = _known(Receipt, value)
+    given["verdicts"] = tuple(Verdict(**_known(Verdict, verdict)) for verdict in given["verdicts"])
     given["degraded"] = tuple(given["degraded"])
     return Receipt(**given)
+
+
+def _known(kind: type[Receipt | Verdict], value: JsonObject) -> dict[str, Any]:
+    """The fields of this version: a later one may have recorded more."""
+    return {one.name: value[one.name] for one in fields(kind) if one.name in value}
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, JsonValue]:
