@@ -399,7 +399,7 @@ async def test_bad_changes_are_refused_with_what_to_do(memory):
     window = await chat.context("And the invoice?")
     for changes, message in (
         ({"window_token": 3}, "window_tokens"),
-        ({"embedder": "x"}, "can change"),
+        ({"embedder": "x"}, "what can be changed: query"),
         ({"window_tokens": 0}, "at least 1"),
         ({"threshold": 2}, "between 0 and 1"),
         ({"recall": "sometimes"}, "recall must be"),

@@ -560,7 +560,7 @@ async def test_a_wrong_key_is_told_so_and_forgotten(locked):
     await signed_in(client, keys["clinic"][:-3] + "abc")
     answer = await client.get(urls.CONVERSATIONS, headers=HTML)
     assert 401 == answer.status_code
-    assert "not known" in answer.text
+    assert "This key is unknown" in answer.text
     assert "pagefile_key" not in client.cookies
     fields = {"token": client.cookies["pagefile_form"], "key": keys["clinic"], "next": "//elsewhere.example"}
     assert "/" == (await client.post(urls.LOGIN, data=fields)).headers["location"]

@@ -80,13 +80,13 @@ class ToolCaller:
     async def answer(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """The text for the model; raises `PagefileError` if the memory refuses the call."""
         if tool == RECALL_TOOL:
-            return await self._recalled(str(arguments.get("query") or ""))
+            return await self._recalled(_text_of(arguments, "query"))
         if tool == REMEMBER_TOOL:
-            return await self._remembered(str(arguments.get("text") or ""), arguments.get("category"))
+            return await self._remembered(_text_of(arguments, "text"), arguments.get("category"))
         return await self.chat.call_tool(tool, arguments, turn=self.turn)
 
     async def _recalled(self, query: str) -> str:
-        if not query.strip():
+        if not query:
             return "[缺少参数 / missing argument] query: say what to recall."
         scope = self.chat.scope
         if scope.user is None or self.incognito:
@@ -97,6 +97,8 @@ class ToolCaller:
 
     async def _remembered(self, text: str, category: object) -> str:
         scope = self.chat.scope
+        if not text:
+            return "[缺少参数 / missing argument] text: say what to remember about the user."
         if self.incognito:
             return "[无痕对话 / incognito] nothing of this conversation is kept."
         if scope.user is None:
@@ -111,6 +113,12 @@ class ToolCaller:
             source=None if self.turn is None else self.turn.id,
         )
         return f"[已记住 / remembered] {fact.text}"
+
+
+def _text_of(arguments: Mapping[str, Any], name: str) -> str:
+    """An argument that is a text; "" for anything else that a model may have sent."""
+    given = arguments.get(name)
+    return given.strip() if isinstance(given, str) else ""
 
 
 def _hit_text(hit: Hit) -> str:
