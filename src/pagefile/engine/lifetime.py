@@ -47,6 +47,9 @@ class Opening(AbstractAsyncContextManager[T], Generic[T]):
             await asyncio.wait([opened, self._keeping], return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._keeping.cancel()
+            # What was opened so far is closed before the caller goes on.
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([self._keeping])
             raise
         if not opened.done():
             # It ended before it was open: raise what went wrong.
