@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pagefile.errors import MissingExtraError, ModelOutputError, ModelUnavailableError, PagefileError
@@ -17,7 +17,7 @@ class Endpoint:
     #: What needs the extra `openai`.
     what: str
     base_url: str | None
-    api_key: str | None
+    api_key: str | None = field(repr=False)
     timeout_s: float
     #: How often a request is retried after a transient failure; the client waits longer each time.
     retries: int = 0

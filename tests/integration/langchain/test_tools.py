@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from pagefile import Memory, Settings
-from pagefile.integrations.langchain import PagefileMiddleware, memory_tools
+from pagefile.integrations.langchain import PagefileMiddleware, memory_tools, tools
 
 from .models import Recorder, calls_tool, memories
 
@@ -216,6 +216,12 @@ async def test_tools_explain_what_they_cannot_do(memory):
     assert "is not a uuid" in first
     assert "missing argument" in second
     assert "missing argument] text" in third
+
+
+def test_an_empty_user_is_not_a_run_without_one(monkeypatch):
+    """It is handed on, and refused where ids are checked."""
+    monkeypatch.setattr(tools, "_configurable", lambda: {"user_id": "", "thread_id": "t"})
+    assert tools.Whose("t", "") == tools.whose(tools.Given(), None)
 
 
 words = st.sampled_from(["otters", "tea", "青霉素", "过敏", "kroner"])

@@ -9,6 +9,7 @@ import pytest
 
 from pagefile import Memory, ModelOutputError, ModelUnavailableError, Settings
 from pagefile.models import OpenAIChat
+from pagefile.models.endpoint import Endpoint
 from pagefile.settings import ModelSettings
 from tests.faults.moods import Endpoint
 
@@ -44,6 +45,11 @@ def served(answer):
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def test_a_key_is_in_no_repr():
+    """Not of the endpoint either, which a traceback or a log may show."""
+    assert "sk-secret" not in repr(Endpoint("The model 'm'", "A chat model", None, "sk-secret", 1.0))
 
 
 async def test_a_model_behind_any_base_url_answers():

@@ -44,7 +44,7 @@ def test_toml_in_the_working_directory():
 
 
 @pytest.mark.parametrize("name", ["pagefile.yaml", "pagefile.yml"])
-def test_yaml_as_document_004_writes_it(name: str):
+def test_yaml_has_the_same_keys(name: str):
     """The `memory:` keys of document 004's config.yaml, in the section that is called `facts` here."""
     written(
         name,

@@ -39,10 +39,11 @@ def whose(given: Given, context: object) -> Whose:
     `user_id`, `conversation_id` and `tenant` each come from the first place that has them: the arguments of the middleware, `context=`
     of the run, `configurable` of its configuration. A run that names no conversation uses its `thread_id`.
     """
-    sources = (given, context, settings := _configurable())
+    settings = _configurable()
 
     def named(name: str) -> str | None:
-        return next((found for source in sources if (found := _named(source, name))), None)
+        # The last one counts even if it is empty: an empty id is refused, not taken for a run without a user.
+        return _named(given, name) or _named(context, name) or _named(settings, name)
 
     conversation = named("conversation_id") or _named(settings, "thread_id")
     if conversation is None:
