@@ -198,7 +198,7 @@ def _own_id(step: StepLike) -> dict[str, object]:
 #: How to check a parameter of this name before it is sent.
 CHECKS: Mapping[str, Check] = {
     **{name: is_message(name) for name in ("user", "assistant", "instructions")},
-    **{name: partial(checked_text, name=name) for name in ("query", "text", "tool")},
+    **{name: partial(checked_text, name=name) for name in ("query", "text", "tool", "uuid")},
     **{name: is_id(name) for name in ("id", "user_id", "tenant")},
     "call_id": is_id("call id"),
     "fact_id": is_id("fact id"),

@@ -4,21 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NotRequired, TypedDict, Unpack
 
 from pagefile.records import Fact, JsonObject, Revision, Scope, WindowRecord
 
-__all__ = ["CachedSession", "FactChange", "FactStore", "SessionCache", "SessionStore", "WindowLog"]
-
-
-class FactChange(TypedDict):
-    """A change of a user's facts."""
-
-    action: str
-    at: datetime
-    epoch: int | None
-    #: The newest revision known to the caller.
-    expected: NotRequired[int | None]
+__all__ = ["CachedSession", "FactStore", "SessionCache", "SessionStore", "WindowLog"]
 
 
 class FactStore(ABC):
@@ -43,7 +32,16 @@ class FactStore(ABC):
         """
 
     @abstractmethod
-    async def revise(self, scope: Scope, facts: Sequence[Fact], **change: Unpack[FactChange]) -> Revision:
+    async def revise(
+        self,
+        scope: Scope,
+        facts: Sequence[Fact],
+        *,
+        action: str,
+        at: datetime,
+        epoch: int | None,
+        expected: int | None = None,
+    ) -> Revision:
         """Write facts of one user, each replacing the one with its id, and journal the change, atomically.
 
         `expected` is the newest revision known to the caller: if there is a newer one, `ConflictError` is

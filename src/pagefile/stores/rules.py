@@ -5,7 +5,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Unpack, cast
+from typing import Any, Unpack, cast
 
 from pagefile.content import JsonObject, Message, ToolCall, ToolResult, media_in
 from pagefile.errors import (
@@ -455,7 +455,7 @@ class Restoration:
 
 
 def restoration(entries: Sequence[Entry], **beside: Unpack[Beside]) -> Restoration:
-    check_blobs(beside.get("blobs", {}))
+    check_blobs(beside.get("blobs") or {})
     scopes = {(entry.scope.tenant, entry.scope.user, entry.scope.conversation) for entry in entries}
     if len(scopes) != 1:
         raise InvalidArgumentError(
@@ -468,7 +468,8 @@ def restoration(entries: Sequence[Entry], **beside: Unpack[Beside]) -> Restorati
     ended = [entry for entry in entries if not (isinstance(entry, Turn) and entry.status == "open")]
     if (value := beside.get("session")) is not None:
         beside["session"] = json_copy(value)
-    return Restoration(entries[0].scope, tuple(sorted(ended, key=_place)), open_turns, **beside)
+    given: dict[str, Any] = {name: one for name, one in beside.items() if one is not None}
+    return Restoration(entries[0].scope, tuple(sorted(ended, key=_place)), open_turns, **given)
 
 
 def check_vacant(plan: Restoration) -> None:

@@ -8,8 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from pagefile import Memory, ModelOutputError, ModelUnavailableError, Settings
-from pagefile.models import OpenAIChat
-from pagefile.models.endpoint import Endpoint
+from pagefile.models import OpenAIChat, endpoint
 from pagefile.settings import ModelSettings
 from tests.faults.moods import Endpoint
 
@@ -49,7 +48,7 @@ def served(answer):
 
 def test_a_key_is_in_no_repr():
     """Not of the endpoint either, which a traceback or a log may show."""
-    assert "sk-secret" not in repr(Endpoint("The model 'm'", "A chat model", None, "sk-secret", 1.0))
+    assert "sk-secret" not in repr(endpoint.Endpoint("The model 'm'", "A chat model", None, "sk-secret", 1.0))
 
 
 async def test_a_model_behind_any_base_url_answers():

@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Unpack
 
 from pagefile.ports import (
     Behind,
     Erasures,
-    FactChange,
     FactStore,
     KeyStore,
     Owed,
@@ -103,17 +101,26 @@ class InMemoryFacts(Port, FactStore):
         numbers = [row[0] for of, row in self._tables.fact_revisions if of.within(owner)]
         return max(numbers, default=0), len(numbers)
 
-    async def revise(self, scope: Scope, facts: Sequence[Fact], **change: Unpack[FactChange]) -> Revision:
-        self._tables.check_epoch(change["epoch"], scope, *(fact.scope for fact in facts))
+    async def revise(
+        self,
+        scope: Scope,
+        facts: Sequence[Fact],
+        *,
+        action: str,
+        at: datetime,
+        epoch: int | None,
+        expected: int | None = None,
+    ) -> Revision:
+        self._tables.check_epoch(epoch, scope, *(fact.scope for fact in facts))
         written = checked(scope, facts)
         newest = (await self.changed(scope))[0]
-        check_expected(change.get("expected"), newest)
+        check_expected(expected, newest)
         before = [self._owned(scope, fact.id) for fact in written]
         # A restored journal keeps the numbers it came with, and continues after them.
         self._tables.fact_revision += 1
         number = max(newest + 1, self._tables.fact_revision)
         owner = Scope(scope.tenant, scope.user)
-        revision = Revision(number, owner, utc(change["at"]), change["action"], tuple(before), tuple(written))
+        revision = Revision(number, owner, utc(at), action, tuple(before), tuple(written))
         self._write(Restored(tuple(written), (revision,)))
         return revision
 

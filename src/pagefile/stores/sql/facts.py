@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Unpack
 
-from pagefile.ports import FactChange, FactStore
+from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.digests import record_digest
@@ -38,15 +37,24 @@ class SqlFacts(SqlPort, FactStore):
         rules.user_of(scope)
         return await self._player.read(lambda: _changed(scope))
 
-    async def revise(self, scope: Scope, facts: Sequence[Fact], **change: Unpack[FactChange]) -> Revision:
-        written, expected = checked(scope, facts), change.get("expected")
+    async def revise(
+        self,
+        scope: Scope,
+        facts: Sequence[Fact],
+        *,
+        action: str,
+        at: datetime,
+        epoch: int | None,
+        expected: int | None = None,
+    ) -> Revision:
+        written = checked(scope, facts)
 
         def play() -> Play[Revision]:
-            yield from check_writable(change["epoch"], [scope, *(fact.scope for fact in written)])
+            yield from check_writable(epoch, [scope, *(fact.scope for fact in written)])
             yield from row("fact_lock", keys(scope))
             newest, _ = yield from _changed(scope)
             check_expected(expected, newest)
-            return (yield from _revise(scope, written, change["action"], utc(change["at"]), newest))
+            return (yield from _revise(scope, written, action, utc(at), newest))
 
         # A retry of a change that took effect would not find the revision it expects.
         return await self._player.write(play, again=expected is None)
