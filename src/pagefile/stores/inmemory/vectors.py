@@ -97,12 +97,13 @@ class InMemoryVectors(Port, VectorIndex):
         return collection
 
     def _is_there(self, key: _Key, turn_id: str) -> bool:
-        conversation = self._tables.conversations.get(key[:2])
+        # For each vector: the verb has checked that it is open.
+        conversation = self._shared.conversations.get(key[:2])
         entry = conversation.ended[key[2] - 1 : key[2]] if conversation is not None and key[2] > 0 else []
         return [turn_id] == [turn.id for turn in entry if isinstance(turn, Turn)]
 
     def _owned(self, key: _Key) -> Scope:
-        return self._tables.conversations[key[:2]].scope
+        return self._shared.conversations[key[:2]].scope
 
 
 def _key(row: VectorRow) -> _Key:

@@ -226,8 +226,16 @@ def _around(scope: Scope, refs: Sequence[TurnRef]) -> Play[list[Neighbourhood]]:
     for ref in refs:
         if ref.conversation not in homes:
             homes[ref.conversation] = yield from _home(scope, ref.conversation)
-        found = yield from _around_one(homes[ref.conversation], ref)
-        near += [] if found is None else [found]
+        if (home := homes[ref.conversation]) is None:
+            continue
+        # Yielded as they are: every recall asks this for each of its hits.
+        values = {**keys(home), "seq": ref.seq, "after_seq": ref.seq, "limit": 1}
+        upto = [turn_of(one, home) for one in (yield "rows", "turns_up_to", values)]
+        if upto and upto[0].seq == ref.seq:
+            after = [turn_of(one, home) for one in (yield "rows", "turns_after", values)]
+            near.append(
+                Neighbourhood(upto[0], upto[1] if len(upto) > 1 else None, after[0] if after else None)
+            )
     return near
 
 
@@ -237,14 +245,3 @@ def _home(scope: Scope, name: str) -> Play[Scope | None]:
         return None
     home = yield from owner_of(replace(scope, conversation=name))
     return None if home is None or not rules.sees(scope, home.user) else home
-
-
-def _around_one(home: Scope | None, ref: TurnRef) -> Play[Neighbourhood | None]:
-    if home is None:
-        return None
-    values = {**keys(home), "seq": ref.seq, "after_seq": ref.seq, "limit": 1}
-    near = yield from each("turns_up_to", values, lambda one: turn_of(one, home))
-    if not near or near[0].seq != ref.seq:
-        return None
-    after = yield from each("turns_after", values, lambda one: turn_of(one, home))
-    return Neighbourhood(near[0], near[1] if len(near) > 1 else None, after[0] if after else None)
