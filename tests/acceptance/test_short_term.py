@@ -24,30 +24,12 @@ from pagefile.standalone import (
     format_prompt,
 )
 from tests.integration.postgres.serving import fresh_url
+from tests.integration.schemas import CHECKPOINTS, SEGMENT
 from tests.servers.valkey import ValkeyServer
 from tests.waiting import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "short_term_memory.py"
 KEY = "short_term_memory:session:conv-123"
-
-# The document's statements, word for word.
-ALL_CHECKPOINTS = """
-SELECT message_id, conversation_id, answer, create_time 
-FROM ai_message 
-WHERE conversation_id = 'conv-123' 
-  AND query = '[MEMORY_CHECKPOINT]'
-ORDER BY create_time ASC;
-"""  # noqa: W291 - the document's own text
-CURRENT_SEGMENT = """
-SELECT message_id, conversation_id, query, answer, create_time 
-FROM ai_message 
-WHERE conversation_id = 'conv-123' 
-  AND create_time > (
-    SELECT create_time FROM ai_message 
-    WHERE message_id = 'checkpoint-message-id'
-  )
-ORDER BY create_time ASC;
-"""  # noqa: W291 - the document's own text
 
 
 @pytest.fixture(scope="module")
@@ -277,8 +259,8 @@ async def test_the_documents_statements_run_word_for_word(tmp_path):
         checkpoints = await memory.conversation("conv-123", user_id="user-456").checkpoints()
     with sqlite3.connect(path) as database:
         columns = [row[1] for row in database.execute("PRAGMA table_info(ai_message)")]
-        found = database.execute(ALL_CHECKPOINTS).fetchall()
-        since = database.execute(CURRENT_SEGMENT.replace("checkpoint-message-id", newest)).fetchall()
+        found = database.execute(CHECKPOINTS).fetchall()
+        since = database.execute(SEGMENT.replace("checkpoint-message-id", newest)).fetchall()
         by = database.execute("SELECT DISTINCT create_by FROM ai_message WHERE kind = 'turn'").fetchall()
     database.close()
     assert [

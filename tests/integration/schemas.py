@@ -2,7 +2,7 @@
 
 from pagefile.records import Scope
 
-# Both statements stand as document 001 has them (Q3).
+# Document 001's statements, word for word (Q3).
 CHECKPOINTS = """
 SELECT message_id, conversation_id, answer, create_time 
 FROM ai_message 

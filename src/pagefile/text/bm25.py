@@ -6,6 +6,7 @@ refitting ten thousand for each is what makes lexical search seem slow.
 
 import math
 import threading
+from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -72,7 +73,7 @@ class Posting:
         return np.frombuffer(self.slots, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
 
 
-class SlotIndex(Generic[K]):
+class SlotIndex(ABC, Generic[K]):
     """Documents in slots, in order of insertion. A removed one leaves its slot empty until the index is packed."""
 
     def __init__(self) -> None:
@@ -99,11 +100,13 @@ class SlotIndex(Generic[K]):
         if len(self._keys) - len(self._slot_of) > PACK_AT * len(self._keys):
             self._pack()
 
+    @abstractmethod
     def _removed(self, slot: int) -> None:
-        raise NotImplementedError
+        """Take a removed document out of the totals."""
 
+    @abstractmethod
     def _pack(self) -> None:
-        raise NotImplementedError
+        """Build everything without the empty slots."""
 
     def _renumber(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
         """Close the gaps; returns which old slots are still in use, and the new slot of each."""

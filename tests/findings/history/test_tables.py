@@ -15,25 +15,7 @@ from pagefile.standalone import (
     MemoryWriteRequest,
 )
 from tests.findings.marks import finding, still_open
-
-#: Document 001's statements, with its names.
-CHECKPOINTS = """
-SELECT message_id, conversation_id, answer, create_time
-FROM ai_message
-WHERE conversation_id = 'conv-123'
-  AND query = '[MEMORY_CHECKPOINT]'
-ORDER BY create_time ASC;
-"""
-SEGMENT = """
-SELECT message_id, conversation_id, query, answer, create_time
-FROM ai_message
-WHERE conversation_id = 'conv-123'
-  AND create_time > (
-    SELECT create_time FROM ai_message
-    WHERE message_id = 'checkpoint-message-id'
-  )
-ORDER BY create_time ASC;
-"""
+from tests.integration.schemas import CHECKPOINTS, SEGMENT
 
 
 async def rows_of(url, statement):
