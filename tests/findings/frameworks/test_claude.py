@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -32,16 +33,22 @@ pytestmark = heavy("claude")
 # -- F6: sub-agents ----------------------------------------------------------------------------------------------------
 
 
-def delegating(request):
+def delegating(is_started):
     """The outer agent starts a helper; the helper runs a command; its answer comes as a notification."""
-    inner = "Agent" not in [tool["name"] for tool in request["tools"]]
-    if "task-notification" in json.dumps(request["messages"][-2:]):
-        return [text("The helper says 42.")]
-    if answers_a_tool(request):
-        return [text("INNER ANSWER 42" if inner else "I started it.")]
-    if inner:
-        return [use("Bash", {"command": "echo inner-tool"})]
-    return [use("Agent", {"description": "ask", "prompt": "INNER question", "subagent_type": "helper"})]
+
+    def script(request):
+        inner = "Agent" not in [tool["name"] for tool in request["tools"]]
+        if "task-notification" in json.dumps(request["messages"][-2:]):
+            return [text("The helper says 42.")]
+        if answers_a_tool(request):
+            return [text("INNER ANSWER 42" if inner else "I started it.")]
+        if inner:
+            # A helper in the background does its work after the prompt that started it has its answer.
+            is_started.wait(timeout=60)
+            return [use("Bash", {"command": "echo inner-tool"})]
+        return [use("Agent", {"description": "ask", "prompt": "INNER question", "subagent_type": "helper"})]
+
+    return script
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +60,8 @@ def delegated(tmp_path_factory):
 async def delegate(folder):
     helper = AgentDefinition(description="helps", prompt="You help.", tools=["Bash"])
     results = []
-    with MessagesStub(delegating) as stub:
+    is_started = threading.Event()
+    with MessagesStub(delegating(is_started)) as stub:
         given = options(stub, folder, agents={"helper": helper}, allowed_tools=["Bash", "Agent"])
         async with Memory.open(f"sqlite:///{folder}/agent.db", settings=SETTINGS, embedder="none") as memory:
             async with ClaudeSDKClient(ClaudeMemory(memory, user_id="ada").options(given)) as client:
@@ -61,6 +69,7 @@ async def delegate(folder):
                 # One result when the helper is started, another when it is done.
                 while len(results) < 2:
                     results.append((await result_of(client)).result)
+                    is_started.set()
             turns = await logged(memory)
     if results != ["I started it.", "The helper says 42."]:
         pytest.fail(f"The command did something else than it should: {results}")
