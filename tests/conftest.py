@@ -1,8 +1,14 @@
 """What every test shares."""
 
+import gc
 import inspect
+import os
+import shutil
 import signal
+import ssl
+import tempfile
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +19,29 @@ pytest_plugins = ["tests.heavy"]
 # Whoever starts the tests in the background may have told them to ignore Ctrl-C; the commands they start would ignore it too.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+#: A filesystem in memory; databases there wait for no disk, and what a killed process wrote survives it all the same.
+_SHM = Path("/dev/shm")
+_SHM_BYTES = 4 << 30
+
+
+def _in_memory():
+    """Whether temporary files of the tests, programs among them, fit into memory."""
+    try:
+        return shutil.disk_usage(_SHM).free >= _SHM_BYTES and not os.statvfs(_SHM).f_flag & os.ST_NOEXEC
+    except OSError:
+        return False
+
+
+if "TMPDIR" not in os.environ and os.access(_SHM, os.W_OK) and _in_memory():
+    os.environ["TMPDIR"] = str(_SHM)
+    tempfile.tempdir = None
+
+# Reading the world's certificates takes 50 ms, and hundreds of clients here talk to this machine only.
+ssl.create_default_context = cache(ssl.create_default_context)
+
+# What is imported and collected lives until the end; Python would look through all of it again and again.
+gc.set_threshold(50_000, 20, 100)
 
 # A busy machine is no failure. What is found is printed so that it can be played again; `.ci/run` always plays the same.
 settings.register_profile(
@@ -42,6 +71,14 @@ def pytest_collection_modifyitems(items):
         if item.get_closest_marker("waits") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(600))
     _check_names(items)
+
+
+def pytest_collection_finish():
+    gc.freeze()
+
+
+def pytest_unconfigure():
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import anyio
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from pagefile import verbs
@@ -72,7 +73,14 @@ _Key: TypeAlias = Annotated[str | None, Header(alias=HEADER)]
 
 def router(tag: str) -> APIRouter:
     """A group of routes that all check the caller's key."""
-    return GuardedRouter(tags=[tag], responses=PROBLEMS, route_class=KeyedRoute)
+    return GuardedRouter(
+        tags=[tag], responses=PROBLEMS, route_class=KeyedRoute, generate_unique_id_function=operation_id
+    )
+
+
+def operation_id(route: APIRoute) -> str:
+    """The verb's name, so generated clients use the same names."""
+    return route.name
 
 
 def chat_of(memory: Memory, request: Any) -> Conversation:
@@ -288,7 +296,7 @@ _add(facts, verbs.REMEMBER, verbs.RETRACT, verbs.UNDO, verbs.IMPORT_FACTS, verbs
 
 # -- health --------------------------------------------------------------------------------------------------------------
 
-health = APIRouter(tags=["Health"], responses=PROBLEMS)
+health = APIRouter(tags=["Health"], responses=PROBLEMS, generate_unique_id_function=operation_id)
 
 
 @health.get("/healthz", name="health")
