@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
-from multiprocessing import connection, get_context
+from functools import cache, partial
+from multiprocessing import connection, get_all_start_methods, get_context, parent_process
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -44,7 +44,6 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 #: How long a worker may take to exit, beyond its requests and background work.
 _END_S = 10.0
-_PARENT_EVERY_S = 0.5
 
 #: Garbage collection thresholds. A fifth of these made windows 5 % slower, and the process hardly smaller
 #: under a steady load.
@@ -120,28 +119,26 @@ class _Server(uvicorn.Server):
             self._ready.set()
 
 
-def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Event, parent: int) -> None:
-    # The parent passes its own pid: it may have died while this process was starting.
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Event) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(KeyboardInterrupt):
         _run(settings, _Server(_config(settings, metrics), ready), listener)
 
 
-def _look_after(
-    settings: Settings, _listener: socket.socket, metrics: Path, ready: Event, parent: int
-) -> None:
+def _look_after(settings: Settings, _listener: socket.socket, metrics: Path, ready: Event) -> None:
     """Background work for all workers."""
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     write_logs(settings.service)
     with suppress(KeyboardInterrupt):
         anyio.run(look_after, settings, ready.set, PrometheusMeter(shared=metrics))
 
 
-def _end_with_parent(parent: int) -> None:
-    """A killed supervisor cannot stop its workers, so they watch for its death."""
-    while os.getppid() == parent:
-        time.sleep(_PARENT_EVERY_S)
-    os.kill(os.getpid(), signal.SIGTERM)
+def _end_with_parent() -> None:
+    """A killed supervisor cannot stop its workers, so they wait for its death."""
+    supervisor = parent_process()
+    if supervisor is not None:
+        supervisor.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 # -- the supervisor ----------------------------------------------------------------------------------------------------
@@ -210,17 +207,16 @@ class Supervisor:
                 self._check(place)
 
     def _start(self, place: _Place, metrics: Path) -> None:
-        # Not forked: a fork would inherit this process's held locks without the threads that hold them.
-        context = get_context("spawn")
+        context = _starting()
         place.ready = context.Event()
-        place.process = context.Process(
+        process: BaseProcess = context.Process(
             target=place.target,
-            args=(self.settings, self.listener, metrics, place.ready, os.getpid()),
+            args=(self.settings, self.listener, metrics, place.ready),
             name=place.name,
         )
-        place.began = time.monotonic()
-        place.process.start()
-        self.tell(f"{place.name} is process {place.process.pid}.")
+        place.process, place.began = process, time.monotonic()
+        process.start()
+        self.tell(f"{place.name} is process {process.pid}.")
 
     def _check(self, place: _Place) -> None:
         if place.ready is not None and not self._worked and place.target is _work:
@@ -255,6 +251,19 @@ class Supervisor:
                 self.tell(f"Process {process.pid} did not end in time and was killed.")
                 process.kill()
                 process.join()
+
+
+@cache
+def _starting() -> Any:
+    """How workers start: not as forks of this process, which would inherit held locks without the threads that hold them.
+
+    They are forks of one that has imported everything and holds nothing, so a new worker takes no time and shares its code.
+    """
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
 
 
 def serve_many(settings: Settings, listener: socket.socket) -> None:
