@@ -77,7 +77,8 @@ AsList = Field(strict=False)
 class Line(Mirror[R]):
     """A line, or a part of one, with the fields of a record: nothing is converted, and unknown fields are refused."""
 
-    model_config = Body.model_config
+    #: Built by the first import, not by everything that could import.
+    model_config = ConfigDict(**Body.model_config, defer_build=True)
     kinds: ClassVar[dict[Any, Any]] = {
         JsonObject: JsonMap,
         JsonValue: Json,
@@ -439,7 +440,7 @@ ExportLine: TypeAlias = Annotated[
     | ItemLine,
     Field(discriminator="type"),
 ]
-LINE: TypeAdapter[ExportLine] = TypeAdapter(ExportLine)
+LINE: TypeAdapter[ExportLine] = TypeAdapter(ExportLine, config=ConfigDict(defer_build=True))
 _ID: TypeAdapter[str] = TypeAdapter(Id)
 #: A recalled turn: its conversation, its `seq`, its id and its score.
 _EPISODE = TypeAdapter(
