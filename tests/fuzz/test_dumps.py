@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pagefile import Memory, PagefileError, TransferError
-from pagefile.integrations.imports.writer import FORMATS, read_dump, take_over
+from pagefile.integrations.imports.writer import FORMATS, Brought, read_dump, take_over
 
 from .values import FOREIGN, JSONISH, PIECES, TEXT
 
@@ -33,9 +33,14 @@ DEEP = [
 
 
 async def taken(kind: str, data: object) -> None:
-    async with Memory.open("memory://") as memory:
+    try:
+        brought = FORMATS[kind](data)
+    except TransferError:
+        return
+    assert isinstance(brought, Brought)
+    async with Memory.open("memory://", embedder="none") as memory:
         try:
-            counts = await take_over(memory, FORMATS[kind](data), user_id="u", conversation_id="c")
+            counts = await take_over(memory, brought, user_id="u", conversation_id="c")
         except PagefileError:
             return
         assert min(counts.values()) >= 0

@@ -78,7 +78,7 @@ class Line(Mirror[R]):
     """A line, or a part of one, with the fields of a record: nothing is converted, and unknown fields are refused."""
 
     #: Built by the first import, not by everything that could import.
-    model_config = ConfigDict(**Body.model_config, defer_build=True)
+    model_config = Body.model_config | ConfigDict(defer_build=True)
     kinds: ClassVar[dict[Any, Any]] = {
         JsonObject: JsonMap,
         JsonValue: Json,

@@ -1,7 +1,6 @@
 """What other memories hold comes over whole, once, and in order; what cannot come is counted."""
 
 import json
-from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
@@ -13,8 +12,6 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from pagefile import Memory
 from pagefile.errors import TransferError
 from pagefile.integrations.imports import (
-    FORMATS,
-    Brought,
     BroughtFact,
     BroughtTurn,
     from_langchain,
@@ -205,29 +202,6 @@ def test_seconds_are_a_time():
     """Since 1970, as some write them."""
     (fact,) = from_mem0([{"memory": "Likes tea", "created_at": 1_772_355_600}]).facts
     assert datetime(2026, 3, 1, 9, tzinfo=UTC) == fact.at
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["results", "memory", "messages", "memories", "role", "type", "data", "lc", "content", "id"]
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
-@given(st.sampled_from(sorted(FORMATS)), JSON)
-def test_whatever_a_file_holds(kind, data):
-    """It is read, or refused in words; nothing else happens."""
-    with suppress(TransferError):
-        assert isinstance(FORMATS[kind](data), Brought)
 
 
 # -- writing ------------------------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ async def test_a_checkpoint_that_waits_holds_up_nobody(memory, store):
 
 async def test_nobody_else_makes_checkpoints():
     """S1-04: the document leaves them to its caller, so the flag is there when the window is full."""
-    async with Memory.open("memory://", settings=Settings(window_tokens=300)) as memory:
+    async with Memory.open("memory://", embedder="none", settings=Settings(window_tokens=300)) as memory:
         app = AgentApp(memory)
         for number in range(40):
             await say(app, number)

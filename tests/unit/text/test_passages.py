@@ -284,17 +284,17 @@ def test_a_broken_line_of_json_stays_whole():
 @pytest.mark.parametrize(
     "text",
     [
-        "[" * 400_000,
-        "[1," * 130_000,
-        "```a\n" * 80_000,
-        "<a'" * 130_000,
-        "[![a](b)" * 50_000,
-        "." * 400_000,
-        " " * 400_000,
-        "\n" * 400_000,
-        "|-|\n" * 100_000,
-        '["' + "a," * 200_000,
-        "<table>" * 60_000,
+        "[" * 200_000,
+        "[1," * 65_000,
+        "```a\n" * 40_000,
+        "<a'" * 65_000,
+        "[![a](b)" * 25_000,
+        "." * 200_000,
+        " " * 200_000,
+        "\n" * 200_000,
+        "|-|\n" * 50_000,
+        '["' + "a," * 100_000,
+        "<table>" * 30_000,
     ],
     ids=lambda text: repr(text[:8]),
 )
@@ -302,7 +302,7 @@ def test_no_text_takes_quadratic_time(text: str):
     """Hostile text costs a second where a quadratic scan would cost minutes."""
     started = time.thread_time()
     whole(text, split(text))
-    assert time.thread_time() - started < 5
+    assert time.thread_time() - started < 2.5
 
 
 # -- selecting ---------------------------------------------------------------------------------------------------------
