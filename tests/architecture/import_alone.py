@@ -5,6 +5,7 @@ With nothing hidden, each room is imported as if it were the first; what a missi
 Usage: python -I -B import_alone.py [MODULE TO HIDE]...
 """
 
+import gc
 import importlib
 import json
 import pkgutil
@@ -27,6 +28,8 @@ for name in hidden:
         del sys.modules[loaded]
     sys.modules[name] = None  # pyright: ignore[reportArgumentType]
 
+# Everything is imported again and again, and what was is garbage only in the end.
+gc.disable()
 room = ""
 for name in names:
     if name.rpartition(".")[2] == "__main__":
