@@ -1,17 +1,26 @@
 """PostgreSQL keeps every promise of the ports, for a role that row-level security holds."""
 
+from functools import cache
+
 import pytest
 
 from pagefile.testing import contracts
-from tests.integration.postgres.serving import opened, walled_url
+from tests.integration.postgres.serving import emptied, opened, walled_url
+
+
+@cache
+def url():
+    """A schema that one test after the other uses: making one takes longer than most of them."""
+    return walled_url()
 
 
 class Backend:
     @pytest.fixture
     async def store(self, clock):
-        store = await opened(walled_url(), clock)
+        store = await opened(url(), clock)
         yield store
         await store.close()
+        await emptied(url())
 
 
 class TestTurnLog(Backend, contracts.TurnLogContract): ...

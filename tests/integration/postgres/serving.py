@@ -7,9 +7,11 @@ from functools import cache
 from itertools import count
 from urllib.parse import urlsplit
 
+import asyncpg
 import pytest
 
 from pagefile.stores import StoreOptions, open_store
+from pagefile.stores.postgres.address import Place
 from tests.servers.postgres import PostgresServer, installed
 
 _numbers = count(1)
@@ -59,6 +61,30 @@ def psql(statements):
     """Run statements as the superuser."""
     command = [installed() / "bin" / "psql", "--quiet", "--set=ON_ERROR_STOP=1", f"--command={statements}"]
     subprocess.run([*command, server().url()], check=True, capture_output=True, text=True)
+
+
+#: Foreign keys do not say in which order rows may go.
+_EMPTY = """
+SET session_replication_role = replica;
+DO $$
+DECLARE name text;
+BEGIN
+  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = '{schema}' AND tablename <> 'alembic_version'
+  LOOP
+    EXECUTE format('DELETE FROM %I.%I', '{schema}', name);
+  END LOOP;
+END $$
+"""
+
+
+async def emptied(url):
+    """The schema as it was made, without a row."""
+    schema = Place.of(url).schema
+    connection = await asyncpg.connect(server().url())
+    try:
+        await connection.execute(_EMPTY.format(schema=schema))
+    finally:
+        await connection.close()
 
 
 async def opened(url, clock):
