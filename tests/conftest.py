@@ -53,17 +53,38 @@ settings.register_profile("thorough", settings.get_profile("default"), max_examp
 settings.load_profile("default")
 
 
-#: Folders with the longest files; what is long and begins last is waited for alone.
-_LONGEST_FIRST = ("faults", "crossing", "integration", "property", "acceptance")
+#: The files that take longest, longest first: what is long and begins last is waited for alone.
+_LONGEST_FIRST = (
+    "integration/workers/test_workers.py",
+    "contract/test_duckdb.py",
+    "races/test_races.py",
+    "faults/test_kills.py",
+    "property/service/test_keys_properties.py",
+    "acceptance/test_memory.py",
+    "property/stores/test_same_as_oracle.py",
+    "property/inspector/test_keys_of_pages.py",
+    "integration/postgres/test_old_databases.py",
+    "integration/fuzz/test_wire.py",
+    "crossing/test_crossing.py",
+    "faults/test_versions.py",
+    "docs/test_pages.py",
+    "architecture/test_import.py",
+    "contract/test_postgres.py",
+    "faults/test_erasing_full.py",
+    "acceptance/test_cli_process.py",
+    "acceptance/test_demo.py",
+    "races/test_gaps.py",
+    "faults/test_outages.py",
+)
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the folders whose files take longest."""
+    """Begin with what takes longest."""
     here = Path(__file__).parent
+    places = {here / name: place for place, name in enumerate(_LONGEST_FIRST)}
 
     def place(item):
-        folder = item.path.relative_to(here).parts[0]
-        return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
+        return places.get(item.path, len(places))
 
     items.sort(key=place)
     for item in items:
