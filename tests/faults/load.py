@@ -20,7 +20,7 @@ import httpx
 ANSWER_S = 20.0
 SHARED = "共享/all:1"
 #: Between two turns of a client, and before it asks again who got no answer: the service needs the machine too.
-_PAUSE_S = 0.05
+_PAUSE_S = 0.1
 _AGAIN_S = 0.1
 _PIECES = (
     "高血压患者每天食盐不超过五克。",
@@ -129,7 +129,7 @@ class Load:
         while not met():
             assert self.failures == [], self.failures
             assert time.monotonic() < end, f"{what} did not come to be within {seconds} s: {self.told()}"
-            time.sleep(0.005)
+            time.sleep(0.02)
 
     def more(self, turns, seconds=60.0):
         """Waits until so many more turns are acknowledged."""
@@ -175,7 +175,7 @@ class Load:
             number = self.first + turn % self.clients
             self._ask(client, "context", number, {"query": "怎么办？", "window_tokens": 2000})
             self._ask(client, "recall", number, {"query": "青霉素", "limit": 3})
-            if self._stop.wait(5 * _PAUSE_S):
+            if self._stop.wait(3 * _PAUSE_S):
                 return
 
     def _turn(self, dice, number, turn):

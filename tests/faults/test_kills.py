@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
 ]
 
-KILLS = 4
+KILLS = 3
 
 
 def test_the_service_on_sqlite_is_killed_again_and_again(tmp_path, stopwatch, reading):
