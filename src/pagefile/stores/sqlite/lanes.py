@@ -81,9 +81,12 @@ class _Lane(ABC):
             self._threads.append(thread)
             thread.start()
 
-    async def _run(self, job: _Job) -> Any:
+    def check_open(self) -> None:
         if self._closed:
             raise ClosedError
+
+    async def _run(self, job: _Job) -> Any:
+        self.check_open()
         self._queue.put(job)
         try:
             return await job.future

@@ -1,10 +1,13 @@
 """SQLite's statements, and the player that runs verbs: each from end to end in the thread of a connection, so that no statement costs a hop of its own."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
+
+import anyio.to_thread
 
 from pagefile.stores.encoding import time_text, to_json
 from pagefile.stores.sql.plays import Play, Player, skipped
@@ -15,21 +18,39 @@ from pagefile.stores.sqlite.lanes import Readers, Writer
 T = TypeVar("T")
 
 
-class SqlitePlayer(Player):
+class ConnectionPlayer(Player, ABC):
+    """Runs a verb from end to end on a connection."""
+
+    @abstractmethod
+    async def look(self, read: Callable[[Connection], T]) -> T:
+        """What a function reads, from one snapshot."""
+
+    @abstractmethod
+    def check_open(self) -> None: ...
+
+    async def read(self, play: Callable[[], Play[T]]) -> T:
+        return await self.look(lambda connection: played(connection, play()))
+
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
+        self.check_open()
+        return work() if small else await anyio.to_thread.run_sync(work)
+
+
+class SqlitePlayer(ConnectionPlayer):
     """Writes in the writer's thread, reads in one of the readers'."""
 
     def __init__(self, writer: Writer, readers: Readers) -> None:
         self._writer = writer
         self._readers = readers
 
-    async def read(self, play: Callable[[], Play[T]]) -> T:
-        return await self._readers.run(lambda connection: played(connection, play()))
+    async def look(self, read: Callable[[Connection], T]) -> T:
+        return await self._readers.run(read)
+
+    def check_open(self) -> None:
+        self._readers.check_open()
 
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         return await self._writer.run(lambda connection: played(connection, play()), purge=erases)
-
-    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
-        return await self._readers.run(lambda _: work())
 
 
 def played(connection: Connection, play: Play[T]) -> T:

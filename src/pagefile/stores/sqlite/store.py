@@ -18,7 +18,7 @@ from pagefile.stores.sqlite.database import Place, Reserve, open_connections, re
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.piecewise_erasure import Eraser
-from pagefile.stores.sqlite.player import SqlitePlayer, played
+from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer, played
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 
@@ -51,7 +51,7 @@ class SqliteStore(SqlStore):
         self._indexes: list[SqliteVectors] = []
         self.log = PlainTurnLog(player, parts.clock)
         self.reader = self.source = SqliteReader(player, parts.readers)
-        self.audit = SqliteAuditor(player, parts.readers)
+        self.audit = SqliteAuditor(player)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
@@ -65,7 +65,7 @@ class SqliteStore(SqlStore):
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
         size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        index = SqliteVectors(self._sqlite, self._parts.readers, cache_bytes=size)
+        index = SqliteVectors(self._sqlite, cache_bytes=size)
         self._indexes.append(index)
         return index
 
@@ -119,7 +119,7 @@ class SqliteStore(SqlStore):
                 "synchronous": place.synchronous,
             }
 
-        return await self._parts.readers.run(read)
+        return await self._sqlite.look(read)
 
     async def close(self) -> None:
         # The writer's connection goes last, so that it can fold the write-ahead log into the file.
@@ -132,9 +132,9 @@ _COMPLAINTS = 100
 
 
 class SqliteAuditor(SqlAuditor):
-    def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
+    def __init__(self, player: ConnectionPlayer) -> None:
         super().__init__(player)
-        self._readers = readers
+        self._connections = player
 
     async def errors(self, *, full: bool) -> list[str]:
         check = "integrity_check" if full else "quick_check"
@@ -143,7 +143,7 @@ class SqliteAuditor(SqlAuditor):
             rows = connection.execute(f"PRAGMA {check}({_COMPLAINTS})").fetchall()
             return [str(row[0]) for row in rows if row[0] != "ok"]
 
-        return await self._readers.run(read)
+        return await self._connections.look(read)
 
 
 class SqliteReader(PlainReader):

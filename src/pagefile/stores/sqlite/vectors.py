@@ -9,8 +9,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
-import anyio.to_thread
-
 from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
@@ -20,13 +18,14 @@ from pagefile.stores.sql.rows import keys
 from pagefile.stores.sql.vectors import SqlVectors
 from pagefile.stores.sqlite.blocks import Blocks, Hit, Owner, View, vectors_of
 from pagefile.stores.sqlite.driver import Connection
-from pagefile.stores.sqlite.lanes import Readers
-from pagefile.stores.sqlite.player import SqlitePlayer, sql
+from pagefile.stores.sqlite.player import ConnectionPlayer, sql
 from pagefile.stores.vectors import Matrix, asked, largest, nearest, similarities
 
 #: Ten thousand turns at 512 dimensions are 24 MB.
 CACHE_BYTES = 256 * 1024 * 1024
 _ROWS_A_CHUNK = 4096
+#: Numbers in a matrix that takes about as long to multiply as to hand to a thread: two thousand turns at 512 dimensions.
+_SMALL = 2**20
 #: How often a search starts over because its results were erased or replaced meanwhile.
 _MOST_ATTEMPTS = 5
 
@@ -40,9 +39,9 @@ class _Caught:
 class SqliteVectors(SqlVectors):
     name = "sqlite"
 
-    def __init__(self, player: SqlitePlayer, readers: Readers, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, player: ConnectionPlayer, *, cache_bytes: int = CACHE_BYTES) -> None:
         super().__init__(player)
-        self._readers = readers
+        self._connections = player
         self._blocks = Blocks(cache_bytes)
 
     def _bound(self, vectors: Matrix) -> Sequence[bytes]:
@@ -59,7 +58,7 @@ class SqliteVectors(SqlVectors):
         if wanted is None or limit <= 0:
             return []
         if scope.user is None and scope.conversation is None:
-            return await self._readers.run(
+            return await self._connections.look(
                 lambda connection: _search_tenant(connection, model, scope, wanted, limit)
             )
         hits: list[Hit] = []
@@ -68,11 +67,15 @@ class SqliteVectors(SqlVectors):
             self._blocks.trim()
             if caught is None:
                 return []
-            hits = await anyio.to_thread.run_sync(caught.view.search, wanted, limit)
+            hits = await self._found(caught.view, wanted, limit)
             if await self._are_there(hits):
                 break
             self._blocks.forget(caught.owner)
         return [hit.near for hit in hits]
+
+    async def _found(self, view: View, vector: Vector, limit: int) -> list[Hit]:
+        small = view.matrix.size <= _SMALL
+        return await self._player.compute(lambda: view.search(vector, limit), small=small)
 
     def forget(self) -> None:
         """Drop the in-memory cache: the store has erased something."""
@@ -81,7 +84,8 @@ class SqliteVectors(SqlVectors):
     async def describe(self) -> JsonObject:
         self._check_open()
         file = await self._row("database_file", {})
-        return {"backend": "sqlite", "version": None, "place": file and file[0], "cached": len(self._blocks)}
+        place = None if file is None else file[0] or None
+        return {"backend": self.name, "version": None, "place": place, "cached": len(self._blocks)}
 
     def _catch_up(self, model: EmbeddingModel, scope: Scope) -> Play[_Caught | None]:
         """The owner's up-to-date block; None when the scope has nothing."""

@@ -10,13 +10,13 @@ from pagefile.ports import MediaStore, PageDraft, PageIndex, PageKeeper, PageSto
 from pagefile.records import Page, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import packed, stored_page
-from pagefile.stores.inmemory.tables import Port, Shelved, Tables, behind
+from tests.oracle.tables import Port, Shelved, Tables, behind
 
 #: Compressing texts of this many characters or more would block the event loop.
 _THREAD_FROM_CHARS = 20_000
 
 
-class InMemoryPages(Port, PageStore):
+class OraclePages(Port, PageStore):
     async def put(self, draft: PageDraft) -> Page:
         page = stored_page(draft.page, await _packed_bytes(draft.text))
         self._tables.check_epoch(draft.epoch, *draft.fenced)
@@ -39,7 +39,7 @@ class InMemoryPages(Port, PageStore):
         return behind(pages, lambda page: page.uuid, after)[:limit]
 
 
-class InMemoryPageKeeper(Port, PageKeeper):
+class OraclePageKeeper(Port, PageKeeper):
     async def page(self, scope: Scope, uuid: str) -> Page:
         return _named(self._tables, scope, uuid).page
 
@@ -101,7 +101,7 @@ class InMemoryPageKeeper(Port, PageKeeper):
         return len(found)
 
 
-class InMemoryPageIndex(Port, PageIndex):
+class OraclePageIndex(Port, PageIndex):
     async def uuids(self, scope: Scope) -> list[str]:
         held = _oldest_first(
             self._tables, lambda page: page.purged is None and rules.lists_page(scope, page.scope)
@@ -164,7 +164,7 @@ def _beyond(pages: Sequence[Page], max_bytes: int | None) -> list[Page]:
     return gone
 
 
-class InMemoryMedia(Port, MediaStore):
+class OracleMedia(Port, MediaStore):
     async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
         seen = {
             (scope.tenant, rules.conversation_of(conversation.scope))
