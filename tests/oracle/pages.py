@@ -74,7 +74,7 @@ class OraclePageKeeper(Port, PageKeeper):
                 page.call_hash == call_hash != ""
                 and page.created >= utc(since)
                 and page.purged is None
-                and rules.reaches_page(scope, page.scope)
+                and _reaches(scope, page.scope)
             ),
         )
         return equal[-1] if equal else None
@@ -132,7 +132,16 @@ async def _packed_bytes(text: str) -> int:
 
 def _reached(tables: Tables, scope: Scope, uuid: str) -> Shelved | None:
     shelved = tables.pages.get((scope.tenant, uuid))
-    return shelved if shelved is not None and rules.reaches_page(scope, shelved.page.scope) else None
+    return shelved if shelved is not None and _reaches(scope, shelved.page.scope) else None
+
+
+def _reaches(scope: Scope, owned: Scope) -> bool:
+    """Whether a scope may use a page whose uuid it knows: a user's page follows them into every conversation."""
+    if owned.tenant != scope.tenant:
+        return False
+    if scope.user is None and scope.conversation is not None:
+        return owned.user is None and scope.conversation == owned.conversation
+    return scope.user in {None, owned.user} or rules.lists_page(scope, owned)
 
 
 def _named(tables: Tables, scope: Scope, uuid: str) -> Shelved:

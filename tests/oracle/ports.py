@@ -17,7 +17,7 @@ from pagefile.ports import (
 from pagefile.records import Fact, JsonObject, Revision, Scope, WindowRecord, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import json_copy, stored
-from pagefile.stores.fact_rows import Restored, check_expected, checked, fact_text, restored, revisions_of
+from pagefile.stores.sql.facts import Restored, check_expected, checked, fact_text, restored, revisions_of
 from tests.oracle.tables import Port, behind
 
 

@@ -22,7 +22,7 @@ from pagefile.records import (
 )
 from pagefile.stores import rules, session
 from pagefile.stores.erasure import check_epoch, written_keys
-from pagefile.stores.fact_rows import JournalRow
+from pagefile.stores.sql.facts import JournalRow
 
 T = TypeVar("T")
 

@@ -10,6 +10,7 @@ not keep.
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from pagefile.errors import ErasedError, HandleNotFoundError, NotFoundError
 from pagefile.ports import Part
@@ -31,6 +32,9 @@ OF_CONVERSATIONS = (
 TABLES: tuple[str, ...] = (*OF_OWNERS, *OF_CONVERSATIONS, "blobs")
 #: Conversations and positions in their logs.
 Places = tuple[tuple[str, int], ...]
+#: What a turn or a page has in common with its copies in forks.
+_TURN = attrgetter("id", "at", "user", "scope.user")
+_PAGE = attrgetter("created", "content_hash", "call_hash", "tool", "scope.user")
 #: Shorter texts occur inside others by chance.
 _TELLING_CHARS = 12
 
@@ -51,12 +55,7 @@ def is_copy(turn: Turn, other: Turn) -> bool:
 
     Not what was answered: a fork may begin at a turn that is still open, and each gets its own answer.
     """
-    return (turn.id, turn.at, turn.user, turn.scope.user) == (
-        other.id,
-        other.at,
-        other.user,
-        other.scope.user,
-    )
+    return _TURN(turn) == _TURN(other)
 
 
 def raised_keys(tenant: str, conversations: Iterable[str | None]) -> list[str]:
@@ -118,13 +117,7 @@ def made_pages(turn: Turn, part: Part) -> set[str]:
 
 def is_page_copy(page: Page, other: Page) -> bool:
     """Whether a page is the copy that a fork made of this one."""
-    return (page.created, page.content_hash, page.call_hash, page.tool, page.scope.user) == (
-        other.created,
-        other.content_hash,
-        other.call_hash,
-        other.tool,
-        other.scope.user,
-    )
+    return _PAGE(page) == _PAGE(other)
 
 
 def without_pages(turn: Turn, uuids: Collection[str], part: Part) -> Turn:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeVar
 
+import anyio.to_thread
+
 from pagefile.errors import ClosedError
 from pagefile.ports import Clock, VectorIndex
 from pagefile.records import JsonObject
@@ -74,6 +76,10 @@ class InPlacePlayer(ConnectionPlayer):
             connection = self._connected()
             with transaction(connection):
                 return played(connection, play())
+
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
+        self.check_open()
+        return work() if small else await anyio.to_thread.run_sync(work)
 
     def check_open(self) -> None:
         if self._closed:

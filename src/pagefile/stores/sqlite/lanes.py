@@ -81,12 +81,9 @@ class _Lane(ABC):
             self._threads.append(thread)
             thread.start()
 
-    def check_open(self) -> None:
+    async def _run(self, job: _Job) -> Any:
         if self._closed:
             raise ClosedError
-
-    async def _run(self, job: _Job) -> Any:
-        self.check_open()
         self._queue.put(job)
         try:
             return await job.future

@@ -7,8 +7,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
 
-import anyio.to_thread
-
 from pagefile.stores.encoding import time_text, to_json
 from pagefile.stores.sql.plays import Play, Player, skipped
 from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, type_of
@@ -25,15 +23,8 @@ class ConnectionPlayer(Player, ABC):
     async def look(self, read: Callable[[Connection], T]) -> T:
         """What a function reads, from one snapshot."""
 
-    @abstractmethod
-    def check_open(self) -> None: ...
-
     async def read(self, play: Callable[[], Play[T]]) -> T:
         return await self.look(lambda connection: played(connection, play()))
-
-    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
-        self.check_open()
-        return work() if small else await anyio.to_thread.run_sync(work)
 
 
 class SqlitePlayer(ConnectionPlayer):
@@ -46,11 +37,11 @@ class SqlitePlayer(ConnectionPlayer):
     async def look(self, read: Callable[[Connection], T]) -> T:
         return await self._readers.run(read)
 
-    def check_open(self) -> None:
-        self._readers.check_open()
-
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         return await self._writer.run(lambda connection: played(connection, play()), purge=erases)
+
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
+        return await self._readers.run(lambda _: work())
 
 
 def played(connection: Connection, play: Play[T]) -> T:

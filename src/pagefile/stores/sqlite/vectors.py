@@ -9,6 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
+import anyio.to_thread
+
 from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
@@ -67,15 +69,11 @@ class SqliteVectors(SqlVectors):
             self._blocks.trim()
             if caught is None:
                 return []
-            hits = await self._found(caught.view, wanted, limit)
+            hits = await _found(caught.view, wanted, limit)
             if await self._are_there(hits):
                 break
             self._blocks.forget(caught.owner)
         return [hit.near for hit in hits]
-
-    async def _found(self, view: View, vector: Vector, limit: int) -> list[Hit]:
-        small = view.matrix.size <= _SMALL
-        return await self._player.compute(lambda: view.search(vector, limit), small=small)
 
     def forget(self) -> None:
         """Drop the in-memory cache: the store has erased something."""
@@ -106,6 +104,12 @@ class SqliteVectors(SqlVectors):
         places = {"places": to_json([hit.place for hit in hits])}
         there = await self._row("episodes_there", places)
         return there is not None and there[0] == len(hits)
+
+
+async def _found(view: View, vector: Vector, limit: int) -> list[Hit]:
+    if view.matrix.size <= _SMALL:
+        return view.search(vector, limit)
+    return await anyio.to_thread.run_sync(view.search, vector, limit)
 
 
 def _owner(model: EmbeddingModel, scope: Scope) -> Play[Owner | None]:
