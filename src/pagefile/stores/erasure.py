@@ -58,11 +58,6 @@ def is_copy(turn: Turn, other: Turn) -> bool:
     return _TURN(turn) == _TURN(other)
 
 
-def raised_keys(tenant: str, conversations: Iterable[str | None]) -> list[str]:
-    """The keys that the erasure of a part is noted under: the conversations in which something changed, if any."""
-    return sorted(scope_key(tenant, None, name) for name in conversations if name is not None)
-
-
 def part_key(scope: Scope, part: Part) -> str:
     """A hash that identifies a turn or a page once it is erased, since open turns and pages leave no other trace.
 
@@ -84,11 +79,6 @@ def no_part(part: Part) -> NotFoundError:
     return NotFoundError(f"No turn {part.turn_id!r} is known in this conversation: nothing was erased.")
 
 
-def places_of(copies: Sequence[Turn]) -> Places:
-    """The positions of a turn and its copies; 0 for one that is open."""
-    return tuple((copy.scope.conversation or "", copy.seq or 0) for copy in copies)
-
-
 def covering(entries: Sequence[Entry], seq: int) -> list[Checkpoint]:
     """The checkpoints that may summarize the turn at a position; `entries` are in order. A reset drops the summary too."""
     found: list[Checkpoint] = []
@@ -100,11 +90,6 @@ def covering(entries: Sequence[Entry], seq: int) -> list[Checkpoint]:
         if isinstance(entry, Checkpoint) and entry.covered_through_seq >= seq:
             found.append(entry)
     return found
-
-
-def in_force(checkpoints: Sequence[Checkpoint], reset_seq: int) -> Checkpoint | None:
-    """The newest checkpoint since the reset; they are in order."""
-    return next((one for one in reversed(checkpoints) if one.seq > reset_seq), None)
 
 
 # -- pages ------------------------------------------------------------------------------------------------------------
@@ -147,11 +132,6 @@ def _noted(step: Step, part: Part) -> Step:
     )
 
 
-def without_refs(checkpoint: Checkpoint, uuids: Collection[str]) -> Checkpoint:
-    """The checkpoint without these pages: its summary is made from what was said, not from what tools returned."""
-    return replace(checkpoint, archive_refs=tuple(ref for ref in checkpoint.archive_refs if ref not in uuids))
-
-
 # -- words ------------------------------------------------------------------------------------------------------------
 
 
@@ -186,10 +166,10 @@ def _says(text: str, words: Collection[str]) -> bool:
     return any(text == word or (len(word) >= _TELLING_CHARS and word in text) for word in words)
 
 
-def names_in_windows(turn_id: str | None, checkpoints: Iterable[str], facts: Iterable[str]) -> list[str]:
+def names_in_windows(turn_id: str, checkpoints: Iterable[str], facts: Iterable[str]) -> list[str]:
     """How recorded windows name a turn, checkpoints and facts in their JSON."""
-    turns = [] if turn_id is None else [turn_id, f"episode:{turn_id}"]
-    return [own_json(name) for name in (*turns, *checkpoints, *(f"fact:{fact}" for fact in facts))]
+    names = turn_id, f"episode:{turn_id}", *checkpoints, *(f"fact:{fact}" for fact in facts)
+    return [own_json(name) for name in names]
 
 
 def telling(words: Iterable[str]) -> list[str]:

@@ -4,23 +4,21 @@ Verbs run in place, in the caller's thread: nothing waits for a disk, and a thre
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
 import anyio.to_thread
 
 from pagefile.errors import ClosedError
-from pagefile.ports import Clock, VectorIndex
+from pagefile.ports import Clock
 from pagefile.records import JsonObject
-from pagefile.stores.sql.plain import PlainReader, PlainTurnLog
 from pagefile.stores.sql.plays import Play
-from pagefile.stores.sql.store import SqlStore
 from pagefile.stores.sqlite.database import APPLICATION_ID, migrate, tune
 from pagefile.stores.sqlite.driver import Connection, connect, transaction, translating
 from pagefile.stores.sqlite.player import ConnectionPlayer, played
-from pagefile.stores.sqlite.store import SqliteAuditor
-from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
+from pagefile.stores.sqlite.store import ConnectionStore
+from pagefile.stores.sqlite.vectors import SqliteVectors
 
 T = TypeVar("T")
 
@@ -30,25 +28,16 @@ _PRIVATE = ":memory:"
 _blank_lock = threading.Lock()
 
 
-class InMemoryStore(SqlStore):
+class InMemoryVectors(SqliteVectors):
+    name = "memory"
+
+
+class InMemoryStore(ConnectionStore):
+    index_type = InMemoryVectors
+
     def __init__(self, clock: Clock) -> None:
-        self._in_place = player = InPlacePlayer()
-        super().__init__(player, clock)
-        self._indexes: list[InMemoryVectors] = []
-        self.log = PlainTurnLog(player, clock)
-        self.reader = self.source = PlainReader(player)
-        self.audit = SqliteAuditor(player)
-
-    def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
-        size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        index = InMemoryVectors(self._in_place, cache_bytes=size)
-        self._indexes.append(index)
-        return index
-
-    async def _left(self) -> Sequence[str]:
-        for index in self._indexes:
-            index.forget()
-        return ()
+        self._in_place = InPlacePlayer()
+        super().__init__(self._in_place, clock)
 
     async def describe(self) -> JsonObject:
         self._in_place.check_open()
@@ -96,10 +85,6 @@ class InPlacePlayer(ConnectionPlayer):
         if self._connection is None:
             self._connection = _copy_of_blank()
         return self._connection
-
-
-class InMemoryVectors(SqliteVectors):
-    name = "memory"
 
 
 def _copy_of_blank() -> Connection:

@@ -41,17 +41,39 @@ MOVED = (
 )
 
 
-class SqliteStore(SqlStore):
+class ConnectionStore(SqlStore):
+    """A SQLite database in a file or in memory."""
+
+    index_type: type[SqliteVectors] = SqliteVectors
+
+    def __init__(self, player: ConnectionPlayer, clock: Clock) -> None:
+        super().__init__(player, clock)
+        self._connections = player
+        self._indexes: list[SqliteVectors] = []
+        self.log = PlainTurnLog(player, clock)
+        self.reader = self.source = PlainReader(player)
+        self.audit = SqliteAuditor(player)
+
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
+        size = CACHE_BYTES if cache_bytes is None else cache_bytes
+        index = self.index_type(self._connections, cache_bytes=size)
+        self._indexes.append(index)
+        return index
+
+    async def _left(self) -> Sequence[str]:
+        for index in self._indexes:
+            index.forget()
+        return ()
+
+
+class SqliteStore(ConnectionStore):
     """The store of `sqlite:///…`: make one with `SqliteStore.open`."""
 
     def __init__(self, parts: Parts) -> None:
-        self._sqlite = player = SqlitePlayer(parts.writer, parts.readers)
+        player = SqlitePlayer(parts.writer, parts.readers)
         super().__init__(player, parts.clock)
         self._parts = parts
-        self._indexes: list[SqliteVectors] = []
-        self.log = PlainTurnLog(player, parts.clock)
         self.reader = self.source = SqliteReader(player, parts.readers)
-        self.audit = SqliteAuditor(player)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
@@ -63,16 +85,9 @@ class SqliteStore(SqlStore):
         readers_ = Readers(opened.readers, name)
         return cls(Parts(writer, readers_, clock, place, opened.read_only, reserve))
 
-    def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
-        size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        index = SqliteVectors(self._sqlite, cache_bytes=size)
-        self._indexes.append(index)
-        return index
-
     async def _left(self) -> Sequence[str]:
         """`secure_delete` overwrites the rows themselves, but not copies that page balancing has left elsewhere."""
-        for index in self._indexes:
-            index.forget()
+        await super()._left()
         place = self._parts.place
         if place.path.stat().st_size > REWRITTEN_BYTES:
             return (MOVED,)
@@ -119,7 +134,7 @@ class SqliteStore(SqlStore):
                 "synchronous": place.synchronous,
             }
 
-        return await self._sqlite.look(read)
+        return await self._connections.look(read)
 
     async def close(self) -> None:
         # The writer's connection goes last, so that it can fold the write-ahead log into the file.
