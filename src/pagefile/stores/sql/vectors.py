@@ -31,7 +31,7 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
         self._check_open()
         return True
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Drop the in-memory cache: something was removed."""
 
     async def _ready(self, model: EmbeddingModel) -> None:
@@ -89,14 +89,14 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
 
     async def close(self) -> None:
         self._closed = True
-        self._forget()
+        self.forget()
 
     async def _removed(self, statement: str, values: Values) -> int:
         """How many rows a statement removed, none of which stays in memory or in the database's write-ahead log."""
         if not await self._is_there():
             return 0
         gone = await self._player.write(lambda: count(statement, values), erases=True)
-        self._forget()
+        self.forget()
         return gone
 
     def _check_open(self) -> None:

@@ -49,7 +49,7 @@ class SqliteVectors(SqlVectors):
     def _bound(self, vectors: Matrix) -> Sequence[bytes]:
         return [vector.tobytes() for vector in vectors.astype("<f2")]
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         self._blocks.clear()
 
     async def search(
@@ -74,10 +74,6 @@ class SqliteVectors(SqlVectors):
                 break
             self._blocks.forget(caught.owner)
         return [hit.near for hit in hits]
-
-    def forget(self) -> None:
-        """Drop the in-memory cache: the store has erased something."""
-        self._forget()
 
     async def describe(self) -> JsonObject:
         self._check_open()
