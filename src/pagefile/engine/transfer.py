@@ -69,8 +69,8 @@ from pagefile.records import (
     WindowRecord,
 )
 from pagefile.shapes import note
-from pagefile.stores.fact_rows import restored
 from pagefile.stores.rules import check_whole, restoration
+from pagefile.stores.sql.facts import restored
 from pagefile.text.passages import split
 from pagefile.tiers.facts import TIER
 

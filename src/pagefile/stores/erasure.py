@@ -10,6 +10,7 @@ not keep.
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from pagefile.errors import ErasedError, HandleNotFoundError, NotFoundError
 from pagefile.ports import Part
@@ -31,6 +32,9 @@ OF_CONVERSATIONS = (
 TABLES: tuple[str, ...] = (*OF_OWNERS, *OF_CONVERSATIONS, "blobs")
 #: Conversations and positions in their logs.
 Places = tuple[tuple[str, int], ...]
+#: What a turn or a page has in common with its copies in forks.
+_TURN = attrgetter("id", "at", "user", "scope.user")
+_PAGE = attrgetter("created", "content_hash", "call_hash", "tool", "scope.user")
 #: Shorter texts occur inside others by chance.
 _TELLING_CHARS = 12
 
@@ -51,17 +55,7 @@ def is_copy(turn: Turn, other: Turn) -> bool:
 
     Not what was answered: a fork may begin at a turn that is still open, and each gets its own answer.
     """
-    return (turn.id, turn.at, turn.user, turn.scope.user) == (
-        other.id,
-        other.at,
-        other.user,
-        other.scope.user,
-    )
-
-
-def raised_keys(tenant: str, conversations: Iterable[str | None]) -> list[str]:
-    """The keys that the erasure of a part is noted under: the conversations in which something changed, if any."""
-    return sorted(scope_key(tenant, None, name) for name in conversations if name is not None)
+    return _TURN(turn) == _TURN(other)
 
 
 def part_key(scope: Scope, part: Part) -> str:
@@ -85,11 +79,6 @@ def no_part(part: Part) -> NotFoundError:
     return NotFoundError(f"No turn {part.turn_id!r} is known in this conversation: nothing was erased.")
 
 
-def places_of(copies: Sequence[Turn]) -> Places:
-    """The positions of a turn and its copies; 0 for one that is open."""
-    return tuple((copy.scope.conversation or "", copy.seq or 0) for copy in copies)
-
-
 def covering(entries: Sequence[Entry], seq: int) -> list[Checkpoint]:
     """The checkpoints that may summarize the turn at a position; `entries` are in order. A reset drops the summary too."""
     found: list[Checkpoint] = []
@@ -103,11 +92,6 @@ def covering(entries: Sequence[Entry], seq: int) -> list[Checkpoint]:
     return found
 
 
-def in_force(checkpoints: Sequence[Checkpoint], reset_seq: int) -> Checkpoint | None:
-    """The newest checkpoint since the reset; they are in order."""
-    return next((one for one in reversed(checkpoints) if one.seq > reset_seq), None)
-
-
 # -- pages ------------------------------------------------------------------------------------------------------------
 
 
@@ -118,13 +102,7 @@ def made_pages(turn: Turn, part: Part) -> set[str]:
 
 def is_page_copy(page: Page, other: Page) -> bool:
     """Whether a page is the copy that a fork made of this one."""
-    return (page.created, page.content_hash, page.call_hash, page.tool, page.scope.user) == (
-        other.created,
-        other.content_hash,
-        other.call_hash,
-        other.tool,
-        other.scope.user,
-    )
+    return _PAGE(page) == _PAGE(other)
 
 
 def without_pages(turn: Turn, uuids: Collection[str], part: Part) -> Turn:
@@ -152,11 +130,6 @@ def _noted(step: Step, part: Part) -> Step:
         page_chars=0,
         lost_chars=0,
     )
-
-
-def without_refs(checkpoint: Checkpoint, uuids: Collection[str]) -> Checkpoint:
-    """The checkpoint without these pages: its summary is made from what was said, not from what tools returned."""
-    return replace(checkpoint, archive_refs=tuple(ref for ref in checkpoint.archive_refs if ref not in uuids))
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -193,10 +166,10 @@ def _says(text: str, words: Collection[str]) -> bool:
     return any(text == word or (len(word) >= _TELLING_CHARS and word in text) for word in words)
 
 
-def names_in_windows(turn_id: str | None, checkpoints: Iterable[str], facts: Iterable[str]) -> list[str]:
+def names_in_windows(turn_id: str, checkpoints: Iterable[str], facts: Iterable[str]) -> list[str]:
     """How recorded windows name a turn, checkpoints and facts in their JSON."""
-    turns = [] if turn_id is None else [turn_id, f"episode:{turn_id}"]
-    return [own_json(name) for name in (*turns, *checkpoints, *(f"fact:{fact}" for fact in facts))]
+    names = turn_id, f"episode:{turn_id}", *checkpoints, *(f"fact:{fact}" for fact in facts)
+    return [own_json(name) for name in names]
 
 
 def telling(words: Iterable[str]) -> list[str]:

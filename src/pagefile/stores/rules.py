@@ -151,22 +151,15 @@ def rotated(key: ApiKey, successor: ApiKey, until: datetime) -> ApiKey:
 
 
 def lists_page(scope: Scope, owned: Scope) -> bool:
-    """Whether a page belongs to a scope, so that it is listed, searched and purged with it."""
-    return lists(scope, owned) or (owned.tenant == scope.tenant and _came_along(scope, owned))
+    """Whether a page belongs to a scope, so that it is listed, searched and purged with it.
 
-
-def reaches_page(scope: Scope, owned: Scope) -> bool:
-    """Whether a scope may use a page whose uuid it knows: a user's page follows them into every conversation."""
-    if owned.tenant != scope.tenant:
-        return False
-    if scope.user is None and scope.conversation is not None:
-        return owned.user is None and scope.conversation == owned.conversation
-    return scope.user in {None, owned.user} or _came_along(scope, owned)
-
-
-def _came_along(scope: Scope, owned: Scope) -> bool:
-    """A page without a user in a conversation that has one: until decision 0033 a user could take a conversation over."""
-    return owned.user is None and scope.conversation is not None and scope.conversation == owned.conversation
+    One without a user belongs to its conversation, even to one that has a user: until decision 0033 a user could take a conversation over.
+    """
+    return lists(scope, owned) or (
+        owned.user is None
+        and scope.conversation is not None
+        and owned == Scope(scope.tenant, None, scope.conversation)
+    )
 
 
 def check_same_page(stored: Page, page: Page, *, same_text: bool) -> None:

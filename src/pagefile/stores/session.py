@@ -74,17 +74,13 @@ def put_turn(value: SessionValue, turn: SessionTurn) -> None:
 
 def put_checkpoint(value: SessionValue, checkpoint_id: str, summary: str, at: datetime) -> None:
     _put(value, "meta.updated_at", seconds(at))
-    _put(value, "message_context.summary", summary)
-    _put(value, "message_context.mode", SUMMARY_N)
-    _put(value, "message_context.checkpoint_message_id", checkpoint_id)
+    _put_summary(value, summary, checkpoint_id)
 
 
 def put_reset(value: SessionValue, at: datetime) -> None:
     _put(value, "meta.updated_at", seconds(at))
     _put(value, "flow_context.turn_count", 0)
-    _put(value, "message_context.summary", "")
-    _put(value, "message_context.mode", FULL_HISTORY)
-    _put(value, "message_context.checkpoint_message_id", "")
+    _put_summary(value)
 
 
 def put_erased(value: SessionValue, turn: Turn, answer: str | None, *, counted: bool) -> None:
@@ -101,9 +97,13 @@ def put_erased(value: SessionValue, turn: Turn, answer: str | None, *, counted: 
 
 def put_in_force(value: SessionValue, checkpoint: Checkpoint | None) -> None:
     """The current summary changed, or there is none any more."""
-    _put(value, "message_context.summary", checkpoint.summary if checkpoint else "")
-    _put(value, "message_context.mode", SUMMARY_N if checkpoint else FULL_HISTORY)
-    _put(value, "message_context.checkpoint_message_id", checkpoint.id if checkpoint else "")
+    _put_summary(value, *(() if checkpoint is None else (checkpoint.summary, checkpoint.id)))
+
+
+def _put_summary(value: SessionValue, summary: str = "", checkpoint_id: str = "") -> None:
+    _put(value, "message_context.summary", summary)
+    _put(value, "message_context.mode", SUMMARY_N if checkpoint_id else FULL_HISTORY)
+    _put(value, "message_context.checkpoint_message_id", checkpoint_id)
 
 
 def _put_given(value: SessionValue, paths: Sequence[str], new: JsonValue) -> None:

@@ -1,6 +1,6 @@
 """How a change is applied to a turn, and how a draft becomes an entry of the log: the same in every database."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 
 from pagefile.content import Message, Text, ToolCall, ToolResult
@@ -79,21 +79,16 @@ def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:
     )
 
 
+#: The fields that a checkpoint and its draft have in common, besides the scope.
+_DRAFTED = tuple(
+    {field.name for field in fields(Checkpoint)}
+    & {field.name for field in fields(CheckpointDraft)} - {"scope"}
+)
+
+
 def checkpoint_in_place(
     draft: CheckpointDraft, scope: Scope, seq: int, version: int, created: datetime
 ) -> Checkpoint:
     """The checkpoint at its position; the store that writes it counts how many turns it covers."""
-    return Checkpoint(
-        draft.id,
-        scope,
-        seq,
-        version,
-        draft.summary,
-        draft.covered_through_seq,
-        0,
-        created,
-        draft.tokens,
-        draft.counter,
-        draft.anchors,
-        draft.archive_refs,
-    )
+    given = {name: getattr(draft, name) for name in _DRAFTED}
+    return Checkpoint(scope=scope, seq=seq, version=version, covered_turns=0, created=created, **given)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,16 +42,6 @@ def batch_of(model: EmbeddingModel, rows: Sequence[VectorRow]) -> Batch:
         (matrix[there] / lengths[there, None]).astype(np.float32),
         [row for row, keep in zip(newest, there, strict=True) if not keep],
     )
-
-
-def place_of(model: EmbeddingModel, row: VectorRow) -> dict[str, Any]:
-    """Where a vector is kept, as the parameters of a statement."""
-    return {
-        "maker": model.key,
-        "tenant": row.scope.tenant,
-        "conversation": rules.conversation_of(row.scope),
-        "seq": row.seq,
-    }
 
 
 def asked(model: EmbeddingModel, vector: Vector) -> Vector | None:

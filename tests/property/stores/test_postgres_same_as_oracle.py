@@ -1,4 +1,4 @@
-"""PostgreSQL behaves as the in-memory oracle does, whatever is done to both."""
+"""PostgreSQL behaves as the oracle does, whatever is done to both."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""SQLite behaves as the in-memory oracle does, whatever is done to both."""
+"""SQLite behaves as the oracle does, whatever is done to both."""
 
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test

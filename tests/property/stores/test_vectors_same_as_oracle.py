@@ -1,4 +1,4 @@
-"""Vector indexes find what the in-memory oracle finds, whatever was put, replaced, claimed, erased and dropped before."""
+"""Vector indexes find what the oracle finds, whatever was put, replaced, claimed, erased and dropped before."""
 
 import asyncio
 from dataclasses import dataclass
@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from pagefile.errors import ConflictError
 from pagefile.ports import EmbeddingModel, VectorRow
 from pagefile.records import Scope
-from pagefile.stores import InMemoryStore, StoreOptions, open_store
+from pagefile.stores import StoreOptions, open_store
 from pagefile.testing import FakeClock
 from pagefile.testing.drafts import AT, done
 from tests.integration.postgres.serving import fresh_url, opened
+from tests.oracle import OracleStore
 
 TENANTS = ("t", "t'")
 USERS = (None, "ada", "bob")
@@ -129,7 +130,7 @@ class Side:
 
 
 async def compare(doing, store):
-    oracle = InMemoryStore(FakeClock())
+    oracle = OracleStore(FakeClock())
     first, second = Side(oracle, oracle.vectors()), Side(store, store.vectors())
     everything = [Ask(Scope(tenant), (1, 0, 0), model, 100) for tenant in TENANTS for model in MAKERS]
     for side in (first, second):

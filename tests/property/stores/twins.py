@@ -26,9 +26,10 @@ from pagefile.ports import (
     ViewRequest,
 )
 from pagefile.records import Scope, Step
-from pagefile.stores import InMemoryStore, StoreOptions, open_store
+from pagefile.stores import StoreOptions, open_store
 from pagefile.testing import FakeClock
 from pagefile.testing.drafts import AT, call, fact, page
+from tests.oracle import OracleStore
 
 TENANTS, USERS, CHATS = ("t1", "t2"), (None, "ada", "bob"), ("c1", "c2", "c3")
 IDS = tuple("abcdefgh")
@@ -118,7 +119,7 @@ class Twins(RuleBasedStateMachine):
         self.loop = asyncio.Runner()
         self.clock = FakeClock()
         self.folder = Path(tempfile.mkdtemp(prefix="twins-"))
-        self.oracle = InMemoryStore(self.clock)
+        self.oracle = OracleStore(self.clock)
         self.store = self.loop.run(self.opened())
         self.last = self.change = None
         self.written = True

@@ -9,15 +9,14 @@ from pagefile.errors import ConflictError
 from pagefile.ports import NO_LABELS, Clock, Extend, TurnChange, TurnDraft, epoch_of
 from pagefile.records import Entry, Turn, utc
 from pagefile.stores import rules
-from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import Blob, label_values, stored_draft, turn_texts
+from pagefile.stores.encoding import Blob, label_values, stored_draft
 from pagefile.stores.postgres.database import Database, PostgresPlayer, played
 from pagefile.stores.postgres.driver import TAKEN, Connection
 from pagefile.stores.sql.log import SqlTurnLog, entry_by_id
 from pagefile.stores.sql.pages import packed_blobs
 from pagefile.stores.sql.plays import Play, Row, Values, row
 from pagefile.stores.sql.reader import check_owner, check_writable
-from pagefile.stores.sql.rows import keys, turn_of
+from pagefile.stores.sql.rows import keys, turn_columns, turn_of, turn_values
 from pagefile.stores.turn_changes import changed, turn_in_place
 
 
@@ -113,23 +112,8 @@ def _found_turn(found: Row | None, change: TurnChange) -> Turn:
 
 
 def _values(turn: Turn | TurnDraft, now: datetime) -> Values:
-    texts = turn_texts(turn)
-    return {
-        **keys(turn.scope),
-        "id": turn.id,
-        "now": now,
-        "ended": turn.status != "open",
-        "done": turn.status == "done",
-        "status": turn.status,
-        "query": turn.user,
-        "answer": turn.assistant,
-        **texts,
-        "digest": turn_digest(turn, texts),
-        "user_tokens": turn.user_tokens,
-        "assistant_tokens": turn.assistant_tokens,
-        "tokens": turn.tokens,
-        "counter": turn.counter,
-    }
+    status = {"ended": turn.status != "open", "done": turn.status == "done"}
+    return {**turn_values(turn, now, turn_columns(turn)), **status}
 
 
 def _of_conversation(draft: TurnDraft) -> Values:

@@ -47,7 +47,7 @@ class PostgresVectors(SqlVectors):
     def _bound(self, vectors: Matrix) -> Sequence[list[float]]:
         return vectors.tolist()
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         self._prepared.clear()
 
     async def search(

@@ -1,6 +1,7 @@
 """Erases everything of a conversation, a user or a tenant, or one turn or page, in the transaction it is given."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import product
 
@@ -76,7 +77,8 @@ def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, 
         raise erasure.no_part(part)
     noted = erasure.part_keys(scope, part, one.owner) if one.found else []
     # Waits for erasures in progress: of two that remove the last uses of a blob, each would see the other's use.
-    yield from raise_epoch([*erasure.raised_keys(scope.tenant, one.touched), *noted])
+    changed = sorted(erasure.scope_key(scope.tenant, None, name) for name in one.touched if name is not None)
+    yield from raise_epoch([*changed, *noted])
     marks: list[Values] = [
         {"tenant": scope.tenant, "conversation": name, "home": home}
         for name, home in product(one.touched, part.places)
@@ -116,7 +118,8 @@ class _Erasure:
         self.touched = {copy.scope.conversation for copy in copies}
         if not named.erased:
             yield from self._bury_all(named, copies)
-        return erasure.places_of(copies)
+        # An open turn has no position yet.
+        return tuple((copy.scope.conversation or "", copy.seq or 0) for copy in copies)
 
     def _bury_all(self, named: Turn, copies: Sequence[Turn]) -> Play[None]:
         gone: list[str] = []
@@ -216,7 +219,9 @@ class _Erasure:
                 values = {"steps": steps_text(left.steps), "tokens": left.tokens, "digest": turn_digest(left)}
                 yield from self._remove("ai_message", "part_steps", {**_entry_values(left), **values})
             elif isinstance(entry, Checkpoint):
-                metadata = checkpoint_metadata(erasure.without_refs(entry, uuids))
+                # Its summary is made from what was said, not from what tools returned.
+                refs = tuple(ref for ref in entry.archive_refs if ref not in uuids)
+                metadata = checkpoint_metadata(replace(entry, archive_refs=refs))
                 yield from count("part_refs", {**_entry_values(entry), "metadata": metadata})
             changed.append(entry.scope)
         for scope in dict.fromkeys(changed):
@@ -255,7 +260,7 @@ def recount(scope: Scope) -> Play[Checkpoint | None]:
     """Recompute the counters of a conversation's row; returns the current checkpoint."""
     marks = [one for one in (yield from _markers(scope)) if isinstance(one, Checkpoint)]
     reset_seq, updated = yield from _counted(scope)
-    current = erasure.in_force(marks, reset_seq)
+    current = next((mark for mark in reversed(marks) if mark.seq > reset_seq), None)
     covered = current.covered_through_seq if current else 0
     asked = {**keys(scope), "covered_through_seq": max(covered, reset_seq), "reset_seq": reset_seq}
     coverage = yield from row("coverage", asked)

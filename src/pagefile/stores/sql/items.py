@@ -1,25 +1,14 @@
 """Items."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem
-from pagefile.records import Scope, utc
+import numpy as np
+
+from pagefile.errors import InvalidArgumentError
+from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem, Vector
+from pagefile.records import Scope, checked_text, utc
 from pagefile.stores.encoding import field_values, from_json, moment, to_json
-from pagefile.stores.item_rows import (
-    beyond,
-    data_vectors,
-    end_of,
-    kept_item,
-    key_values,
-    last_writes,
-    living,
-    namespace_text,
-    owner,
-    text_namespace,
-    vectors_data,
-    written,
-)
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, first, many
 
 #: For a list without a limit: SQLite has no NULL there, PostgreSQL nothing below zero.
@@ -28,10 +17,11 @@ _ALL = 2**53
 
 class SqlItems(SqlPort, ItemStore):
     async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
-        asked = {**owner(scope), "now": utc(now)}
-        # In a fixed order, so that two writers of the same keys do not deadlock.
-        last = sorted(last_writes(writes), key=lambda one: (one.namespace, one.key))
-        removed = [{**asked, **key_values((one.namespace, one.key))} for one in last if one.value is None]
+        asked = _asked(scope, now)
+        # The last write of a key counts. In a fixed order, so that two writers of the same keys do not deadlock.
+        newest = {(one.namespace, one.key): one for one in writes}
+        last = [newest[key] for key in sorted(newest)]
+        removed = [{**asked, **_key_values((one.namespace, one.key))} for one in last if one.value is None]
         put = [{**asked, **_values(one, now)} for one in last if one.value is not None]
 
         def play() -> Play[None]:
@@ -43,7 +33,7 @@ class SqlItems(SqlPort, ItemStore):
         await self._player.write(play)
 
     async def get(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> list[StoredItem | None]:
-        asked = [{**owner(scope), "now": utc(now), **key_values(key)} for key in keys]
+        asked = [{**_asked(scope, now), **_key_values(key)} for key in keys]
 
         def play() -> Play[list[StoredItem | None]]:
             items: list[StoredItem | None] = []
@@ -67,23 +57,22 @@ class SqlItems(SqlPort, ItemStore):
 
     async def namespaces(self, scope: Scope, prefix: Namespace, *, now: datetime) -> list[Namespace]:
         asked = _under(scope, prefix, now)
-        return await self._each("items_namespaces", asked, lambda one: text_namespace(one[0]))
+        return await self._each("items_namespaces", asked, lambda one: _text_namespace(one[0]))
 
     async def touch(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> None:
-        asked = [{**owner(scope), "now": utc(now), **key_values(key)} for key in sorted(set(keys))]
+        asked = [{**_asked(scope, now), **_key_values(key)} for key in sorted(set(keys))]
 
         def play() -> Play[None]:
             for one in asked:
                 item = yield from first("item_get", one, _item)
-                end = None if item is None else end_of(now, item.ttl_s)
+                end = None if item is None else _end_of(now, item.ttl_s)
                 if end is not None:
                     yield from count("item_touch", {**one, "expires": end})
 
         await self._player.write(play)
 
     async def sweep(self, scope: Scope, *, now: datetime) -> int:
-        asked = {**owner(scope), "now": utc(now)}
-        return await self._change("items_sweep", asked)
+        return await self._change("items_sweep", _asked(scope, now))
 
     async def owners(self, tenant: str | None) -> list[Scope]:
         values = {"tenants": tenant}
@@ -92,13 +81,16 @@ class SqlItems(SqlPort, ItemStore):
     async def kept(
         self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
     ) -> list[KeptItem]:
-        behind = {"namespace": "", "key": ""} if after is None else key_values(after)
-        asked = {**owner(scope), **behind, "now": utc(now), "limit": limit}
-        return await self._each("items_kept", asked, lambda one: kept_item(_item(one[:-3]), *one[-3:]))
+        behind = {"namespace": "", "key": ""} if after is None else _key_values(after)
+        asked = {**_asked(scope, now), **behind, "limit": limit}
+        return await self._each("items_kept", asked, _kept)
 
     async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
-        asked = {**owner(scope), "now": utc(now)}
-        restored = [{**asked, **_restored(kept)} for kept in living(items, now)]
+        asked = _asked(scope, now)
+        living = [
+            kept for kept in items if kept.item.expires is None or utc(kept.item.expires) > asked["now"]
+        ]
+        restored = [{**asked, **_restored(kept)} for kept in living]
         restored.sort(key=lambda values: (values["namespace"], values["key"]))
 
         def play() -> Play[int]:
@@ -111,37 +103,84 @@ class SqlItems(SqlPort, ItemStore):
         return await self._player.write(play)
 
 
-def _restored(kept: KeptItem) -> Values:
-    values = field_values(kept.item)
-    return {
-        **values,
-        **key_values(kept.item.item_key),
-        "content": values["value"],
-        **vectors_data(written(kept)),
-    }
+def _asked(scope: Scope, now: datetime) -> Values:
+    """The user whose items a scope means; items without a user have the empty id, which no scope can name."""
+    if scope.conversation is not None:
+        raise InvalidArgumentError("Items belong to a user or a tenant: the scope must name no conversation.")
+    return {"tenant": scope.tenant, "user": scope.user or "", "now": utc(now)}
 
 
 def _under(scope: Scope, prefix: Namespace, now: datetime) -> Values:
-    text = namespace_text(prefix)
-    return {**owner(scope), "prefix": text, "beyond": beyond(text), "now": utc(now)}
+    text = _namespace_text(prefix)
+    # The first text past the prefix, in byte order.
+    return {**_asked(scope, now), "prefix": text, "beyond": f"{text[:-1]}0"}
+
+
+def _namespace_text(namespace: Namespace) -> str:
+    """A namespace as text, `/a/b/`: a prefix of the namespace is a prefix of the text, whatever the labels contain."""
+    labels = (checked_text(label, "a label of a namespace") for label in namespace)
+    return "/" + "".join(f"{label.replace('~', '~0').replace('/', '~1')}/" for label in labels)
+
+
+def _text_namespace(text: str) -> Namespace:
+    return tuple(label.replace("~1", "/").replace("~0", "~") for label in text[1:].split("/")[:-1])
+
+
+def _key_values(key: ItemKey) -> Values:
+    return {"namespace": _namespace_text(key[0]), "key": checked_text(key[1], "an item's key")}
 
 
 def _values(write: ItemWrite, now: datetime) -> Values:
     return {
-        **key_values((write.namespace, write.key)),
+        **_key_values((write.namespace, write.key)),
         "content": to_json(write.value),
-        "expires": end_of(now, write.ttl_s),
+        "expires": _end_of(now, write.ttl_s),
         "ttl_s": None if write.ttl_s is None else float(write.ttl_s),
-        **vectors_data(write),
+        **_vector_values(write.vectors, write.model),
     }
+
+
+def _restored(kept: KeptItem) -> Values:
+    values, vectors = field_values(kept.item), _vector_values(kept.vectors, kept.model)
+    return {**values, **_key_values(kept.item.item_key), "content": values["value"], **vectors}
+
+
+def _end_of(now: datetime, ttl_s: float | None) -> datetime | None:
+    """When an item that is put or read now expires."""
+    if ttl_s is None:
+        return None
+    try:
+        return utc(now) + timedelta(seconds=ttl_s)
+    except OverflowError:
+        return None
+
+
+def _vector_values(vectors: Vector | None, model: str | None) -> Values:
+    if vectors is None or not len(vectors):
+        return {"maker": None, "dimension": None, "data": None}
+    rows = np.ascontiguousarray(vectors, dtype="<f4")
+    return {"maker": model, "dimension": rows.shape[1], "data": rows.tobytes()}
+
+
+def _data_vectors(data: bytes, dimension: int) -> Vector:
+    return np.frombuffer(data, dtype="<f4").reshape(-1, dimension)
 
 
 def _vectors(found: Row) -> ItemVectors:
     namespace, key, data, dimension = found
-    return ItemVectors(text_namespace(namespace), key, data_vectors(data, dimension))
+    return ItemVectors(_text_namespace(namespace), key, _data_vectors(data, dimension))
+
+
+def _kept(found: Row) -> KeptItem:
+    *item, maker, dimension, data = found
+    return (
+        KeptItem(_item(item))
+        if maker is None
+        else KeptItem(_item(item), _data_vectors(data, dimension), maker)
+    )
 
 
 def _item(found: Row) -> StoredItem:
     namespace, key, content, created, updated, expires, ttl_s = found
     times = moment(created), moment(updated), expires and moment(expires)
-    return StoredItem(text_namespace(namespace), key, from_json(content), *times, ttl_s)
+    return StoredItem(_text_namespace(namespace), key, from_json(content), *times, ttl_s)

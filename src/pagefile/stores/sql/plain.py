@@ -19,8 +19,7 @@ from pagefile.ports import (
 )
 from pagefile.records import ConversationInfo, Entry, Scope, Turn, utc
 from pagefile.stores import rules, session
-from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import Blob, label_values, stored_draft, turn_texts
+from pagefile.stores.encoding import Blob, label_values, stored_draft
 from pagefile.stores.sql.log import SqlTurnLog, entry_by_id, state_of
 from pagefile.stores.sql.pages import attach, packed_blobs
 from pagefile.stores.sql.plays import Play, Values, count, each, row, rows
@@ -30,7 +29,9 @@ from pagefile.stores.sql.rows import (
     entry_of,
     head_and_checkpoint,
     keys,
+    turn_columns,
     turn_of,
+    turn_values,
 )
 from pagefile.stores.sql.sessions import profile, tell_session
 from pagefile.stores.turn_changes import changed, turn_in_place
@@ -39,7 +40,7 @@ from pagefile.stores.turn_changes import changed, turn_in_place
 class PlainTurnLog(SqlTurnLog):
     async def append(self, draft: TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
-        texts = _texts(draft)
+        texts = turn_columns(draft)
         stored, blobs = (
             stored_draft(draft),
             await packed_blobs(self._player, draft.blobs) if draft.blobs else {},
@@ -77,7 +78,7 @@ class PlainTurnLog(SqlTurnLog):
         turn = changed(turn, change)
         if turn.status != "open":
             turn = replace(turn, seq=state.next_seq, created=rules.stamp(now, state.last_created))
-        values = _values(turn, now, _texts(turn))
+        values = _values(turn, now, turn_columns(turn))
         yield from count("turn_update", values)
         yield from _tell(values, turn, state.agent)
         if isinstance(change, Extend):
@@ -89,36 +90,15 @@ class PlainTurnLog(SqlTurnLog):
         if not restored:
             seq = None if turn.status == "open" else state.next_seq
             turn = replace(turn, seq=seq, created=rules.stamp(now, state.last_created))
-        values = _values(turn, now, _texts(turn))
+        values = _values(turn, now, turn_columns(turn))
         yield from count("turn_insert", values)
         yield from _tell(values, turn, agent or state.agent)
 
 
-def _texts(turn: Turn | TurnDraft) -> Values:
-    """The JSON columns of a turn, and its digest."""
-    texts = turn_texts(turn)
-    return {**texts, "digest": turn_digest(turn, texts)}
-
-
 def _values(turn: Turn, now: datetime, texts: Values) -> Values:
-    return {
-        "id": turn.id,
-        "tenant": turn.scope.tenant,
-        "conversation": turn.scope.conversation,
-        "user": turn.scope.user,
-        "query": turn.user,
-        "answer": turn.assistant,
-        "at": utc(turn.at),
-        "created": turn.created,
-        "now": now,
-        "seq": turn.seq,
-        "status": turn.status,
-        "user_tokens": turn.user_tokens,
-        "assistant_tokens": turn.assistant_tokens,
-        "tokens": turn.tokens,
-        "counter": turn.counter,
-        **texts,
-    }
+    values = turn_values(turn, now, texts)
+    values["at"], values["created"], values["seq"] = utc(turn.at), turn.created, turn.seq
+    return values
 
 
 def _tell(

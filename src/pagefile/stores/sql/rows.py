@@ -1,8 +1,10 @@
 """Converts rows to records, and records to the values of a row."""
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import TypeVar
 
+from pagefile.ports import TurnDraft
 from pagefile.records import (
     ApiKey,
     Checkpoint,
@@ -15,6 +17,7 @@ from pagefile.records import (
     Turn,
     WindowRecord,
 )
+from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import (
     field_values,
     from_json,
@@ -23,6 +26,7 @@ from pagefile.stores.encoding import (
     text_messages,
     text_steps,
     to_json,
+    turn_texts,
 )
 from pagefile.stores.sql.plays import Row, Values
 
@@ -52,6 +56,31 @@ def head_of(row: Row, scope: Scope) -> ConversationInfo:
     owner, agent, created, updated, *rest = row
     owned = Scope(scope.tenant, owner, scope.conversation)
     return ConversationInfo(owned, agent, moment(created), moment(updated), *rest)
+
+
+def turn_values(turn: Turn | TurnDraft, now: datetime, texts: Values) -> Values:
+    """The columns of a turn that do not depend on its position; `texts` are those of `turn_columns`."""
+    return {
+        "id": turn.id,
+        "tenant": turn.scope.tenant,
+        "conversation": turn.scope.conversation,
+        "user": turn.scope.user,
+        "query": turn.user,
+        "answer": turn.assistant,
+        "now": now,
+        "status": turn.status,
+        "user_tokens": turn.user_tokens,
+        "assistant_tokens": turn.assistant_tokens,
+        "tokens": turn.tokens,
+        "counter": turn.counter,
+        **texts,
+    }
+
+
+def turn_columns(turn: Turn | TurnDraft) -> Values:
+    """The JSON columns of a turn, and its digest."""
+    texts = turn_texts(turn)
+    return {**texts, "digest": turn_digest(turn, texts)}
 
 
 def turn_of(row: Row, scope: Scope) -> Turn:

@@ -12,7 +12,7 @@ from pagefile.stores.sql.plays import Play, SqlPort, Values, count, many
 from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, part_of
 from pagefile.stores.sql.texts import ALL_TENANTS
-from pagefile.stores.vectors import Matrix, batch_of, place_of
+from pagefile.stores.vectors import Matrix, batch_of
 
 
 class SqlVectors(SqlPort, VectorIndex, ABC):
@@ -31,7 +31,7 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
         self._check_open()
         return True
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Drop the in-memory cache: something was removed."""
 
     async def _ready(self, model: EmbeddingModel) -> None:
@@ -49,9 +49,9 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
         self._check_open()
         batch = batch_of(model, rows)
         await self._ready(model)
-        gone = [place_of(model, row) for row in batch.gone]
+        gone = [_place(model, row) for row in batch.gone]
         kept: list[Values] = [
-            {**place_of(model, row), "id": row.turn_id, "vector": vector, "seconds": int(row.at.timestamp())}
+            {**_place(model, row), "id": row.turn_id, "vector": vector, "seconds": int(row.at.timestamp())}
             for row, vector in zip(batch.kept, self._bound(batch.vectors), strict=True)
         ]
         scopes = [row.scope for row in rows]
@@ -89,19 +89,23 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
 
     async def close(self) -> None:
         self._closed = True
-        self._forget()
+        self.forget()
 
     async def _removed(self, statement: str, values: Values) -> int:
         """How many rows a statement removed, none of which stays in memory or in the database's write-ahead log."""
         if not await self._is_there():
             return 0
         gone = await self._player.write(lambda: count(statement, values), erases=True)
-        self._forget()
+        self.forget()
         return gone
 
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError
+
+
+def _place(model: EmbeddingModel, row: VectorRow) -> Values:
+    return {**keys(row.scope), "maker": model.key, "seq": row.seq}
 
 
 def _maker_values(model: EmbeddingModel) -> Values:

@@ -148,7 +148,10 @@ class Blocks:
 
     def of(self, owner: Owner, dimension: int) -> Block:
         with self._lock:
-            return self._blocks.setdefault(owner, Block(dimension))
+            block = self._blocks.get(owner)
+            if block is None:
+                block = self._blocks[owner] = Block(dimension)
+            return block
 
     def trim(self) -> None:
         """Evict blocks beyond the limit; a search that is running keeps its block until it ends.

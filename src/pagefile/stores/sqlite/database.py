@@ -124,6 +124,11 @@ def _enter_wal(connection: Connection) -> None:
 
 def _tune(connection: Connection, place: Place) -> None:
     connection.pragma("synchronous", place.synchronous)
+    tune(connection)
+
+
+def tune(connection: Connection) -> None:
+    """What every connection needs, wherever its database is."""
     connection.pragma("foreign_keys", True)
     connection.pragma("secure_delete", True)
     # Sorted rows must not reach a temporary file, where an erasure would not find them.

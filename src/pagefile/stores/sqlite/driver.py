@@ -1,7 +1,7 @@
 """The part of apsw we use, and the one place that translates its errors, each saying what to do."""
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Protocol, cast
 
@@ -46,7 +46,16 @@ class Connection(Protocol):
     def interrupt(self) -> None: ...
     def readonly(self, name: str, /) -> bool: ...
     def set_busy_timeout(self, milliseconds: int, /) -> None: ...
+    def backup(
+        self, name: str, source: "Connection", source_name: str, /
+    ) -> "AbstractContextManager[Copying]": ...
     def close(self) -> None: ...
+
+
+class Copying(Protocol):
+    def step(self) -> bool:
+        """Copy all pages."""
+        ...
 
 
 def connect(name: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:

@@ -1,5 +1,6 @@
 """SQLite's statements, and the player that runs verbs: each from end to end in the thread of a connection, so that no statement costs a hop of its own."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,15 +16,26 @@ from pagefile.stores.sqlite.lanes import Readers, Writer
 T = TypeVar("T")
 
 
-class SqlitePlayer(Player):
+class ConnectionPlayer(Player, ABC):
+    """Runs a verb from end to end on a connection."""
+
+    @abstractmethod
+    async def look(self, read: Callable[[Connection], T]) -> T:
+        """What a function reads, from one snapshot."""
+
+    async def read(self, play: Callable[[], Play[T]]) -> T:
+        return await self.look(lambda connection: played(connection, play()))
+
+
+class SqlitePlayer(ConnectionPlayer):
     """Writes in the writer's thread, reads in one of the readers'."""
 
     def __init__(self, writer: Writer, readers: Readers) -> None:
         self._writer = writer
         self._readers = readers
 
-    async def read(self, play: Callable[[], Play[T]]) -> T:
-        return await self._readers.run(lambda connection: played(connection, play()))
+    async def look(self, read: Callable[[Connection], T]) -> T:
+        return await self._readers.run(read)
 
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         return await self._writer.run(lambda connection: played(connection, play()), purge=erases)

@@ -18,7 +18,7 @@ from pagefile.stores.sqlite.database import Place, Reserve, open_connections, re
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.piecewise_erasure import Eraser
-from pagefile.stores.sqlite.player import SqlitePlayer, played
+from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer, played
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 
@@ -41,17 +41,39 @@ MOVED = (
 )
 
 
-class SqliteStore(SqlStore):
+class ConnectionStore(SqlStore):
+    """A SQLite database in a file or in memory."""
+
+    index_type: type[SqliteVectors] = SqliteVectors
+
+    def __init__(self, player: ConnectionPlayer, clock: Clock) -> None:
+        super().__init__(player, clock)
+        self._connections = player
+        self._indexes: list[SqliteVectors] = []
+        self.log = PlainTurnLog(player, clock)
+        self.reader = self.source = PlainReader(player)
+        self.audit = SqliteAuditor(player)
+
+    def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
+        size = CACHE_BYTES if cache_bytes is None else cache_bytes
+        index = self.index_type(self._connections, cache_bytes=size)
+        self._indexes.append(index)
+        return index
+
+    async def _left(self) -> Sequence[str]:
+        for index in self._indexes:
+            index.forget()
+        return ()
+
+
+class SqliteStore(ConnectionStore):
     """The store of `sqlite:///…`: make one with `SqliteStore.open`."""
 
     def __init__(self, parts: Parts) -> None:
-        self._sqlite = player = SqlitePlayer(parts.writer, parts.readers)
+        player = SqlitePlayer(parts.writer, parts.readers)
         super().__init__(player, parts.clock)
         self._parts = parts
-        self._indexes: list[SqliteVectors] = []
-        self.log = PlainTurnLog(player, parts.clock)
         self.reader = self.source = SqliteReader(player, parts.readers)
-        self.audit = SqliteAuditor(player, parts.readers)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
@@ -63,16 +85,9 @@ class SqliteStore(SqlStore):
         readers_ = Readers(opened.readers, name)
         return cls(Parts(writer, readers_, clock, place, opened.read_only, reserve))
 
-    def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
-        size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        index = SqliteVectors(self._sqlite, self._parts.readers, cache_bytes=size)
-        self._indexes.append(index)
-        return index
-
     async def _left(self) -> Sequence[str]:
         """`secure_delete` overwrites the rows themselves, but not copies that page balancing has left elsewhere."""
-        for index in self._indexes:
-            index.forget()
+        await super()._left()
         place = self._parts.place
         if place.path.stat().st_size > REWRITTEN_BYTES:
             return (MOVED,)
@@ -119,7 +134,7 @@ class SqliteStore(SqlStore):
                 "synchronous": place.synchronous,
             }
 
-        return await self._parts.readers.run(read)
+        return await self._connections.look(read)
 
     async def close(self) -> None:
         # The writer's connection goes last, so that it can fold the write-ahead log into the file.
@@ -132,9 +147,9 @@ _COMPLAINTS = 100
 
 
 class SqliteAuditor(SqlAuditor):
-    def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
+    def __init__(self, player: ConnectionPlayer) -> None:
         super().__init__(player)
-        self._readers = readers
+        self._connections = player
 
     async def errors(self, *, full: bool) -> list[str]:
         check = "integrity_check" if full else "quick_check"
@@ -143,7 +158,7 @@ class SqliteAuditor(SqlAuditor):
             rows = connection.execute(f"PRAGMA {check}({_COMPLAINTS})").fetchall()
             return [str(row[0]) for row in rows if row[0] != "ok"]
 
-        return await self._readers.run(read)
+        return await self._connections.look(read)
 
 
 class SqliteReader(PlainReader):

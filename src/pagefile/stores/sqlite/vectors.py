@@ -20,13 +20,14 @@ from pagefile.stores.sql.rows import keys
 from pagefile.stores.sql.vectors import SqlVectors
 from pagefile.stores.sqlite.blocks import Blocks, Hit, Owner, View, vectors_of
 from pagefile.stores.sqlite.driver import Connection
-from pagefile.stores.sqlite.lanes import Readers
-from pagefile.stores.sqlite.player import SqlitePlayer, sql
+from pagefile.stores.sqlite.player import ConnectionPlayer, sql
 from pagefile.stores.vectors import Matrix, asked, largest, nearest, similarities
 
 #: Ten thousand turns at 512 dimensions are 24 MB.
 CACHE_BYTES = 256 * 1024 * 1024
 _ROWS_A_CHUNK = 4096
+#: Numbers in a matrix that takes about as long to multiply as to hand to a thread: two thousand turns at 512 dimensions.
+_SMALL = 2**20
 #: How often a search starts over because its results were erased or replaced meanwhile.
 _MOST_ATTEMPTS = 5
 
@@ -40,15 +41,15 @@ class _Caught:
 class SqliteVectors(SqlVectors):
     name = "sqlite"
 
-    def __init__(self, player: SqlitePlayer, readers: Readers, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, player: ConnectionPlayer, *, cache_bytes: int = CACHE_BYTES) -> None:
         super().__init__(player)
-        self._readers = readers
+        self._connections = player
         self._blocks = Blocks(cache_bytes)
 
     def _bound(self, vectors: Matrix) -> Sequence[bytes]:
         return [vector.tobytes() for vector in vectors.astype("<f2")]
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         self._blocks.clear()
 
     async def search(
@@ -59,7 +60,7 @@ class SqliteVectors(SqlVectors):
         if wanted is None or limit <= 0:
             return []
         if scope.user is None and scope.conversation is None:
-            return await self._readers.run(
+            return await self._connections.look(
                 lambda connection: _search_tenant(connection, model, scope, wanted, limit)
             )
         hits: list[Hit] = []
@@ -68,20 +69,17 @@ class SqliteVectors(SqlVectors):
             self._blocks.trim()
             if caught is None:
                 return []
-            hits = await anyio.to_thread.run_sync(caught.view.search, wanted, limit)
+            hits = await _found(caught.view, wanted, limit)
             if await self._are_there(hits):
                 break
             self._blocks.forget(caught.owner)
         return [hit.near for hit in hits]
 
-    def forget(self) -> None:
-        """Drop the in-memory cache: the store has erased something."""
-        self._forget()
-
     async def describe(self) -> JsonObject:
         self._check_open()
         file = await self._row("database_file", {})
-        return {"backend": "sqlite", "version": None, "place": file and file[0], "cached": len(self._blocks)}
+        place = None if file is None else file[0] or None
+        return {"backend": self.name, "version": None, "place": place, "cached": len(self._blocks)}
 
     def _catch_up(self, model: EmbeddingModel, scope: Scope) -> Play[_Caught | None]:
         """The owner's up-to-date block; None when the scope has nothing."""
@@ -102,6 +100,12 @@ class SqliteVectors(SqlVectors):
         places = {"places": to_json([hit.place for hit in hits])}
         there = await self._row("episodes_there", places)
         return there is not None and there[0] == len(hits)
+
+
+async def _found(view: View, vector: Vector, limit: int) -> list[Hit]:
+    if view.matrix.size <= _SMALL:
+        return view.search(vector, limit)
+    return await anyio.to_thread.run_sync(view.search, vector, limit)
 
 
 def _owner(model: EmbeddingModel, scope: Scope) -> Play[Owner | None]:

@@ -13,13 +13,9 @@ Subclass each class and give it a `store` fixture; the store must be opened with
 """
 
 from pagefile.testing.contracts.audit import AuditorContract
-from pagefile.testing.contracts.calls import WindowLogContract
 from pagefile.testing.contracts.erasures import EpochContract, ErasuresContract, StoreContract
 from pagefile.testing.contracts.facts import FactRestoreContract, FactStoreContract
-from pagefile.testing.contracts.items import ItemStoreContract
-from pagefile.testing.contracts.keys import KeyStoreContract
-from pagefile.testing.contracts.log import TurnLogContract
-from pagefile.testing.contracts.markers import MarkerContract
+from pagefile.testing.contracts.log import MarkerContract, TurnLogContract
 from pagefile.testing.contracts.messages import MediaStoreContract, MessagesContract
 from pagefile.testing.contracts.pages import PageIndexContract, PageKeeperContract, PageStoreContract
 from pagefile.testing.contracts.parts import PartContract
@@ -31,6 +27,7 @@ from pagefile.testing.contracts.reader import (
 )
 from pagefile.testing.contracts.restore import RestoreContract
 from pagefile.testing.contracts.sessions import SessionCacheContract, SessionStoreContract
+from pagefile.testing.contracts.tables import ItemStoreContract, KeyStoreContract, WindowLogContract
 from pagefile.testing.contracts.tiers import TierContract
 from pagefile.testing.contracts.vectors import VectorIndexContract
 

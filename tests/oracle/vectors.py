@@ -8,15 +8,15 @@ from pagefile.errors import ClosedError
 from pagefile.ports import Collection, EmbeddingModel, HeldVector, Vector, VectorHit, VectorIndex, VectorRow
 from pagefile.records import JsonObject, Scope, Turn
 from pagefile.stores import rules
-from pagefile.stores.inmemory.tables import Port, Tables
 from pagefile.stores.vectors import asked, batch_of, nearest, rounded
+from tests.oracle.tables import Port, Tables
 
 #: Tenant, conversation and position of a turn.
 _Key = tuple[str, str, int]
 
 
-class InMemoryVectors(Port, VectorIndex):
-    """The vectors of `memory://`. They are erased with the turns they belong to."""
+class OracleVectors(Port, VectorIndex):
+    """They are erased with the turns they belong to."""
 
     name = "memory"
 

@@ -6,10 +6,7 @@ from datetime import datetime
 
 from pagefile.ports import (
     Behind,
-    Erasures,
     FactStore,
-    KeyStore,
-    Owed,
     SessionStore,
     SinceRequest,
     TermStore,
@@ -17,14 +14,14 @@ from pagefile.ports import (
     Watermarks,
     WindowLog,
 )
-from pagefile.records import ApiKey, Fact, JsonObject, Revision, Scope, WindowRecord, utc
+from pagefile.records import Fact, JsonObject, Revision, Scope, WindowRecord, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import json_copy, stored
-from pagefile.stores.fact_rows import Restored, check_expected, checked, fact_text, restored, revisions_of
-from pagefile.stores.inmemory.tables import Port, behind
+from pagefile.stores.sql.facts import Restored, check_expected, checked, fact_text, restored, revisions_of
+from tests.oracle.tables import Port, behind
 
 
-class InMemoryCalls(Port, WindowLog):
+class OracleCalls(Port, WindowLog):
     async def add(self, calls: Sequence[WindowRecord], *, keep: int, epoch: int | None = None) -> None:
         self._tables.check_epoch(epoch, *(call.scope for call in calls))
         for call in calls:
@@ -67,7 +64,7 @@ class InMemoryCalls(Port, WindowLog):
         return len(self._tables.calls) - before
 
 
-class InMemorySessions(Port, SessionStore):
+class OracleSessions(Port, SessionStore):
     async def get(self, scope: Scope) -> JsonObject | None:
         self._tables.found(scope)
         value = self._tables.sessions.get((scope.tenant, rules.conversation_of(scope)))
@@ -80,7 +77,7 @@ class InMemorySessions(Port, SessionStore):
         self._tables.sessions[scope.tenant, rules.conversation_of(scope)] = fresh
 
 
-class InMemoryFacts(Port, FactStore):
+class OracleFacts(Port, FactStore):
     async def list(self, scope: Scope, *, retracted: bool = False) -> list[Fact]:
         owner = Scope(scope.tenant, scope.user)
         facts = [
@@ -163,41 +160,7 @@ class InMemoryFacts(Port, FactStore):
         return revisions_of(rows, owner)
 
 
-class InMemoryKeys(Port, KeyStore):
-    async def add(self, key: ApiKey) -> None:
-        if key.id in self._tables.keys:
-            raise rules.key_taken(key.id)
-        self._tables.keys[key.id] = replace(key, created=utc(key.created))
-
-    async def get(self, key_id: str) -> ApiKey | None:
-        return self._tables.keys.get(key_id)
-
-    async def list(self) -> list[ApiKey]:
-        return sorted(self._tables.keys.values(), key=lambda key: (key.created, key.id))
-
-    async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
-        key = self._tables.keys.get(key_id)
-        if key is None:
-            raise rules.no_key(key_id)
-        old = rules.rotated(key, successor, until)
-        await self.add(successor)
-        self._tables.keys[key_id] = old
-        return old
-
-    async def revoke(self, key_id: str, at: datetime) -> ApiKey:
-        key = self._tables.keys.get(key_id)
-        if key is None:
-            raise rules.no_key(key_id)
-        self._tables.keys[key_id] = replace(key, revoked=key.revoked or utc(at))
-        return self._tables.keys[key_id]
-
-    async def used(self, key_id: str, at: datetime) -> None:
-        key, now = self._tables.keys.get(key_id), utc(at)
-        if key is not None and (key.last_used is None or key.last_used < now):
-            self._tables.keys[key_id] = replace(key, last_used=now)
-
-
-class InMemoryWatermarks(Port, Watermarks):
+class OracleWatermarks(Port, Watermarks):
     async def known(self, scope: Scope, tier: str) -> Mapping[str, int]:
         names = [rules.conversation_of(found.scope) for found in self._tables.seen(scope)]
         marks = {name: self._tables.watermarks.get((scope.tenant, name, tier)) for name in sorted(names)}
@@ -227,7 +190,7 @@ class InMemoryWatermarks(Port, Watermarks):
         return len(gone)
 
 
-class InMemoryTerms(Port, TermStore):
+class OracleTerms(Port, TermStore):
     async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
         seen = {rules.conversation_of(found.scope): found for found in self._tables.seen(request.scope)}
         turns = [
@@ -253,24 +216,3 @@ class InMemoryTerms(Port, TermStore):
             if conversation is not None and 0 < one.seq <= len(conversation.ended):
                 key = scope.tenant, one.conversation, one.seq
                 self._tables.terms[key] = analyzer, one.said or "", one.answered or ""
-
-
-class InMemoryErasures(Port, Erasures):
-    async def begin(self, place: str) -> None:
-        self._tables.erasure_marks.setdefault(place, self._tables.epoch)
-
-    async def owed(self, place: str) -> Owed:
-        since = self._tables.erasure_marks.get(place, self._tables.epoch)
-        return Owed(since, {scope: epoch for scope, epoch in self._tables.epochs.items() if epoch > since})
-
-    async def done(self, place: str, owed: Owed) -> None:
-        if self._tables.erasure_marks.get(place) == owed.since:
-            self._tables.erasure_marks[place] = owed.through
-
-    async def redo(self, place: str, epoch: int) -> None:
-        marks = self._tables.erasure_marks
-        if place in marks:
-            marks[place] = min(marks[place], epoch)
-
-    async def places(self) -> Mapping[str, int]:
-        return {place: len((await self.owed(place)).scopes) for place in sorted(self._tables.erasure_marks)}

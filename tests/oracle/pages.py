@@ -10,13 +10,13 @@ from pagefile.ports import MediaStore, PageDraft, PageIndex, PageKeeper, PageSto
 from pagefile.records import Page, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import packed, stored_page
-from pagefile.stores.inmemory.tables import Port, Shelved, Tables, behind
+from tests.oracle.tables import Port, Shelved, Tables, behind
 
 #: Compressing texts of this many characters or more would block the event loop.
 _THREAD_FROM_CHARS = 20_000
 
 
-class InMemoryPages(Port, PageStore):
+class OraclePages(Port, PageStore):
     async def put(self, draft: PageDraft) -> Page:
         page = stored_page(draft.page, await _packed_bytes(draft.text))
         self._tables.check_epoch(draft.epoch, *draft.fenced)
@@ -39,7 +39,7 @@ class InMemoryPages(Port, PageStore):
         return behind(pages, lambda page: page.uuid, after)[:limit]
 
 
-class InMemoryPageKeeper(Port, PageKeeper):
+class OraclePageKeeper(Port, PageKeeper):
     async def page(self, scope: Scope, uuid: str) -> Page:
         return _named(self._tables, scope, uuid).page
 
@@ -74,7 +74,7 @@ class InMemoryPageKeeper(Port, PageKeeper):
                 page.call_hash == call_hash != ""
                 and page.created >= utc(since)
                 and page.purged is None
-                and rules.reaches_page(scope, page.scope)
+                and _reaches(scope, page.scope)
             ),
         )
         return equal[-1] if equal else None
@@ -101,7 +101,7 @@ class InMemoryPageKeeper(Port, PageKeeper):
         return len(found)
 
 
-class InMemoryPageIndex(Port, PageIndex):
+class OraclePageIndex(Port, PageIndex):
     async def uuids(self, scope: Scope) -> list[str]:
         held = _oldest_first(
             self._tables, lambda page: page.purged is None and rules.lists_page(scope, page.scope)
@@ -132,7 +132,16 @@ async def _packed_bytes(text: str) -> int:
 
 def _reached(tables: Tables, scope: Scope, uuid: str) -> Shelved | None:
     shelved = tables.pages.get((scope.tenant, uuid))
-    return shelved if shelved is not None and rules.reaches_page(scope, shelved.page.scope) else None
+    return shelved if shelved is not None and _reaches(scope, shelved.page.scope) else None
+
+
+def _reaches(scope: Scope, owned: Scope) -> bool:
+    """Whether a scope may use a page whose uuid it knows: a user's page follows them into every conversation."""
+    if owned.tenant != scope.tenant:
+        return False
+    if scope.user is None and scope.conversation is not None:
+        return owned.user is None and scope.conversation == owned.conversation
+    return scope.user in {None, owned.user} or rules.lists_page(scope, owned)
 
 
 def _named(tables: Tables, scope: Scope, uuid: str) -> Shelved:
@@ -164,7 +173,7 @@ def _beyond(pages: Sequence[Page], max_bytes: int | None) -> list[Page]:
     return gone
 
 
-class InMemoryMedia(Port, MediaStore):
+class OracleMedia(Port, MediaStore):
     async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
         seen = {
             (scope.tenant, rules.conversation_of(conversation.scope))

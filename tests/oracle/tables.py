@@ -4,12 +4,11 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pagefile.errors import ClosedError
-from pagefile.ports import NO_LABELS, Clock, EmbeddingModel, ItemKey, Labels, Vector
+from pagefile.ports import NO_LABELS, Clock, EmbeddingModel, Labels, Vector
 from pagefile.records import (
-    ApiKey,
     Checkpoint,
     ConversationInfo,
     Entry,
@@ -23,7 +22,7 @@ from pagefile.records import (
 )
 from pagefile.stores import rules, session
 from pagefile.stores.erasure import check_epoch, written_keys
-from pagefile.stores.fact_rows import JournalRow
+from pagefile.stores.sql.facts import JournalRow
 
 T = TypeVar("T")
 
@@ -107,8 +106,6 @@ class Tables:
         self.blobs: dict[str, bytes] = {}
         #: The number of the last erasure of each scope that was erased.
         self.epochs: dict[str, int] = {}
-        #: The last erasure that each place outside has carried out.
-        self.erasure_marks: dict[str, int] = {}
         self.calls: dict[tuple[str, str], WindowRecord] = {}
         self.sessions: dict[tuple[str, str], session.SessionValue] = {}
         #: By tenant, conversation and tier.
@@ -117,9 +114,6 @@ class Tables:
         self.terms: dict[tuple[str, str, int], tuple[str, str, str]] = {}
         #: By model, then by tenant, conversation and position: the turn's id and its vector.
         self.vectors: dict[EmbeddingModel, dict[tuple[str, str, int], tuple[str, Vector]]] = {}
-        self.keys: dict[str, ApiKey] = {}
-        #: By tenant and user, then by namespace and key; only the port knows what the values are.
-        self.items: dict[tuple[str, str], dict[ItemKey, Any]] = {}
 
     def check_open(self) -> None:
         if self.closed:

@@ -1,54 +1,49 @@
-"""The store that ends with its process."""
+"""The store, and what an erasure removes from its dicts."""
+
+from collections.abc import Callable
+from typing import TypeVar
 
 from pagefile.ports import Clock, Part, Store, VectorIndex
 from pagefile.records import ErasureReceipt, JsonObject, Scope
 from pagefile.stores.erasure import counted_vectors, erased_keys
-from pagefile.stores.inmemory.audit import InMemoryAuditor
-from pagefile.stores.inmemory.erasure import drop, erase_part
-from pagefile.stores.inmemory.items import InMemoryItems
-from pagefile.stores.inmemory.log import InMemoryReader, InMemoryTurnLog
-from pagefile.stores.inmemory.pages import InMemoryMedia, InMemoryPageIndex, InMemoryPageKeeper, InMemoryPages
-from pagefile.stores.inmemory.ports import (
-    InMemoryCalls,
-    InMemoryErasures,
-    InMemoryFacts,
-    InMemoryKeys,
-    InMemorySessions,
-    InMemoryTerms,
-    InMemoryWatermarks,
+from tests.oracle.log import OracleReader, OracleTurnLog
+from tests.oracle.pages import OracleMedia, OraclePageIndex, OraclePageKeeper, OraclePages
+from tests.oracle.ports import (
+    OracleCalls,
+    OracleFacts,
+    OracleSessions,
+    OracleTerms,
+    OracleWatermarks,
 )
-from pagefile.stores.inmemory.tables import Tables
-from pagefile.stores.inmemory.vectors import InMemoryVectors
+from tests.oracle.tables import Tables
+from tests.oracle.vectors import OracleVectors
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 
-class InMemoryStore(Store):
+class OracleStore(Store):
     def __init__(self, clock: Clock) -> None:
         self._tables = Tables(clock)
-        self.log = InMemoryTurnLog(self._tables)
-        self.reader = self.source = InMemoryReader(self._tables)
-        self.facts = InMemoryFacts(self._tables)
-        self.pages = InMemoryPages(self._tables)
-        self.page_keeper = InMemoryPageKeeper(self._tables)
-        self.page_index = InMemoryPageIndex(self._tables)
-        self.media = InMemoryMedia(self._tables)
-        self.calls = InMemoryCalls(self._tables)
-        self.sessions = InMemorySessions(self._tables)
-        self.watermarks = InMemoryWatermarks(self._tables)
-        self.terms = InMemoryTerms(self._tables)
-        self.keys = InMemoryKeys(self._tables)
-        self.items = InMemoryItems(self._tables)
-        self.erasures = InMemoryErasures(self._tables)
-        self.audit = InMemoryAuditor(self._tables)
+        self.log = OracleTurnLog(self._tables)
+        self.reader = self.source = OracleReader(self._tables)
+        self.facts = OracleFacts(self._tables)
+        self.pages = OraclePages(self._tables)
+        self.page_keeper = OraclePageKeeper(self._tables)
+        self.page_index = OraclePageIndex(self._tables)
+        self.media = OracleMedia(self._tables)
+        self.calls = OracleCalls(self._tables)
+        self.sessions = OracleSessions(self._tables)
+        self.watermarks = OracleWatermarks(self._tables)
+        self.terms = OracleTerms(self._tables)
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
-        return InMemoryVectors(self._tables)
+        return OracleVectors(self._tables)
 
     async def erase(self, scope: Scope, part: Part | None = None) -> ErasureReceipt:
         tables = self._tables
         tables.check_open()
-        if part is not None:
-            counts, places = erase_part(tables, scope, part)
-            return ErasureReceipt(scope, tables.now(), counts, (), part.turn_id, part.page, places)
+        assert part is None, "the oracle erases whole scopes only"
         goes = scope
         if scope.conversation is not None:
             # All of the conversation is erased, including what other users wrote to it.
@@ -76,7 +71,7 @@ class InMemoryStore(Store):
         }
         vectors = [drop(collection, lambda key: key[:2] in gone) for collection in tables.vectors.values()]
         counts |= counted_vectors(sum(vectors))
-        counts["items"] = sum(len(tables.items.pop(key)) for key in _owners(tables, scope))
+        counts["items"] = 0
         left = tables.hashes()
         drop(tables.blobs, lambda key: key not in left)
         counts["blobs"] = len(hashes - left)
@@ -94,8 +89,8 @@ class InMemoryStore(Store):
         self._tables.closed = True
 
 
-def _owners(tables: Tables, scope: Scope) -> list[tuple[str, str]]:
-    """Whose items are erased: none for a conversation, a user's, or everyone's in the tenant."""
-    if scope.conversation is not None:
-        return []
-    return [key for key in tables.items if key[0] == scope.tenant and scope.user in (None, key[1])]
+def drop(table: dict[K, T], goes: Callable[[K], bool]) -> int:
+    keys = [key for key in table if goes(key)]
+    for key in keys:
+        del table[key]
+    return len(keys)

@@ -27,11 +27,11 @@ from pagefile.ports import (
 from pagefile.records import Checkpoint, ConversationInfo, Entry, JsonObject, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import json_copy, stored, stored_draft, stored_layout, stored_steps
-from pagefile.stores.inmemory.tables import Conversation, Port, behind
 from pagefile.stores.turn_changes import changed, checkpoint_in_place, turn_in_place
+from tests.oracle.tables import Conversation, Port, behind
 
 
-class InMemoryTurnLog(Port, TurnLog):
+class OracleTurnLog(Port, TurnLog):
     async def append(self, draft: TurnDraft) -> Turn:
         rules.check_blobs(draft.blobs)
         self._tables.check_epoch(draft.epoch, draft.scope)
@@ -184,7 +184,7 @@ def _plain_turn(turn: Turn) -> Turn:
     return replace(stored(turn), steps=stored_steps(turn.steps), layout=layout)
 
 
-class InMemoryReader(Port, LogReader, TurnSource):
+class OracleReader(Port, LogReader, TurnSource):
     async def epoch(self, scope: Scope | None = None) -> int:
         return self._tables.epoch if scope is None else self._tables.newest_epoch(scope)
 

@@ -1,0 +1,378 @@
+"""The small tables beside the log: recorded windows, API keys and items."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
+from pagefile.ports import ItemWrite, Store
+from pagefile.records import Scope
+from pagefile.testing.contracts.base import Contract, refused
+from pagefile.testing.drafts import AT, api_key, call, done
+from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_ADA, FIRM_CHAT, STRANGER, TENANT
+
+
+class WindowLogContract(Contract):
+    """`WindowLog`."""
+
+    async def test_calls_come_back_newest_first(self, store: Store) -> None:
+        """In the order they were added, whatever their times; an id is added once."""
+        first, second = call("a", at=AT + timedelta(hours=1)), replace(call("b"), turn_id="t", query=None)
+        await store.calls.add([first, second], keep=10)
+        await store.calls.add([replace(first, tokens=1)], keep=10)
+        assert await store.calls.list(CHAT) == [second, first]
+
+    async def test_only_the_newest_are_kept(self, store: Store) -> None:
+        """Per conversation the new calls belong to; other conversations keep theirs."""
+        other = ELSE
+        await store.calls.add([call(f"o{number}", scope=other) for number in range(3)], keep=3)
+        for number in range(5):
+            await store.calls.add([call(f"c{number}")], keep=2)
+        assert [found.id for found in await store.calls.list(CHAT)] == ["c4", "c3"]
+        assert len(await store.calls.list(other)) == 3
+        await store.calls.add([call("c5")], keep=0)
+        assert await store.calls.list(CHAT) == []
+
+    async def test_calls_are_of_a_scope_and_go_on(self, store: Store) -> None:
+        """No scope sees another's calls; `after` continues after a call."""
+        for number, scope in enumerate((CHAT, Scope("tenant", "bob", "b"), CHAT, FIRM_CHAT)):
+            await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
+
+        async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> list[str]:
+            return [found.id for found in await store.calls.list(scope, limit=limit, after=after)]
+
+        assert await listed(CHAT) == await listed(ADA) == ["c2", "c0"]
+        assert await listed(TENANT) == ["c2", "c1", "c0"]
+        assert await listed(TENANT, limit=1, after="c2") == ["c1"]
+        assert await listed(STRANGER) == []
+        await refused(NotFoundError, listed(CHAT, after="c1"))
+
+    async def test_a_call_is_found_by_its_id(self, store: Store) -> None:
+        """From any scope that may list it; not from others, nor once it is no longer kept."""
+        await store.calls.add([call("a"), call("b", scope=Scope("tenant", "bob", "b"))], keep=10)
+        for scope in (TENANT, ADA, CHAT):
+            assert await store.calls.get(scope, "a") == call("a")
+        strangers = (BOB, ELSE, FIRM)
+        for scope, call_id in [*((stranger, "a") for stranger in strangers), (CHAT, "b"), (TENANT, "c")]:
+            await refused(NotFoundError, store.calls.get(scope, call_id))
+        await store.calls.add([call("c")], keep=1)
+        await refused(NotFoundError, store.calls.get(CHAT, "a"))
+
+    async def test_restored_calls_are_as_they_were(self, store: Store) -> None:
+        """In order, whatever the limit elsewhere; the second time nothing is new."""
+        calls = [call(name) for name in "abc"]
+        assert await store.calls.restore(calls) == 3
+        assert await store.calls.list(CHAT) == calls[::-1]
+        assert await store.calls.restore([*calls, call("d")]) == 0
+        assert await store.calls.list(CHAT) == calls[::-1]
+        assert await store.calls.restore([]) == 0
+
+    async def test_a_conversation_that_has_calls_keeps_those(self, store: Store) -> None:
+        """It gets no others, and an existing id is left as it is."""
+        other = ELSE
+        await store.calls.add([call("new")], keep=10)
+        assert await store.calls.restore([call("old"), call("o", scope=other), call("new", scope=other)]) == 1
+        assert [found.id for found in await store.calls.list(ADA)] == ["o", "new"]
+        assert await store.calls.get(CHAT, "new") == call("new")
+
+    async def test_calls_are_those_that_were_made_for_the_scope(self, store: Store) -> None:
+        """A conversation lists only its owner's; a call without a user belongs to the user it was made for. A tenant lists all."""
+        nobody, bob = replace(CHAT, user=None), replace(CHAT, user="bob")
+        await store.calls.add([call("hers"), call("his", scope=bob), call("none", scope=nobody)], keep=9)
+        for_her = replace(call("old", scope=nobody), options={"moment": {"owner": CHAT.user}})
+        await store.calls.add([for_her], keep=9)
+        for scope, ids in (
+            (CHAT, ["old", "hers"]),
+            (bob, ["his"]),
+            (nobody, ["none"]),
+            (TENANT, ["old", "none", "his", "hers"]),
+        ):
+            found = await store.calls.list(scope)
+            assert [one.id for one in found] == ids
+            assert [await store.calls.get(scope, one.id) for one in found] == found
+            behind = [one.id for one in await store.calls.list(scope, after=ids[0])]
+            assert behind == ids[1:]
+            for foreign in {"hers", "his", "none", "old"}.difference(ids):
+                await refused(NotFoundError, store.calls.get(scope, foreign))
+                await refused(NotFoundError, store.calls.list(scope, after=foreign))
+
+    async def test_loose_calls_are_of_conversations_that_nobody_owns(self, store: Store) -> None:
+        """Ordered by id, for one tenant or all, with the scopes of the calls."""
+        unwritten = Scope("tenant", "ada", "unwritten")
+        await store.log.append(done("t"))
+        for number, scope in enumerate(
+            (CHAT, unwritten, replace(unwritten, user="bob"), Scope("firm", "eve", "x"))
+        ):
+            await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
+        theirs = [unwritten, replace(unwritten, user="bob")]
+        assert await store.calls.loose("tenant") == theirs
+        assert await store.calls.loose("firm") == [Scope("firm", "eve", "x")]
+        assert await store.calls.loose(None) == [Scope("firm", "eve", "x"), *theirs]
+
+
+_HOURS_LATER = AT + timedelta(hours=2)
+
+
+class KeyStoreContract(Contract):
+    """`KeyStore`."""
+
+    async def test_a_key_comes_back_as_it_was_added(self, store: Store) -> None:
+        """With every field, in any script; an unknown one is None."""
+        key = replace(
+            api_key("k1", "门诊 laptop", scope=Scope("诊所", "李雷")),
+            expires=AT + timedelta(days=30),
+            revoked=AT + timedelta(days=2),
+            last_used=AT + timedelta(days=1, microseconds=7),
+        )
+        await store.keys.add(key)
+        assert await store.keys.get("k1") == key
+        assert await store.keys.get("k2") is None
+
+    async def test_keys_are_listed_oldest_first(self, store: Store) -> None:
+        """Those with the same time by id."""
+        for key in (api_key("b"), api_key("c", created=AT - timedelta(days=1)), api_key("a")):
+            await store.keys.add(key)
+        assert [key.id for key in await store.keys.list()] == ["c", "a", "b"]
+
+    async def test_an_id_is_given_once(self, store: Store) -> None:
+        """A second one raises `ConflictError`, and the first stays as it was."""
+        await store.keys.add(api_key("k"))
+        await refused(ConflictError, store.keys.add(api_key("k", "thief", scope=Scope("other"))))
+        assert await store.keys.list() == [api_key("k")]
+
+    async def test_a_revoked_key_stays_on_record(self, store: Store) -> None:
+        """With the time of its first revocation; an unknown one is not found."""
+        await store.keys.add(api_key("k"))
+        await store.keys.add(api_key("other"))
+        revoked = replace(api_key("k"), revoked=AT)
+        assert await store.keys.revoke("k", AT) == revoked
+        assert await store.keys.revoke("k", _HOURS_LATER) == revoked == await store.keys.get("k")
+        assert await store.keys.get("other") == api_key("other")
+        await refused(NotFoundError, store.keys.revoke("nobody", AT))
+
+    async def test_a_key_is_rotated_with_an_overlap(self, store: Store) -> None:
+        """Both give the same access until the old one expires; other keys stay as they were."""
+        for key_id in ("old", "other"):
+            await store.keys.add(api_key(key_id))
+        new = api_key("new", created=_HOURS_LATER)
+        until = _HOURS_LATER + timedelta(days=1)
+        old = await store.keys.rotate("old", new, until)
+        assert old == replace(api_key("old"), expires=until) == await store.keys.get("old")
+        assert await store.keys.list() == [old, api_key("other"), new]
+        assert old.usable_at(until - timedelta(microseconds=1))
+        assert not old.usable_at(until)
+
+    async def test_an_overlap_lengthens_no_key(self, store: Store) -> None:
+        """One that expires earlier keeps its expiry."""
+        ends = AT + timedelta(hours=3)
+        await store.keys.add(replace(api_key("old"), expires=ends))
+        old = await store.keys.rotate("old", api_key("new", created=_HOURS_LATER), AT + timedelta(days=9))
+        assert old.expires == ends
+
+    async def test_only_a_key_that_opens_something_is_rotated(self, store: Store) -> None:
+        """A revoked or expired one, or a taken id, raises `ConflictError`; an unknown one is not found. Nothing is written."""
+        await store.keys.add(api_key("revoked"))
+        await store.keys.revoke("revoked", AT)
+        await store.keys.add(replace(api_key("expired"), expires=AT))
+        await store.keys.add(api_key("open"))
+        before = await store.keys.list()
+        new = api_key("new", created=_HOURS_LATER)
+        for key_id, successor in (("revoked", new), ("expired", new), ("open", api_key("expired"))):
+            await refused(ConflictError, store.keys.rotate(key_id, successor, _HOURS_LATER))
+        await refused(NotFoundError, store.keys.rotate("nobody", new, _HOURS_LATER))
+        assert await store.keys.list() == before
+
+    async def test_a_rotated_key_is_revoked_at_once(self, store: Store) -> None:
+        """Whatever is left of the overlap; its successor stays valid."""
+        await store.keys.add(api_key("old"))
+        await store.keys.rotate("old", api_key("new"), AT + timedelta(days=1))
+        assert not (await store.keys.revoke("old", AT)).usable_at(AT)
+        assert await store.keys.get("new") == api_key("new")
+
+    async def test_the_last_use_only_rises(self, store: Store) -> None:
+        """An earlier time changes nothing, and an unknown key is ignored."""
+        await store.keys.add(api_key("k"))
+        for moment in (AT, _HOURS_LATER, AT):
+            await store.keys.used("k", moment)
+        await store.keys.used("nobody", AT)
+        assert await store.keys.list() == [replace(api_key("k"), last_used=_HOURS_LATER)]
+
+    async def test_erasing_leaves_the_keys(self, store: Store) -> None:
+        """They belong to the operator: erasing one's data must not lock one out."""
+        await store.keys.add(api_key("k", scope=ADA))
+        for scope in (ADA, TENANT):
+            await store.erase(scope)
+        assert [key.id for key in await store.keys.list()] == ["k"]
+
+
+NOTES = ("notes", "中文")
+_LATER = AT + timedelta(minutes=1)
+
+
+class ItemStoreContract(Contract):
+    """`ItemStore`."""
+
+    async def test_an_item_comes_back_as_it_was_put(self, store: Store) -> None:
+        """Any JSON, any labels and any key."""
+        odd = ("a/b~c", "~1", "é.\u2028", "/")
+        values: dict[str, Any] = {"text": "中文\u0000", "n": [1, 2.5, None, True, {"deep": {}}]}
+        await store.items.write(ADA, [ItemWrite(odd, "k/~ é", values)], now=AT)
+        (item,) = await store.items.get(ADA, [(odd, "k/~ é")], now=AT)
+        assert item is not None
+        assert (item.namespace, item.key, item.value) == (odd, "k/~ é", values)
+        assert (item.created, item.updated, item.expires, item.ttl_s) == (AT, AT, None, None)
+
+    async def test_keys_are_answered_in_their_order(self, store: Store) -> None:
+        """None for missing items."""
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1), ItemWrite(("notes",), "a", 2)], now=AT)
+        keys = [(("notes",), "a"), (NOTES, "b"), (NOTES, "a"), (NOTES, "a")]
+        found = await store.items.get(ADA, keys, now=AT)
+        assert [item and item.value for item in found] == [2, None, 1, 1]
+
+    async def test_a_value_is_replaced_and_keeps_its_age(self, store: Store) -> None:
+        """With everything that belongs to it; the last of several writes to one key wins, including a removal."""
+        rows = np.ones((1, 2), dtype=np.float32)
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, 600.0, rows, "m")], now=AT)
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 2), ItemWrite(NOTES, "a", 3)], now=_LATER)
+        (item,) = await store.items.get(ADA, [(NOTES, "a")], now=_LATER)
+        assert item is not None
+        assert (item.value, item.created, item.updated, item.expires) == (3, AT, _LATER, None)
+        assert await store.items.vectors(ADA, (), "m", now=_LATER) == []
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 4), ItemWrite(NOTES, "a", None)], now=_LATER)
+        assert await store.items.get(ADA, [(NOTES, "a")], now=_LATER) == [None]
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", None)], now=_LATER)
+
+    async def test_a_write_is_all_or_nothing(self, store: Store) -> None:
+        """If one item cannot be written, none is."""
+        for bad in (
+            ItemWrite(NOTES, "b", {"x": float("nan")}),
+            ItemWrite(("\0",), "b", 1),
+            ItemWrite(NOTES, "\0", 1),
+        ):
+            await refused(
+                InvalidArgumentError, store.items.write(ADA, [ItemWrite(NOTES, "a", 1), bad], now=AT)
+            )
+        assert await store.items.under(ADA, (), now=AT) == []
+
+    async def test_a_prefix_is_one_of_whole_labels(self, store: Store) -> None:
+        """Last updated first, then by namespace and key; limited if requested."""
+        early = [ItemWrite(("a",), "1", 1), ItemWrite(("a", "b"), "2", 2), ItemWrite(("ab",), "3", 3)]
+        await store.items.write(ADA, early, now=AT)
+        await store.items.write(
+            ADA, [ItemWrite(("a", "b", "c"), "4", 4), ItemWrite(("a0",), "5", 5)], now=_LATER
+        )
+
+        async def listed(*prefix: str, limit: int | None = None, offset: int = 0) -> list[str]:
+            found = await store.items.under(ADA, prefix, now=_LATER, limit=limit, offset=offset)
+            return [item.key for item in found]
+
+        assert await listed() == ["4", "5", "1", "2", "3"]
+        assert await listed("a") == ["4", "1", "2"]
+        assert await listed("a", "b") == ["4", "2"]
+        assert await listed("a", limit=1, offset=1) == ["1"]
+        assert await listed("a", limit=0) == []
+        assert await listed("a", offset=9) == []
+        assert await listed("b") == []
+        names = set(await store.items.namespaces(ADA, ("a",), now=_LATER))
+        assert names == {("a",), ("a", "b"), ("a", "b", "c")}
+
+    async def test_nobody_sees_the_items_of_another(self, store: Store) -> None:
+        """Not another user's, not those without a user, not another tenant's; conversations have no items."""
+        for scope in (ADA, BOB, TENANT, FIRM_ADA):
+            await store.items.write(scope, [ItemWrite(NOTES, "a", str(scope))], now=AT)
+        for scope in (ADA, BOB, TENANT, FIRM_ADA):
+            assert [item.value for item in await store.items.under(scope, (), now=AT)] == [str(scope)]
+        await refused(InvalidArgumentError, store.items.under(CHAT, (), now=AT))
+
+    async def test_an_item_that_has_expired_is_not_there(self, store: Store) -> None:
+        """It is in no result; written again, it is a new item."""
+        rows = np.ones((1, 2), dtype=np.float32)
+        await store.items.write(
+            ADA, [ItemWrite(NOTES, "a", 1, 60.0, rows, "m"), ItemWrite(NOTES, "b", 2, 61.0)], now=AT
+        )
+        assert [item.key for item in await store.items.under(ADA, (), now=AT)] == ["a", "b"]
+        assert [item.key for item in await store.items.under(ADA, (), now=_LATER)] == ["b"]
+        assert await store.items.get(ADA, [(NOTES, "a")], now=_LATER) == [None]
+        assert await store.items.vectors(ADA, (), "m", now=_LATER) == []
+        much_later = _LATER + timedelta(minutes=1)
+        assert await store.items.namespaces(ADA, (), now=much_later) == []
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 3, 60.0)], now=much_later)
+        (item,) = await store.items.get(ADA, [(NOTES, "a")], now=much_later)
+        assert item is not None
+        assert (item.created, item.expires) == (much_later, much_later + timedelta(minutes=1))
+
+    async def test_touching_begins_a_life_anew(self, store: Store) -> None:
+        """Only for existing items that have an expiry."""
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, 90.0), ItemWrite(NOTES, "b", 2)], now=AT)
+        keys = [(NOTES, "a"), (NOTES, "b"), (NOTES, "c")]
+        await store.items.touch(ADA, keys, now=_LATER)
+        one, other, _ = await store.items.get(ADA, keys, now=_LATER)
+        assert one is not None
+        assert other is not None
+        assert (one.expires, other.expires) == (_LATER + timedelta(seconds=90), None)
+        over = _LATER + timedelta(seconds=90)
+        await store.items.touch(ADA, keys, now=over)
+        assert await store.items.get(ADA, keys[:1], now=over) == [None]
+
+    async def test_sweeping_removes_what_has_expired(self, store: Store) -> None:
+        """Once, and only the user's own."""
+        for scope in (ADA, BOB):
+            await store.items.write(scope, [ItemWrite(NOTES, "a", 1, 60.0), ItemWrite(NOTES, "b", 2)], now=AT)
+        assert await store.items.sweep(ADA, now=AT) == 0
+        assert await store.items.sweep(ADA, now=_LATER) == 1
+        assert await store.items.sweep(ADA, now=_LATER) == 0
+        assert await store.items.sweep(BOB, now=_LATER) == 1
+
+    async def test_vectors_are_of_one_maker(self, store: Store) -> None:
+        """The rows are returned as written, in the order of the items."""
+        one = np.array([[1, 2], [3, 4]], dtype=np.float32)
+        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, None, one, "m")], now=AT)
+        writes = [ItemWrite(NOTES, "b", 2, None, one[:1], "m"), ItemWrite(NOTES, "c", 3, None, one, "other"), ItemWrite(NOTES, "d", 4)]  # fmt: skip
+        await store.items.write(ADA, writes, now=_LATER)
+        found = await store.items.vectors(ADA, ("notes",), "m", now=_LATER)
+        assert [(item.key, item.rows.tolist()) for item in found] == [
+            ("b", [[1, 2]]),
+            ("a", [[1, 2], [3, 4]]),
+        ]
+        assert await store.items.vectors(ADA, ("else",), "m", now=_LATER) == []
+
+    async def test_items_are_erased_with_their_user_or_tenant(self, store: Store) -> None:
+        """They are counted; a conversation has none to erase."""
+        for scope in (ADA, BOB, TENANT, FIRM_ADA):
+            await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
+        assert (await store.erase(CHAT)).counts["items"] == 0
+        assert (await store.erase(ADA)).counts["items"] == 1
+        assert await store.items.under(ADA, (), now=AT) == []
+        assert (await store.erase(TENANT)).counts["items"] == 2
+        assert len(await store.items.under(FIRM_ADA, (), now=AT)) == 1
+
+    async def test_owners_are_told_by_tenant_and_user(self, store: Store) -> None:
+        """Those without a user first; an owner whose items were all removed is not listed."""
+        for scope in (BOB, ADA, TENANT, FIRM_ADA):
+            await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
+        await store.items.write(BOB, [ItemWrite(NOTES, "a", None)], now=AT)
+        assert await store.items.owners("tenant") == [TENANT, ADA]
+        assert await store.items.owners(None) == [FIRM_ADA, TENANT, ADA]
+
+    async def test_what_is_kept_is_restored_as_it_was(self, store: Store) -> None:
+        """With times, expiries and vectors, page by page; existing items stay as they are, expired ones are skipped."""
+        one = np.array([[1, 2], [3, 4]], dtype=np.float32)
+        odd = ("a/b~c", "é")
+        writes = [ItemWrite(odd, "k", {"中": [1]}, None, one, "m"), ItemWrite(NOTES, "a", 1, 60.0)]
+        await store.items.write(ADA, [*writes, ItemWrite(NOTES, "b", 2, 3600.0)], now=AT)
+        kept = await store.items.kept(ADA, now=AT, limit=2)
+        kept += await store.items.kept(ADA, now=AT, after=kept[-1].item.item_key)
+        assert [one.item.item_key for one in kept] == [(odd, "k"), (NOTES, "a"), (NOTES, "b")]
+        await store.items.write(BOB, [ItemWrite(NOTES, "b", "his own")], now=AT)
+        assert await store.items.restore(BOB, kept, now=_LATER) == 1
+        found = await store.items.kept(BOB, now=_LATER)
+        assert [(one.item.item_key, one.item.value) for one in found] == [
+            ((odd, "k"), {"中": [1]}),
+            ((NOTES, "b"), "his own"),
+        ]
+        assert (found[0].item, found[0].model) == (kept[0].item, "m")
+        assert found[0].vectors is not None
+        assert found[0].vectors.tolist() == one.tolist()
+        assert await store.items.restore(BOB, kept, now=_LATER) == 0
