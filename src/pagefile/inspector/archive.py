@@ -63,7 +63,6 @@ async def _found(memory: Memory, asked: PageRequest, search: str) -> list[PageHi
 
 
 async def gather_page(memory: Memory, asked: PageRequest) -> Opened:
-    """One page, by slice or by passage."""
     uuid = asked.text("uuid")
     if uuid is None:
         raise InvalidArgumentError("Which page? Give the uuid from its placeholder.")
@@ -168,7 +167,6 @@ def _link(page: Page, reader: Reader, **more: object) -> Element:
 
 
 def _state(page: Page, reader: Reader) -> Content:
-    """Archived, pinned, or purged."""
     if page.purged is not None:
         return ui.badge(reader.say("page.purged"), "gone")
     pinned = [" ", ui.badge(reader.say("page.pinned"), "pin")] if page.pinned else None

@@ -32,7 +32,6 @@ class Calls:
 
 
 async def gather_calls(memory: Memory, asked: PageRequest) -> Calls:
-    """The newest calls of a conversation."""
     chat = chat_of(memory, asked)
     found, calls = await chat.costs(limit=_CALLS), await chat.calls(limit=_CALLS)
     queries, modes = {call.id: call.query for call in calls}, {call.id: call.mode for call in calls}
@@ -203,7 +202,6 @@ def _numbers(data: Explanation, reader: Reader) -> Element:
 
 
 def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reader: Reader) -> Element:
-    """Tokens by block against the window."""
     label = _label(tokens, receipt.budget, reader)
     share = reader.percent(tokens / receipt.budget) if receipt.budget else "–"
     bar = stacked(_parts(blocks, reader, receipt.framing), receipt.budget, label)
@@ -211,8 +209,6 @@ def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reade
 
 
 def bill_table(receipt: Receipt, blocks: tuple[BlockBill, ...], reader: Reader) -> Element:
-    """The bill as a table."""
-
     def row(name: str, tokens: int, *counts: Content) -> tuple[ui.Value, ...]:
         share = reader.percent(tokens / receipt.budget) if receipt.budget and tokens > 0 else "–"
         block = [*ui.key_of(name, reader), el("small", reader.say(f"block.{name}.about"))]

@@ -27,7 +27,6 @@ _ORDERS: dict[str, Callable[[ConversationInfo], Any]] = {
 
 
 def chat_in(memory: Memory, scope: Scope) -> Conversation:
-    """A handle on the conversation of a scope."""
     return memory.conversation(scope.conversation or "", user_id=scope.user, tenant=scope.tenant)
 
 
@@ -47,7 +46,6 @@ class Row:
 
 
 async def rows_of(memory: Memory, heads: Sequence[ConversationInfo]) -> tuple[Row, ...]:
-    """The rows for a list of conversations."""
     return tuple([await _row(memory, head) for head in heads])
 
 
@@ -61,7 +59,6 @@ async def _row(memory: Memory, head: ConversationInfo) -> Row:
 
 
 def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
-    """A table with one row per conversation."""
     counts = ui.numbers("conv.turns", "conv.live", "conv.archived")
     columns = {"conv.conversation": "row", **counts, "conv.written": "when"}
     made = [_cells(row, reader) for row in rows]
@@ -89,8 +86,6 @@ def _cells(row: Row, reader: Reader) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """One page of the list."""
-
     rows: tuple[Row, ...]
     #: How many match the search, and the page shown, counted from 1.
     found: int
@@ -103,7 +98,6 @@ class Conversations:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Conversations:
-    """The conversations that match."""
     listing = await memory.conversations(**asked.owner, limit=LOOKED_AT, after=asked.text("after"))
     search, order = asked.text("q"), asked.choice("sort", *_ORDERS)
     found = [head for head in listing if search is None or _fits(head, search.casefold())]

@@ -16,8 +16,6 @@ _COUNTED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Erasing:
-    """What is about to be erased."""
-
     scope: Scope | None
     conversations: int
     more: bool
@@ -25,7 +23,6 @@ class Erasing:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Erasing:
-    """What the named scope contains."""
     scope = _named(asked)
     if scope is None:
         return Erasing(None, 0, more=False, turns=0)
@@ -81,7 +78,6 @@ def show(data: Erasing, reader: Reader) -> ui.View:
 
 
 def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:
-    """What would be erased, and the form that asks for its name."""
     say, number, more = reader.say, reader.number, "+" if data.more else ""
     conversations, turns = f"{number(data.conversations)}{more}", f"{number(data.turns)}{more}"
     counted = say("erase.counts", conversations=conversations, turns=turns)
@@ -115,7 +111,6 @@ def _choose(reader: Reader) -> Element:
 
 
 def show_receipt(receipt: ErasureReceipt, reader: Reader) -> ui.View:
-    """What was erased."""
     say, scope = reader.say, receipt.scope
     rows = [(el("code", name), count) for name, count in receipt.counts.items()]
     marks = [*(None for _ in rows), "total"]

@@ -54,12 +54,10 @@ class Reader:
     signed_in: bool = False
 
     def say(self, key: str, **values: object) -> str:
-        """A text in the reader's language."""
         text = words()[key][0 if self.language == "en" else 1]
         return text.format(**values) if values else text
 
     def knows(self, key: str) -> bool:
-        """Whether there is a text for a key."""
         return key in words()
 
     def reason(self, text: str) -> str:
@@ -74,11 +72,9 @@ class Reader:
         return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
 
     def signed(self, value: int) -> str:
-        """A difference, with its sign."""
         return f"{value:+,}".replace("-", "−") if value else "±0"
 
     def percent(self, share: float) -> str:
-        """A ratio as a percentage."""
         return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
 
     def count(self, key: str, value: int) -> str:
@@ -87,7 +83,6 @@ class Reader:
         return self.say(f"{key}.one" if one else key, n=self.number(value))
 
     def size(self, size: int) -> str:
-        """A size in bytes, kB, MB or GB."""
         if size < 1000:
             return f"{size} B"
         amount, units = size / 1000, ["kB", "MB", "GB"]
@@ -107,7 +102,6 @@ class Reader:
         return self.day(at)
 
     def day(self, at: datetime) -> str:
-        """A date."""
         at = at.astimezone(UTC)
         return f"{at.year}年{at.month}月{at.day}日" if self.language == "zh" else f"{at.day} {at:%b %Y}"
 

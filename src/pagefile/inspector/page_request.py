@@ -54,7 +54,6 @@ class PageRequest:
         return given if given in known else known[0]
 
     def flag(self, name: str) -> bool:
-        """Whether a checkbox is ticked."""
         return self.text(name) is not None
 
     def to(self, path: str, **values: object) -> str:
@@ -69,12 +68,10 @@ class PageRequest:
 
 
 def chat_of(memory: Memory, asked: PageRequest) -> Conversation:
-    """A handle on the requested conversation."""
     if asked.conversation_id is None:
         raise InvalidArgumentError("Which conversation? Choose one from the list.")
     return memory.conversation(asked.conversation_id, **asked.owner)
 
 
 async def head_of(memory: Memory, asked: PageRequest) -> ConversationInfo:
-    """The state of the requested conversation."""
     return await chat_of(memory, asked).head()

@@ -92,7 +92,6 @@ def _turn(turn: Turn, reader: Reader) -> Element:
 
 
 def _event(step: Step, reader: Reader) -> Element:
-    """A result that was archived or loaded."""
     key, kind = ("event.loaded", "in") if step.tool in LOADING_TOOLS else ("event.archived", "kept")
     size = reader.count("count.chars", step.page_chars or len(step.result))
     return el("p", ui.badge(reader.say(key), kind), " ", el("code", step.tool), " ", size, class_="event")

@@ -48,7 +48,6 @@ class Recalled:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Recalled:
-    """Search both ways."""
     query = asked.text("q")
     users = await known_users(memory, asked)
     if query is None or (asked.user_id is None and asked.conversation_id is None):
@@ -111,7 +110,6 @@ def _form(data: Recalled, reader: Reader) -> Element:
 
 
 def _both(data: Recalled, reader: Reader) -> Element:
-    """Both ways of searching, side by side."""
     say = reader.say
     parts = [abs(part) for hit in data.hits for name, part in hit.parts.items() if name not in _BESIDE]
     most = max(parts, default=0) or 1.0

@@ -86,7 +86,6 @@ def _shown(value: JsonValue) -> str:
 
 
 def show(data: Compared, reader: Reader) -> ui.View:
-    """The form, and both windows side by side."""
     say, call = reader.say, data.call
     if data.refused is not None:
         outcome: Content = ui.notice(data.refused, "bad")

@@ -44,8 +44,6 @@ class DemoState:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The data of the home page."""
-
     conversations: tuple[Row, ...]
     more: bool
     runs_on: JsonObject
@@ -137,7 +135,6 @@ def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
 
 
 def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> ui.View:
-    """An error page with what to do."""
     say, known = reader.say, reader.knows(f"problem.{code}")
     body = [
         ui.notice(detail, "bad"),

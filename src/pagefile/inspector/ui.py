@@ -41,7 +41,6 @@ class View:
 
     @property
     def has_twin(self) -> bool:
-        """Whether it links its JSON twin."""
         return self.twin and not self.bare
 
 
@@ -61,7 +60,6 @@ def shown(value: Value, reader: Reader) -> Content:
 
 
 def card(title: str | None, *inside: Content, class_: str = "", **more: object) -> Element:
-    """A box with a heading."""
     return el("section", some("h2", title), *inside, class_=f"card {class_}".strip(), **more)
 
 
@@ -71,7 +69,6 @@ def empty(title: str, about: Content = None) -> Element:
 
 
 def notice(text: Content, kind: str = "note") -> Element:
-    """A notice above what it is about."""
     return el("p", text, class_=f"notice {kind}", role="status" if kind != "bad" else "alert")
 
 
@@ -82,7 +79,6 @@ def confirmation(reader: Reader) -> Content:
 
 
 def badge(text: str, kind: str = "") -> Element:
-    """A label for a state."""
     return el("span", text, class_=f"badge {kind}".strip())
 
 
@@ -183,7 +179,6 @@ def _hidden(values: Mapping[str, object]) -> list[Element]:
 
 
 def button(text: str, class_: str | None = "primary", **more: object) -> Element:
-    """A button that sends its form."""
     return el("button", text, class_=class_, **more)
 
 
@@ -196,30 +191,25 @@ def field_of(
     hint: str | None = None,
     **more: object,
 ) -> Element:
-    """A labelled input."""
     return labelled(
         label, el("input", type=kind, name=name, value=value, **more), some("small", hint, class_="hint")
     )
 
 
 def labelled(label: str, *inside: Content) -> Element:
-    """A control with its label."""
     return el("label", el("span", label), *inside, class_="field")
 
 
 def text_field(label: str, name: str, text: str | None = None, *, rows: int = 2, **more: object) -> Element:
-    """A labelled input for several lines."""
     return labelled(label, el("textarea", text, name=name, rows=rows, required=True, **more))
 
 
 def choice_of(label: str, name: str, chosen: str, options: Sequence[tuple[str, str]]) -> Element:
-    """A labelled select."""
     made = [el("option", text, value=value, selected=value == chosen) for value, text in options]
     return labelled(label, el("select", made, name=name))
 
 
 def tick(label: str, name: str, *, checked: bool = False) -> Element:
-    """A labelled checkbox."""
     box = el("input", type="checkbox", name=name, value="yes", checked=checked)
     return el("label", box, label, class_="tick")
 
@@ -277,12 +267,10 @@ def said(text: str, reader: Reader) -> Content:
 
 
 def whole(text: str) -> Element:
-    """A long text in a box of its own."""
     return el("div", text, class_="text whole", tabindex="0")
 
 
 def code(value: object) -> Element:
-    """JSON, indented."""
     return el("pre", json.dumps(to_json(value), ensure_ascii=False, indent=2), tabindex="0")
 
 

@@ -26,7 +26,6 @@ STREAM = f"{BASE}/chat/stream"
 
 
 def is_inspector(path: str) -> bool:
-    """Whether a path belongs to the inspector."""
     return path in {HOME, twin(HOME), BASE} or path.startswith(f"{BASE}/")
 
 

@@ -59,7 +59,6 @@ def memory_tool_schemas(language: Language) -> dict[str, dict[str, Any]]:
 
 
 def _schema(name: str, arguments: Sequence[str], texts: Mapping[str, str]) -> dict[str, Any]:
-    """The schema of a tool whose first argument is required."""
     properties = {argument: {"type": "string", "description": texts[argument]} for argument in arguments}
     parameters = {"type": "object", "properties": properties, "required": [arguments[0]]}
     return {"name": name, "description": texts[name], "parameters": parameters}

@@ -68,8 +68,6 @@ async def chat_model(settings: ModelSettings) -> AsyncGenerator[ChatModel | None
 
 @dataclass(slots=True)
 class _Answer:
-    """The model's answer so far."""
-
     texts: list[str] = field(default_factory=list[str])
     calls: tuple[ToolCall, ...] = ()
     finish: str = ""

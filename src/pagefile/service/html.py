@@ -25,7 +25,6 @@ class Html(str):
 
 
 def read(name: str) -> str:
-    """A file of the templates folder."""
     return files("pagefile.service").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -45,17 +44,14 @@ def fill(template: str, fragment: str, /, **values: object) -> Html:
 
 
 def text(value: str) -> Html:
-    """Plain text, escaped."""
     return Html(escape(value))
 
 
 def joined(parts: Iterable[Html]) -> Html:
-    """Fragments joined in order."""
     return Html("\n".join(parts))
 
 
 def page(html: Html, *, language: str = "en") -> Response:
-    """A page as a response."""
     headers = {"Content-Security-Policy": CONTENT_POLICY, "Content-Language": language}
     return Response(html, headers=headers, media_type="text/html; charset=utf-8")
 

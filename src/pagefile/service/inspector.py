@@ -75,8 +75,6 @@ def _mount(
     show: Callable[[Any, Reader], View],
     about: Callable[[Any, PageRequest], PageRequest] | None = None,
 ) -> None:
-    """A page, and its twin."""
-
     async def html(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
         asked = await _asked(request, named)
         data = await gather(request, memory, asked)
@@ -209,7 +207,6 @@ async def demo(request: Request, named: NamedOf) -> Response:
 
 @routes.get(urls.LOGIN)
 async def login_page(request: Request, named: NamedOf) -> Response:
-    """Asks for a key."""
     reader = reader_of(request, PageRequest())
     onward = request.query_params.get("next", urls.HOME)
     return shown(start.sign_in(reader, onward=onward), reader, request)
@@ -225,7 +222,6 @@ async def login(request: Request, named: NamedOf) -> Response:
 
 @routes.post(urls.LOGOUT)
 async def logout(request: Request, named: NamedOf) -> Response:
-    """Forgets the key."""
     await form_of(request)
     return with_key(gone_to(urls.HOME), request, None)
 

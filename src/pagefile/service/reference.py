@@ -38,8 +38,6 @@ _BOUNDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of the document."""
-
     method: str
     path: str
     spec: dict[str, Any]
@@ -59,7 +57,6 @@ class Operation:
 
     @property
     def success(self) -> Mapping[str, Any]:
-        """The response on success."""
         return next(answer for status, answer in self.spec["responses"].items() if status.startswith("2"))
 
 
@@ -98,13 +95,11 @@ routes = APIRouter(include_in_schema=False)
 
 @routes.get("/docs")
 async def docs(request: Request) -> Response:
-    """The API, route by route."""
     return page(_reference_page(cast("FastAPI", request.app).openapi()))
 
 
 @routes.get("/problems/{code}")
 async def explanation(code: str) -> Response:
-    """What a problem means."""
     kind = kinds().get(code)
     if kind is None:
         raise NotFoundError("There is no problem with this name: /docs lists them all.")
@@ -113,12 +108,10 @@ async def explanation(code: str) -> Response:
 
 @routes.get("/style.css")
 async def style() -> Response:
-    """How the pages look."""
     return Response(read("style.css"), media_type="text/css; charset=utf-8")
 
 
 def _reference_page(document: Mapping[str, Any]) -> Html:
-    """The document as one page."""
     schemas = document["components"]["schemas"]
     known = list(operations(document))
     groups: dict[str, list[Operation]] = {}

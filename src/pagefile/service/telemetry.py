@@ -21,7 +21,6 @@ _FAILED = 500
 
 
 def traces(_service: ServiceSettings) -> list[Middleware]:
-    """The middleware that makes spans."""
     return [Middleware(Traces)]
 
 

@@ -44,14 +44,11 @@ class Loaded:
     origins: Mapping[str, str]
 
     def values(self) -> dict[str, object]:
-        """Every setting by its dotted name."""
         return dict(_flat(self.settings))
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """One setting as given."""
-
     key: str
     value: object
     origin: str

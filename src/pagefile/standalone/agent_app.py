@@ -387,7 +387,6 @@ NewAgentApp = AgentApp
 
 
 def _row(turn: Turn) -> AIMessage:
-    """The row of `ai_message`."""
     by = turn.scope.user or ""
     return AIMessage(
         message_id=turn.id,

@@ -30,7 +30,6 @@ class AgentMemoryConfig:
     )
 
     def memory(self) -> AgentMemory:
-        """An empty memory with these settings."""
         return AgentMemory(
             max_chunks=self.memory_max_chunks,
             min_relevance=self.memory_min_relevance,
@@ -56,7 +55,6 @@ class AgentWithMemory:
 
     @property
     def memory(self) -> AgentMemory:
-        """The agent's memory."""
         return self._memory
 
     def ask(self, query: str) -> str:
@@ -93,7 +91,6 @@ class AgentWithMemory:
         self._memory.clear_query_context()
 
     def reset_all(self) -> None:
-        """Forget everything."""
         self._memory.reset()
         self._answers.clear()
         self._tool_names.clear()

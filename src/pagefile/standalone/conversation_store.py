@@ -288,7 +288,6 @@ class ConversationStore(Conversations):
 
 
 def messages_of(turns: Iterable[Turn]) -> list[ConversationMessage]:
-    """Both sides of each turn, in order."""
     sides = (
         (turn, role, text)
         for turn in turns

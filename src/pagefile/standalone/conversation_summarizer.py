@@ -82,7 +82,6 @@ class ConversationSummarizer:
     # -- reading: never waits for a model ---------------------------------------------------------------------------------
 
     async def get_summary(self, conversation_id: str) -> str | None:
-        """The existing summary."""
         checkpoint = (await self.store.view(await self.store.owned(conversation_id))).checkpoint
         return checkpoint.summary if checkpoint else None
 

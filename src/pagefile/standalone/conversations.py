@@ -28,7 +28,6 @@ class Conversations:
 
     @property
     def reader(self) -> LogReader:
-        """The log."""
         return self.engine.store.reader
 
     def scope(self, conversation_id: str, user_id: str | None = None) -> Scope:

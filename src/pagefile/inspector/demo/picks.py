@@ -11,7 +11,6 @@ Data: TypeAlias = Mapping[str, Any]
 
 
 def read(name: str) -> Data:
-    """A data file beside the code."""
     return tomllib.loads(
         files("pagefile.inspector.demo").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     )
@@ -29,7 +28,6 @@ class Picks:
         return least + (self._state >> 8) % (most - least + 1)
 
     def one(self, options: Sequence[T]) -> T:
-        """One of the given items."""
         return options[self.number(0, len(options) - 1)]
 
     def code(self, letters: str = "ABKTX") -> str:

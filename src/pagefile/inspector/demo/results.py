@@ -49,7 +49,6 @@ def _hits(seed: int, topic: str, chars: int) -> str:
 
 
 def _order(seed: int, code: str) -> str:
-    """One order as JSON."""
     picks = Picks(seed)
     value = {"order": code, **picks.slots(_WORDS["order"], _WORDS)}
     value["history"] = [{"day": day, "state": picks.one(_WORDS["states"])} for day in range(1, 6)]
@@ -57,7 +56,6 @@ def _order(seed: int, code: str) -> str:
 
 
 def _log(seed: int, chars: int) -> str:
-    """A service's log."""
     picks = Picks(seed)
     seconds = 0
 
@@ -73,7 +71,6 @@ def _log(seed: int, chars: int) -> str:
 
 
 def _tests(seed: int, failing: int, chars: int) -> str:
-    """The output of a test run."""
     picks = Picks(seed)
     count = 0
 

@@ -43,8 +43,6 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One turn."""
-
     user: str
     assistant: str = ""
     tools: tuple[Tool, ...] = ()
@@ -63,8 +61,6 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """One conversation."""
-
     id: str
     agent: str
     began: datetime

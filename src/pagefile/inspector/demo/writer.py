@@ -120,8 +120,6 @@ def _demo_settings(settings: Settings, language: str) -> Settings:
 
 
 class _Counted:
-    """Reports progress."""
-
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress = progress
         self._total = total
@@ -169,8 +167,6 @@ async def _written(memory: Memory, clock: DemoClock, person: Person, told: _Coun
 
 
 class _Writer:
-    """Plays one person's agents."""
-
     def __init__(self, memory: Memory, clock: DemoClock, person: Person) -> None:
         self._memory = memory
         self._clock = clock
@@ -178,7 +174,6 @@ class _Writer:
         self.turns = self.facts = self.windows = 0
 
     async def talk(self, talk: Talk, told: _Counted) -> None:
-        """Write a conversation, turn by turn."""
         chat = self._memory.conversation(talk.id, user_id=self._person.user_id, agent=talk.agent)
         said = talk.turns()
         pause = timedelta(days=talk.days) / max(1, len(said) - 1)

@@ -22,8 +22,6 @@ _ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class BroughtFact:
-    """A statement about a user."""
-
     text: str
     #: None: the user it is imported for.
     user_id: str | None = None
@@ -61,8 +59,6 @@ class Brought:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One message of another memory."""
-
     role: str
     text: str
     id: str | None = None

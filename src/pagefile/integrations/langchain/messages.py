@@ -213,7 +213,6 @@ def _updated(command: Command[Any]) -> list[Any]:
 
 
 def asked(humans: Sequence[BaseMessage]) -> Asked:
-    """What the user said, in one message or several."""
     blocks: list[str | Shown] = []
     for human in humans:
         blocks += [*(["\n\n"] if blocks else []), *shown_blocks(human)]
@@ -221,7 +220,6 @@ def asked(humans: Sequence[BaseMessage]) -> Asked:
 
 
 def said(message: AIMessage) -> Said:
-    """What the model said, thought and called in one message."""
     blocks = [*_beside(message), *(_own(block, message) for block in blocks_of(message))]
     calls = [Called(call["name"], call["args"], call["id"]) for call in message.tool_calls]
     return Said((*(block for block in blocks if block is not None), *calls))

@@ -17,8 +17,6 @@ from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """A conversation and its user."""
-
     conversation: str
     user: str | None = None
     tenant: str | None = None

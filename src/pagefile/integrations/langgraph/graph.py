@@ -158,7 +158,6 @@ class ConversationNodes:
 
     @contextmanager
     def _known(self, turn_id: str) -> Generator[None]:
-        """Registers the current task while it runs."""
         task = asyncio.current_task()
         assert task is not None
         self._running[turn_id].add(task)
@@ -210,8 +209,6 @@ def build_conversation_graph(
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A client's request."""
-
     message: str
     user_id: str
     session_id: str
@@ -243,7 +240,6 @@ class ConversationChat:
         self._graph: Any = conversation_builder(self.nodes).compile() if graph else None  # pyright: ignore[reportUnknownMemberType] - its own types are partly unknown
 
     async def answer(self, request: ChatRequest) -> str:
-        """The complete answer."""
         async with aclosing(self.stream_chat(request)) as events:
             last = [event async for event in events][-1]
         return str(last["answer"])

@@ -64,7 +64,6 @@ class Fit:
     language: Language = "zh"
 
     def note(self, words: Mapping[Language, str], count: int) -> UserPromptPart:
-        """Tells the model how much was left out."""
         return UserPromptPart(words[self.language].format(count=count))
 
     def cost(self, messages: Iterable[ModelMessage]) -> int:

@@ -116,7 +116,6 @@ class RunMemory:
             self.turn = await self._written("recording the question", self._begun, None)
 
     async def complete(self, output: object, messages: Sequence[ModelMessage]) -> None:
-        """Record the answer and anything not written yet."""
         self._messages = messages
         await self._finish("recording the answer", partial(self._completed, output))
 
