@@ -12,8 +12,8 @@ import pytest
 
 from pagefile import Memory, Settings
 from pagefile.inspector import recall, site, urls
-from pagefile.inspector.locale import words
 from pagefile.inspector.markup import el
+from pagefile.inspector.page_request import words
 from pagefile.records import Scope
 from pagefile.settings import ModelSettings, ServiceSettings
 from pagefile.stores.secrets import new_key

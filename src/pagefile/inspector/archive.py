@@ -10,9 +10,8 @@ from pagefile.engine.ownership import looked_up
 from pagefile.errors import InvalidArgumentError, PagePurgedError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.conversations import chat_in
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import Page, PageHit
 
 PER_PAGE = 40

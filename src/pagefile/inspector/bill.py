@@ -10,9 +10,8 @@ from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.charts import Part, Point, costs, stacked
 from pagefile.inspector.conversations import chat_in
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import WindowRecord
 from pagefile.window.comparison import BlockBill
 from pagefile.window.receipt import Receipt, Verdict

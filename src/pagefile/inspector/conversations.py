@@ -6,9 +6,8 @@ from typing import Any
 
 from pagefile.engine import Conversation, Memory
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, head_of
+from pagefile.inspector.page_request import PageRequest, Reader, head_of
 from pagefile.records import ConversationInfo, JsonObject, JsonValue, Scope
 
 #: Conversations per page, and how many are scanned for a search or another order.

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, head_of
+from pagefile.inspector.page_request import PageRequest, Reader, head_of
 from pagefile.records import DEFAULT_TENANT, ConversationInfo, ErasureReceipt, Listing, Scope
 
 #: How many of a user's conversations are counted.

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.inspector.recall import known_users
 from pagefile.records import Fact, Revision
 

@@ -1,8 +1,8 @@
 """The frame of every page: header, navigation, language and theme switches, the link to the JSON."""
 
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Element, document, el
+from pagefile.inspector.page_request import Reader
 from pagefile.inspector.ui import View
 
 _NAVIGATION = (

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 from pagefile.engine import Memory
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.records import Step, Turn
 from pagefile.tiers.page_text import LOADING_TOOLS
 

@@ -8,9 +8,8 @@ import anyio.to_thread
 from pagefile.engine import Memory
 from pagefile.inspector import ui, urls
 from pagefile.inspector.charts import gauge
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import Hit, Turn
 from pagefile.text.bm25 import WordIndex
 from pagefile.text.words import terms

@@ -9,9 +9,8 @@ from pagefile.engine.snapshots import present_names
 from pagefile.errors import BudgetError, SettingsError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.bill import bill_bar, called, inexact, left_out, question
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.records import JsonValue, WindowRecord
 from pagefile.window.comparison import BlockChange, CandidateChange, DiffLine, bill
 

@@ -13,9 +13,8 @@ from pagefile.errors import ConflictError, PagefileError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.conversations import Row, conversations_table, rows_of
 from pagefile.inspector.demo import fill_demo
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.records import JsonObject
 from pagefile.settings import Settings
 

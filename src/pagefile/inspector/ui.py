@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
+from pagefile.inspector.page_request import Reader
 from pagefile.json_values import to_json
 
 #: Characters of a text shown at once, and how many more can be expanded.

@@ -1,6 +1,5 @@
 """Chat with the configured model, streamed: the window, the answer, the tool calls, and the turn in the log."""
 
-import json
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -19,6 +18,7 @@ from pagefile.service.events import EventStream, Say
 from pagefile.service.problems import answered, problem_of, to_problem, unforeseen
 from pagefile.service.routes import MemoryOf, chat_of, router
 from pagefile.settings import ModelSettings
+from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import tool_schemas
 from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.receipt import Window
@@ -187,12 +187,12 @@ class ChatRun:
     async def _tools(self, tell: Any) -> None:
         began = perf_counter()
         for call in self.said.calls:
-            arguments = _arguments(call)
-            if arguments is None:
-                result = f"[参数不是 JSON 对象 / arguments are not a JSON object] {call.arguments}"
+            given, _ = read_arguments(call.arguments)
+            if isinstance(given, dict):
+                result = await self.chat.call_tool(call.name, given, turn=self.turn)
             else:
-                result = await self.chat.call_tool(call.name, arguments, turn=self.turn)
-            given: JsonValue = call.arguments if arguments is None else dict(arguments)
+                given = call.arguments
+                result = f"[参数不是 JSON 对象 / arguments are not a JSON object] {call.arguments}"
             await self._step(tell, call.name, given, result, call.id)
             await tell(ChatLoaded(tool=call.name, arguments=cast("Any", given), chars=len(result)))
         await tell(_ended("tools", began))
@@ -243,14 +243,6 @@ class ChatRun:
 def _ended(node: _Node, began: float, about: Mapping[str, JsonValue] | None = None) -> ChatNode:
     duration = round((perf_counter() - began) * 1000, 3)
     return ChatNode(node=node, duration_ms=duration, told=cast("Any", dict(about or {})))
-
-
-def _arguments(call: ToolCall) -> dict[str, JsonValue] | None:
-    try:
-        found: object = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, JsonValue]", found) if isinstance(found, dict) else None
 
 
 # -- the route -----------------------------------------------------------------------------------------------------------

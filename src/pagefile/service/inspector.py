@@ -13,9 +13,8 @@ from pagefile.engine import Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.inspector import erasure, metrics, scripted, site, start, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.metrics import Measure
-from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.inspector.start import Filling
 from pagefile.inspector.ui import View
 from pagefile.json_values import to_json

@@ -19,11 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.inspector import urls
 from pagefile.inspector.frame import page
-from pagefile.inspector.locale import Language, Reader, Theme
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import Language, PageRequest, Reader, Theme
 from pagefile.inspector.start import problem, sign_in
 from pagefile.inspector.ui import View
-from pagefile.service.html import prefers_chinese
 from pagefile.wire.problem import MEDIA_TYPE
 
 KEY, TOKEN, LANGUAGE, THEME = "pagefile_key", "pagefile_form", "pagefile_lang", "pagefile_theme"
@@ -146,6 +144,22 @@ def reader_of(request: Request, asked: PageRequest) -> Reader:
         kept.get(TOKEN) or secrets.token_urlsafe(24),
         KEY in kept,
     )
+
+
+def prefers_chinese(accept_language: str) -> bool:
+    """Whether the reader prefers Chinese to English; False when they state neither."""
+    weights = {"zh": 0.0, "en": 0.0}
+    for part in accept_language.lower().split(","):
+        tag, _, options = part.strip().partition(";")
+        primary = tag.partition("-")[0].strip()
+        if primary in weights:
+            weights[primary] = max(weights[primary], _weight(options))
+    return weights["zh"] > weights["en"]
+
+
+def _weight(options: str) -> float:
+    found = re.fullmatch(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", options)
+    return float(found[1]) if found else 1.0
 
 
 def _chosen(among: set[str], *said: str | None) -> str | None:

@@ -41,7 +41,7 @@ from pagefile.standalone.app_requests import (
     safety_lines,
     turn_lines,
 )
-from pagefile.standalone.conversations import Conversations
+from pagefile.standalone.conversation_store import Conversations
 from pagefile.standalone.session import (
     FULL_HISTORY,
     SESSION_KEY,

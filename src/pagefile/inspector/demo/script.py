@@ -10,8 +10,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 
-from pagefile.inspector.demo.picks import Data, Picks, read
-from pagefile.inspector.demo.results import RESULTS
+from pagefile.inspector.demo.results import RESULTS, Data, Picks, read
 from pagefile.records import JsonValue
 
 #: A shop, a clinic, a research desk, a programmer and a traveller, each with an agent.

@@ -23,8 +23,8 @@ from langgraph.types import StreamWriter
 
 from pagefile.engine import Memory
 from pagefile.errors import ConflictError, NotFoundError, PagefileError
-from pagefile.integrations.langgraph.answer_stream import AnyModel
 from pagefile.integrations.langgraph.nodes import (
+    AnyModel,
     FactContext,
     MemoryService,
     RecallSources,
