@@ -34,8 +34,6 @@ READERS: dict[str, str] = {
     "engine/export_lines.py::_decoded": IMPORTS,
     "engine/transfer_lines.py::Reader.read": IMPORTS,
     "engine/transfer_lines.py::_check_header": IMPORTS,
-    "inspector/demo/results.py::read": OWN,
-    "inspector/page_request.py::words": OWN,
     "integrations/claude_agent/shapes.py::Transcript._take": "tests/integration/claude/test_transcript.py",
     "integrations/imports.py::moment": DUMPS,
     "integrations/imports.py::read_dump": DUMPS,

@@ -1,12 +1,9 @@
 """A request for a page of the inspector: whose memory it is about, and how texts, numbers and times are formatted for its reader."""
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
 from typing import Literal, TypedDict
 from urllib.parse import urlencode
 
@@ -14,6 +11,7 @@ from pagefile.engine import Conversation, Memory
 from pagefile.errors import InvalidArgumentError
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.records import DEFAULT_TENANT, ConversationInfo, checked_text
+from pagefile.text.tables import table
 
 _NOTHING: Mapping[str, str] = {}
 
@@ -102,11 +100,9 @@ _REASONS = {
 }
 
 
-@cache
 def words() -> Mapping[str, Sequence[str]]:
     """Every text of the pages: a key, then English and Chinese side by side, so that neither can be forgotten."""
-    text = files("pagefile.inspector").joinpath("words.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return table("pagefile.inspector", "words")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,18 @@
 """Made-up results of the demo's tools: tables, logs, web pages and papers of any length, by deterministic choices from data files."""
 
 import json
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib.resources import files
 from typing import Any, TypeAlias, TypeVar
+
+from pagefile.text.tables import table
 
 T = TypeVar("T")
 #: A table of the data.
 Data: TypeAlias = Mapping[str, Any]
 
 
-def read(name: str) -> Data:
-    return tomllib.loads(
-        files("pagefile.inspector.demo").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    )
+read = partial(table, "pagefile.inspector.demo")
 
 
 class Picks:
