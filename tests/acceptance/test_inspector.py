@@ -11,7 +11,7 @@ from importlib.resources import files
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.inspector import recall, site, urls
+from pagefile.inspector import recall, site, start, urls
 from pagefile.inspector.markup import el
 from pagefile.inspector.page_request import words
 from pagefile.records import Scope
@@ -681,7 +681,11 @@ def test_every_text_is_there_in_both_languages():
         "problem.",
         "tells.",
         "tab.",
+        "way.",
+        "event.",
     )
+    ways = {f"way.{urls.name(path)}" for path in start._WAYS}
+    assert ways == {key for key in words() if key.startswith("way.")}
     for key, (english, chinese) in words().items():
         if key != "start.curl":
             gaps = [

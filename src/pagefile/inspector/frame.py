@@ -5,24 +5,8 @@ from pagefile.inspector.markup import Element, document, el
 from pagefile.inspector.page_request import Reader
 from pagefile.inspector.ui import View
 
-_NAVIGATION = (
-    (urls.CONVERSATIONS, "nav.conversations"),
-    (urls.RECALL, "nav.recall"),
-    (urls.ARCHIVE, "nav.archive"),
-    (urls.FACTS, "nav.facts"),
-    (urls.SESSIONS, "nav.sessions"),
-    (urls.CHAT, "nav.chat"),
-    (urls.METRICS, "nav.metrics"),
-)
-_CONVERSATION_TABS = (
-    (urls.CONVERSATION, "tab.timeline"),
-    (urls.CALLS, "tab.calls"),
-    (urls.ARCHIVE, "tab.archive"),
-    (urls.SESSIONS, "tab.session"),
-    (urls.RECALL, "tab.recall"),
-    (urls.CHAT, "tab.chat"),
-    (urls.ERASE, "tab.erase"),
-)
+_MENU = (urls.CONVERSATIONS, urls.RECALL, urls.ARCHIVE, urls.FACTS, urls.SESSIONS, urls.CHAT, urls.METRICS)
+_TABS = (urls.CONVERSATION, urls.CALLS, urls.ARCHIVE, urls.SESSIONS, urls.RECALL, urls.CHAT, urls.ERASE)
 #: Pages that belong to another one in the navigation.
 _UNDER = {
     urls.CONVERSATION: urls.CONVERSATIONS,
@@ -72,7 +56,10 @@ def _header(view: View, reader: Reader) -> Element:
     nav = None
     if not view.bare:
         current = _UNDER.get(reader.path, reader.path)
-        links = [_link(reader.say(key), reader.asked.to(path), path == current) for path, key in _NAVIGATION]
+        links = [
+            _link(reader.say(f"nav.{urls.name(path)}"), reader.asked.to(path), path == current)
+            for path in _MENU
+        ]
         nav = el("nav", el("ul", links), aria_label=reader.say("frame.navigation"), class_="sections")
     brand = el("a", _mark(), el("span", "Pagefile"), href=reader.asked.to(urls.HOME), class_="brand")
     return el("header", el("div", brand, nav, _switches(view, reader), class_="bar"))
@@ -125,12 +112,12 @@ def _tabs(reader: Reader) -> Element:
     current = _TAB_OF.get(reader.path, reader.path)
     links = [
         _link(
-            reader.say(key),
+            reader.say(f"tab.{urls.name(path)}"),
             reader.asked.here(path),
             path == current,
             "danger" if path == urls.ERASE else None,
         )
-        for path, key in _CONVERSATION_TABS
+        for path in _TABS
     ]
     return el("nav", el("ul", links), aria_label=reader.say("frame.tabs"), class_="tabs")
 

@@ -6,22 +6,12 @@ from datetime import UTC, datetime
 from pagefile.engine import Memory
 from pagefile.inspector import ui, urls
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, Reader
+from pagefile.inspector.page_request import PageRequest, Reader, words
 from pagefile.records import Step, Turn
 from pagefile.tiers.page_text import LOADING_TOOLS
 
 _TURNS = 12
 _WINDOWS = ("1500", "4000", "16000")
-#: The texts that the script shows while an answer streams.
-_EVENTS = (
-    "event.archived",
-    "event.loaded",
-    "event.checkpoint",
-    "event.window",
-    "event.failed",
-    "event.thinking",
-    "event.chars",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +104,9 @@ def _form(data: Playground, reader: Reader) -> Element:
         ui.button(say("chat.send")),
         class_="stacked-form",
     )
-    texts = {f"data_{key.removeprefix('event.')}": say(key) for key in _EVENTS}
+    # What the script shows while an answer streams.
+    events = [key for key in words() if key.startswith("event.")]
+    texts = {f"data_{key.removeprefix('event.')}": say(key) for key in events}
     return el(
         "div", made, id="chat", data_stream=reader.asked.to(urls.STREAM, **chat), data_place=place, **texts
     )

@@ -21,14 +21,7 @@ from pagefile.settings import Settings
 logger = logging.getLogger("pagefile")
 
 _SHOWN = 8
-_WAYS = (
-    (urls.CONVERSATIONS, "nav.conversations", "way.conversations"),
-    (urls.RECALL, "nav.recall", "way.recall"),
-    (urls.ARCHIVE, "nav.archive", "way.archive"),
-    (urls.FACTS, "nav.facts", "way.facts"),
-    (urls.CHAT, "nav.chat", "way.chat"),
-    (urls.METRICS, "nav.metrics", "way.metrics"),
-)
+_WAYS = (urls.CONVERSATIONS, urls.RECALL, urls.ARCHIVE, urls.FACTS, urls.CHAT, urls.METRICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +87,13 @@ def _demo_state(demo: DemoState, reader: Reader) -> Content:
 
 
 def _ways(reader: Reader) -> Element:
+    say = reader.say
+    ways = [(path, urls.name(path)) for path in _WAYS]
     items = [
-        el("li", reader.link(path, el("strong", reader.say(name)), el("span", reader.say(about))))
-        for path, name, about in _WAYS
+        el("li", reader.link(path, el("strong", say(f"nav.{name}")), el("span", say(f"way.{name}"))))
+        for path, name in ways
     ]
-    return el("section", el("h2", reader.say("start.ways")), el("ul", items, class_="ways"))
+    return el("section", el("h2", say("start.ways")), el("ul", items, class_="ways"))
 
 
 def _calling(data: Start, reader: Reader) -> Element:

@@ -29,6 +29,11 @@ def is_inspector(path: str) -> bool:
     return path in {HOME, twin(HOME), BASE} or path.startswith(f"{BASE}/")
 
 
+def name(path: str) -> str:
+    """The last part of a path, by which the texts name the page."""
+    return path.rpartition("/")[2]
+
+
 def twin(path: str) -> str:
     """The path of a page's JSON twin."""
     return "/index.json" if path == HOME else f"{path}.json"

@@ -5,6 +5,7 @@ results. Which format to write, what the log already has, and what remains of an
 """
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +14,13 @@ from typing import Any, Literal, TypeAlias, cast
 from pagefile.content import Message, ToolCall
 from pagefile.engine import Conversation
 from pagefile.engine.drafts import result_text
+from pagefile.errors import ConflictError, NotFoundError, PagefileError
 from pagefile.records import Step, Turn
 from pagefile.shapes import answered_steps, cleaned, compact, parsed, question, step_tool
 from pagefile.shapes.media import read_media
 from pagefile.tiers.page_text import LOADING_TOOLS
+
+logger = logging.getLogger("pagefile")
 
 #: The types of blocks in which Anthropic's models think.
 THINKING = frozenset({"thinking", "redacted_thinking"})
@@ -199,6 +203,19 @@ async def completed(
         if last.plain and turn.layout is None:
             return await chat.complete(turn, last.text)
     return await chat.complete(await written(chat, turn, happened), answer)
+
+
+async def given_up(chat: Conversation, turn: Turn | str) -> bool:
+    """Abort the turn of a run that broke off; whether it has ended now. It enters no window, summary or index in any case."""
+    try:
+        await chat.abort(turn)
+    except (ConflictError, NotFoundError):
+        # Completed at the last moment by this request or another, never begun, or erased.
+        return True
+    except PagefileError:
+        logger.exception("a turn that broke off could not be aborted; it stays open, and out of every window")
+        return False
+    return True
 
 
 def unwritten(turn: Turn, happened: Iterable[Happened]) -> list[Happened]:
