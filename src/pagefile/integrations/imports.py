@@ -7,8 +7,8 @@ None of the packages read from is required.
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from os import PathLike
@@ -83,75 +83,51 @@ class Said:
     tool: str | None = None
 
 
-@dataclass(slots=True)
-class _Open:
-    first: Said
-    place: int
-    user: str | None = None
-    spoken: list[str] = field(default_factory=list[str])
-    calls: dict[str | None, Called] = field(default_factory=dict[str | None, Called])
-    steps: list[JsonObject] = field(default_factory=list[JsonObject])
-
-    def hear(self, said: Said, role: str) -> None:
-        if role == "tool":
-            call = self.calls.get(said.call_id) or Called(said.tool or "tool", None, said.call_id)
-            name = {"call_id": said.call_id} if said.call_id else {}
-            self.steps.append(
-                {
-                    "tool": said.tool or call.tool,
-                    "input": cast("JsonValue", call.input),
-                    "result": said.text,
-                    **name,
-                }
-            )
-        elif said.text:
-            self.spoken.append(said.text)
-        self.calls |= {call.call_id: call for call in said.calls}
-
-
 def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str | None) -> Brought:
     """Groups messages into turns: each user message begins one, tool results become its steps, the rest its answer.
 
     A turn is named after its first message, or after its position, so that importing again gives the same turns.
     """
-    turns: list[BroughtTurn] = []
+    groups: list[tuple[str, list[Said]]] = []
     left_out: Counter[str] = Counter()
-    running: _Open | None = None
-
-    def close() -> None:
-        if running is None:
-            return
-        answer = "\n\n".join(running.spoken) or None
-        if running.user is None and answer is None:
-            left_out["tool results without a message"] += len(running.steps)
-            return
-        name, steps = _turn_id(running, conversation_id), tuple(running.steps)
-        turns.append(
-            BroughtTurn(name, running.user, answer, conversation_id, user_id, steps, running.first.at)
-        )
-
     for place, said in enumerate(messages):
         role = _ROLES.get(said.role.lower())
         if role is None:
             left_out[f"{said.role or 'nameless'} messages"] += 1
-        elif role == "user":
-            if not said.text:
-                left_out["messages without text"] += 1
-                continue
-            close()
-            running = _Open(said, place, user=said.text)
+        elif role == "user" and not said.text:
+            left_out["messages without text"] += 1
+        elif role == "user" or not groups:
+            groups.append((_turn_id(said, f"{conversation_id}:{place}"), [replace(said, role=role)]))
         else:
-            running = running or _Open(said, place)
-            running.hear(said, role)
-    close()
+            groups[-1][1].append(replace(said, role=role))
+    turns: list[BroughtTurn] = []
+    for turn_id, group in groups:
+        asked = group[0].text if group[0].role == "user" else None
+        answer = "\n\n".join(said.text for said in group if said.role == "assistant" and said.text) or None
+        steps = tuple(_steps(group))
+        if asked is None and answer is None:
+            left_out["tool results without a message"] += len(steps)
+        else:
+            turns.append(BroughtTurn(turn_id, asked, answer, conversation_id, user_id, steps, group[0].at))
     return Brought(turns=tuple(turns), left_out=dict(left_out))
 
 
-def _turn_id(running: _Open, conversation_id: str | None) -> str:
+def _steps(group: Iterable[Said]) -> Iterator[JsonObject]:
+    calls: dict[str | None, Called] = {}
+    for said in group:
+        if said.role == "tool":
+            call = calls.get(said.call_id) or Called(said.tool or "tool", None)
+            named = {"call_id": said.call_id} if said.call_id else {}
+            given = cast("JsonValue", call.input)
+            yield {"tool": said.tool or call.tool, "input": given, "result": said.text, **named}
+        calls |= {call.call_id: call for call in said.calls}
+
+
+def _turn_id(first: Said, otherwise: str) -> str:
     """The first message's id if it is valid; else a deterministic one, the same on every import."""
-    given = running.first.id or f"{conversation_id}:{running.place}"
-    kept = running.first.id is not None and len(given) <= MAX_ID_CHARS
-    return given if kept else str(uuid5(NAMESPACE_URL, f"pagefile:moving:{given}"))
+    if first.id is not None and len(first.id) <= MAX_ID_CHARS:
+        return first.id
+    return str(uuid5(NAMESPACE_URL, f"pagefile:moving:{first.id or otherwise}"))
 
 
 # -- reading arbitrary JSON -------------------------------------------------------------------------------------------

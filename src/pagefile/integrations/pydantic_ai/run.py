@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import anyio
 from pydantic_ai import ToolReturn
-from pydantic_ai.messages import InstructionPart, ModelMessage, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import InstructionPart, ModelMessage, ModelRequest, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
 from pagefile.engine import Conversation
@@ -239,14 +239,15 @@ class RunMemory:
         parameters = _instructed(request.model_request_parameters, system)
         if start is None:
             return replace(request, model_request_parameters=parameters)
-        before, (question, *steps) = messages[:start], messages[start:]
+        before, (asked, *since) = messages[:start], messages[start:]
+        question = cast("ModelRequest", asked)
         if not before and self.options.history:
             before, question = following(earlier_messages(known.turns, known.blobs), question)
-        question = question if heads else with_memory(question, memory)
+        question = with_memory(question, memory) if memory and not heads else question
         fit = self._fit(parameters)
         return replace(
             request,
-            messages=await fitted(before, [question, *steps], fit),
+            messages=await fitted(before, question, since, fit),
             model_request_parameters=parameters,
         )
 
