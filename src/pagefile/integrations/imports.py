@@ -22,6 +22,7 @@ from pagefile.errors import FactRejectedError, InvalidArgumentError, TransferErr
 from pagefile.integrations.recorder import Called
 from pagefile.records import MAX_ID_CHARS, JsonObject, JsonValue, utc
 from pagefile.shapes.tool_arguments import read_arguments
+from pagefile.standalone.agent_memory import texts_in
 from pagefile.text.fact_ranking import fact_key
 
 #: The confidence of a fact that another memory's model extracted without rating it.
@@ -145,14 +146,6 @@ def text(value: object) -> str | None:
     return value.strip() if isinstance(value, str) and value.strip() else None
 
 
-def content_text(content: object) -> str:
-    """The text of a message, which may consist of blocks including pictures."""
-    if isinstance(content, str):
-        return content
-    blocks = (block if isinstance(block, str) else mapping(block).get("text") for block in items(content))
-    return "\n".join(block for block in blocks if isinstance(block, str) and block)
-
-
 def moment(value: object) -> datetime | None:
     """A time in ISO 8601 or in seconds since 1970; UTC if it has no time zone."""
     try:
@@ -246,7 +239,7 @@ def _session(answer: Mapping[str, Any]) -> Brought:
 
 
 def _message(message: Mapping[str, Any]) -> Said:
-    role, content = str(message.get("role", "")), content_text(message.get("content"))
+    role, content = str(message.get("role", "")), "\n".join(filter(None, texts_in(message.get("content"))))
     return Said(role, content, text(message.get("id")), moment(message.get("created_at")))
 
 
@@ -291,7 +284,7 @@ def _said(message: object) -> Said:
     tool = text(fields.get("name"))
     return Said(
         role=str(fields.get("role") or fields.get("type") or ""),
-        text=content_text(fields.get("content")),
+        text="\n".join(filter(None, texts_in(fields.get("content")))),
         id=text(fields.get("id")),
         calls=tuple(_call(mapping(call)) for call in items(fields.get("tool_calls"))),
         call_id=text(fields.get("tool_call_id")),

@@ -5,7 +5,7 @@ rebuilt for every run, the dispatch of tool results, both resets. With a store b
 `chat.workspace()`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import iscoroutinefunction
@@ -156,6 +156,15 @@ def _blocks(event: object) -> Iterator[object]:
         yield from cast("list[object]", content)
     else:
         yield event
+
+
+def texts_in(content: object) -> list[str]:
+    """The texts of a message's content: the content itself, or the text blocks of multimodal content."""
+    if isinstance(content, str):
+        return [content]
+    blocks = cast("Sequence[object]", content) if isinstance(content, list | tuple) else ()
+    texts = (block if isinstance(block, str) else part_of(block, "text") for block in blocks)
+    return [text for text in texts if isinstance(text, str)]
 
 
 def part_of(thing: object, name: str) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from pagefile.errors import PagefileError, SettingsError, TransferError
 from pagefile.records import Fact
 from pagefile.settings import FactSettings
-from pagefile.standalone.agent_memory import part_of
+from pagefile.standalone.agent_memory import part_of, texts_in
 from pagefile.text.clip import clip
 from pagefile.text.fact_data import GivenFact, given_facts, sections
 from pagefile.text.fact_ranking import (
@@ -268,12 +268,7 @@ class SystemMessage:
 
 def extract_text(msg: object) -> str:
     """The text of a message: its content, or the text parts of multimodal content."""
-    content = part_of(msg, "content")
-    if isinstance(content, str):
-        return content.strip()
-    parts = cast("Sequence[object]", content) if isinstance(content, list | tuple) else ()
-    texts = [part if isinstance(part, str) else part_of(part, "text") for part in parts]
-    return " ".join(text.strip() for text in texts if isinstance(text, str) and text.strip())
+    return " ".join(text.strip() for text in texts_in(part_of(msg, "content")) if text.strip())
 
 
 def _extract_conversation_context(messages: Sequence[object], max_turns: int = 3) -> str:

@@ -20,11 +20,10 @@ from pagefile.integrations.recorder import THINKING, Asked, Called, Happened, Re
 from pagefile.records import MAX_ID_CHARS
 from pagefile.shapes import note
 from pagefile.shapes.media import read_media
+from pagefile.standalone import MEMORY_NAME
 
 M = TypeVar("M", bound=BaseMessage)
 
-#: The name of the message that carries memory: it is not the user's and is never recorded.
-MEMORY_NAME = "memory_context"
 #: Blocks whose text belongs to the message.
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 #: Skipped: these calls are in `tool_calls` too.
@@ -118,7 +117,7 @@ def is_user(message: BaseMessage) -> bool:
 
 
 def is_memory(message: BaseMessage) -> bool:
-    """Whether it carries memory, written by this middleware or by the standalone one."""
+    """Whether it carries memory, written by this middleware or by the standalone one: never recorded, and not the user's."""
     return message.name == MEMORY_NAME
 
 
