@@ -119,19 +119,10 @@ class Said:
         return self._anthropic() if carrier == "anthropic" else self._openai()
 
     def _anthropic(self) -> dict[str, Any]:
-        blocks: list[dict[str, Any]] = []
-        foreign: list[Thought] = []
-        for block in _merged(self.blocks):
-            if isinstance(block, Called):
-                blocks.append(_anthropic_call(block))
-            elif isinstance(block, Thought):
-                # A thought that is not Anthropic's is kept outside the blocks, where it is never sent.
-                if block.anthropic:
-                    blocks.append(block.block())
-                else:
-                    foreign.append(block)
-            else:
-                blocks += _shown([block])
+        merged = _merged(self.blocks)
+        # A thought that is not Anthropic's is kept outside the blocks, where it is never sent.
+        foreign = [block for block in merged if isinstance(block, Thought) and not block.anthropic]
+        blocks = [_anthropic_block(block) for block in merged if block not in foreign]
         return {"role": "assistant", "content": blocks, **_beside(foreign, "reasoning")}
 
     def _openai(self) -> dict[str, Any]:
@@ -319,6 +310,12 @@ def _shown(blocks: Iterable[str | Shown]) -> list[dict[str, Any]]:
 def _unshown(block: Shown) -> str | None:
     """The text of a block that is neither an image nor a file; None for one that is."""
     return compact(dict(block)) if read_media(block) is None else None
+
+
+def _anthropic_block(block: str | Thought | Called | Shown) -> dict[str, Any]:
+    if isinstance(block, Thought):
+        return block.block()
+    return _anthropic_call(block) if isinstance(block, Called) else _shown([block])[0]
 
 
 def _anthropic_call(call: Called) -> dict[str, Any]:

@@ -121,7 +121,8 @@ def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
 def completed(document: dict[str, Any]) -> dict[str, Any]:
     """The document with the problem schema and an example of every response."""
     schemas = document["components"]["schemas"]
-    schemas |= _problem_schemas()
+    problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+    schemas |= problem.pop("$defs") | {"Problem": problem}
     examples = cast("dict[str, object]", json.loads(read("examples.json")))
     for operation in operations(document):
         if operation.method == "POST":
@@ -132,11 +133,6 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
         if answer := operation.success["content"].get("application/json"):
             answer["example"] = examples[f"{operation.method} {operation.path}"]
     return document
-
-
-def _problem_schemas() -> dict[str, Any]:
-    schema = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
-    return schema.pop("$defs") | {"Problem": schema}
 
 
 # -- the pages: no scripts, nothing from other origins -----------------------------------------------------------------

@@ -98,7 +98,7 @@ def _scene(scene: Data) -> Said:
 def _tool(tool: Data, seed: int, slots: Data, picks: Picks) -> Data:
     given = {name: value for name, value in tool["result"].items() if name not in {"make", "seed"}}
     wanted = {name: _drawn(value, slots, picks) for name, value in given.items()}
-    result = RESULTS[tool["result"]["make"]](seed, **wanted)
+    result = RESULTS[tool["result"]["make"]](Picks(seed), **wanted)
     return {"tool": tool["name"], "input": _filled(tool["input"], slots), "result": result}
 
 
