@@ -122,9 +122,8 @@ def show(data: Archive, reader: Reader) -> ui.View:
     if data.pages:
         kept = sum(page.stored_bytes for page in data.pages if page.purged is None)
         lead = say("archive.lead", n=reader.number(len(data.pages)), size=reader.size(kept))
-    query = {"q": data.search or "", "after": asked.text("after") or ""}
     tabs = asked.conversation_id is not None
-    return ui.View(say("nav.archive"), [_search(data, reader), found], lead=lead, tabs=tabs, query=query)
+    return ui.View(say("nav.archive"), [_search(data, reader), found], lead=lead, tabs=tabs)
 
 
 def _search(data: Archive, reader: Reader) -> Element:
@@ -224,7 +223,6 @@ def show_page(data: Opened, reader: Reader) -> ui.View:
         ],
         crumbs=crumbs,
         tabs=reader.asked.conversation_id is not None,
-        query={"uuid": page.uuid, "q": data.query or "", "offset": str(data.offset or "")},
     )
 
 

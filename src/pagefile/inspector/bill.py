@@ -157,10 +157,7 @@ def show_call(data: Explanation, reader: Reader) -> ui.View:
         _options(call, reader),
     ]
     crumbs = _crumbs(call.scope.conversation or "", reader)
-    query = {"call_id": call.id}
-    return ui.View(
-        say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query
-    )
+    return ui.View(say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs, tabs=True)
 
 
 def _crumbs(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:

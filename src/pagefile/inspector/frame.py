@@ -28,9 +28,7 @@ def page(view: View, reader: Reader) -> str:
         el("title", title),
         el("link", rel="stylesheet", href=urls.STYLE),
         el("link", rel="icon", href=urls.ICON, type="image/svg+xml"),
-        el("link", rel="alternate", type="application/json", href=_twin(view, reader))
-        if view.has_twin
-        else None,
+        el("link", rel="alternate", type="application/json", href=_twin(reader)) if view.has_twin else None,
         el("script", src=urls.SCRIPT, defer=True) if view.script else None,
     )
     main = el(
@@ -48,8 +46,8 @@ def page(view: View, reader: Reader) -> str:
     return document(el("html", head, body, lang=language, data_theme=reader.theme))
 
 
-def _twin(view: View, reader: Reader) -> str:
-    return reader.asked.here(urls.twin(reader.path), **view.query)
+def _twin(reader: Reader) -> str:
+    return reader.asked.here(urls.twin(reader.path), **reader.asked.query)
 
 
 def _header(view: View, reader: Reader) -> Element:
@@ -62,7 +60,7 @@ def _header(view: View, reader: Reader) -> Element:
         ]
         nav = el("nav", el("ul", links), aria_label=reader.say("frame.navigation"), class_="sections")
     brand = el("a", _mark(), el("span", "Pagefile"), href=reader.asked.to(urls.HOME), class_="brand")
-    return el("header", el("div", brand, nav, _switches(view, reader), class_="bar"))
+    return el("header", el("div", brand, nav, _switches(reader), class_="bar"))
 
 
 def _link(text: str, place: str, current: bool, class_: str | None = None) -> Element:
@@ -78,9 +76,9 @@ def _mark() -> Element:
     return el("svg", pages, viewBox="0 0 24 24", aria_hidden="true", class_="mark")
 
 
-def _switches(view: View, reader: Reader) -> Element:
+def _switches(reader: Reader) -> Element:
     def to(**change: str) -> str:
-        return reader.asked.here(reader.path, **{**view.query, **change})
+        return reader.asked.here(reader.path, **{**reader.asked.query, **change})
 
     name, code, tag = ("English", "en", "en") if reader.language == "zh" else ("中文", "zh", "zh-CN")
     language = el("a", name, href=to(lang=code), lang=tag, hreflang=tag)
@@ -125,6 +123,6 @@ def _tabs(reader: Reader) -> Element:
 def _footer(view: View, reader: Reader) -> Element:
     links = {"frame.api": "/docs", "frame.health": "/healthz"}
     if view.has_twin:
-        links = {"frame.json": _twin(view, reader), **links}
+        links = {"frame.json": _twin(reader), **links}
     made = [part for key, href in links.items() for part in (" · ", el("a", reader.say(key), href=href))]
     return el("footer", el("p", made[1:]))

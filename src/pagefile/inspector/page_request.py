@@ -14,6 +14,8 @@ from pagefile.records import DEFAULT_TENANT, ConversationInfo, checked_text
 from pagefile.text.tables import table
 
 _NOTHING: Mapping[str, str] = {}
+#: In every link where it matters, remembered in a cookie, or true only once.
+_SAID_APART = frozenset({"tenant", "user_id", "conversation_id", "lang", "theme", "done"})
 
 
 class Owner(TypedDict):
@@ -39,6 +41,11 @@ class PageRequest:
         """Whose memory, as the verbs of a memory take it."""
         return {"user_id": self.user_id, "tenant": self.tenant}
 
+    @property
+    def query(self) -> dict[str, str]:
+        """What the query string says besides whose memory it is about, for links to the same page."""
+        return {name: value for name, value in self.values.items() if name not in _SAID_APART}
+
     def text(self, name: str) -> str | None:
         """A value with surrounding whitespace removed; None if it is empty."""
         return checked_text(self.values.get(name, ""), name).strip() or None
@@ -60,13 +67,13 @@ class PageRequest:
     def flag(self, name: str) -> bool:
         return self.text(name) is not None
 
-    def to(self, path: str, **values: object) -> str:
+    def to(self, path: str, /, **values: object) -> str:
         """A link on this site, for the same tenant."""
         tenant = {} if self.tenant in {None, DEFAULT_TENANT} else {"tenant": self.tenant}
         given = {key: str(value) for key, value in {**tenant, **values}.items() if value not in {None, ""}}
         return f"{path}?{urlencode(given)}" if given else path
 
-    def here(self, path: str, **values: object) -> str:
+    def here(self, path: str, /, **values: object) -> str:
         """A link for the same user and conversation."""
         return self.to(path, **{"user_id": self.user_id, "conversation_id": self.conversation_id, **values})
 
@@ -179,11 +186,11 @@ class Reader:
         shown = full if exact else self.ago(at)
         return el("time", shown, datetime=at.isoformat(), title=f"{at:%Y-%m-%d %H:%M:%S} UTC")
 
-    def link(self, path: str, *inside: Content, **values: object) -> Element:
+    def link(self, path: str, /, *inside: Content, **values: object) -> Element:
         """A link on this site, for the same tenant."""
         return el("a", *inside, href=self.asked.to(path, **values))
 
-    def here(self, path: str, *inside: Content, **values: object) -> Element:
+    def here(self, path: str, /, *inside: Content, **values: object) -> Element:
         """A link for the same user and conversation."""
         return el("a", *inside, href=self.asked.here(path, **values))
 

@@ -87,7 +87,7 @@ def show(data: Recalled, reader: Reader) -> ui.View:
         found = _both(data, reader)
     body = [_form(data, reader), found]
     tabs = asked.conversation_id is not None
-    return ui.View(say("nav.recall"), body, lead=say("recall.lead"), tabs=tabs, query={"q": data.query or ""})
+    return ui.View(say("nav.recall"), body, lead=say("recall.lead"), tabs=tabs)
 
 
 def _form(data: Recalled, reader: Reader) -> Element:

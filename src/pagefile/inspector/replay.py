@@ -97,11 +97,8 @@ def show(data: Compared, reader: Reader) -> ui.View:
         reader.crumb(urls.CALLS, say("tab.calls")),
         (reader.asked.to(urls.CALL, call_id=call.id), say("bill.heading")),
     )
-    query = {"call_id": call.id, **{f"set.{name}": text for name, text in data.changes.items()}}
     body = [ui.card(say("replay.change"), _form(data, reader)), outcome]
-    return ui.View(
-        say("replay.title"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query
-    )
+    return ui.View(say("replay.title"), body, lead=question(call, reader), crumbs=crumbs, tabs=True)
 
 
 def _form(data: Compared, reader: Reader) -> Element:

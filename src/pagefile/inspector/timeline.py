@@ -130,7 +130,6 @@ def show(data: Timeline, reader: Reader) -> ui.View:
         crumbs=((reader.asked.to(urls.CONVERSATIONS), say("nav.conversations")),),
         script=True,
         tabs=True,
-        query={"after": reader.asked.text("after") or ""},
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
@@ -32,8 +32,6 @@ class View:
     script: bool = False
     #: Whether the conversation's tabs are shown above it.
     tabs: bool = False
-    #: The query string of this page, for the JSON link and the switches.
-    query: dict[str, str] = field(default_factory=dict[str, str])
     #: Without navigation, for readers who are not signed in.
     bare: bool = False
     #: Whether the page has a JSON twin: a problem has none.
