@@ -122,8 +122,7 @@ def show(data: Archive, reader: Reader) -> ui.View:
     if data.pages:
         kept = sum(page.stored_bytes for page in data.pages if page.purged is None)
         lead = say("archive.lead", n=reader.number(len(data.pages)), size=reader.size(kept))
-    tabs = asked.conversation_id is not None
-    return ui.View(say("nav.archive"), [_search(data, reader), found], lead=lead, tabs=tabs)
+    return ui.View(say("nav.archive"), [_search(data, reader), found], lead=lead)
 
 
 def _search(data: Archive, reader: Reader) -> Element:
@@ -222,7 +221,6 @@ def show_page(data: Opened, reader: Reader) -> ui.View:
             ui.card(say("step.input"), ui.code(page.input)),
         ],
         crumbs=crumbs,
-        tabs=reader.asked.conversation_id is not None,
     )
 
 

@@ -69,7 +69,7 @@ def show_calls(data: Calls, reader: Reader) -> ui.View:
     else:
         body = ui.empty(say("calls.none"), say("calls.none_about"))
     crumbs = _crumbs(data.conversation, reader)[:2]
-    return ui.View(say("tab.calls"), body, lead=say("calls.lead"), crumbs=crumbs, tabs=True)
+    return ui.View(say("tab.calls"), body, lead=say("calls.lead"), crumbs=crumbs)
 
 
 def _chart(data: Calls, reader: Reader) -> Element:
@@ -157,7 +157,7 @@ def show_call(data: Explanation, reader: Reader) -> ui.View:
         _options(call, reader),
     ]
     crumbs = _crumbs(call.scope.conversation or "", reader)
-    return ui.View(say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs, tabs=True)
+    return ui.View(say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs)
 
 
 def _crumbs(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:

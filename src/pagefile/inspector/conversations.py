@@ -208,7 +208,7 @@ def show_sessions(data: Sessions, reader: Reader) -> ui.View:
         more = asked.to(urls.SESSIONS, user_id=asked.user_id, after=data.next) if data.next else None
         found = ui.card(None, _sessions_table(data, reader), ui.older(reader, more))
         body = [_user_search(reader), found if data.sessions else ui.empty(say("conv.none"))]
-    return ui.View(say("nav.sessions"), body, lead=say("session.lead"), tabs=data.one)
+    return ui.View(say("nav.sessions"), body, lead=say("session.lead"))
 
 
 def _user_search(reader: Reader) -> Content:

@@ -73,7 +73,7 @@ def show(data: Erasing, reader: Reader) -> ui.View:
         body = _confirm(data, scope, what, reader)
     else:
         body, lead = ui.empty(say("erase.nothing", name=name)), what
-    return ui.View(say("erase.title"), body, lead=lead, tabs=scope.conversation is not None)
+    return ui.View(say("erase.title"), body, lead=lead)
 
 
 def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:

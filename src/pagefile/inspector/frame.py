@@ -36,7 +36,7 @@ def page(view: View, reader: Reader) -> str:
         _crumbs(view),
         el("h1", view.title, tabindex="-1"),
         ui.some("p", view.lead, class_="lead"),
-        _tabs(reader) if view.tabs else None,
+        _tabs(reader),
         view.body,
         id="main",
     )
@@ -106,8 +106,10 @@ def _crumbs(view: View) -> Element | None:
     return el("nav", el("ol", steps), aria_label="Breadcrumb", class_="crumbs") if steps else None
 
 
-def _tabs(reader: Reader) -> Element:
+def _tabs(reader: Reader) -> Element | None:
     current = _TAB_OF.get(reader.path, reader.path)
+    if reader.asked.conversation_id is None or current not in _TABS:
+        return None
     links = [
         _link(
             reader.say(f"tab.{urls.name(path)}"),

@@ -49,9 +49,7 @@ def show(data: Playground, reader: Reader) -> ui.View:
         _other(reader),
     ]
     lead = [el("code", data.conversation_id), el("span", f" · {data.user_id}") if data.user_id else None]
-    return ui.View(
-        say("nav.chat"), body, lead=lead, script=True, tabs=reader.asked.conversation_id is not None
-    )
+    return ui.View(say("nav.chat"), body, lead=lead, script=True)
 
 
 def _other(reader: Reader) -> Element:

@@ -86,8 +86,7 @@ def show(data: Recalled, reader: Reader) -> ui.View:
     else:
         found = _both(data, reader)
     body = [_form(data, reader), found]
-    tabs = asked.conversation_id is not None
-    return ui.View(say("nav.recall"), body, lead=say("recall.lead"), tabs=tabs)
+    return ui.View(say("nav.recall"), body, lead=say("recall.lead"))
 
 
 def _form(data: Recalled, reader: Reader) -> Element:

@@ -98,7 +98,7 @@ def show(data: Compared, reader: Reader) -> ui.View:
         (reader.asked.to(urls.CALL, call_id=call.id), say("bill.heading")),
     )
     body = [ui.card(say("replay.change"), _form(data, reader)), outcome]
-    return ui.View(say("replay.title"), body, lead=question(call, reader), crumbs=crumbs, tabs=True)
+    return ui.View(say("replay.title"), body, lead=question(call, reader), crumbs=crumbs)
 
 
 def _form(data: Compared, reader: Reader) -> Element:

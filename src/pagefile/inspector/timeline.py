@@ -129,7 +129,6 @@ def show(data: Timeline, reader: Reader) -> ui.View:
         lead=ui.some("span", head.scope.user, class_="who") or say("conv.nobody"),
         crumbs=((reader.asked.to(urls.CONVERSATIONS), say("nav.conversations")),),
         script=True,
-        tabs=True,
     )
 
 

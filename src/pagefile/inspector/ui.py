@@ -30,8 +30,6 @@ class View:
     crumbs: tuple[tuple[str, str], ...] = ()
     #: Whether the page uses the script.
     script: bool = False
-    #: Whether the conversation's tabs are shown above it.
-    tabs: bool = False
     #: Without navigation, for readers who are not signed in.
     bare: bool = False
     #: Whether the page has a JSON twin: a problem has none.
