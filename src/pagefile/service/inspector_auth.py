@@ -12,7 +12,7 @@ from typing import cast
 from urllib.parse import parse_qsl, quote
 
 from fastapi import Request, Response
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -96,24 +96,18 @@ class _Explained:
         reader = reader_of(request, PageRequest())
         status = start["status"]
         if status == 401:
-            onward = _onward(request)
-            view = sign_in(reader, onward=onward, failed=KEY in request.cookies)
+            view = sign_in(reader, onward=_onward(request), failed=KEY in request.cookies)
         else:
             view = problem(told["title"], told["detail"], status, reader, code=told["code"])
-        body = page(view, reader).encode()
-        headers = MutableHeaders(raw=list(start["headers"]))
-        headers["Content-Type"] = "text/html; charset=utf-8"
-        headers["Content-Length"] = str(len(body))
-        headers["Content-Security-Policy"] = POLICY
-        headers["Content-Language"] = reader.language
-        headers["Referrer-Policy"] = REFERRER_POLICY
+        answer = shown(view, reader, request)
+        for name, value in Headers(raw=start["headers"]).items():
+            answer.headers.setdefault(name, value)
         if status == 401:
             # A browser would show its own password dialog.
-            del headers["WWW-Authenticate"]
-            headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
-            headers.append("Set-Cookie", _cookie(request, KEY, "", age_s=0))
-        await self._send({**start, "headers": headers.raw})
-        await self._send({"type": "http.response.body", "body": body})
+            del answer.headers["WWW-Authenticate"]
+            with_key(answer, request, None)
+        await self._send({**start, "headers": answer.raw_headers})
+        await self._send({"type": "http.response.body", "body": answer.body})
 
 
 def _wants_page(scope: Scope, headers: Headers) -> bool:
@@ -166,9 +160,9 @@ def _chosen(among: set[str], *said: str | None) -> str | None:
     return next((one for one in said if one in among), None)
 
 
-def shown(view: View, reader: Reader, request: Request, status: int = 200) -> Response:
+def shown(view: View, reader: Reader, request: Request) -> Response:
     """A page as a response; the reader's choices are remembered in cookies."""
-    answer = Response(page(view, reader), status, media_type="text/html; charset=utf-8")
+    answer = Response(page(view, reader), media_type="text/html; charset=utf-8")
     answer.headers["Content-Security-Policy"] = SCRIPT_POLICY if view.script else POLICY
     answer.headers["Content-Language"] = reader.language
     answer.headers["Referrer-Policy"] = REFERRER_POLICY
