@@ -25,6 +25,7 @@ MUST = [
     "models/prompts/facts.zh.md",
     "models/prompts/summarize.en.md",
     "inspector/words.toml",
+    "standalone/tools.toml",
     "stores/sql/plain/log.sql",
     "stores/sql/statements/log.sql",
     "stores/sqlite/migrations/0001_turn_log.sql",
