@@ -15,8 +15,7 @@ from benchmarks.timing import side_by_side
 from pagefile.engine import Memory
 from pagefile.inspector import bill, timeline
 from pagefile.inspector.frame import page
-from pagefile.inspector.locale import Reader
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.inspector.site import Gather, Show
 from pagefile.settings import EmbedderSettings, Settings
 

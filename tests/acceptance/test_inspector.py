@@ -11,9 +11,9 @@ from importlib.resources import files
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.inspector import recall, site, urls
-from pagefile.inspector.locale import words
+from pagefile.inspector import recall, site, start, urls
 from pagefile.inspector.markup import el
+from pagefile.inspector.page_request import words
 from pagefile.records import Scope
 from pagefile.settings import ModelSettings, ServiceSettings
 from pagefile.stores.secrets import new_key
@@ -681,7 +681,11 @@ def test_every_text_is_there_in_both_languages():
         "problem.",
         "tells.",
         "tab.",
+        "way.",
+        "event.",
     )
+    ways = {f"way.{urls.name(path)}" for path in start._WAYS}
+    assert ways == {key for key in words() if key.startswith("way.")}
     for key, (english, chinese) in words().items():
         if key != "start.curl":
             gaps = [

@@ -45,7 +45,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
     "standalone/milvus_collection.py::_pymilvus": "the extra milvus, and three seconds that nobody needs who has no such client",
-    "standalone/memory_middleware.py::_langchain_message": "a framework, asked for only when a message is made",
+    "standalone/fact_injection.py::_langchain_message": "a framework, asked for only when a message is made",
     "stores/session_cache.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
     "stores/milvus/driver.py::_rpc_error": "the extra milvus brings it, and it takes its time",
     "stores/milvus/driver.py::_pymilvus": "the extra milvus, and three seconds of which the event loop must know nothing",
@@ -65,7 +65,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
 
 #: Where the tags of a window are known outside of `window/` and `shapes/`, and why.
 PARSED_RENDERINGS: dict[str, str] = {
-    "standalone/memory_middleware.py::MemoryMiddleware.before_model": "document 004's own message, which it writes and nothing reads",
+    "standalone/fact_injection.py::MemoryMiddleware.before_model": "document 004's own message, which it writes and nothing reads",
 }
 
 

@@ -25,6 +25,7 @@ MUST = [
     "models/prompts/facts.zh.md",
     "models/prompts/summarize.en.md",
     "inspector/words.toml",
+    "standalone/tools.toml",
     "stores/sql/plain/log.sql",
     "stores/sql/statements/log.sql",
     "stores/sqlite/migrations/0001_turn_log.sql",
@@ -40,7 +41,7 @@ import anyio, pagefile
 assert pagefile.__file__.startswith(sys.argv[1]), pagefile.__file__
 from pagefile.models.prompts import prompt
 assert prompt("facts", "zh") and prompt("summarize", "en")
-from pagefile.inspector.locale import words
+from pagefile.inspector.page_request import words
 async def story():
     async with pagefile.Memory.open("sqlite:///" + sys.argv[2]) as memory:
         chat = memory.conversation("c", user_id="u")

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pagefile import Memory, PagefileError, TransferError
-from pagefile.integrations.imports.writer import FORMATS, Brought, read_dump, take_over
+from pagefile.integrations.imports import FORMATS, Brought, read_dump, take_over
 
 from .values import FOREIGN, JSONISH, PIECES, TEXT
 

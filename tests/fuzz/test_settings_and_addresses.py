@@ -13,7 +13,7 @@ from pagefile.cli.measures import size, span, when
 from pagefile.errors import HandleNotFoundError
 from pagefile.records import Scope
 from pagefile.service.exposure import host_name, is_loopback
-from pagefile.service.html import prefers_chinese
+from pagefile.service.inspector_auth import prefers_chinese
 from pagefile.settings.model import parsed
 from pagefile.settings.sources import load, shown
 from pagefile.stores.milvus.driver import Place as MilvusPlace

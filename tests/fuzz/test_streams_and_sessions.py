@@ -16,8 +16,7 @@ from pagefile.client.problems import error_in, error_of
 from pagefile.errors import ModelOutputError
 from pagefile.models.chat import _Answer
 from pagefile.models.extractors import _parsed as extracted
-from pagefile.ports import ToolCall
-from pagefile.service.chat_turn import _arguments
+from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import SessionValue
 from pagefile.stores.encoding import from_json, json_copy, text_time, time_text, to_json
 from pagefile.stores.redis.labels import _digest, read
@@ -126,17 +125,17 @@ def test_an_answer_in_pieces_is_whole_or_refused(chunks):
         return
     assert len({call.id for call in last.calls}) <= len(last.calls)
     for call in last.calls:
-        _arguments(call)
+        read_arguments(call.arguments)
 
 
 @given(st.one_of(PIECES, JSONISH.map(lambda value: json.dumps(value, default=str, skipkeys=True))))
 @example("[" * 100_000)
 @example('{"a":' * 5_000)
 @example("9" * 5_000)
-def test_arguments_of_any_text_are_a_mapping_or_none(text):
+def test_arguments_of_any_text_are_json_or_the_text_itself(text):
     """As a model wrote them."""
-    found = _arguments(ToolCall("1", "t", text))
-    assert found is None or isinstance(found, dict)
+    found, spelling = read_arguments(text)
+    assert spelling != "text" or found == text
 
 
 @given(st.one_of(PIECES, PIECES.map(lambda text: f"```json\n{text}\n```"), JSONISH.map(lambda value: json.dumps({"facts": value}, default=str, skipkeys=True))))  # fmt: skip

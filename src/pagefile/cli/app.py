@@ -116,7 +116,6 @@ def pagefile(
 
 
 def run() -> None:
-    """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         # On a terminal that is not UTF-8, an unsupported character becomes "?" instead of a crash.
         if isinstance(stream, io.TextIOWrapper):

@@ -187,7 +187,6 @@ def show(
 
 
 def _show_page(page: Page, text: str | None, *, more_from: int | None) -> None:
-    """Everything about a page, and its text if it is to be shown."""
     show_table(("page", page.uuid), [(name, value) for name, value in _facts(page).items() if value])
     if text is None:
         return
@@ -270,7 +269,6 @@ class _Purge:
 
     @property
     def conditions(self) -> list[str]:
-        """Each condition in words."""
         said: list[str] = []
         if self.uuids:
             said.append(plural(len(self.uuids), "named page"))
@@ -282,7 +280,6 @@ class _Purge:
 
     @property
     def words(self) -> str:
-        """The request in words."""
         whose = {"conversation": self.conversation_id, "user": self.user_id, "tenant": self.tenant}
         of = "".join(f" of {kind} {name!r}" for kind, name in whose.items() if name is not None)
         return " and ".join(self.conditions) + of

@@ -27,8 +27,6 @@ _EXTRA = "extra "
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of one check."""
-
     name: str
     state: State
     found: str

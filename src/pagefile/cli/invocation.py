@@ -110,7 +110,6 @@ class Invocation:
         settings: Settings | None = None,
         must_exist: bool = True,
     ) -> T:
-        """Open the memory, do the work, close it."""
         return run(settings or self.settings, work, must_exist=must_exist)
 
     def answer(
@@ -126,7 +125,6 @@ class Invocation:
 
 
 def group(about: str, kind: type[TyperGroup] | None = None) -> typer.Typer:
-    """A group of commands."""
     return typer.Typer(help=about, cls=kind, no_args_is_help=True, add_completion=False)
 
 

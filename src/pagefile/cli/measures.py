@@ -82,7 +82,6 @@ def moment(at: datetime) -> str:
 
 
 def number(value: float) -> str:
-    """A whole number with thousands separators."""
     return f"{value:,}"
 
 
@@ -96,7 +95,6 @@ def plural(count: int, word: str) -> str:
 
 
 def bar(share: float, cells: int = _BAR_CELLS) -> str:
-    """A ratio as a bar."""
     filled = min(cells, ceil(share * cells))
     return "█" * filled + "░" * (cells - filled)
 

@@ -36,12 +36,10 @@ def complain(message: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Print a warning."""
     err().print(Text("warning: ", style="yellow") + Text(visible(message, lines=True)), soft_wrap=True)
 
 
 def say(text: str | Text = "") -> None:
-    """Print a line of the result."""
     out().print(text, soft_wrap=True)
 
 
@@ -78,7 +76,6 @@ def table(*columns: str, right: Sequence[str] = (), wraps: Sequence[str] = ()) -
 
 
 def print_table(made: Table) -> None:
-    """Print a table to stdout."""
     out().print(made)
 
 

@@ -10,8 +10,6 @@ from pagefile.cli.output import err
 
 
 class _Speed(bars.ProgressColumn):
-    """The rate in items per second."""
-
     def render(self, task: bars.Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
 

@@ -73,7 +73,6 @@ def import_(
 
 
 def _take_over(cli: Invocation, file: Path, source: str, **whose: str | None) -> None:
-    """Import a dump of another memory."""
     brought = anyio.run(read_dump, file, source)
     with moving(f"Importing {file.name}"):
         counts = cli.run(

@@ -10,9 +10,8 @@ from pagefile.engine.ownership import looked_up
 from pagefile.errors import InvalidArgumentError, PagePurgedError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.conversations import chat_in
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import Page, PageHit
 
 PER_PAGE = 40
@@ -63,7 +62,6 @@ async def _found(memory: Memory, asked: PageRequest, search: str) -> list[PageHi
 
 
 async def gather_page(memory: Memory, asked: PageRequest) -> Opened:
-    """One page, by slice or by passage."""
     uuid = asked.text("uuid")
     if uuid is None:
         raise InvalidArgumentError("Which page? Give the uuid from its placeholder.")
@@ -124,9 +122,7 @@ def show(data: Archive, reader: Reader) -> ui.View:
     if data.pages:
         kept = sum(page.stored_bytes for page in data.pages if page.purged is None)
         lead = say("archive.lead", n=reader.number(len(data.pages)), size=reader.size(kept))
-    query = {"q": data.search or "", "after": asked.text("after") or ""}
-    tabs = asked.conversation_id is not None
-    return ui.View(say("nav.archive"), [_search(data, reader), found], lead=lead, tabs=tabs, query=query)
+    return ui.View(say("nav.archive"), [_search(data, reader), found], lead=lead)
 
 
 def _search(data: Archive, reader: Reader) -> Element:
@@ -168,7 +164,6 @@ def _link(page: Page, reader: Reader, **more: object) -> Element:
 
 
 def _state(page: Page, reader: Reader) -> Content:
-    """Archived, pinned, or purged."""
     if page.purged is not None:
         return ui.badge(reader.say("page.purged"), "gone")
     pinned = [" ", ui.badge(reader.say("page.pinned"), "pin")] if page.pinned else None
@@ -226,8 +221,6 @@ def show_page(data: Opened, reader: Reader) -> ui.View:
             ui.card(say("step.input"), ui.code(page.input)),
         ],
         crumbs=crumbs,
-        tabs=reader.asked.conversation_id is not None,
-        query={"uuid": page.uuid, "q": data.query or "", "offset": str(data.offset or "")},
     )
 
 

@@ -10,9 +10,8 @@ from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.charts import Part, Point, costs, stacked
 from pagefile.inspector.conversations import chat_in
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import WindowRecord
 from pagefile.window.comparison import BlockBill
 from pagefile.window.receipt import Receipt, Verdict
@@ -32,7 +31,6 @@ class Calls:
 
 
 async def gather_calls(memory: Memory, asked: PageRequest) -> Calls:
-    """The newest calls of a conversation."""
     chat = chat_of(memory, asked)
     found, calls = await chat.costs(limit=_CALLS), await chat.calls(limit=_CALLS)
     queries, modes = {call.id: call.query for call in calls}, {call.id: call.mode for call in calls}
@@ -71,7 +69,7 @@ def show_calls(data: Calls, reader: Reader) -> ui.View:
     else:
         body = ui.empty(say("calls.none"), say("calls.none_about"))
     crumbs = _crumbs(data.conversation, reader)[:2]
-    return ui.View(say("tab.calls"), body, lead=say("calls.lead"), crumbs=crumbs, tabs=True)
+    return ui.View(say("tab.calls"), body, lead=say("calls.lead"), crumbs=crumbs)
 
 
 def _chart(data: Calls, reader: Reader) -> Element:
@@ -159,10 +157,7 @@ def show_call(data: Explanation, reader: Reader) -> ui.View:
         _options(call, reader),
     ]
     crumbs = _crumbs(call.scope.conversation or "", reader)
-    query = {"call_id": call.id}
-    return ui.View(
-        say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query
-    )
+    return ui.View(say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs)
 
 
 def _crumbs(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
@@ -203,7 +198,6 @@ def _numbers(data: Explanation, reader: Reader) -> Element:
 
 
 def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reader: Reader) -> Element:
-    """Tokens by block against the window."""
     label = _label(tokens, receipt.budget, reader)
     share = reader.percent(tokens / receipt.budget) if receipt.budget else "–"
     bar = stacked(_parts(blocks, reader, receipt.framing), receipt.budget, label)
@@ -211,8 +205,6 @@ def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reade
 
 
 def bill_table(receipt: Receipt, blocks: tuple[BlockBill, ...], reader: Reader) -> Element:
-    """The bill as a table."""
-
     def row(name: str, tokens: int, *counts: Content) -> tuple[ui.Value, ...]:
         share = reader.percent(tokens / receipt.budget) if receipt.budget and tokens > 0 else "–"
         block = [*ui.key_of(name, reader), el("small", reader.say(f"block.{name}.about"))]

@@ -13,8 +13,6 @@ _MARKS = 4
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A segment of a stacked bar."""
-
     name: str
     value: int
     label: str
@@ -38,7 +36,6 @@ def stacked(parts: Sequence[Part], whole: int, label: str) -> Element:
 
 
 def level(value: float, most: float, label: str) -> Element:
-    """A level gauge."""
     share = min(1.0, value / most) if most else 0.0
     return gauge(share, "full" if share >= 0.75 else "fill", role="img", aria_label=label)
 
@@ -59,8 +56,6 @@ def _strip(inside: Content, box: str, class_: str, **more: object) -> Element:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One call in the chart."""
-
     tokens: int
     without: int | None
     href: str
@@ -68,8 +63,6 @@ class Point:
 
 
 class _Scale:
-    """Where numbers and points are in the chart."""
-
     def __init__(self, points: int, most: int) -> None:
         self.top = _nice(most)
         self.step = (_WIDTH - _LEFT - _RIGHT) / max(points, 1)
@@ -82,12 +75,10 @@ class _Scale:
         return _HEIGHT - _BOTTOM - value / self.top * (_HEIGHT - _TOP - _BOTTOM)
 
     def line(self, value: int, class_: str) -> Element:
-        """A line across the chart."""
         y = f"{self.y(value):.1f}"
         return el("line", x1=f"{_LEFT:.1f}", y1=y, x2=f"{_WIDTH - _RIGHT:.1f}", y2=y, class_=class_)
 
     def mark(self, value: int) -> Element:
-        """A number on the vertical axis."""
         y = f"{self.y(value) + 4:.1f}"
         return el("text", short(value), x=_LEFT - 8, y=y, class_="axis", text_anchor="end")
 
@@ -140,7 +131,6 @@ def costs(points: Sequence[Point], budget: int, label: str) -> Element:
 
 
 def short(value: int) -> str:
-    """A number abbreviated for an axis."""
     if value >= 1_000_000:
         return f"{value / 1_000_000:g}M"
     return f"{value / 1000:g}k" if value >= 1000 else str(value)

@@ -6,9 +6,8 @@ from typing import Any
 
 from pagefile.engine import Conversation, Memory
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, head_of
+from pagefile.inspector.page_request import PageRequest, Reader, head_of
 from pagefile.records import ConversationInfo, JsonObject, JsonValue, Scope
 
 #: Conversations per page, and how many are scanned for a search or another order.
@@ -27,7 +26,6 @@ _ORDERS: dict[str, Callable[[ConversationInfo], Any]] = {
 
 
 def chat_in(memory: Memory, scope: Scope) -> Conversation:
-    """A handle on the conversation of a scope."""
     return memory.conversation(scope.conversation or "", user_id=scope.user, tenant=scope.tenant)
 
 
@@ -47,7 +45,6 @@ class Row:
 
 
 async def rows_of(memory: Memory, heads: Sequence[ConversationInfo]) -> tuple[Row, ...]:
-    """The rows for a list of conversations."""
     return tuple([await _row(memory, head) for head in heads])
 
 
@@ -61,7 +58,6 @@ async def _row(memory: Memory, head: ConversationInfo) -> Row:
 
 
 def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
-    """A table with one row per conversation."""
     counts = ui.numbers("conv.turns", "conv.live", "conv.archived")
     columns = {"conv.conversation": "row", **counts, "conv.written": "when"}
     made = [_cells(row, reader) for row in rows]
@@ -89,8 +85,6 @@ def _cells(row: Row, reader: Reader) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """One page of the list."""
-
     rows: tuple[Row, ...]
     #: How many match the search, and the page shown, counted from 1.
     found: int
@@ -103,7 +97,6 @@ class Conversations:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Conversations:
-    """The conversations that match."""
     listing = await memory.conversations(**asked.owner, limit=LOOKED_AT, after=asked.text("after"))
     search, order = asked.text("q"), asked.choice("sort", *_ORDERS)
     found = [head for head in listing if search is None or _fits(head, search.casefold())]
@@ -122,26 +115,19 @@ def _fits(head: ConversationInfo, search: str) -> bool:
 
 def show(data: Conversations, reader: Reader) -> ui.View:
     say, asked = reader.say, reader.asked
-    sort = "" if data.order == "written" else data.order
-    query = {
-        "q": data.search or "",
-        "sort": sort,
-        "user_id": asked.user_id or "",
-        "after": asked.text("after") or "",
-    }
     if data.rows:
-        found = ui.card(None, conversations_table(data.rows, reader), _pager(data, query, reader))
+        found = ui.card(None, conversations_table(data.rows, reader), _pager(data, reader))
     elif data.search is None:
         found = ui.empty(say("conv.none"), el("a", say("conv.begin"), href=asked.to(urls.HOME)))
     else:
         found = ui.empty(say("conv.no_match", q=data.search))
     rest = None
     if data.older is not None:
-        link = reader.link(urls.CONVERSATIONS, say("conv.older"), **{**query, "after": data.older})
+        older = {**asked.query, "after": data.older, "page": None}
+        link = reader.here(urls.CONVERSATIONS, say("conv.older"), **older)
         rest = ui.notice([say("conv.looked_at", n=reader.number(LOOKED_AT)), " ", link])
-    here = {key: value for key, value in {**query, "page": str(data.page)}.items() if value}
     lead = reader.count("count.conversations", data.found)
-    return ui.View(say("nav.conversations"), [_search(data, reader), found, rest], lead=lead, query=here)
+    return ui.View(say("nav.conversations"), [_search(data, reader), found, rest], lead=lead)
 
 
 def _search(data: Conversations, reader: Reader) -> Element:
@@ -164,13 +150,13 @@ def _search(data: Conversations, reader: Reader) -> Element:
     )
 
 
-def _pager(data: Conversations, query: dict[str, str], reader: Reader) -> Element | None:
+def _pager(data: Conversations, reader: Reader) -> Element | None:
     if data.pages < 2:
         return None
 
     def to(number: int) -> str | None:
         known = 1 <= number <= data.pages
-        return reader.asked.to(reader.path, **{**query, "page": str(number)}) if known else None
+        return reader.asked.here(reader.path, **{**reader.asked.query, "page": number}) if known else None
 
     say, number = reader.say, reader.number
     return ui.pager(
@@ -222,8 +208,7 @@ def show_sessions(data: Sessions, reader: Reader) -> ui.View:
         more = asked.to(urls.SESSIONS, user_id=asked.user_id, after=data.next) if data.next else None
         found = ui.card(None, _sessions_table(data, reader), ui.older(reader, more))
         body = [_user_search(reader), found if data.sessions else ui.empty(say("conv.none"))]
-    query = {"after": asked.text("after") or ""}
-    return ui.View(say("nav.sessions"), body, lead=say("session.lead"), tabs=data.one, query=query)
+    return ui.View(say("nav.sessions"), body, lead=say("session.lead"))
 
 
 def _user_search(reader: Reader) -> Content:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, head_of
+from pagefile.inspector.page_request import PageRequest, Reader, head_of
 from pagefile.records import DEFAULT_TENANT, ConversationInfo, ErasureReceipt, Listing, Scope
 
 #: How many of a user's conversations are counted.
@@ -16,8 +15,6 @@ _COUNTED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Erasing:
-    """What is about to be erased."""
-
     scope: Scope | None
     conversations: int
     more: bool
@@ -25,7 +22,6 @@ class Erasing:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Erasing:
-    """What the named scope contains."""
     scope = _named(asked)
     if scope is None:
         return Erasing(None, 0, more=False, turns=0)
@@ -77,11 +73,10 @@ def show(data: Erasing, reader: Reader) -> ui.View:
         body = _confirm(data, scope, what, reader)
     else:
         body, lead = ui.empty(say("erase.nothing", name=name)), what
-    return ui.View(say("erase.title"), body, lead=lead, tabs=scope.conversation is not None)
+    return ui.View(say("erase.title"), body, lead=lead)
 
 
 def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:
-    """What would be erased, and the form that asks for its name."""
     say, number, more = reader.say, reader.number, "+" if data.more else ""
     conversations, turns = f"{number(data.conversations)}{more}", f"{number(data.turns)}{more}"
     counted = say("erase.counts", conversations=conversations, turns=turns)
@@ -115,7 +110,6 @@ def _choose(reader: Reader) -> Element:
 
 
 def show_receipt(receipt: ErasureReceipt, reader: Reader) -> ui.View:
-    """What was erased."""
     say, scope = reader.say, receipt.scope
     rows = [(el("code", name), count) for name, count in receipt.counts.items()]
     marks = [*(None for _ in rows), "total"]

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.inspector.recall import known_users
 from pagefile.records import Fact, Revision
 
@@ -101,9 +100,8 @@ def show(data: Facts, reader: Reader) -> ui.View:
         everything = reader.asked.to(urls.ERASE, user_id=data.user_id)
         erase = el("a", say("erase.user", name=data.user_id), href=everything, class_="danger")
         body = [_held(data, reader), _add_form(reader), _revisions(data, reader), el("p", erase)]
-    query = {"q": data.search or "", "history": "yes" if data.history else ""}
     body = [ui.confirmation(reader), _choose(data, reader), *body]
-    return ui.View(say("nav.facts"), body, lead=lead, query=query)
+    return ui.View(say("nav.facts"), body, lead=lead)
 
 
 def _choose(data: Facts, reader: Reader) -> Element:

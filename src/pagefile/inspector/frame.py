@@ -1,28 +1,12 @@
 """The frame of every page: header, navigation, language and theme switches, the link to the JSON."""
 
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Element, document, el
+from pagefile.inspector.page_request import Reader
 from pagefile.inspector.ui import View
 
-_NAVIGATION = (
-    (urls.CONVERSATIONS, "nav.conversations"),
-    (urls.RECALL, "nav.recall"),
-    (urls.ARCHIVE, "nav.archive"),
-    (urls.FACTS, "nav.facts"),
-    (urls.SESSIONS, "nav.sessions"),
-    (urls.CHAT, "nav.chat"),
-    (urls.METRICS, "nav.metrics"),
-)
-_CONVERSATION_TABS = (
-    (urls.CONVERSATION, "tab.timeline"),
-    (urls.CALLS, "tab.calls"),
-    (urls.ARCHIVE, "tab.archive"),
-    (urls.SESSIONS, "tab.session"),
-    (urls.RECALL, "tab.recall"),
-    (urls.CHAT, "tab.chat"),
-    (urls.ERASE, "tab.erase"),
-)
+_MENU = (urls.CONVERSATIONS, urls.RECALL, urls.ARCHIVE, urls.FACTS, urls.SESSIONS, urls.CHAT, urls.METRICS)
+_TABS = (urls.CONVERSATION, urls.CALLS, urls.ARCHIVE, urls.SESSIONS, urls.RECALL, urls.CHAT, urls.ERASE)
 #: Pages that belong to another one in the navigation.
 _UNDER = {
     urls.CONVERSATION: urls.CONVERSATIONS,
@@ -44,9 +28,7 @@ def page(view: View, reader: Reader) -> str:
         el("title", title),
         el("link", rel="stylesheet", href=urls.STYLE),
         el("link", rel="icon", href=urls.ICON, type="image/svg+xml"),
-        el("link", rel="alternate", type="application/json", href=_twin(view, reader))
-        if view.has_twin
-        else None,
+        el("link", rel="alternate", type="application/json", href=_twin(reader)) if view.has_twin else None,
         el("script", src=urls.SCRIPT, defer=True) if view.script else None,
     )
     main = el(
@@ -54,7 +36,7 @@ def page(view: View, reader: Reader) -> str:
         _crumbs(view),
         el("h1", view.title, tabindex="-1"),
         ui.some("p", view.lead, class_="lead"),
-        _tabs(reader) if view.tabs else None,
+        _tabs(reader),
         view.body,
         id="main",
     )
@@ -64,18 +46,21 @@ def page(view: View, reader: Reader) -> str:
     return document(el("html", head, body, lang=language, data_theme=reader.theme))
 
 
-def _twin(view: View, reader: Reader) -> str:
-    return reader.asked.here(urls.twin(reader.path), **view.query)
+def _twin(reader: Reader) -> str:
+    return reader.asked.here(urls.twin(reader.path), **reader.asked.query)
 
 
 def _header(view: View, reader: Reader) -> Element:
     nav = None
     if not view.bare:
         current = _UNDER.get(reader.path, reader.path)
-        links = [_link(reader.say(key), reader.asked.to(path), path == current) for path, key in _NAVIGATION]
+        links = [
+            _link(reader.say(f"nav.{urls.name(path)}"), reader.asked.to(path), path == current)
+            for path in _MENU
+        ]
         nav = el("nav", el("ul", links), aria_label=reader.say("frame.navigation"), class_="sections")
     brand = el("a", _mark(), el("span", "Pagefile"), href=reader.asked.to(urls.HOME), class_="brand")
-    return el("header", el("div", brand, nav, _switches(view, reader), class_="bar"))
+    return el("header", el("div", brand, nav, _switches(reader), class_="bar"))
 
 
 def _link(text: str, place: str, current: bool, class_: str | None = None) -> Element:
@@ -91,9 +76,9 @@ def _mark() -> Element:
     return el("svg", pages, viewBox="0 0 24 24", aria_hidden="true", class_="mark")
 
 
-def _switches(view: View, reader: Reader) -> Element:
+def _switches(reader: Reader) -> Element:
     def to(**change: str) -> str:
-        return reader.asked.here(reader.path, **{**view.query, **change})
+        return reader.asked.here(reader.path, **{**reader.asked.query, **change})
 
     name, code, tag = ("English", "en", "en") if reader.language == "zh" else ("中文", "zh", "zh-CN")
     language = el("a", name, href=to(lang=code), lang=tag, hreflang=tag)
@@ -121,16 +106,18 @@ def _crumbs(view: View) -> Element | None:
     return el("nav", el("ol", steps), aria_label="Breadcrumb", class_="crumbs") if steps else None
 
 
-def _tabs(reader: Reader) -> Element:
+def _tabs(reader: Reader) -> Element | None:
     current = _TAB_OF.get(reader.path, reader.path)
+    if reader.asked.conversation_id is None or current not in _TABS:
+        return None
     links = [
         _link(
-            reader.say(key),
+            reader.say(f"tab.{urls.name(path)}"),
             reader.asked.here(path),
             path == current,
             "danger" if path == urls.ERASE else None,
         )
-        for path, key in _CONVERSATION_TABS
+        for path in _TABS
     ]
     return el("nav", el("ul", links), aria_label=reader.say("frame.tabs"), class_="tabs")
 
@@ -138,6 +125,6 @@ def _tabs(reader: Reader) -> Element:
 def _footer(view: View, reader: Reader) -> Element:
     links = {"frame.api": "/docs", "frame.health": "/healthz"}
     if view.has_twin:
-        links = {"frame.json": _twin(view, reader), **links}
+        links = {"frame.json": _twin(reader), **links}
     made = [part for key, href in links.items() for part in (" · ", el("a", reader.say(key), href=href))]
     return el("footer", el("p", made[1:]))

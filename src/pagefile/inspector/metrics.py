@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pagefile.engine import Memory
 from pagefile.inspector import ui
-from pagefile.inspector.locale import Reader, words
 from pagefile.inspector.markup import Content, el
+from pagefile.inspector.page_request import Reader, words
 from pagefile.records import JsonObject
 
 

@@ -1,15 +1,21 @@
-"""Requests to the inspector: whose memory, and the rest of the query string."""
+"""A request for a page of the inspector: whose memory it is about, and how texts, numbers and times are formatted for its reader."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
+from datetime import UTC, datetime
+from typing import Literal, TypedDict
 from urllib.parse import urlencode
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import InvalidArgumentError
+from pagefile.inspector.markup import Content, Element, el
 from pagefile.records import DEFAULT_TENANT, ConversationInfo, checked_text
+from pagefile.text.tables import table
 
 _NOTHING: Mapping[str, str] = {}
+#: In every link where it matters, remembered in a cookie, or true only once.
+_SAID_APART = frozenset({"tenant", "user_id", "conversation_id", "lang", "theme", "done"})
 
 
 class Owner(TypedDict):
@@ -35,6 +41,11 @@ class PageRequest:
         """Whose memory, as the verbs of a memory take it."""
         return {"user_id": self.user_id, "tenant": self.tenant}
 
+    @property
+    def query(self) -> dict[str, str]:
+        """What the query string says besides whose memory it is about, for links to the same page."""
+        return {name: value for name, value in self.values.items() if name not in _SAID_APART}
+
     def text(self, name: str) -> str | None:
         """A value with surrounding whitespace removed; None if it is empty."""
         return checked_text(self.values.get(name, ""), name).strip() or None
@@ -54,27 +65,135 @@ class PageRequest:
         return given if given in known else known[0]
 
     def flag(self, name: str) -> bool:
-        """Whether a checkbox is ticked."""
         return self.text(name) is not None
 
-    def to(self, path: str, **values: object) -> str:
+    def to(self, path: str, /, **values: object) -> str:
         """A link on this site, for the same tenant."""
         tenant = {} if self.tenant in {None, DEFAULT_TENANT} else {"tenant": self.tenant}
         given = {key: str(value) for key, value in {**tenant, **values}.items() if value not in {None, ""}}
         return f"{path}?{urlencode(given)}" if given else path
 
-    def here(self, path: str, **values: object) -> str:
+    def here(self, path: str, /, **values: object) -> str:
         """A link for the same user and conversation."""
         return self.to(path, **{"user_id": self.user_id, "conversation_id": self.conversation_id, **values})
 
 
 def chat_of(memory: Memory, asked: PageRequest) -> Conversation:
-    """A handle on the requested conversation."""
     if asked.conversation_id is None:
         raise InvalidArgumentError("Which conversation? Choose one from the list.")
     return memory.conversation(asked.conversation_id, **asked.owner)
 
 
 async def head_of(memory: Memory, asked: PageRequest) -> ConversationInfo:
-    """The state of the requested conversation."""
     return await chat_of(memory, asked).head()
+
+
+Language = Literal["en", "zh"]
+Theme = Literal["auto", "light", "dark"]
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+#: The engine's reasons, and the keys of their translations.
+_REASONS = {
+    r"never cut": "why.never_cut",
+    r"fits": "why.fits",
+    r"fits as (?P<form>\w+)": "why.fits_as",
+    r"over budget": "why.over_budget",
+    r"over its own budget of (?P<n>\d+) tokens": "why.own_budget",
+    r"not read: older than what fits": "why.not_read",
+    r"behind a newer turn that did not fit": "why.behind",
+    r"(?P<n>\d+) facts of lower rank": "why.lower_rank",
+    r"covers (?P<turns>\d+) turns up to (?P<seq>\d+); (?P<kept>\d+) of (?P<all>\d+) anchors survive, "
+    r"(?P<beside>\d+) of them beside the summary": "why.covers",
+}
+
+
+def words() -> Mapping[str, Sequence[str]]:
+    """Every text of the pages: a key, then English and Chinese side by side, so that neither can be forgotten."""
+    return table("pagefile.inspector", "words")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Formats texts, numbers and times for one reader."""
+
+    asked: PageRequest
+    now: datetime
+    language: Language = "en"
+    theme: Theme = "auto"
+    #: The path of the page, for links to itself.
+    path: str = "/"
+    #: The CSRF token for forms.
+    token: str = ""
+    #: Whether the reader is signed in with a key.
+    signed_in: bool = False
+
+    def say(self, key: str, **values: object) -> str:
+        text = words()[key][0 if self.language == "en" else 1]
+        return text.format(**values) if values else text
+
+    def knows(self, key: str) -> bool:
+        return key in words()
+
+    def reason(self, text: str) -> str:
+        """A reason of the engine in the reader's language; an unknown one is shown as it is."""
+        matches = ((re.fullmatch(pattern, text), key) for pattern, key in _REASONS.items())
+        return next((self.say(key, **found.groupdict()) for found, key in matches if found), text)
+
+    def number(self, value: float) -> str:
+        """A number with thousands separators and few decimals."""
+        if isinstance(value, int) or value.is_integer():
+            return f"{int(value):,}"
+        return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
+
+    def signed(self, value: int) -> str:
+        return f"{value:+,}".replace("-", "−") if value else "±0"
+
+    def percent(self, share: float) -> str:
+        return f"{share:.1%}" if 0 < share < 0.1 else f"{share:.0%}"
+
+    def count(self, key: str, value: int) -> str:
+        """A count with its noun: `1 turn`, `2 turns`, `2 轮`."""
+        one = self.language == "en" and value == 1
+        return self.say(f"{key}.one" if one else key, n=self.number(value))
+
+    def size(self, size: int) -> str:
+        if size < 1000:
+            return f"{size} B"
+        amount, units = size / 1000, ["kB", "MB", "GB"]
+        while amount >= 999.5 and len(units) > 1:
+            amount, units = round(amount) / 1000, units[1:]
+        return f"{amount:.1f} {units[0]}" if amount < 99.5 else f"{amount:,.0f} {units[0]}"
+
+    def ago(self, at: datetime) -> str:
+        """How long ago, briefly."""
+        past = (self.now - at).total_seconds()
+        if past < _MINUTE:
+            return self.say("time.now" if past > -_MINUTE else "time.later")
+        for seconds, key in ((_DAY, "time.days"), (_HOUR, "time.hours"), (_MINUTE, "time.minutes")):
+            if past >= seconds:
+                number = int(past // seconds)
+                return self.say(key, n=f"{number:,}") if number < 30 or seconds < _DAY else self.day(at)
+        return self.day(at)
+
+    def day(self, at: datetime) -> str:
+        at = at.astimezone(UTC)
+        return f"{at.year}年{at.month}月{at.day}日" if self.language == "zh" else f"{at.day} {at:%b %Y}"
+
+    def time(self, at: datetime, *, exact: bool = False) -> Element:
+        """A readable time, with the exact one as an attribute and a tooltip."""
+        at = at.astimezone(UTC)
+        full = f"{self.day(at)} {at:%H:%M} UTC"
+        shown = full if exact else self.ago(at)
+        return el("time", shown, datetime=at.isoformat(), title=f"{at:%Y-%m-%d %H:%M:%S} UTC")
+
+    def link(self, path: str, /, *inside: Content, **values: object) -> Element:
+        """A link on this site, for the same tenant."""
+        return el("a", *inside, href=self.asked.to(path, **values))
+
+    def here(self, path: str, /, *inside: Content, **values: object) -> Element:
+        """A link for the same user and conversation."""
+        return el("a", *inside, href=self.asked.here(path, **values))
+
+    def crumb(self, path: str, text: str, **values: object) -> tuple[str, str]:
+        """A step of a page's breadcrumbs, for the same user and conversation."""
+        return self.asked.here(path, **values), text

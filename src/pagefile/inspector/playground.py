@@ -5,24 +5,13 @@ from datetime import UTC, datetime
 
 from pagefile.engine import Memory
 from pagefile.inspector import ui, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader, words
 from pagefile.records import Step, Turn
 from pagefile.tiers.page_text import LOADING_TOOLS
 
 _TURNS = 12
 _WINDOWS = ("1500", "4000", "16000")
-#: The texts that the script shows while an answer streams.
-_EVENTS = (
-    "event.archived",
-    "event.loaded",
-    "event.checkpoint",
-    "event.window",
-    "event.failed",
-    "event.thinking",
-    "event.chars",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +49,7 @@ def show(data: Playground, reader: Reader) -> ui.View:
         _other(reader),
     ]
     lead = [el("code", data.conversation_id), el("span", f" · {data.user_id}") if data.user_id else None]
-    return ui.View(
-        say("nav.chat"), body, lead=lead, script=True, tabs=reader.asked.conversation_id is not None
-    )
+    return ui.View(say("nav.chat"), body, lead=lead, script=True)
 
 
 def _other(reader: Reader) -> Element:
@@ -92,7 +79,6 @@ def _turn(turn: Turn, reader: Reader) -> Element:
 
 
 def _event(step: Step, reader: Reader) -> Element:
-    """A result that was archived or loaded."""
     key, kind = ("event.loaded", "in") if step.tool in LOADING_TOOLS else ("event.archived", "kept")
     size = reader.count("count.chars", step.page_chars or len(step.result))
     return el("p", ui.badge(reader.say(key), kind), " ", el("code", step.tool), " ", size, class_="event")
@@ -116,7 +102,9 @@ def _form(data: Playground, reader: Reader) -> Element:
         ui.button(say("chat.send")),
         class_="stacked-form",
     )
-    texts = {f"data_{key.removeprefix('event.')}": say(key) for key in _EVENTS}
+    # What the script shows while an answer streams.
+    events = [key for key in words() if key.startswith("event.")]
+    texts = {f"data_{key.removeprefix('event.')}": say(key) for key in events}
     return el(
         "div", made, id="chat", data_stream=reader.asked.to(urls.STREAM, **chat), data_place=place, **texts
     )

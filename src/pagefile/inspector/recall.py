@@ -8,9 +8,8 @@ import anyio.to_thread
 from pagefile.engine import Memory
 from pagefile.inspector import ui, urls
 from pagefile.inspector.charts import gauge
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import Hit, Turn
 from pagefile.text.bm25 import WordIndex
 from pagefile.text.words import terms
@@ -48,7 +47,6 @@ class Recalled:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Recalled:
-    """Search both ways."""
     query = asked.text("q")
     users = await known_users(memory, asked)
     if query is None or (asked.user_id is None and asked.conversation_id is None):
@@ -88,8 +86,7 @@ def show(data: Recalled, reader: Reader) -> ui.View:
     else:
         found = _both(data, reader)
     body = [_form(data, reader), found]
-    tabs = asked.conversation_id is not None
-    return ui.View(say("nav.recall"), body, lead=say("recall.lead"), tabs=tabs, query={"q": data.query or ""})
+    return ui.View(say("nav.recall"), body, lead=say("recall.lead"))
 
 
 def _form(data: Recalled, reader: Reader) -> Element:
@@ -111,7 +108,6 @@ def _form(data: Recalled, reader: Reader) -> Element:
 
 
 def _both(data: Recalled, reader: Reader) -> Element:
-    """Both ways of searching, side by side."""
     say = reader.say
     parts = [abs(part) for hit in data.hits for name, part in hit.parts.items() if name not in _BESIDE]
     most = max(parts, default=0) or 1.0

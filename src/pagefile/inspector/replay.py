@@ -9,9 +9,8 @@ from pagefile.engine.snapshots import present_names
 from pagefile.errors import BudgetError, SettingsError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.bill import bill_bar, called, inexact, left_out, question
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.records import JsonValue, WindowRecord
 from pagefile.window.comparison import BlockChange, CandidateChange, DiffLine, bill
 
@@ -86,7 +85,6 @@ def _shown(value: JsonValue) -> str:
 
 
 def show(data: Compared, reader: Reader) -> ui.View:
-    """The form, and both windows side by side."""
     say, call = reader.say, data.call
     if data.refused is not None:
         outcome: Content = ui.notice(data.refused, "bad")
@@ -99,11 +97,8 @@ def show(data: Compared, reader: Reader) -> ui.View:
         reader.crumb(urls.CALLS, say("tab.calls")),
         (reader.asked.to(urls.CALL, call_id=call.id), say("bill.heading")),
     )
-    query = {"call_id": call.id, **{f"set.{name}": text for name, text in data.changes.items()}}
     body = [ui.card(say("replay.change"), _form(data, reader)), outcome]
-    return ui.View(
-        say("replay.title"), body, lead=question(call, reader), crumbs=crumbs, tabs=True, query=query
-    )
+    return ui.View(say("replay.title"), body, lead=question(call, reader), crumbs=crumbs)
 
 
 def _form(data: Compared, reader: Reader) -> Element:

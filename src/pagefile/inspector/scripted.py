@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 
 import anyio
 
-from pagefile.inspector.locale import words
+from pagefile.inspector.page_request import words
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import JsonValue
 from pagefile.text.scripts import language

@@ -18,8 +18,7 @@ from pagefile.inspector import (
     ui,
     urls,
 )
-from pagefile.inspector.locale import Reader
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 
 Gather: TypeAlias = Callable[[Memory, PageRequest], Awaitable[Any]]
 Show: TypeAlias = Callable[[Any, Reader], ui.View]

@@ -13,23 +13,15 @@ from pagefile.errors import ConflictError, PagefileError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.conversations import Row, conversations_table, rows_of
 from pagefile.inspector.demo import fill_demo
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.records import JsonObject
 from pagefile.settings import Settings
 
 logger = logging.getLogger("pagefile")
 
 _SHOWN = 8
-_WAYS = (
-    (urls.CONVERSATIONS, "nav.conversations", "way.conversations"),
-    (urls.RECALL, "nav.recall", "way.recall"),
-    (urls.ARCHIVE, "nav.archive", "way.archive"),
-    (urls.FACTS, "nav.facts", "way.facts"),
-    (urls.CHAT, "nav.chat", "way.chat"),
-    (urls.METRICS, "nav.metrics", "way.metrics"),
-)
+_WAYS = (urls.CONVERSATIONS, urls.RECALL, urls.ARCHIVE, urls.FACTS, urls.CHAT, urls.METRICS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +36,6 @@ class DemoState:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The data of the home page."""
-
     conversations: tuple[Row, ...]
     more: bool
     runs_on: JsonObject
@@ -97,11 +87,13 @@ def _demo_state(demo: DemoState, reader: Reader) -> Content:
 
 
 def _ways(reader: Reader) -> Element:
+    say = reader.say
+    ways = [(path, urls.name(path)) for path in _WAYS]
     items = [
-        el("li", reader.link(path, el("strong", reader.say(name)), el("span", reader.say(about))))
-        for path, name, about in _WAYS
+        el("li", reader.link(path, el("strong", say(f"nav.{name}")), el("span", say(f"way.{name}"))))
+        for path, name in ways
     ]
-    return el("section", el("h2", reader.say("start.ways")), el("ul", items, class_="ways"))
+    return el("section", el("h2", say("start.ways")), el("ul", items, class_="ways"))
 
 
 def _calling(data: Start, reader: Reader) -> Element:
@@ -137,7 +129,6 @@ def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
 
 
 def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> ui.View:
-    """An error page with what to do."""
     say, known = reader.say, reader.knows(f"problem.{code}")
     body = [
         ui.notice(detail, "bad"),

@@ -8,9 +8,8 @@ from pagefile.engine import Conversation, Memory
 from pagefile.inspector import ui, urls
 from pagefile.inspector.archive import Opened, opened
 from pagefile.inspector.charts import level
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, chat_of, head_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of, head_of
 from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Step, Turn
 from pagefile.tiers.page_text import LOADING_TOOLS
 
@@ -130,8 +129,6 @@ def show(data: Timeline, reader: Reader) -> ui.View:
         lead=ui.some("span", head.scope.user, class_="who") or say("conv.nobody"),
         crumbs=((reader.asked.to(urls.CONVERSATIONS), say("nav.conversations")),),
         script=True,
-        tabs=True,
-        query={"after": reader.asked.text("after") or ""},
     )
 
 

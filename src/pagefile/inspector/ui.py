@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import Content, Element, el
+from pagefile.inspector.page_request import Reader
 from pagefile.json_values import to_json
 
 #: Characters of a text shown at once, and how many more can be expanded.
@@ -30,10 +30,6 @@ class View:
     crumbs: tuple[tuple[str, str], ...] = ()
     #: Whether the page uses the script.
     script: bool = False
-    #: Whether the conversation's tabs are shown above it.
-    tabs: bool = False
-    #: The query string of this page, for the JSON link and the switches.
-    query: dict[str, str] = field(default_factory=dict[str, str])
     #: Without navigation, for readers who are not signed in.
     bare: bool = False
     #: Whether the page has a JSON twin: a problem has none.
@@ -41,7 +37,6 @@ class View:
 
     @property
     def has_twin(self) -> bool:
-        """Whether it links its JSON twin."""
         return self.twin and not self.bare
 
 
@@ -61,7 +56,6 @@ def shown(value: Value, reader: Reader) -> Content:
 
 
 def card(title: str | None, *inside: Content, class_: str = "", **more: object) -> Element:
-    """A box with a heading."""
     return el("section", some("h2", title), *inside, class_=f"card {class_}".strip(), **more)
 
 
@@ -71,7 +65,6 @@ def empty(title: str, about: Content = None) -> Element:
 
 
 def notice(text: Content, kind: str = "note") -> Element:
-    """A notice above what it is about."""
     return el("p", text, class_=f"notice {kind}", role="status" if kind != "bad" else "alert")
 
 
@@ -82,7 +75,6 @@ def confirmation(reader: Reader) -> Content:
 
 
 def badge(text: str, kind: str = "") -> Element:
-    """A label for a state."""
     return el("span", text, class_=f"badge {kind}".strip())
 
 
@@ -183,7 +175,6 @@ def _hidden(values: Mapping[str, object]) -> list[Element]:
 
 
 def button(text: str, class_: str | None = "primary", **more: object) -> Element:
-    """A button that sends its form."""
     return el("button", text, class_=class_, **more)
 
 
@@ -196,30 +187,25 @@ def field_of(
     hint: str | None = None,
     **more: object,
 ) -> Element:
-    """A labelled input."""
     return labelled(
         label, el("input", type=kind, name=name, value=value, **more), some("small", hint, class_="hint")
     )
 
 
 def labelled(label: str, *inside: Content) -> Element:
-    """A control with its label."""
     return el("label", el("span", label), *inside, class_="field")
 
 
 def text_field(label: str, name: str, text: str | None = None, *, rows: int = 2, **more: object) -> Element:
-    """A labelled input for several lines."""
     return labelled(label, el("textarea", text, name=name, rows=rows, required=True, **more))
 
 
 def choice_of(label: str, name: str, chosen: str, options: Sequence[tuple[str, str]]) -> Element:
-    """A labelled select."""
     made = [el("option", text, value=value, selected=value == chosen) for value, text in options]
     return labelled(label, el("select", made, name=name))
 
 
 def tick(label: str, name: str, *, checked: bool = False) -> Element:
-    """A labelled checkbox."""
     box = el("input", type="checkbox", name=name, value="yes", checked=checked)
     return el("label", box, label, class_="tick")
 
@@ -277,12 +263,10 @@ def said(text: str, reader: Reader) -> Content:
 
 
 def whole(text: str) -> Element:
-    """A long text in a box of its own."""
     return el("div", text, class_="text whole", tabindex="0")
 
 
 def code(value: object) -> Element:
-    """JSON, indented."""
     return el("pre", json.dumps(to_json(value), ensure_ascii=False, indent=2), tabindex="0")
 
 

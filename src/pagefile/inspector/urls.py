@@ -26,8 +26,12 @@ STREAM = f"{BASE}/chat/stream"
 
 
 def is_inspector(path: str) -> bool:
-    """Whether a path belongs to the inspector."""
     return path in {HOME, twin(HOME), BASE} or path.startswith(f"{BASE}/")
+
+
+def name(path: str) -> str:
+    """The last part of a path, by which the texts name the page."""
+    return path.rpartition("/")[2]
 
 
 def twin(path: str) -> str:

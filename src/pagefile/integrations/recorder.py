@@ -5,6 +5,7 @@ results. Which format to write, what the log already has, and what remains of an
 """
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +14,13 @@ from typing import Any, Literal, TypeAlias, cast
 from pagefile.content import Message, ToolCall
 from pagefile.engine import Conversation
 from pagefile.engine.drafts import result_text
+from pagefile.errors import ConflictError, NotFoundError, PagefileError
 from pagefile.records import Step, Turn
 from pagefile.shapes import answered_steps, cleaned, compact, parsed, question, step_tool
 from pagefile.shapes.media import read_media
 from pagefile.tiers.page_text import LOADING_TOOLS
+
+logger = logging.getLogger("pagefile")
 
 #: The types of blocks in which Anthropic's models think.
 THINKING = frozenset({"thinking", "redacted_thinking"})
@@ -115,19 +119,10 @@ class Said:
         return self._anthropic() if carrier == "anthropic" else self._openai()
 
     def _anthropic(self) -> dict[str, Any]:
-        blocks: list[dict[str, Any]] = []
-        foreign: list[Thought] = []
-        for block in _merged(self.blocks):
-            if isinstance(block, Called):
-                blocks.append(_anthropic_call(block))
-            elif isinstance(block, Thought):
-                # A thought that is not Anthropic's is kept outside the blocks, where it is never sent.
-                if block.anthropic:
-                    blocks.append(block.block())
-                else:
-                    foreign.append(block)
-            else:
-                blocks += _shown([block])
+        merged = _merged(self.blocks)
+        # A thought that is not Anthropic's is kept outside the blocks, where it is never sent.
+        foreign = [block for block in merged if isinstance(block, Thought) and not block.anthropic]
+        blocks = [_anthropic_block(block) for block in merged if block not in foreign]
         return {"role": "assistant", "content": blocks, **_beside(foreign, "reasoning")}
 
     def _openai(self) -> dict[str, Any]:
@@ -199,6 +194,19 @@ async def completed(
         if last.plain and turn.layout is None:
             return await chat.complete(turn, last.text)
     return await chat.complete(await written(chat, turn, happened), answer)
+
+
+async def given_up(chat: Conversation, turn: Turn | str) -> bool:
+    """Abort the turn of a run that broke off; whether it has ended now. It enters no window, summary or index in any case."""
+    try:
+        await chat.abort(turn)
+    except (ConflictError, NotFoundError):
+        # Completed at the last moment by this request or another, never begun, or erased.
+        return True
+    except PagefileError:
+        logger.exception("a turn that broke off could not be aborted; it stays open, and out of every window")
+        return False
+    return True
 
 
 def unwritten(turn: Turn, happened: Iterable[Happened]) -> list[Happened]:
@@ -302,6 +310,12 @@ def _shown(blocks: Iterable[str | Shown]) -> list[dict[str, Any]]:
 def _unshown(block: Shown) -> str | None:
     """The text of a block that is neither an image nor a file; None for one that is."""
     return compact(dict(block)) if read_media(block) is None else None
+
+
+def _anthropic_block(block: str | Thought | Called | Shown) -> dict[str, Any]:
+    if isinstance(block, Thought):
+        return block.block()
+    return _anthropic_call(block) if isinstance(block, Called) else _shown([block])[0]
 
 
 def _anthropic_call(call: Called) -> dict[str, Any]:

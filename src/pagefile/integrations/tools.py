@@ -5,15 +5,16 @@ They answer with text that a model can read. Their results are never archived ag
 run's own user.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pagefile.engine import Conversation, Memory
 from pagefile.records import Hit, Turn
-from pagefile.standalone.tools import tool_schemas
+from pagefile.standalone.tools import tool_schema
 from pagefile.text.clip import clip
 from pagefile.tiers.fact_book import refuse_orders
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.render import escape
 from pagefile.window.wording import Language
 
@@ -24,45 +25,13 @@ REMEMBER_TOOL = "remember"
 _HITS = 5
 _HIT_CHARS = 800
 
-_TEXTS: Mapping[Language, Mapping[str, str]] = {
-    "zh": {
-        RECALL_TOOL: "在与该用户的所有历史对话中回忆，返回最相关的对话片段。用户提到以前说过的事、而当前对话里没有时使用。",
-        "query": "要回忆的内容",
-        REMEMBER_TOOL: "记住一条关于该用户的长期事实（姓名、偏好、要求、更正）。只记用户明确说过、以后仍有用的内容。",
-        "text": "要记住的事实，一句话",
-        "category": "类别，例如 preference、profile、correction",
-    },
-    "en": {
-        RECALL_TOOL: (
-            "Recall from all earlier conversations with this user; returns the turns that fit best. "
-            "Use it when the user speaks of something said before that is not in this conversation."
-        ),
-        "query": "What to recall",
-        REMEMBER_TOOL: (
-            "Remember a lasting fact about this user (name, preference, wish, correction). "
-            "Only what the user stated and what will still matter later."
-        ),
-        "text": "The fact, in one sentence",
-        "category": "Its category, such as preference, profile or correction",
-    },
-}
+#: In the order in which they are offered.
+_TOOLS = (LOAD_TOOL, SEARCH_TOOL, RECALL_TOOL, REMEMBER_TOOL)
 
 
 def memory_tool_schemas(language: Language) -> dict[str, dict[str, Any]]:
     """The JSON schemas of `load_tool_history`, `search_tool_history`, `recall` and `remember`, by name."""
-    schemas = [
-        *tool_schemas(language),
-        _schema(RECALL_TOOL, ("query",), _TEXTS[language]),
-        _schema(REMEMBER_TOOL, ("text", "category"), _TEXTS[language]),
-    ]
-    return {schema["name"]: schema for schema in schemas}
-
-
-def _schema(name: str, arguments: Sequence[str], texts: Mapping[str, str]) -> dict[str, Any]:
-    """The schema of a tool whose first argument is required."""
-    properties = {argument: {"type": "string", "description": texts[argument]} for argument in arguments}
-    parameters = {"type": "object", "properties": properties, "required": [arguments[0]]}
-    return {"name": name, "description": texts[name], "parameters": parameters}
+    return {name: tool_schema(name, language) for name in _TOOLS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,6 @@ class OpenAIChat(ChatModel):
 
 @dataclass(slots=True)
 class _Call:
-    """A tool call that arrives in pieces."""
-
     id: str = ""
     name: str = ""
     arguments: str = ""

@@ -138,6 +138,6 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
 def _traces(service: ServiceSettings) -> list[Middleware]:
     if not service.tracing:
         return []
-    from pagefile.service.telemetry import traces  # noqa: PLC0415 - the otel extra is only needed for tracing
+    from pagefile.service.telemetry import Traces  # noqa: PLC0415 - the otel extra is only needed for tracing
 
-    return traces(service)
+    return [Middleware(Traces)]

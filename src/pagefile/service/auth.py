@@ -136,7 +136,6 @@ class AuthMiddleware:
 
 
 def is_public(path: str) -> bool:
-    """Whether a path is served without a key."""
     return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
 
 
@@ -179,7 +178,6 @@ async def _holder(keys: KeyStore, shown: str) -> Principal:
 
 
 def open_memory(app: FastAPI) -> Memory:
-    """The memory of a service that is running."""
     memory = memory_in(app)
     if memory is None:
         raise ClosedError

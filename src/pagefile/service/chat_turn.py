@@ -1,8 +1,6 @@
 """Chat with the configured model, streamed: the window, the answer, the tool calls, and the turn in the log."""
 
-import json
-import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -11,14 +9,16 @@ from typing import Annotated, Any, Literal, cast
 from fastapi import Depends, Request, Response
 
 from pagefile.engine import Conversation, Memory
-from pagefile.errors import ConflictError, ModelError, ModelOutputError, NotFoundError, PagefileError
+from pagefile.errors import ConflictError, ModelError, ModelOutputError, PagefileError
+from pagefile.integrations.recorder import given_up
 from pagefile.models import OpenAIChat
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
-from pagefile.records import JsonValue, Turn
+from pagefile.records import Turn
 from pagefile.service.events import EventStream, Say
 from pagefile.service.problems import answered, problem_of, to_problem, unforeseen
 from pagefile.service.routes import MemoryOf, chat_of, router
 from pagefile.settings import ModelSettings
+from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import tool_schemas
 from pagefile.tiers.page_text import LOADING_TOOLS
 from pagefile.window.receipt import Window
@@ -35,8 +35,6 @@ from pagefile.wire.chat import (
 )
 from pagefile.wire.problem import Problem
 from pagefile.wire.texts import example
-
-logger = logging.getLogger("pagefile.service")
 
 #: After this many rounds of tool calls the model must answer with what it has.
 MAX_ROUNDS = 8
@@ -68,8 +66,6 @@ async def chat_model(settings: ModelSettings) -> AsyncGenerator[ChatModel | None
 
 @dataclass(slots=True)
 class _Answer:
-    """The model's answer so far."""
-
     texts: list[str] = field(default_factory=list[str])
     calls: tuple[ToolCall, ...] = ()
     finish: str = ""
@@ -122,18 +118,8 @@ class ChatRun:
 
     async def end(self) -> None:
         """Abort the turn unless it was completed: it then enters no window, summary or index."""
-        if self.done:
-            return
-        try:
-            await self.chat.abort(self.turn)
-            self.done = True
-        except (ConflictError, NotFoundError):
-            # Completed at the last moment by this request or another, or erased.
-            self.done = True
-        except PagefileError:
-            logger.exception(
-                "a turn that broke off could not be aborted; it stays open, and out of every window"
-            )
+        if not self.done:
+            self.done = await given_up(self.chat, self.turn)
 
     # -- one turn -------------------------------------------------------------------------------------------------------
 
@@ -156,14 +142,10 @@ class ChatRun:
         self.window = window = await self.chat.context(
             turn=self.turn, window_tokens=self.asked.window_tokens, instructions=self.asked.instructions
         )
-        kept: dict[str, JsonValue] = dict(window.receipt.tokens_by_block().items())
-        about: dict[str, JsonValue] = {
+        about: dict[str, Any] = {
             "window_id": window.id,
-            "tokens": window.tokens,
-            "budget": window.budget,
-            "ratio": window.ratio,
-            "mode": window.mode,
-            "kept": kept,
+            **{name: getattr(window, name) for name in ("tokens", "budget", "ratio", "mode")},
+            "kept": window.receipt.tokens_by_block(),
             "degraded": list(window.receipt.degraded),
         }
         await tell(_ended("recall", began, about))
@@ -189,12 +171,12 @@ class ChatRun:
     async def _tools(self, tell: Any) -> None:
         began = perf_counter()
         for call in self.said.calls:
-            arguments = _arguments(call)
-            if arguments is None:
-                result = f"[参数不是 JSON 对象 / arguments are not a JSON object] {call.arguments}"
+            given, _ = read_arguments(call.arguments)
+            if isinstance(given, dict):
+                result = await self.chat.call_tool(call.name, given, turn=self.turn)
             else:
-                result = await self.chat.call_tool(call.name, arguments, turn=self.turn)
-            given: JsonValue = call.arguments if arguments is None else dict(arguments)
+                given = call.arguments
+                result = f"[参数不是 JSON 对象 / arguments are not a JSON object] {call.arguments}"
             await self._step(tell, call.name, given, result, call.id)
             await tell(ChatLoaded(tool=call.name, arguments=cast("Any", given), chars=len(result)))
         await tell(_ended("tools", began))
@@ -242,17 +224,8 @@ class ChatRun:
         return ChatCheckpoint.model_validate(view.checkpoint, from_attributes=True)
 
 
-def _ended(node: _Node, began: float, about: Mapping[str, JsonValue] | None = None) -> ChatNode:
-    duration = round((perf_counter() - began) * 1000, 3)
-    return ChatNode(node=node, duration_ms=duration, told=cast("Any", dict(about or {})))
-
-
-def _arguments(call: ToolCall) -> dict[str, JsonValue] | None:
-    try:
-        found: object = json.loads(call.arguments or "{}")
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, JsonValue]", found) if isinstance(found, dict) else None
+def _ended(node: _Node, began: float, about: dict[str, Any] | None = None) -> ChatNode:
+    return ChatNode(node=node, duration_ms=round((perf_counter() - began) * 1000, 3), told=about or {})
 
 
 # -- the route -----------------------------------------------------------------------------------------------------------

@@ -13,9 +13,8 @@ from pagefile.engine import Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.inspector import erasure, metrics, scripted, site, start, urls
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.metrics import Measure
-from pagefile.inspector.page_request import PageRequest, chat_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.inspector.start import Filling
 from pagefile.inspector.ui import View
 from pagefile.json_values import to_json
@@ -75,8 +74,6 @@ def _mount(
     show: Callable[[Any, Reader], View],
     about: Callable[[Any, PageRequest], PageRequest] | None = None,
 ) -> None:
-    """A page, and its twin."""
-
     async def html(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
         asked = await _asked(request, named)
         data = await gather(request, memory, asked)
@@ -209,7 +206,6 @@ async def demo(request: Request, named: NamedOf) -> Response:
 
 @routes.get(urls.LOGIN)
 async def login_page(request: Request, named: NamedOf) -> Response:
-    """Asks for a key."""
     reader = reader_of(request, PageRequest())
     onward = request.query_params.get("next", urls.HOME)
     return shown(start.sign_in(reader, onward=onward), reader, request)
@@ -225,7 +221,6 @@ async def login(request: Request, named: NamedOf) -> Response:
 
 @routes.post(urls.LOGOUT)
 async def logout(request: Request, named: NamedOf) -> Response:
-    """Forgets the key."""
     await form_of(request)
     return with_key(gone_to(urls.HOME), request, None)
 

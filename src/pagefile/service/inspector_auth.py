@@ -12,18 +12,16 @@ from typing import cast
 from urllib.parse import parse_qsl, quote
 
 from fastapi import Request, Response
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.inspector import urls
 from pagefile.inspector.frame import page
-from pagefile.inspector.locale import Language, Reader, Theme
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import Language, PageRequest, Reader, Theme
 from pagefile.inspector.start import problem, sign_in
 from pagefile.inspector.ui import View
-from pagefile.service.html import prefers_chinese
 from pagefile.wire.problem import MEDIA_TYPE
 
 KEY, TOKEN, LANGUAGE, THEME = "pagefile_key", "pagefile_form", "pagefile_lang", "pagefile_theme"
@@ -98,24 +96,18 @@ class _Explained:
         reader = reader_of(request, PageRequest())
         status = start["status"]
         if status == 401:
-            onward = _onward(request)
-            view = sign_in(reader, onward=onward, failed=KEY in request.cookies)
+            view = sign_in(reader, onward=_onward(request), failed=KEY in request.cookies)
         else:
             view = problem(told["title"], told["detail"], status, reader, code=told["code"])
-        body = page(view, reader).encode()
-        headers = MutableHeaders(raw=list(start["headers"]))
-        headers["Content-Type"] = "text/html; charset=utf-8"
-        headers["Content-Length"] = str(len(body))
-        headers["Content-Security-Policy"] = POLICY
-        headers["Content-Language"] = reader.language
-        headers["Referrer-Policy"] = REFERRER_POLICY
+        answer = shown(view, reader, request)
+        for name, value in Headers(raw=start["headers"]).items():
+            answer.headers.setdefault(name, value)
         if status == 401:
             # A browser would show its own password dialog.
-            del headers["WWW-Authenticate"]
-            headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
-            headers.append("Set-Cookie", _cookie(request, KEY, "", age_s=0))
-        await self._send({**start, "headers": headers.raw})
-        await self._send({"type": "http.response.body", "body": body})
+            del answer.headers["WWW-Authenticate"]
+            with_key(answer, request, None)
+        await self._send({**start, "headers": answer.raw_headers})
+        await self._send({"type": "http.response.body", "body": answer.body})
 
 
 def _wants_page(scope: Scope, headers: Headers) -> bool:
@@ -148,13 +140,29 @@ def reader_of(request: Request, asked: PageRequest) -> Reader:
     )
 
 
+def prefers_chinese(accept_language: str) -> bool:
+    """Whether the reader prefers Chinese to English; False when they state neither."""
+    weights = {"zh": 0.0, "en": 0.0}
+    for part in accept_language.lower().split(","):
+        tag, _, options = part.strip().partition(";")
+        primary = tag.partition("-")[0].strip()
+        if primary in weights:
+            weights[primary] = max(weights[primary], _weight(options))
+    return weights["zh"] > weights["en"]
+
+
+def _weight(options: str) -> float:
+    found = re.fullmatch(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", options)
+    return float(found[1]) if found else 1.0
+
+
 def _chosen(among: set[str], *said: str | None) -> str | None:
     return next((one for one in said if one in among), None)
 
 
-def shown(view: View, reader: Reader, request: Request, status: int = 200) -> Response:
+def shown(view: View, reader: Reader, request: Request) -> Response:
     """A page as a response; the reader's choices are remembered in cookies."""
-    answer = Response(page(view, reader), status, media_type="text/html; charset=utf-8")
+    answer = Response(page(view, reader), media_type="text/html; charset=utf-8")
     answer.headers["Content-Security-Policy"] = SCRIPT_POLICY if view.script else POLICY
     answer.headers["Content-Language"] = reader.language
     answer.headers["Referrer-Policy"] = REFERRER_POLICY

@@ -102,7 +102,6 @@ class Kind:
 
 @cache
 def kinds() -> Mapping[str, Kind]:
-    """Every kind of problem, by code."""
     ours = [Kind.of(known) for known in kinds_of_error()]
     return {kind.code: kind for kind in [*ours, *(Kind(code, *rest) for code, rest in OTHER.items())]}
 
@@ -125,7 +124,6 @@ def to_problem(kind: Kind | str, detail: str | None = None, *, fields: Sequence[
 
 
 def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    """The response that carries a problem."""
     added = {"Retry-After": str(RETRY_AFTER_S)} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     return Response(problem.model_dump_json(), problem.status, {**added, **(headers or {})}, MEDIA_TYPE)
 
@@ -144,7 +142,6 @@ def problem_of(error: PagefileError, *, shown: tuple[type[PagefileError], ...] =
 
 
 def refused(error: PagefileError) -> Response:
-    """The response to one of our own errors."""
     headers: dict[str, str] = {}
     if isinstance(error, errors.UnauthorizedError):
         headers = {"WWW-Authenticate": "Bearer"}
@@ -165,7 +162,6 @@ def unforeseen(error: Exception) -> Problem:
 
 
 async def pagefile_error(_request: Request, error: PagefileError) -> Response:
-    """One of our own errors."""
     return refused(error)
 
 

@@ -1,22 +1,73 @@
 """The API reference: the OpenAPI document, completed with examples, and a page that renders it without scripts.
 
-FastAPI's own page loads its script from a CDN; this one works offline and under a strict content policy.
+FastAPI's own page loads its script from a CDN; this one works offline and under a strict content policy. It is made from template
+files of named fragments; values are escaped unless they are fragments themselves.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
+from html import escape
+from importlib.resources import files
+from string import Template
 from typing import Any, cast
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from pagefile.errors import NotFoundError
 from pagefile.records import MAX_INT
-from pagefile.service.html import Html, fill, joined, page, read, text
 from pagefile.service.idempotency import HEADER
 from pagefile.service.problems import kinds
 from pagefile.wire.problem import Problem
+
+#: No scripts and nothing from other origins; only our own style sheet.
+CONTENT_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+
+_FRAGMENT = re.compile(r"^<!-- fragment: (\w+) -->\n", re.MULTILINE)
+
+
+class Html(str):
+    """Text that is already markup."""
+
+    __slots__ = ()
+
+
+def read(name: str) -> str:
+    return files("pagefile.service").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def fragments(name: str) -> Mapping[str, Template]:
+    """The named fragments of a template; whatever precedes the first is called `page`."""
+    page, *rest = _FRAGMENT.split(read(name))
+    return {"page": Template(page)} | {
+        key: Template(text) for key, text in zip(rest[::2], rest[1::2], strict=True)
+    }
+
+
+def fill(template: str, fragment: str, /, **values: object) -> Html:
+    """A fragment with its placeholders filled in."""
+    safe = {key: value if isinstance(value, Html) else escape(str(value)) for key, value in values.items()}
+    return Html(fragments(template)[fragment].substitute(safe).strip("\n"))
+
+
+def text(value: str) -> Html:
+    return Html(escape(value))
+
+
+def joined(parts: Iterable[Html]) -> Html:
+    return Html("\n".join(parts))
+
+
+def page(html: Html, *, language: str = "en") -> Response:
+    headers = {"Content-Security-Policy": CONTENT_POLICY, "Content-Language": language}
+    return Response(html, headers=headers, media_type="text/html; charset=utf-8")
+
 
 _fill = partial(fill, "docs.html")
 _KEY: Mapping[str, Any] = {
@@ -38,8 +89,6 @@ _BOUNDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation of the document."""
-
     method: str
     path: str
     spec: dict[str, Any]
@@ -59,7 +108,6 @@ class Operation:
 
     @property
     def success(self) -> Mapping[str, Any]:
-        """The response on success."""
         return next(answer for status, answer in self.spec["responses"].items() if status.startswith("2"))
 
 
@@ -73,7 +121,8 @@ def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
 def completed(document: dict[str, Any]) -> dict[str, Any]:
     """The document with the problem schema and an example of every response."""
     schemas = document["components"]["schemas"]
-    schemas |= _problem_schemas()
+    problem = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+    schemas |= problem.pop("$defs") | {"Problem": problem}
     examples = cast("dict[str, object]", json.loads(read("examples.json")))
     for operation in operations(document):
         if operation.method == "POST":
@@ -86,11 +135,6 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _problem_schemas() -> dict[str, Any]:
-    schema = Problem.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
-    return schema.pop("$defs") | {"Problem": schema}
-
-
 # -- the pages: no scripts, nothing from other origins -----------------------------------------------------------------
 
 routes = APIRouter(include_in_schema=False)
@@ -98,13 +142,11 @@ routes = APIRouter(include_in_schema=False)
 
 @routes.get("/docs")
 async def docs(request: Request) -> Response:
-    """The API, route by route."""
     return page(_reference_page(cast("FastAPI", request.app).openapi()))
 
 
 @routes.get("/problems/{code}")
 async def explanation(code: str) -> Response:
-    """What a problem means."""
     kind = kinds().get(code)
     if kind is None:
         raise NotFoundError("There is no problem with this name: /docs lists them all.")
@@ -113,12 +155,10 @@ async def explanation(code: str) -> Response:
 
 @routes.get("/style.css")
 async def style() -> Response:
-    """How the pages look."""
     return Response(read("style.css"), media_type="text/css; charset=utf-8")
 
 
 def _reference_page(document: Mapping[str, Any]) -> Html:
-    """The document as one page."""
     schemas = document["components"]["schemas"]
     known = list(operations(document))
     groups: dict[str, list[Operation]] = {}

@@ -330,6 +330,5 @@ async def ready(memory: MemoryOf) -> ReadyOut:
 # Not in the reference: the format is Prometheus' own, and agents have no use for it.
 @health.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
-    """Measurements in Prometheus' text format."""
     meter: PrometheusMeter = request.app.state.meter
     return Response(meter.text(tasks=len(anyio.get_running_tasks())), media_type=CONTENT_TYPE)

@@ -5,11 +5,9 @@ path, the query string or anything from a body: those hold ids and user content.
 """
 
 from starlette.datastructures import Headers
-from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.errors import MissingExtraError
-from pagefile.settings import ServiceSettings
 
 try:
     from opentelemetry import propagate, trace
@@ -18,11 +16,6 @@ except ImportError as error:
     raise MissingExtraError.of("otel", "service.tracing") from error
 
 _FAILED = 500
-
-
-def traces(_service: ServiceSettings) -> list[Middleware]:
-    """The middleware that makes spans."""
-    return [Middleware(Traces)]
 
 
 class Traces:

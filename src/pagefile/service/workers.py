@@ -126,7 +126,6 @@ def _work(settings: Settings, listener: socket.socket, metrics: Path, ready: Eve
 
 
 def _look_after(settings: Settings, _listener: socket.socket, metrics: Path, ready: Event) -> None:
-    """Background work for all workers."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     write_logs(settings.service)
     with suppress(KeyboardInterrupt):

@@ -14,8 +14,6 @@ from pagefile.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The range of a numeric setting."""
-
     least: float = 0
     most: float = math.inf
     #: Whether `least` itself is excluded.

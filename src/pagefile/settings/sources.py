@@ -44,14 +44,11 @@ class Loaded:
     origins: Mapping[str, str]
 
     def values(self) -> dict[str, object]:
-        """Every setting by its dotted name."""
         return dict(_flat(self.settings))
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """One setting as given."""
-
     key: str
     value: object
     origin: str
@@ -214,13 +211,9 @@ def _file_in_force(environ: Mapping[str, str]) -> Path | None:
 
 def _from_file(path: Path) -> Iterator[_Given]:
     text = _read(path)
-    if path.suffix == ".toml":
-        table = _toml(path, text)
-    elif path.suffix in {".yaml", ".yml"}:
-        table = _yaml(path, text)
-    else:
+    if path.suffix not in {".toml", ".yaml", ".yml"}:
         raise SettingsError(f"{path}: a settings file must end in .toml, .yaml or .yml.")
-    return _from_table(table, str(path))
+    return _from_table(_parsed(path, text), str(path))
 
 
 def _read(path: Path) -> str:
@@ -241,23 +234,14 @@ def _read(path: Path) -> str:
         ) from error
 
 
-def _toml(path: Path, text: str) -> dict[str, object]:
+def _parsed(path: Path, text: str) -> dict[str, object]:
+    is_toml = path.suffix == ".toml"
     try:
-        return tomllib.loads(text)
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # not only its own: a number with thousands of digits, endless nesting
-        raise SettingsError(f"{path}: this is not TOML: {error}.") from error
-
-
-def _yaml(path: Path, text: str) -> dict[str, object]:
-    try:
-        table: object = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{path}: this is not YAML: {_yaml_problem(error)}.") from error
-    except (ValueError, RecursionError) as error:  # a date such as 2024-13-45, endless nesting
-        raise SettingsError(f"{path}: this is not YAML: {error}.") from error
+        table: object = tomllib.loads(text) if is_toml else yaml.safe_load(text)
+    # Not only their own: a number with thousands of digits, a date such as 2024-13-45, endless nesting.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        kind = "TOML" if is_toml else "YAML"
+        raise SettingsError(f"{path}: this is not {kind}: {_problem(error)}.") from error
     if table is None:
         return {}
     if not isinstance(table, dict):
@@ -265,7 +249,7 @@ def _yaml(path: Path, text: str) -> dict[str, object]:
     return cast("dict[str, object]", table)
 
 
-def _yaml_problem(error: yaml.YAMLError) -> str:
+def _problem(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"{error.problem or 'it breaks off'} (at line {mark.line + 1}, column {mark.column + 1})"

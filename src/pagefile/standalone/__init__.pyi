@@ -10,20 +10,18 @@ from .conversation_store import ConversationMessage, ConversationStore, Conversa
 from .conversation_summarizer import SUMMARY_PROMPT, ConversationSummarizer
 from .episodic_memory import ConversationEpisodicMemory
 from .fact_injection import (
+    MEMORY_NAME,
     FactRanker,
+    MemoryMiddleware,
     _count_tokens,  # pyright: ignore[reportPrivateUsage] - document 004's name
+    _extract_conversation_context,  # pyright: ignore[reportPrivateUsage] - document 004's name
+    extract_text,
     format_memory_for_injection,
     get_memory_data,
+    memory_config,
     memory_data_of,
 )
 from .hybrid_history import ConversationContext, ConversationHistory, PromptMessage, build_general_prompt
-from .memory_middleware import (
-    MEMORY_NAME,
-    MemoryMiddleware,
-    _extract_conversation_context,  # pyright: ignore[reportPrivateUsage] - document 004's name
-    extract_text,
-    memory_config,
-)
 from .session import (
     FULL_HISTORY,
     SESSION_KEY,

@@ -41,7 +41,7 @@ from pagefile.standalone.app_requests import (
     safety_lines,
     turn_lines,
 )
-from pagefile.standalone.conversations import Conversations
+from pagefile.standalone.conversation_store import Conversations
 from pagefile.standalone.session import (
     FULL_HISTORY,
     SESSION_KEY,
@@ -387,7 +387,6 @@ NewAgentApp = AgentApp
 
 
 def _row(turn: Turn) -> AIMessage:
-    """The row of `ai_message`."""
     by = turn.scope.user or ""
     return AIMessage(
         message_id=turn.id,

@@ -5,7 +5,7 @@ rebuilt for every run, the dispatch of tool results, both resets. With a store b
 `chat.workspace()`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import iscoroutinefunction
@@ -30,7 +30,6 @@ class AgentMemoryConfig:
     )
 
     def memory(self) -> AgentMemory:
-        """An empty memory with these settings."""
         return AgentMemory(
             max_chunks=self.memory_max_chunks,
             min_relevance=self.memory_min_relevance,
@@ -56,7 +55,6 @@ class AgentWithMemory:
 
     @property
     def memory(self) -> AgentMemory:
-        """The agent's memory."""
         return self._memory
 
     def ask(self, query: str) -> str:
@@ -93,7 +91,6 @@ class AgentWithMemory:
         self._memory.clear_query_context()
 
     def reset_all(self) -> None:
-        """Forget everything."""
         self._memory.reset()
         self._answers.clear()
         self._tool_names.clear()
@@ -159,6 +156,15 @@ def _blocks(event: object) -> Iterator[object]:
         yield from cast("list[object]", content)
     else:
         yield event
+
+
+def texts_in(content: object) -> list[str]:
+    """The texts of a message's content: the content itself, or the text blocks of multimodal content."""
+    if isinstance(content, str):
+        return [content]
+    blocks = cast("Sequence[object]", content) if isinstance(content, list | tuple) else ()
+    texts = (block if isinstance(block, str) else part_of(block, "text") for block in blocks)
+    return [text for text in texts if isinstance(text, str)]
 
 
 def part_of(thing: object, name: str) -> Any:

@@ -45,7 +45,6 @@ class HistoryText:
 
     @property
     def text(self) -> str:
-        """All of it."""
         head = [] if self.summary is None else [summary_line(self.summary)]
         return "\n".join([*head, *self.safety, *self.turns])
 
@@ -123,7 +122,6 @@ class Query:
 
     @classmethod
     def of(cls, request: MemoryQueryRequest | None, max_chars: int) -> "Query":
-        """The request, checked."""
         request = given(request, "a MemoryQueryRequest")
         return cls(
             conversation_id=checked_id(request.conversation_id, "conversation_id"),
@@ -208,7 +206,6 @@ class Asked:
 
 
 def given(request: R | None, kind: str) -> R:
-    """The request, which must not be None."""
     if request is None:
         raise InvalidArgumentError(f"There is no request: give {kind} with a conversation_id.")
     return request

@@ -15,6 +15,7 @@ from pagefile.errors import ConflictError, ModelOutputError, SettingsError
 from pagefile.models.summarizers import CallableSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, LogView, Summarizer, SummaryRequest
 from pagefile.records import Scope, Turn
+from pagefile.standalone.agent_memory import texts_in
 from pagefile.standalone.conversation_store import (
     ConversationMessage,
     ConversationStore,
@@ -82,7 +83,6 @@ class ConversationSummarizer:
     # -- reading: never waits for a model ---------------------------------------------------------------------------------
 
     async def get_summary(self, conversation_id: str) -> str | None:
-        """The existing summary."""
         checkpoint = (await self.store.view(await self.store.owned(conversation_id))).checkpoint
         return checkpoint.summary if checkpoint else None
 
@@ -233,13 +233,6 @@ def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int)
 def _answer(answer: Any) -> str:
     """The text of a LangChain message, which may consist of blocks."""
     content: object = getattr(answer, "content", answer)
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        blocks = cast("list[object]", content)
-        return "".join(
-            block if isinstance(block, str) else str(cast("Mapping[str, object]", block).get("text", ""))
-            for block in blocks
-            if isinstance(block, (str, Mapping))
-        )
-    raise ModelOutputError(f"The model answered with {type(content).__name__}, not with text.")
+    if not isinstance(content, str | list):
+        raise ModelOutputError(f"The model answered with {type(content).__name__}, not with text.")
+    return "".join(texts_in(cast("object", content)))

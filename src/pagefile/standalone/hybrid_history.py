@@ -31,15 +31,11 @@ T = TypeVar("T")
 
 
 class PromptMessage(TypedDict):
-    """A message for a chat model."""
-
     role: str
     content: str
 
 
 class ConversationContext(TypedDict):
-    """A conversation's context for a prompt."""
-
     summary: str | None
     recent_history: list[ConversationMessage]
 

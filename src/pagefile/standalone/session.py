@@ -177,7 +177,6 @@ class SessionValue:
     user_snapshot: UserProfile = field(default_factory=UserProfile)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The document's JSON."""
         return _json_of(self)
 
     @classmethod
@@ -306,8 +305,6 @@ class MemoryWriteRequest:
 
 @record
 class MemoryWriteResult:
-    """The result of writing a turn."""
-
     conversation_id: str
     mode: str
     #: Seconds since 1970.
@@ -395,7 +392,6 @@ def _beside(stored: JsonValue, part: JsonValue) -> JsonValue:
 
 
 def window_messages(turns: Sequence[Turn]) -> list[Message]:
-    """The newest turns as messages."""
     return [
         Message(role, text)
         for turn in turns[-WINDOW_TURNS:]

@@ -53,7 +53,6 @@ class ToolResultArchive:
 
     @classmethod
     def of(cls, page: Page, text: str) -> "ToolResultArchive":
-        """The row of a page."""
         return cls(
             uuid=page.uuid,
             conversation_id=page.scope.conversation,

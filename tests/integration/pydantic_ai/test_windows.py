@@ -134,7 +134,7 @@ def test_whatever_the_history(history, room):
     before_text = repr(messages)
     start = question_at(messages, None)
     fit = Fit(room, len, kept, passages)
-    found = anyio.run(fitted, messages[:start], messages[start:], fit)
+    found = anyio.run(fitted, messages[:start], messages[start], messages[start + 1 :], fit)
     assert pairs_are_whole(found)
     # The question, the last round and two notes are never given up; they take less than this.
     assert fit.cost(found) <= max(room, 1100)
@@ -157,7 +157,9 @@ def test_with_room_for_all(history):
     """Everything is there, and what this run fetched is there in full."""
     messages, kept = history
     start = question_at(messages, None)
-    found = anyio.run(fitted, messages[:start], messages[start:], Fit(10**6, len, kept, passages))
+    found = anyio.run(
+        fitted, messages[:start], messages[start], messages[start + 1 :], Fit(10**6, len, kept, passages)
+    )
     assert messages[:start] == found[:start]
     shown = [part for message in found[start:] for part in message.parts if part.part_kind == "tool-return"]
     given_parts = [

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefile.inspector.charts import Part, stacked
-from pagefile.inspector.locale import Reader
 from pagefile.inspector.markup import document, el
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 
 #: What a page may hold as it is: no control characters, nothing that turns the direction of text, no halves of characters.
 PLAIN = st.text(

@@ -14,13 +14,14 @@ from pagefile.errors import TransferError
 from pagefile.integrations.imports import (
     BroughtFact,
     BroughtTurn,
+    Said,
     from_langchain,
     from_mem0,
     from_redis_agent_memory,
     read_dump,
     take_over,
+    turns_of,
 )
-from pagefile.integrations.imports.shapes import Said, turns_of
 from tests.acceptance.cli_calling import pagefile
 
 MEM0 = {

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pagefile.inspector.locale import Reader
-from pagefile.inspector.page_request import PageRequest
+from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.inspector.scripted import ScriptedModel, sample_result
 from pagefile.inspector.timeline import Anchors
 from pagefile.records import Checkpoint, Scope

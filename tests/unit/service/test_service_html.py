@@ -2,7 +2,8 @@
 
 import pytest
 
-from pagefile.service.html import Html, fill, fragments, prefers_chinese
+from pagefile.service.inspector_auth import prefers_chinese
+from pagefile.service.reference import Html, fill, fragments
 
 
 def test_what_is_filled_in_is_escaped():

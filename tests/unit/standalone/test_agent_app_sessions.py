@@ -266,7 +266,7 @@ async def test_the_newest_messages_come_oldest_first(app):
 
 async def test_long_conversations_are_read_in_batches(app, monkeypatch):
     """S1-76: every message, once."""
-    monkeypatch.setattr("pagefile.standalone.conversations._BATCH", 7)
+    monkeypatch.setattr("pagefile.standalone.conversation_store._BATCH", 7)
     await say(app, *range(21))
     rows = await app.query_message_by_conversation_id_asc_from_checkpoint("c", "")
     assert [f"问{number}" for number in range(21)] == [row.query for row in rows]

@@ -1,18 +1,71 @@
-"""Made-up results of the demo's tools: tables, logs, web pages and papers of any length."""
+"""Made-up results of the demo's tools: tables, logs, web pages and papers of any length, by deterministic choices from data files."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
-from pagefile.inspector.demo.picks import Picks, read
+from pagefile.text.tables import table
+
+T = TypeVar("T")
+#: A table of the data.
+Data: TypeAlias = Mapping[str, Any]
+
+
+read = partial(table, "pagefile.inspector.demo")
+
+
+class Picks:
+    """Makes pseudo-random choices: the same seed gives the same ones on every machine and Python version."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._state = seed * 2_654_435_761 % 2**32 or 1
+
+    def number(self, least: int, most: int) -> int:
+        """A whole number, both ends included."""
+        self._state = (1_664_525 * self._state + 1_013_904_223) % 2**32
+        return least + (self._state >> 8) % (most - least + 1)
+
+    def one(self, options: Sequence[T]) -> T:
+        return options[self.number(0, len(options) - 1)]
+
+    def code(self, letters: str = "ABKTX") -> str:
+        """Something like an order number."""
+        return f"{self.one(letters)}-{self.number(1000, 9999)}"
+
+    def slots(self, kinds: Data, lists: Data | None = None) -> dict[str, Any]:
+        """A value for each placeholder: one of several texts, in place or of a named list, or a number in a range."""
+        slots: dict[str, Any] = {}
+        for name, kind in kinds.items():
+            match kind:
+                case {"code": letters}:
+                    slots[name] = self.code(letters)
+                case {"hex": [least, most]}:
+                    slots[name] = f"{self.number(least, most):x}"
+                case {"tenths": [least, most], "below": other}:
+                    slots[name] = round(slots[other] - self.number(least, most) / 10, 1)
+                case {"tenths": [least, most]}:
+                    slots[name] = self.number(least, most) / 10
+                case {"hundredths": [least, most]}:
+                    slots[name] = self.number(least, most) / 100
+                case {"one_more_than": other}:
+                    slots[name] = slots[other] + 1
+                case [int(least), int(most)]:
+                    slots[name] = self.number(least, most)
+                case str():
+                    slots[name] = self.one((lists or {})[kind])
+                case _:
+                    slots[name] = self.one(kind)
+        return slots
+
 
 _WORDS = read("results")
 
 
-def _paper(seed: int, topic: str, chars: int) -> str:
+def _paper(picks: Picks, topic: str, chars: int) -> str:
     """A report with headings, numbers and sources."""
-    picks = Picks(seed)
-    lines = [f"# {topic.capitalize()}", "", f"Source: https://example.org/reports/{seed}", ""]
+    lines = [f"# {topic.capitalize()}", "", f"Source: https://example.org/reports/{picks.seed}", ""]
     size = 0
     while size < chars:
         lines += [f"## {picks.one(_WORDS['headings'])} {picks.number(1, 9)}.{picks.number(1, 9)}", ""]
@@ -34,9 +87,8 @@ def _finding(picks: Picks) -> str:
     )
 
 
-def _hits(seed: int, topic: str, chars: int) -> str:
+def _hits(picks: Picks, topic: str, chars: int) -> str:
     """Web search results as JSON."""
-    picks = Picks(seed)
     found: list[dict[str, object]] = []
     size = 0
     while size < chars:
@@ -48,17 +100,13 @@ def _hits(seed: int, topic: str, chars: int) -> str:
     return json.dumps({"query": topic, "results": found}, indent=1)
 
 
-def _order(seed: int, code: str) -> str:
-    """One order as JSON."""
-    picks = Picks(seed)
+def _order(picks: Picks, code: str) -> str:
     value = {"order": code, **picks.slots(_WORDS["order"], _WORDS)}
     value["history"] = [{"day": day, "state": picks.one(_WORDS["states"])} for day in range(1, 6)]
     return json.dumps(value, indent=1)
 
 
-def _log(seed: int, chars: int) -> str:
-    """A service's log."""
-    picks = Picks(seed)
+def _log(picks: Picks, chars: int) -> str:
     seconds = 0
 
     def row() -> str:
@@ -72,9 +120,7 @@ def _log(seed: int, chars: int) -> str:
     return "\n".join(_until(row, chars))
 
 
-def _tests(seed: int, failing: int, chars: int) -> str:
-    """The output of a test run."""
-    picks = Picks(seed)
+def _tests(picks: Picks, failing: int, chars: int) -> str:
     count = 0
 
     def row() -> str:
@@ -92,9 +138,8 @@ def _tests(seed: int, failing: int, chars: int) -> str:
     return "\n".join([*lines, f"{failing} failed, {count - failing} passed"])
 
 
-def _lab_report(seed: int, chars: int) -> str:
+def _lab_report(picks: Picks, chars: int) -> str:
     """A laboratory report in Chinese: tables and remarks."""
-    picks = Picks(seed)
 
     def section() -> str:
         day = f"2026-{picks.number(1, 6):02}-{picks.number(1, 28):02}"
@@ -112,9 +157,9 @@ def _lab_report(seed: int, chars: int) -> str:
     return "\n".join(["# 检验报告汇总", *_until(section, chars)])
 
 
-def _rows(kind: str, seed: int, chars: int, **given: str) -> str:
+def _rows(kind: str, picks: Picks, chars: int, **given: str) -> str:
     """Lines of one kind, each drawn from its slots: orders, connections, functions."""
-    picks, data = Picks(seed), _WORDS[kind]
+    data = _WORDS[kind]
 
     def row() -> str:
         return data["row"].format(**given, **picks.slots(data["slots"], _WORDS))
@@ -130,7 +175,7 @@ def _until(row: Callable[[], str], chars: int) -> Iterator[str]:
         yield line
 
 
-#: By the name used in the data.
+#: By the name used in the data; each draws from the picks it is given.
 RESULTS: Mapping[str, Callable[..., str]] = {
     "paper": _paper,
     "hits": _hits,

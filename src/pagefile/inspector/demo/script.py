@@ -10,8 +10,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any, Literal
 
-from pagefile.inspector.demo.picks import Data, Picks, read
-from pagefile.inspector.demo.results import RESULTS
+from pagefile.inspector.demo.results import RESULTS, Data, Picks, read
 from pagefile.records import JsonValue
 
 #: A shop, a clinic, a research desk, a programmer and a traveller, each with an agent.
@@ -20,41 +19,19 @@ _ABOUT = ("id", "agent", "began", "days", "window_tokens", "instructions")
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool call of a turn and what it returned."""
-
-    name: str
-    input: JsonValue
-    result: str
-
-
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """A fact learnt about the user, or found to be wrong, at the end of a turn."""
-
-    text: str
-    #: What the fact is about: the next fact about the same attribute supersedes it.
-    attribute: str | None = None
-    category: str | None = None
-    confidence: float = 0.9
-    #: "wrong": retract the fact with this text.
-    kind: Literal["learnt", "wrong"] = "learnt"
-
-
-@dataclass(frozen=True, slots=True)
 class Said:
-    """One turn."""
-
     user: str
     assistant: str = ""
-    tools: tuple[Tool, ...] = ()
+    #: The calls of tools, as `chat.step` takes them.
+    tools: Sequence[Data] = ()
     #: The agent reloads this tool's newest archived result before it answers.
     loads: str | None = None
     #: The user gave up waiting: there is no answer.
     aborted: bool = False
     #: Whether a window is requested; if tools are called, another follows each call.
     window: bool = False
-    learnt: tuple[Learnt, ...] = ()
+    #: Facts about the user, as `memory.remember` takes them; one of the kind "wrong" is retracted instead.
+    learnt: Sequence[Data] = ()
     #: The conversation is reset after this turn.
     resets: bool = False
     #: Safety data of the session, such as allergies, from this turn on.
@@ -63,8 +40,6 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """One conversation."""
-
     id: str
     agent: str
     began: datetime
@@ -115,16 +90,16 @@ def _is_due(every: Sequence[int], number: int) -> bool:
 
 
 def _scene(scene: Data) -> Said:
-    given = {name: value for name, value in scene.items() if name != "turn"}
-    learnt = tuple(Learnt(**one) for one in given.pop("learnt", ()))
-    tools = tuple(_tool(one, one["result"]["seed"], {}, Picks(0)) for one in given.pop("tools", ()))
-    return Said(**given, learnt=learnt, tools=tools)
+    given = {name: value for name, value in scene.items() if name not in {"turn", "tools"}}
+    tools = tuple(_tool(one, one["result"]["seed"], {}, Picks(0)) for one in scene.get("tools", ()))
+    return Said(**given, tools=tools)
 
 
-def _tool(tool: Data, seed: int, slots: Data, picks: Picks) -> Tool:
+def _tool(tool: Data, seed: int, slots: Data, picks: Picks) -> Data:
     given = {name: value for name, value in tool["result"].items() if name not in {"make", "seed"}}
     wanted = {name: _drawn(value, slots, picks) for name, value in given.items()}
-    return Tool(tool["name"], _filled(tool["input"], slots), RESULTS[tool["result"]["make"]](seed, **wanted))
+    result = RESULTS[tool["result"]["make"]](Picks(seed), **wanted)
+    return {"tool": tool["name"], "input": _filled(tool["input"], slots), "result": result}
 
 
 def _drawn(value: Any, slots: Data, picks: Picks) -> Any:

@@ -11,19 +11,23 @@ from datetime import datetime, timedelta
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidArgumentError
-from pagefile.inspector.demo.script import PEOPLE, Learnt, Person, Said, Talk
+from pagefile.inspector.demo.script import PEOPLE, Data, Person, Said, Talk
 from pagefile.records import JsonValue, Turn
 from pagefile.settings import EmbedderSettings, Settings
 from pagefile.standalone import AgentApp, SessionValue
 
 PREFIX = "demo-"
 Progress = Callable[[int, int], None]
+#: Told how many more turns are written.
+Told = Callable[[int], None]
 #: Windows kept per conversation: all of them, so that the inspector shows how it grew.
 _CALLS_KEPT = 100
 #: How long each window waits for its query's embedding: long, so that a busy machine does not change the result.
 _TIMEOUT_S = 30.0
 #: How many of a user's conversations are checked before anything is erased.
 _LISTED = 100
+#: Of what an agent learnt, where the data says nothing else.
+_CONFIDENCE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,14 @@ async def fill_demo(
             "for instance sqlite:///pagefile.db."
         )
     total = sum(len(talk.turns()) for person in people for talk in person.talks)
-    told = _Counted(progress, total)
+    done = 0
+
+    def told(turns: int) -> None:
+        nonlocal done
+        done += turns
+        if progress is not None:
+            progress(done, total)
+
     reports = [_NOTHING]
     clock = DemoClock()
     for language in ("en", "zh"):
@@ -119,20 +130,6 @@ def _demo_settings(settings: Settings, language: str) -> Settings:
     )
 
 
-class _Counted:
-    """Reports progress."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress = progress
-        self._total = total
-        self._done = 0
-
-    def add(self, turns: int) -> None:
-        self._done += turns
-        if self._progress is not None:
-            self._progress(self._done, self._total)
-
-
 async def _complete(memory: Memory, person: Person) -> bool:
     """Whether the person's last turn exists: it is written last."""
     last = person.talks[-1]
@@ -156,9 +153,9 @@ async def _check_ours(memory: Memory, person: Person) -> None:
         )
 
 
-async def _written(memory: Memory, clock: DemoClock, person: Person, told: _Counted) -> DemoReport:
+async def _written(memory: Memory, clock: DemoClock, person: Person, told: Told) -> DemoReport:
     if await _complete(memory, person):
-        told.add(sum(len(talk.turns()) for talk in person.talks))
+        told(sum(len(talk.turns()) for talk in person.talks))
         return _NOTHING
     await _check_ours(memory, person)
     await memory.forget(user_id=person.user_id)
@@ -169,16 +166,13 @@ async def _written(memory: Memory, clock: DemoClock, person: Person, told: _Coun
 
 
 class _Writer:
-    """Plays one person's agents."""
-
     def __init__(self, memory: Memory, clock: DemoClock, person: Person) -> None:
         self._memory = memory
         self._clock = clock
         self._person = person
         self.turns = self.facts = self.windows = 0
 
-    async def talk(self, talk: Talk, told: _Counted) -> None:
-        """Write a conversation, turn by turn."""
+    async def talk(self, talk: Talk, told: Told) -> None:
         chat = self._memory.conversation(talk.id, user_id=self._person.user_id, agent=talk.agent)
         said = talk.turns()
         pause = timedelta(days=talk.days) / max(1, len(said) - 1)
@@ -188,7 +182,7 @@ class _Writer:
             self._clock.set(talk.began + session * 5 * pause + place * timedelta(minutes=7))
             await self._turn(chat, talk, one, _turn_id(talk, number))
             self.turns += 1
-            told.add(1)
+            told(1)
         # Listing the calls waits for them to be written, so that not all of the demo's are pending at once.
         await chat.calls(limit=1)
 
@@ -197,8 +191,7 @@ class _Writer:
         if said.window:
             await self._window(chat, talk)
         for number, tool in enumerate(said.tools):
-            called = {"tool": tool.name, "call_id": f"{turn_id}-{number}"}
-            turn = await chat.step(turn, **called, input=tool.input, result=tool.result)
+            turn = await chat.step(turn, **tool, call_id=f"{turn_id}-{number}")
             if said.window:
                 await self._window(chat, talk)
         if said.loads is not None:
@@ -229,22 +222,16 @@ class _Writer:
         called = {"tool": "load_tool_history", "call_id": f"{turn.id}-load"}
         return await chat.step(turn, **called, input=asked, result=text)
 
-    async def _learn(self, learnt: Learnt, turn_id: str) -> None:
+    async def _learn(self, learnt: Data, turn_id: str) -> None:
         user_id = self._person.user_id
-        if learnt.kind == "wrong":
-            wrong = [fact for fact in await self._memory.facts(user_id) if fact.text == learnt.text]
-            for fact in wrong:
-                await self._memory.retract(fact.id)
+        if learnt.get("kind") != "wrong":
+            given: Data = {"confidence": _CONFIDENCE, **learnt}
+            await self._memory.remember(**given, user_id=user_id, source=turn_id)
+            self.facts += 1
             return
-        await self._memory.remember(
-            learnt.text,
-            user_id=user_id,
-            category=learnt.category,
-            confidence=learnt.confidence,
-            attribute=learnt.attribute,
-            source=turn_id,
-        )
-        self.facts += 1
+        for fact in await self._memory.facts(user_id):
+            if fact.text == learnt["text"]:
+                await self._memory.retract(fact.id)
 
     async def _keep_snapshot(self, chat: Conversation, snapshot: Mapping[str, JsonValue]) -> None:
         app = AgentApp(self._memory)

@@ -118,7 +118,6 @@ class ClaudeMemory:
         )
 
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
-        """Only the hooks."""
         return {
             "UserPromptSubmit": self._guarded("a prompt", self._on_prompt, always=True),
             "PreToolUse": self._guarded("looking up an equal call", self._before_tool),
@@ -141,7 +140,6 @@ class ClaudeMemory:
         ]
 
     def tool_names(self) -> list[str]:
-        """The tools' names in Claude Code."""
         return [f"mcp__{_SERVER}__{tool.name}" for tool in self.tools()]
 
     def remembered(self, tool: SdkMcpTool[Any]) -> SdkMcpTool[Any]:

@@ -20,11 +20,10 @@ from pagefile.integrations.recorder import THINKING, Asked, Called, Happened, Re
 from pagefile.records import MAX_ID_CHARS
 from pagefile.shapes import note
 from pagefile.shapes.media import read_media
+from pagefile.standalone import MEMORY_NAME
 
 M = TypeVar("M", bound=BaseMessage)
 
-#: The name of the message that carries memory: it is not the user's and is never recorded.
-MEMORY_NAME = "memory_context"
 #: Blocks whose text belongs to the message.
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 #: Skipped: these calls are in `tool_calls` too.
@@ -118,7 +117,7 @@ def is_user(message: BaseMessage) -> bool:
 
 
 def is_memory(message: BaseMessage) -> bool:
-    """Whether it carries memory, written by this middleware or by the standalone one."""
+    """Whether it carries memory, written by this middleware or by the standalone one: never recorded, and not the user's."""
     return message.name == MEMORY_NAME
 
 
@@ -213,7 +212,6 @@ def _updated(command: Command[Any]) -> list[Any]:
 
 
 def asked(humans: Sequence[BaseMessage]) -> Asked:
-    """What the user said, in one message or several."""
     blocks: list[str | Shown] = []
     for human in humans:
         blocks += [*(["\n\n"] if blocks else []), *shown_blocks(human)]
@@ -221,7 +219,6 @@ def asked(humans: Sequence[BaseMessage]) -> Asked:
 
 
 def said(message: AIMessage) -> Said:
-    """What the model said, thought and called in one message."""
     blocks = [*_beside(message), *(_own(block, message) for block in blocks_of(message))]
     calls = [Called(call["name"], call["args"], call["id"]) for call in message.tool_calls]
     return Said((*(block for block in blocks if block is not None), *calls))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool
@@ -13,12 +13,11 @@ from pagefile.engine import Memory
 from pagefile.errors import PagefileError, SettingsError
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
+from pagefile.standalone.agent_memory import part_of
 
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    """A conversation and its user."""
-
     conversation: str
     user: str | None = None
     tenant: str | None = None
@@ -63,11 +62,7 @@ def _configurable() -> Mapping[str, Any]:
 
 def _named(source: object, name: str) -> str | None:
     """A context may be a mapping or any object; numeric ids are accepted too."""
-    value: object = (
-        cast("Mapping[str, object]", source).get(name)
-        if isinstance(source, Mapping)
-        else getattr(source, name, None)
-    )
+    value = part_of(source, name)
     return None if value is None else str(value)
 
 

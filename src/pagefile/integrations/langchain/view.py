@@ -22,7 +22,6 @@ from langchain_core.messages import (
 from pagefile.content import media_in
 from pagefile.integrations.langchain.messages import (
     CALL_BLOCKS,
-    MEMORY_NAME,
     Exchange,
     ToolUse,
     blocks_of,
@@ -32,6 +31,7 @@ from pagefile.integrations.langchain.messages import (
 )
 from pagefile.integrations.recorder import step_of
 from pagefile.records import Turn
+from pagefile.standalone import MEMORY_NAME
 from pagefile.text.clip import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window.renderings import chat_turn

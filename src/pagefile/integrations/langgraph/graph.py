@@ -6,7 +6,6 @@ disconnect, a cancelled task) leaves the turn aborted: it enters no window, summ
 """
 
 import asyncio
-import logging
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, contextmanager
@@ -21,10 +20,9 @@ from langchain_core.messages import HumanMessage
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it is typed, but declares so only for a part of it
 from langgraph.types import StreamWriter
 
-from pagefile.engine import Memory
-from pagefile.errors import ConflictError, NotFoundError, PagefileError
-from pagefile.integrations.langgraph.answer_stream import AnyModel
+from pagefile.engine import Conversation, Memory
 from pagefile.integrations.langgraph.nodes import (
+    AnyModel,
     FactContext,
     MemoryService,
     RecallSources,
@@ -38,14 +36,13 @@ from pagefile.integrations.langgraph.nodes import (
     route_node,
 )
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged
+from pagefile.integrations.recorder import given_up
 from pagefile.standalone import (
     ConversationEpisodicMemory,
     ConversationHistory,
     ConversationStore,
     ConversationSummarizer,
 )
-
-logger = logging.getLogger("pagefile")
 
 #: How long aborting a turn may take.
 _ABORT_S = 5.0
@@ -158,7 +155,6 @@ class ConversationNodes:
 
     @contextmanager
     def _known(self, turn_id: str) -> Generator[None]:
-        """Registers the current task while it runs."""
         task = asyncio.current_task()
         assert task is not None
         self._running[turn_id].add(task)
@@ -210,8 +206,6 @@ def build_conversation_graph(
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A client's request."""
-
     message: str
     user_id: str
     session_id: str
@@ -243,7 +237,6 @@ class ConversationChat:
         self._graph: Any = conversation_builder(self.nodes).compile() if graph else None  # pyright: ignore[reportUnknownMemberType] - its own types are partly unknown
 
     async def answer(self, request: ChatRequest) -> str:
-        """The complete answer."""
         async with aclosing(self.stream_chat(request)) as events:
             last = [event async for event in events][-1]
         return str(last["answer"])
@@ -256,9 +249,9 @@ class ConversationChat:
         turn_id = str(uuid4())
         state = _initial(request, conversation, turn_id)
         done = False
+        # Not `append_message`, which acts as the owner if no user is named.
+        asking = self.nodes.store.conversation(conversation, request.user_id or None)
         try:
-            # Not `append_message`, which acts as the owner if no user is named.
-            asking = self.nodes.store.conversation(conversation, request.user_id or None)
             await asking.begin(request.message, id=turn_id)
             yield {"type": "turn", "turn_id": turn_id, "conversation_id": conversation}
             answer: dict[str, Any] = {}
@@ -270,25 +263,17 @@ class ConversationChat:
             yield {"type": "done", "conversation_id": conversation, **answer}
         finally:
             if not done:
-                await self._give_up(conversation, turn_id)
+                await self._give_up(asking, turn_id)
 
     def _stream(self, state: ConversationState) -> AsyncGenerator[ChatEvent]:
         if self._graph is None:
             return _plain(self.nodes, state)
         return self._graph.astream(state, stream_mode="custom")
 
-    async def _give_up(self, conversation: str, turn_id: str) -> None:
+    async def _give_up(self, chat: Conversation, turn_id: str) -> None:
         with anyio.move_on_after(_ABORT_S, shield=True):
             await self.nodes.stop(turn_id)
-            try:
-                await self.nodes.store.abort_turn(conversation, turn_id)
-            except (ConflictError, NotFoundError):
-                # Completed at the last moment, or never begun.
-                return
-            except PagefileError:
-                logger.exception(
-                    "a turn that broke off could not be aborted; it stays open, and out of every window"
-                )
+            await given_up(chat, turn_id)
 
 
 def _initial(request: ChatRequest, conversation: str, turn_id: str) -> ConversationState:

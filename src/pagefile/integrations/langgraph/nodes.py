@@ -13,15 +13,21 @@ from uuid import uuid4
 
 import anyio
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    convert_to_messages,
+    convert_to_openai_messages,
+    message_chunk_to_message,
+)
 from langchain_core.runnables import Runnable
 
 from pagefile.engine import Memory
 from pagefile.engine.ownership import check_opens
 from pagefile.errors import InvalidArgumentError, ModelOutputError, SettingsError
 from pagefile.integrations.langchain.messages import asked as asked_of
-from pagefile.integrations.langchain.messages import happened, said
-from pagefile.integrations.langgraph.answer_stream import AnyModel, spoken
+from pagefile.integrations.langchain.messages import happened, said, structured_text
 from pagefile.integrations.langgraph.state import (
     ConversationState,
     NodeTrace,
@@ -31,7 +37,9 @@ from pagefile.integrations.langgraph.state import (
     running,
 )
 from pagefile.integrations.recorder import begun, completed
+from pagefile.ports import ChatModel, ToolCall
 from pagefile.records import Scope
+from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import (
     ConversationHistory,
     ConversationMessage,
@@ -39,6 +47,7 @@ from pagefile.standalone import (
     format_memory_for_injection,
     memory_data_of,
 )
+from pagefile.standalone.agent_memory import part_of
 from pagefile.standalone.hybrid_history import unique_relevant
 
 #: Knowledge-base prefixes that mean no retrieval.
@@ -58,8 +67,8 @@ async def route_node(state: ConversationState, *, router: Router | None = None) 
     if router is not None:
         decide = getattr(router, "route", router)
         decision = await _awaited(decide(message=question(state), session_id=state.get("session_id", "")))
-    prefix = _of(decision, "kb_prefix") or ""
-    agent = _of(decision, "agent_type") or state.get("agent_type") or "default"
+    prefix = part_of(decision, "kb_prefix") or ""
+    agent = part_of(decision, "agent_type") or state.get("agent_type") or "default"
     return {"kb_prefix": prefix, "agent_type": agent, "use_retrieval": prefix not in NO_RETRIEVAL}
 
 
@@ -172,6 +181,90 @@ def _result(found: Any) -> dict[str, Any]:
     return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {"content": str(found)}
 
 
+# -- the answer of any kind of model, streamed, and finally the complete message --------------------------------------
+
+#: A LangChain model (with its tools bound), a `ChatModel`, or a function from the messages to an answer.
+AnyModel: TypeAlias = (
+    Runnable[Any, Any]
+    | ChatModel
+    | Callable[[list[BaseMessage]], str | BaseMessage | Awaitable[str | BaseMessage]]
+)
+#: Pieces of an answer, and finally all of it.
+Speech: TypeAlias = AsyncGenerator[str | AIMessage]
+
+
+def spoken(model: AnyModel, prompt: list[BaseMessage], callbacks: Sequence[Any] = ()) -> Speech:
+    """The pieces of the answer as they arrive, and finally the message."""
+    if isinstance(model, ChatModel):
+        return _by_chat_model(model, prompt)
+    if isinstance(model, Runnable):
+        return _by_runnable(cast("Runnable[Any, Any]", model), prompt, callbacks)
+    if callable(model):
+        return _by_function(model, prompt)
+    raise SettingsError(
+        f"model is {type(model).__name__}: give a chat model of LangChain, a ChatModel or a function."
+    )
+
+
+async def _by_runnable(
+    model: Runnable[Any, Any], prompt: list[BaseMessage], callbacks: Sequence[Any]
+) -> Speech:
+    whole: AIMessageChunk | None = None
+    value: Any = None
+    # Without explicit callbacks, the model uses those of the surrounding run.
+    stream: Any = model.astream(prompt, {"callbacks": list(callbacks)} if callbacks else None)
+    async with aclosing(stream) as chunks:
+        async for chunk in chunks:
+            if not isinstance(chunk, BaseMessage):
+                # Structured output: each chunk is the whole so far, unless it is text.
+                value = (value or "") + chunk if isinstance(chunk, str) else chunk
+                continue
+            if chunk.text:
+                yield str(chunk.text)
+            if not isinstance(chunk, AIMessageChunk):
+                # A model that cannot stream, wrapped in a runnable that can.
+                yield cast("AIMessage", chunk)
+                return
+            whole = chunk if whole is None else whole + chunk
+    if value is not None:
+        text = structured_text(value) or ""
+        yield text
+        yield AIMessage(text)
+        return
+    yield AIMessage("") if whole is None else cast("AIMessage", message_chunk_to_message(whole))
+
+
+async def _by_chat_model(model: ChatModel, prompt: list[BaseMessage]) -> Speech:
+    texts: list[str] = []
+    calls: tuple[ToolCall, ...] = ()
+    async with aclosing(model.stream(cast("Any", convert_to_openai_messages(prompt)))) as pieces:
+        async for piece in pieces:
+            if piece.text:
+                texts.append(piece.text)
+                yield piece.text
+            calls += piece.calls
+    yield AIMessage("".join(texts), tool_calls=[_call(call) for call in calls])
+
+
+async def _by_function(model: Callable[..., Any], prompt: list[BaseMessage]) -> Speech:
+    answer = await _awaited(model(prompt))
+    message = AIMessage(answer) if isinstance(answer, str) else convert_to_messages([answer])[0]
+    if not isinstance(message, AIMessage):
+        raise ModelOutputError(
+            f"The model returned {type(message).__name__}: an answer is an AIMessage or text."
+        )
+    if message.text:
+        yield str(message.text)
+    yield message
+
+
+def _call(call: ToolCall) -> Any:
+    arguments, _ = read_arguments(call.arguments)
+    # Arguments that are not a JSON object are passed on as text: the tool's own validation explains what is wrong.
+    given = arguments if isinstance(arguments, dict) else {"arguments": call.arguments}
+    return {"id": call.id, "name": call.name, "args": given, "type": "tool_call"}
+
+
 # -- generate ---------------------------------------------------------------------------------------------------------
 
 
@@ -263,9 +356,3 @@ def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user:
 
 async def _awaited(answer: Any) -> Any:
     return await answer if isawaitable(answer) else answer
-
-
-def _of(decision: Any, name: str) -> Any:
-    if isinstance(decision, Mapping):
-        return cast("Mapping[str, Any]", decision).get(name)
-    return getattr(decision, name, None)

@@ -6,6 +6,7 @@ dropped together.
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -64,7 +65,6 @@ class Fit:
     language: Language = "zh"
 
     def note(self, words: Mapping[Language, str], count: int) -> UserPromptPart:
-        """Tells the model how much was left out."""
         return UserPromptPart(words[self.language].format(count=count))
 
     def cost(self, messages: Iterable[ModelMessage]) -> int:
@@ -80,41 +80,37 @@ def question_at(messages: Sequence[ModelMessage], run_id: str | None) -> int | N
     return next(iter(own), asking[-1] if asking else None)
 
 
-def with_memory(question: ModelMessage, memory: str) -> ModelMessage:
+def with_memory(question: ModelRequest, memory: str) -> ModelRequest:
     """The same request with what memory knows before what the user said."""
-    if not memory or not isinstance(question, ModelRequest):
-        return question
-    said = next((part for part in question.parts if isinstance(part, UserPromptPart)), None)
-    if said is None:
-        return question
+    asked = ((at, part) for at, part in enumerate(question.parts) if isinstance(part, UserPromptPart))
+    place, said = next(asked)
     # The user's own timestamp keeps repeated requests identical.
     known = UserPromptPart(memory, timestamp=said.timestamp)
-    parts = [other for part in question.parts for other in ([known, part] if part is said else [part])]
-    return replace(question, parts=parts)
+    return replace(question, parts=[*question.parts[:place], known, *question.parts[place:]])
 
 
 def following(
-    turns: Sequence[ModelMessage], question: ModelMessage
-) -> tuple[list[ModelMessage], ModelMessage]:
+    turns: Sequence[ModelMessage], question: ModelRequest
+) -> tuple[list[ModelMessage], ModelRequest]:
     """The turns for a question without a history, and the question; its system prompts go before both."""
     own = _frameworks_own(question)
-    if not turns or not own or not isinstance(question, ModelRequest):
+    if not turns or not own:
         return list(turns), question
     rest = [part for part in question.parts if part.part_kind in _SAID]
     return [replace(question, parts=own), *turns], replace(question, parts=rest)
 
 
 async def fitted(
-    before: Sequence[ModelMessage], current: Sequence[ModelMessage], fit: Fit
+    before: Sequence[ModelMessage], question: ModelRequest, since: Sequence[ModelMessage], fit: Fit
 ) -> list[ModelMessage]:
     """The messages of a request: as much of the running exchange as fits, then earlier ones from the newest back.
 
     The question is never cut. Its steps start in short form; if that is still too much, the oldest are dropped, and then
     the newest results are shown in full.
     """
-    question, *steps = _units(current)
+    more, *steps = _units(since)
     costs = [fit.cost(_shown(message, fit, {}) for message in step) for step in steps]
-    left = fit.room_tokens - fit.cost(question) - sum(costs)
+    left = fit.room_tokens - fit.cost([question, *more]) - sum(costs)
     gone = 0
     if left < 0:
         left -= fit.cost([ModelRequest([fit.note(_STEPS_LEFT_OUT, len(steps))])])
@@ -127,17 +123,17 @@ async def fitted(
     if left < 0:
         running = _clipped(running, fit, -left)
     if gone:
-        question = [_with_parts(question[0], after=[fit.note(_STEPS_LEFT_OUT, gone)]), *question[1:]]
-    return [*_recent(before, question[0], fit, left), *question[1:], *running]
+        question = replace(question, parts=[*question.parts, fit.note(_STEPS_LEFT_OUT, gone)])
+    return [*_recent(before, question, fit, left), *more, *running]
 
 
 # -- the running exchange ---------------------------------------------------------------------------------------------
 
 
-def _units(current: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
-    """The question, then each model response with the results returned to it."""
+def _units(since: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
+    """What still belongs to the question, then each model response with the results returned to it."""
     units: list[list[ModelMessage]] = [[]]
-    for message in current:
+    for message in since:
         if isinstance(message, ModelResponse):
             units.append([])
         units[-1].append(message)
@@ -212,7 +208,7 @@ def _clipped(running: Sequence[ModelMessage], fit: Fit, over: int) -> list[Model
 
 
 def _recent(
-    before: Sequence[ModelMessage], question: ModelMessage, fit: Fit, left: int
+    before: Sequence[ModelMessage], question: ModelRequest, fit: Fit, left: int
 ) -> list[ModelMessage]:
     """The newest consecutive exchanges that fit, and the question."""
     exchanges = _exchanges(before)
@@ -224,7 +220,9 @@ def _recent(
     gone = [message for exchange in exchanges[:number] for message in exchange]
     head, *rest = [*(message for exchange in exchanges[number:] for message in exchange), question]
     told = [part for message in gone for part in _frameworks_own(message)]
-    return [_with_parts(head, before=[*told, fit.note(_LEFT_OUT, number)]), *rest]
+    # Every exchange but the first begins with a request, and at least the first is gone.
+    asked = cast("ModelRequest", head)
+    return [replace(asked, parts=[*told, fit.note(_LEFT_OUT, number), *asked.parts]), *rest]
 
 
 def _first_that_fits(costs: Sequence[int], left: int) -> int:
@@ -266,14 +264,3 @@ def _frameworks_own(message: ModelMessage) -> list[ModelRequestPart]:
     if not isinstance(message, ModelRequest):
         return []
     return [part for part in message.parts if part.part_kind not in _SAID]
-
-
-def _with_parts(
-    message: ModelMessage,
-    *,
-    before: Sequence[ModelRequestPart] = (),
-    after: Sequence[ModelRequestPart] = (),
-) -> ModelMessage:
-    if not isinstance(message, ModelRequest):
-        return message
-    return replace(message, parts=[*before, *message.parts, *after])

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import anyio
 from pydantic_ai import ToolReturn
-from pydantic_ai.messages import InstructionPart, ModelMessage, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import InstructionPart, ModelMessage, ModelRequest, ToolCallPart, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
 from pagefile.engine import Conversation
@@ -35,9 +35,8 @@ from pagefile.text.scripts import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspace
-from pagefile.window.parts import MemoryPart
+from pagefile.window.parts import MemoryPart, Parts
 from pagefile.window.placeholder import step_note
-from pagefile.window.receipt import Window
 from pagefile.window.render import Language, Placement
 from pagefile.window.wording import WORDINGS
 
@@ -57,26 +56,6 @@ class Options:
     rules: tuple[ToolRule, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What memory knows about the question; constant throughout the run."""
-
-    #: For the instructions: how to load pages, safety data, the summary.
-    system: str
-    #: For the question: facts and episodes.
-    memory: MemoryPart
-    #: Earlier turns, for a run that brought no history of its own.
-    turns: Sequence[ModelMessage]
-
-    @classmethod
-    def of(cls, window: Window) -> "Known":
-        parts = window.parts
-        # Tool notes change from request to request, and are added there.
-        return cls(
-            parts.system, parts.memory.with_section("chunks", ()), earlier_messages(parts.turns, parts.blobs)
-        )
-
-
 @dataclass
 class RunMemory:
     """One run of an agent. Failures are reported through `edge` and cost the run only its memory."""
@@ -89,7 +68,8 @@ class RunMemory:
     #: Tools that are not steps of a turn: ours, and those through which a model returns its output.
     apart: frozenset[str] = frozenset()
     turn: Turn | None = None
-    _known: Known | None = None
+    #: What memory knows about the question, and the earlier turns; constant throughout the run.
+    _known: Parts | None = None
     _kept: dict[Key, Kept] = field(default_factory=dict[Key, Kept])
     _excerpts: dict[str, str] = field(default_factory=dict[str, str])
     #: The run's messages so far, and the tools' original results, keyed by what the messages hold.
@@ -116,7 +96,6 @@ class RunMemory:
             self.turn = await self._written("recording the question", self._begun, None)
 
     async def complete(self, output: object, messages: Sequence[ModelMessage]) -> None:
-        """Record the answer and anything not written yet."""
         self._messages = messages
         await self._finish("recording the answer", partial(self._completed, output))
 
@@ -233,12 +212,12 @@ class RunMemory:
         self.apart |= {tool.name for tool in request.model_request_parameters.output_tools}
         if self._known is None:
             self._known = await self.edge.attempt("recalling", self._recalled, None)
-        known = self._known or Known("", MemoryPart(language=self._language), ())
+        known = self._known or Parts(memory=MemoryPart(language=self._language))
         work = partial(self._prepared, request, known)
         # `always`: this needs no store, and this run's results must be shown even while the store is being skipped.
         return await self.edge.attempt("preparing a request", work, request, always=True)
 
-    async def _recalled(self) -> Known:
+    async def _recalled(self) -> Parts:
         if self.options.workspace:
             self.workspace.ask(self.question)
         window = await self.chat.context(
@@ -247,10 +226,11 @@ class RunMemory:
             window_tokens=self.options.window_tokens,
             placement="tail",  # a separate block, wherever it is placed here
         )
-        return Known.of(window)
+        return window.parts
 
-    async def _prepared(self, request: ModelRequestContext, known: Known) -> ModelRequestContext:
+    async def _prepared(self, request: ModelRequestContext, known: Parts) -> ModelRequestContext:
         messages = list(request.messages)
+        # Notes on the tools' results change from request to request.
         memory = known.memory.with_section("chunks", self._notes()).text
         start = question_at(messages, self.run_id)
         # By choice, or if there is no user message to put it beside, memory goes after the instructions.
@@ -259,21 +239,21 @@ class RunMemory:
         parameters = _instructed(request.model_request_parameters, system)
         if start is None:
             return replace(request, model_request_parameters=parameters)
-        before, (question, *steps) = messages[:start], messages[start:]
+        before, (asked, *since) = messages[:start], messages[start:]
+        question = cast("ModelRequest", asked)
         if not before and self.options.history:
-            before, question = following(known.turns, question)
-        question = question if heads else with_memory(question, memory)
+            before, question = following(earlier_messages(known.turns, known.blobs), question)
+        question = with_memory(question, memory) if memory and not heads else question
         fit = self._fit(parameters)
         return replace(
             request,
-            messages=await fitted(before, [question, *steps], fit),
+            messages=await fitted(before, question, since, fit),
             model_request_parameters=parameters,
         )
 
     def _notes(self) -> list[str]:
-        if not self.options.workspace:
-            return []
-        text = self.workspace.text(self.edge.memory.engine.settings.workspace.max_tokens)
+        most = self.edge.memory.engine.settings.workspace.max_tokens
+        text = self.workspace.text(most) if self.options.workspace else ""
         return [text] if text else []
 
     @property

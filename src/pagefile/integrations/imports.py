@@ -1,0 +1,442 @@
+"""Imports from other memories: mem0, redis agent-memory-server, LangChain's message histories and LangGraph's threads.
+
+Each format has a pure reader from its API's JSON to `Brought`; `take_over` writes that with the public verbs, idempotently.
+None of the packages read from is required.
+"""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from os import PathLike
+from typing import Any, Final, cast
+from uuid import NAMESPACE_URL, uuid5
+
+import anyio
+
+from pagefile.engine import Conversation, Memory
+from pagefile.errors import FactRejectedError, InvalidArgumentError, TransferError
+from pagefile.integrations.recorder import Called
+from pagefile.records import MAX_ID_CHARS, JsonObject, JsonValue, utc
+from pagefile.shapes.tool_arguments import read_arguments
+from pagefile.standalone.agent_memory import texts_in
+from pagefile.text.fact_ranking import fact_key
+
+#: The confidence of a fact that another memory's model extracted without rating it.
+EXTRACTED_CONFIDENCE = 0.8
+
+_ROLES = {
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "ai"), "assistant"),
+    **dict.fromkeys(("tool", "function"), "tool"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtFact:
+    text: str
+    #: None: the user it is imported for.
+    user_id: str | None = None
+    at: datetime | None = None
+    category: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtTurn:
+    """One exchange; either side may be missing, not both."""
+
+    id: str
+    user: str | None
+    assistant: str | None
+    #: None: the conversation it is imported into.
+    conversation_id: str | None = None
+    user_id: str | None = None
+    steps: tuple[JsonObject, ...] = ()
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """The contents of a dump, and what could not be imported."""
+
+    turns: tuple[BroughtTurn, ...] = ()
+    facts: tuple[BroughtFact, ...] = ()
+    #: What was left out and how often, in words: "system messages".
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __add__(self, other: "Brought") -> "Brought":
+        left_out = Counter(self.left_out) + Counter(other.left_out)
+        return Brought(self.turns + other.turns, self.facts + other.facts, dict(left_out))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    role: str
+    text: str
+    id: str | None = None
+    at: datetime | None = None
+    calls: tuple[Called, ...] = ()
+    #: For a tool's result: the call it answers, and the tool's name if given.
+    call_id: str | None = None
+    tool: str | None = None
+
+
+def turns_of(messages: Iterable[Said], conversation_id: str | None, user_id: str | None) -> Brought:
+    """Groups messages into turns: each user message begins one, tool results become its steps, the rest its answer.
+
+    A turn is named after its first message, or after its position, so that importing again gives the same turns.
+    """
+    groups: list[tuple[str, list[Said]]] = []
+    left_out: Counter[str] = Counter()
+    for place, said in enumerate(messages):
+        role = _ROLES.get(said.role.lower())
+        if role is None:
+            left_out[f"{said.role or 'nameless'} messages"] += 1
+        elif role == "user" and not said.text:
+            left_out["messages without text"] += 1
+        elif role == "user" or not groups:
+            groups.append((_turn_id(said, f"{conversation_id}:{place}"), [replace(said, role=role)]))
+        else:
+            groups[-1][1].append(replace(said, role=role))
+    turns: list[BroughtTurn] = []
+    for turn_id, group in groups:
+        asked = group[0].text if group[0].role == "user" else None
+        answer = "\n\n".join(said.text for said in group if said.role == "assistant" and said.text) or None
+        steps = tuple(_steps(group))
+        if asked is None and answer is None:
+            left_out["tool results without a message"] += len(steps)
+        else:
+            turns.append(BroughtTurn(turn_id, asked, answer, conversation_id, user_id, steps, group[0].at))
+    return Brought(turns=tuple(turns), left_out=dict(left_out))
+
+
+def _steps(group: Iterable[Said]) -> Iterator[JsonObject]:
+    calls: dict[str | None, Called] = {}
+    for said in group:
+        if said.role == "tool":
+            call = calls.get(said.call_id) or Called(said.tool or "tool", None)
+            named = {"call_id": said.call_id} if said.call_id else {}
+            given = cast("JsonValue", call.input)
+            yield {"tool": said.tool or call.tool, "input": given, "result": said.text, **named}
+        calls |= {call.call_id: call for call in said.calls}
+
+
+def _turn_id(first: Said, otherwise: str) -> str:
+    """The first message's id if it is valid; else a deterministic one, the same on every import."""
+    if first.id is not None and len(first.id) <= MAX_ID_CHARS:
+        return first.id
+    return str(uuid5(NAMESPACE_URL, f"pagefile:moving:{first.id or otherwise}"))
+
+
+# -- reading arbitrary JSON -------------------------------------------------------------------------------------------
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def items(value: object) -> Sequence[object]:
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+
+
+def text(value: object) -> str | None:
+    return value.strip() if isinstance(value, str) and value.strip() else None
+
+
+def moment(value: object) -> datetime | None:
+    """A time in ISO 8601 or in seconds since 1970; UTC if it has no time zone."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        return utc(datetime.fromisoformat(value)) if isinstance(value, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+# -- mem0 -------------------------------------------------------------------------------------------------------------
+
+
+def from_mem0(data: object) -> Brought:
+    """The memories that `get_all()` returns as facts, from `{"results": […]}` or the list alone.
+
+    A memory of an agent or a run without a user goes to the user it is imported for. Graph relations are left out: mem0
+    derived them from the same memories.
+    """
+    listed: object = cast("object", data) if isinstance(data, list) else mapping(data).get("results")
+    if not isinstance(listed, list):
+        raise TransferError(
+            'This is not a dump of mem0: it has no list of "results". Write what get_all() returns.'
+        )
+    facts: list[BroughtFact] = []
+    left_out: Counter[str] = Counter()
+    for raw in cast("list[object]", listed):
+        memory = mapping(raw)
+        said = text(memory.get("memory"))
+        if said is None:
+            left_out["memories without text"] += 1
+            continue
+        if memory.get("role") == "assistant":
+            # Stored verbatim (`infer=False`): not a statement about the user.
+            left_out["words of the assistant"] += 1
+            continue
+        if memory.get("expiration_date"):
+            left_out["expiry dates"] += 1
+        facts.append(
+            BroughtFact(
+                said, text(memory.get("user_id")), moment(memory.get("created_at")), _category(memory)
+            )
+        )
+    relations = len(items(mapping(cast("object", data)).get("relations")))
+    if relations:
+        left_out["graph relations"] = relations
+    return Brought(facts=tuple(facts), left_out=dict(left_out))
+
+
+def _category(memory: object) -> str | None:
+    fields = mapping(memory)
+    named = [*items(fields.get("categories")), mapping(fields.get("metadata")).get("category")]
+    return next((name for name in map(text, named) if name), None)
+
+
+# -- redis agent-memory-server ----------------------------------------------------------------------------------------
+
+
+def from_redis_agent_memory(data: object) -> Brought:
+    """A session's working memory (`GET /v1/working-memory/{session_id}`), a response of the long-term search
+    (`POST /v1/long-term-memory/search`), or a list of either.
+
+    What the server summarized (`context`) becomes the first turn of its conversation, as the assistant's message. Memories of type
+    "message" are left out: they duplicate messages.
+    """
+    answers = cast("list[object]", data) if isinstance(data, list) else [data]
+    return sum(map(_answer, answers), Brought())
+
+
+def _answer(data: object) -> Brought:
+    answer = mapping(data)
+    if not isinstance(answer.get("messages"), list) and not isinstance(answer.get("memories"), list):
+        raise TransferError(
+            "This is not a dump of redis agent-memory-server: it has neither messages nor memories. Write what "
+            "GET /v1/working-memory/{session_id} or POST /v1/long-term-memory/search returns."
+        )
+    return _session(answer) + _memories(items(answer.get("memories")), text(answer.get("user_id")))
+
+
+def _session(answer: Mapping[str, Any]) -> Brought:
+    session, user = text(answer.get("session_id")), text(answer.get("user_id"))
+    brought = turns_of([_message(mapping(one)) for one in items(answer.get("messages"))], session, user)
+    if answer.get("data"):
+        brought += Brought(left_out={"data of sessions": 1})
+    summary = text(answer.get("context"))
+    if summary is None:
+        return brought
+    first = brought.turns[0].at if brought.turns else moment(answer.get("created_at"))
+    before = BroughtTurn(f"{session}:context", None, summary, session, user, at=first)
+    return Brought((before, *brought.turns), brought.facts, brought.left_out)
+
+
+def _message(message: Mapping[str, Any]) -> Said:
+    role, content = str(message.get("role", "")), "\n".join(filter(None, texts_in(message.get("content"))))
+    return Said(role, content, text(message.get("id")), moment(message.get("created_at")))
+
+
+def _memories(memories: Iterable[object], user: str | None) -> Brought:
+    facts: list[BroughtFact] = []
+    left_out: Counter[str] = Counter()
+    for memory in map(mapping, memories):
+        said = text(memory.get("text"))
+        if said is None or memory.get("memory_type") == "message":
+            left_out["memories without text" if said is None else "copies of messages"] += 1
+            continue
+        # When it happened, else when it was learnt.
+        at = moment(memory.get("event_date")) or moment(memory.get("created_at"))
+        topic = next((name for name in map(text, items(memory.get("topics"))) if name), None)
+        facts.append(BroughtFact(said, text(memory.get("user_id")) or user, at, topic))
+    return Brought(facts=tuple(facts), left_out=dict(left_out))
+
+
+# -- LangChain and LangGraph messages ---------------------------------------------------------------------------------
+
+
+def from_langchain(data: object, conversation_id: str | None = None) -> Brought:
+    """A list of messages; a state or a checkpoint that contains one; or such lists keyed by session or thread id.
+
+    A message may be a LangChain message, the output of `messages_to_dict`, `dumpd` or `model_dump`, or an OpenAI-style mapping.
+    System messages are left out: they belong to the application, not to the conversation.
+    """
+    if isinstance(data, list | tuple):
+        return turns_of(map(_said, items(cast("object", data))), conversation_id, None)
+    state = mapping(mapping(data).get("channel_values") or data)
+    if isinstance(state.get("messages"), list):
+        return from_langchain(state["messages"], conversation_id)
+    if not state or not all(isinstance(messages, list) for messages in state.values()):
+        raise TransferError(
+            "This is not a dump of messages: give a list of them, a state with `messages`, or such lists by the id of their thread."
+        )
+    return sum((from_langchain(messages, session) for session, messages in state.items()), Brought())
+
+
+def _said(message: object) -> Said:
+    fields = _fields(message)
+    tool = text(fields.get("name"))
+    return Said(
+        role=str(fields.get("role") or fields.get("type") or ""),
+        text="\n".join(filter(None, texts_in(fields.get("content")))),
+        id=text(fields.get("id")),
+        calls=tuple(_call(mapping(call)) for call in items(fields.get("tool_calls"))),
+        call_id=text(fields.get("tool_call_id")),
+        tool=tool if fields.get("tool_call_id") else None,
+    )
+
+
+def _fields(message: object) -> Mapping[str, Any]:
+    dump = getattr(message, "model_dump", None)
+    given = mapping(dump() if callable(dump) else message)
+    if "data" in given:
+        return {**mapping(given["data"]), "type": given.get("type")}
+    if given.get("lc"):
+        # `["langchain", "schema", "messages", "HumanMessage"]`: a dump may give the type only by its class.
+        name = str((items(given.get("id")) or ("",))[-1])
+        kind = name.removesuffix("Chunk").removesuffix("Message").lower()
+        return {"type": kind, **mapping(given.get("kwargs"))}
+    return given
+
+
+def _call(call: Mapping[str, Any]) -> Called:
+    function = mapping(call.get("function"))
+    given: object = function.get("arguments") if function else call.get("args")
+    if isinstance(given, str):
+        value, spelling = read_arguments(given)
+        given = {"arguments": given} if spelling == "text" else value
+    name = str(function.get("name") or call.get("name") or "tool")
+    return Called(name, given, text(call.get("id")))
+
+
+#: The reader for each format, by its name in `pagefile import --from`.
+FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
+    "mem0": from_mem0,
+    "redis-agent-memory": from_redis_agent_memory,
+    "langchain": from_langchain,
+}
+
+
+async def read_dump(path: str | PathLike[str], kind: str) -> Brought:
+    """The contents of a JSON file in one of the `FORMATS`."""
+    read = FORMATS.get(kind)
+    if read is None:
+        raise TransferError(f"There is no format {kind!r}: it is one of {', '.join(FORMATS)}.")
+    try:
+        data: object = json.loads(await anyio.Path(path).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TransferError(f"Cannot read {str(path)!r} as JSON: {error}.") from error
+    return read(data)
+
+
+async def take_over(
+    memory: Memory,
+    brought: Brought,
+    *,
+    user_id: str | None = None,
+    conversation_id: str | None = None,
+    tenant: str | None = None,
+) -> dict[str, int]:
+    """Record the turns and remember the facts; counts what was new, known, rejected or left out.
+
+    Args:
+        user_id: the user of turns and facts that do not name one.
+        conversation_id: the conversation of turns that do not name one.
+    """
+    _check(brought, user_id, conversation_id)
+    counts = {"turn": 0, "fact": 0, "known": 0, "rejected": 0, "left_out": sum(brought.left_out.values())}
+    by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # a stable sort
+    for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
+        turns = list(group)
+        whose = next((turn.user_id for turn in turns if turn.user_id), user_id)
+        chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
+        await _record(chat, turns, counts)
+    for whose in dict.fromkeys(fact.user_id for fact in brought.facts):
+        theirs = sorted((fact for fact in brought.facts if fact.user_id == whose), key=_age)
+        await _remember(memory, theirs, whose or user_id or "", tenant, counts)
+    return counts
+
+
+def _age(fact: BroughtFact) -> float:
+    """Sort key: oldest first, as they would have been remembered; those without a time last."""
+    return math.inf if fact.at is None else fact.at.timestamp()
+
+
+def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -> None:
+    """Check before writing anything that every record has a user and a conversation."""
+    if conversation_id is None and any(turn.conversation_id is None for turn in brought.turns):
+        raise TransferError(
+            "These messages name no conversation: say which it is (conversation_id, --conversation)."
+        )
+    if user_id is None and any(fact.user_id is None for fact in brought.facts):
+        raise TransferError("Some of these memories name no user: say whose they are (user_id, --user-id).")
+
+
+async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:
+    known = await _known(chat)
+    for turn in turns:
+        if turn.id in known:
+            counts["known"] += 1
+            continue
+        try:
+            await chat.record(turn.user, turn.assistant, steps=turn.steps, id=turn.id, at=turn.at)
+        except InvalidArgumentError:
+            counts["rejected"] += 1
+        else:
+            known.add(turn.id)
+            counts["turn"] += 1
+
+
+async def _known(chat: Conversation) -> set[str]:
+    known: set[str] = set()
+    after: int | str = 0
+    while True:
+        turns = await chat.turns(after=after, limit=1000)
+        known |= {turn.id for turn in turns}
+        if turns.next is None:
+            return known
+        after = turns.next
+
+
+async def _remember(
+    memory: Memory, facts: Iterable[BroughtFact], user_id: str, tenant: str | None, counts: dict[str, int]
+) -> None:
+    # Including retracted facts: importing again must not bring them back.
+    known = {fact_key(fact.text) for fact in await memory.facts(user_id, tenant, history=True)}
+    for fact in facts:
+        if fact_key(fact.text) in known:
+            counts["known"] += 1
+            continue
+        try:
+            await memory.remember(
+                fact.text,
+                user_id=user_id,
+                tenant=tenant,
+                category=fact.category,
+                confidence=EXTRACTED_CONFIDENCE,
+                valid_from=fact.at,
+            )
+        except (FactRejectedError, InvalidArgumentError):
+            counts["rejected"] += 1
+        else:
+            known.add(fact_key(fact.text))
+            counts["fact"] += 1
+
+
+__all__ = [
+    "FORMATS",
+    "Brought",
+    "BroughtFact",
+    "BroughtTurn",
+    "from_langchain",
+    "from_mem0",
+    "from_redis_agent_memory",
+    "read_dump",
+    "take_over",
+]
