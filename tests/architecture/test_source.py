@@ -29,8 +29,8 @@ BROAD_EXCEPTS: dict[str, str] = {
     "service/chat_turn.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
     "service/request_guard.py::ErrorMiddleware.__call__": "the service's last handler: it logs and answers with a problem document",
     "stores/sqlite/lanes.py::_Job.run": "whatever a job raises belongs to the one who asked; the thread must live",
-    "text/token_counters.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
-    "text/vocabularies.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
+    "text/tokens.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
+    "text/tokens.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
 }
 
 #: Imports that may wait until they are needed, and why.
@@ -51,15 +51,15 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/milvus/driver.py::_pymilvus": "the extra milvus, and three seconds of which the event loop must know nothing",
     "stores/registry.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",
     "stores/registry.py::open_vectors": "the extra milvus, which nobody needs whose vectors live in the database",
-    "text/vocabularies.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
-    "text/vocabularies.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
+    "text/tokens.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
+    "text/tokens.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
     "models/embedders.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",
     "models/endpoint.py::Endpoint._openai": "the extra openai, and a second that nobody needs who has no endpoint",
     "models/extractors.py::_parsed": "pydantic, which importing Pagefile must not load; nobody needs it who has no model",
     "models/chat.py::_errors": "the extra openai brings both, and a second that nobody needs who has no model",
     "text/words.py::_cut": "reads a dictionary for a quarter of a second, which English never needs",
     "text/words.py::_Stemmers.__init__": "PyStemmer ships no types; the protocol beside it stands for them",
-    "text/vocabularies.py::_optional": "the extras tokenizers, qwen and deepseek",
+    "text/tokens.py::_optional": "the extras tokenizers, qwen and deepseek",
 }
 
 

@@ -17,8 +17,7 @@ from pagefile.blocking import (
     handing,
     opening,
 )
-from pagefile.client.conversation import ClientConversation
-from pagefile.client.remote import Client
+from pagefile.client.remote import Client, ClientConversation
 from pagefile.engine import Memory
 from pagefile.records import Scope
 

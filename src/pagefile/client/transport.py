@@ -3,17 +3,81 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from http import HTTPStatus
+from typing import Any, TypeVar, get_args
 from uuid import uuid4
 
 import anyio
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from pagefile.client.problems import code_of, error_of
-from pagefile.errors import ClosedError, SettingsError, StoreError, StoreUnavailableError
+from pagefile.engine.importer import lines_of
+from pagefile.errors import (
+    ClosedError,
+    InvalidArgumentError,
+    NotFoundError,
+    PagefileError,
+    SettingsError,
+    StoreError,
+    StoreUnavailableError,
+)
 from pagefile.verbs import Verb
-from pagefile.wire.responses import LINES
+from pagefile.wire.chat import ChatEvent
+from pagefile.wire.responses import LINES, Problem, kinds_of_error
+
+#: Codes without an error class: the request was refused for its content, or was sent to the wrong place.
+_OTHER: dict[str, type[PagefileError]] = {
+    "validation": InvalidArgumentError,
+    "invalid-json": InvalidArgumentError,
+    "invalid-query": InvalidArgumentError,
+    "media-type": InvalidArgumentError,
+    "body-too-large": InvalidArgumentError,
+    "route-not-found": NotFoundError,
+    "misdirected": SettingsError,
+    # The service is starting or stopping: to its caller, it is temporarily unavailable.
+    ClosedError.code: StoreUnavailableError,
+}
+_AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+
+
+def error_of(answer: httpx.Response) -> PagefileError:
+    """The error for a response; one that is not a problem document came from a proxy in between."""
+    problem = _problem(answer.content)
+    if problem is not None:
+        return _raised(problem)
+    known = StoreUnavailableError if answer.status_code in _AWAY else PagefileError
+    return known(f"The service answered with {answer.status_code} and no problem document: is it Pagefile?")
+
+
+def error_in(document: bytes) -> PagefileError:
+    """The error for a problem document."""
+    problem = _problem(document)
+    if problem is not None:
+        return _raised(problem)
+    return PagefileError("The service reported a problem that cannot be read: is it as new as this client?")
+
+
+def code_of(answer: httpx.Response) -> str | None:
+    """The code of a problem; None if the response is not one."""
+    problem = _problem(answer.content)
+    return None if problem is None else problem.code
+
+
+def _problem(document: bytes) -> Problem | None:
+    try:
+        return Problem.model_validate_json(document)
+    except ValidationError:
+        return None
+
+
+def _raised(problem: Problem) -> PagefileError:
+    return _classes().get(problem.code, PagefileError)(problem.detail)
+
+
+def _classes() -> dict[str, type[PagefileError]]:
+    # A subclass inside the service may have no code of its own; its parent's then applies.
+    return {known.code: known for known in kinds_of_error() if "code" in vars(known)} | _OTHER
+
 
 Out = TypeVar("Out", bound=BaseModel)
 Json = Mapping[str, object]
@@ -173,3 +237,41 @@ def _asked_to_wait(answer: httpx.Response) -> float | None:
 
 def _param(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_KINDS = {kind.event: kind for kind in get_args(ChatEvent)}
+_PROBLEM = "error"
+
+
+async def lines_in(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
+    """The lines of a response, without their ends."""
+    async for line in lines_of(chunks):
+        yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
+
+
+async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
+    """The events of a stream. A problem is raised; unknown kinds, which a newer service may send, are skipped."""
+    name = ""
+    data: list[str] = []
+    async for line in lines:
+        field, _, value = line.partition(":")
+        if field == "event":
+            name = value.removeprefix(" ")
+        elif field == "data":
+            data.append(value.removeprefix(" "))
+        elif not line:
+            text = "\n".join(data)
+            if name == _PROBLEM:
+                raise error_in(text.encode())
+            if name in _KINDS:
+                yield _read(name, text)
+            name, data = "", []
+
+
+def _read(name: str, text: str) -> ChatEvent:
+    try:
+        return _KINDS[name].model_validate_json(text)
+    except ValidationError as error:
+        raise StoreError(
+            f"The service sent a {name!r} that cannot be read: is it Pagefile, and as new as this client?"
+        ) from error

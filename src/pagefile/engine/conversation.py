@@ -9,15 +9,14 @@ from uuid import uuid4
 from pagefile.content import Shape
 from pagefile.engine import arguments as checks
 from pagefile.engine import log_queries
-from pagefile.engine.drafts import StepLike, checked_json, checked_message, checked_step
+from pagefile.engine.arguments import StepLike, checked_json, checked_message, checked_step
 from pagefile.engine.engine import Engine
-from pagefile.engine.explanation import Cost, Explanation, costs_of, explained_call, found_call
 from pagefile.engine.fork import forked
 from pagefile.engine.log_queries import Kind
 from pagefile.engine.messages import Desk, as_of
 from pagefile.engine.ownership import check_opens
 from pagefile.engine.pages import call_tool, load_text
-from pagefile.engine.replay import Replay, replayed
+from pagefile.engine.replay import Cost, Explanation, Replay, costs_of, explained_call, found_call, replayed
 from pagefile.engine.shield import shielded
 from pagefile.engine.windows import make_window
 from pagefile.errors import ConflictError

@@ -28,7 +28,7 @@ from pagefile.shapes import cleaned
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.stores.session_cache import ErasedSessions, erased_version
 from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Tier, WindowRequest, homes
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import Beside, Budget
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.receipt import Window

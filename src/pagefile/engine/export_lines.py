@@ -22,23 +22,12 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from pagefile import records
 from pagefile.content import JsonObject, JsonValue, Media, Message, Other, Reasoning, ToolCall, ToolResult
 from pagefile.content import Text as TextPart
-from pagefile.engine.drafts import checked_json, checked_labels
+from pagefile.engine.arguments import checked_json, checked_labels
 from pagefile.engine.snapshots import KEY, Snapshot, listed
 from pagefile.ports import KeptItem, Labels, StoredItem
-from pagefile.records import (
-    MAX_INT,
-    Checkpoint,
-    Fact,
-    Page,
-    Reset,
-    Revision,
-    Scope,
-    Step,
-    Turn,
-    WindowRecord,
-)
 from pagefile.schema import Body, Count, Id, Mirror, Moment, Text
 from pagefile.window.candidates import candidate_from
 from pagefile.window.receipt import Receipt, Verdict
@@ -68,7 +57,7 @@ Json: TypeAlias = Annotated[Any, AfterValidator(_json)]
 JsonMap: TypeAlias = Annotated[dict[str, Any], AfterValidator(_json)]
 Bytes: TypeAlias = Annotated[bytes, BeforeValidator(_decoded)]
 #: A number, at least 1.
-Number: TypeAlias = Annotated[int, Field(ge=1, le=MAX_INT)]
+Number: TypeAlias = Annotated[int, Field(ge=1, le=records.MAX_INT)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 #: `model_validate` receives lists where records have tuples.
 AsList = Field(strict=False)
@@ -133,7 +122,7 @@ class ConversationLine(Body):
 # -- turns -------------------------------------------------------------------------------------------------------------
 
 
-class StepLine(Line[Step]):
+class StepLine(Line[records.Step]):
     page: Id | None = None
 
 
@@ -177,7 +166,7 @@ class MessageLine(Line[Message]):
     parts: tuple[PartLine, ...]
 
 
-class TurnLine(_Owned[Turn]):
+class TurnLine(_Owned[records.Turn]):
     """A turn. Its messages, if they are more than the short form, refer to its steps."""
 
     type: Literal["turn"]
@@ -208,14 +197,14 @@ class MissingLine(_Owned[None]):
     what: Text
 
 
-class CheckpointLine(_Owned[Checkpoint]):
+class CheckpointLine(_Owned[records.Checkpoint]):
     type: Literal["checkpoint"]
     id: Id
     seq: Number
     version: Number
 
 
-class ResetLine(_Owned[Reset]):
+class ResetLine(_Owned[records.Reset]):
     type: Literal["reset"]
     id: Id
     seq: Number
@@ -224,7 +213,7 @@ class ResetLine(_Owned[Reset]):
 # -- beside the log ----------------------------------------------------------------------------------------------------
 
 
-class PageLine(_Owned[Page]):
+class PageLine(_Owned[records.Page]):
     """An archived tool result with its text."""
 
     type: Literal["page"]
@@ -316,7 +305,7 @@ class OptionsLine(_Recorded[None]):
     moment: SnapshotLine
 
 
-class CallLine(_OfConversation[WindowRecord]):
+class CallLine(_OfConversation[records.WindowRecord]):
     """A window that was handed out, in its conversation."""
 
     type: Literal["call"]
@@ -342,7 +331,7 @@ class CallLine(_OfConversation[WindowRecord]):
 # -- of a user ---------------------------------------------------------------------------------------------------------
 
 
-class FactWithin(Line[Fact]):
+class FactWithin(Line[records.Fact]):
     """A fact within a change, whose line names the user."""
 
     conversation_id: Id | None
@@ -354,9 +343,9 @@ class FactWithin(Line[Fact]):
     project: Id | None = None
     agent: Id | None = None
 
-    def of_user(self, owner: Scope) -> Fact:
+    def of_user(self, owner: records.Scope) -> records.Fact:
         """The fact about a user."""
-        return self.record(scope=Scope(owner.tenant, owner.user, self.conversation_id))
+        return self.record(scope=records.Scope(owner.tenant, owner.user, self.conversation_id))
 
 
 class FactLine(FactWithin):
@@ -373,7 +362,7 @@ class ChangeLine(Body):
     after: FactWithin
 
 
-class RevisionLine(Line[Revision]):
+class RevisionLine(Line[records.Revision]):
     """A change to a user's facts."""
 
     without = frozenset({"before", "after"})
@@ -382,7 +371,7 @@ class RevisionLine(Line[Revision]):
     number: Number
     facts: Annotated[tuple[ChangeLine, ...], Field(min_length=1)]
 
-    def of_user(self, owner: Scope) -> Revision:
+    def of_user(self, owner: records.Scope) -> records.Revision:
         """The change for this user."""
         before = tuple(one.before and one.before.of_user(owner) for one in self.facts)
         after = tuple(one.after.of_user(owner) for one in self.facts)

@@ -8,17 +8,19 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 from pagefile.engine.arguments import at_least, cursor, moment
 from pagefile.engine.engine import Engine
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.ports import ConversationQuery, EntryQuery, LogReader, SinceRequest
+from pagefile.ports import ConversationQuery, EntryQuery, FactStore, LogReader, SinceRequest
 from pagefile.records import (
     Checkpoint,
     ConversationInfo,
     Entry,
+    Fact,
     Hit,
     JsonObject,
     Listing,
     Page,
     PageHit,
     Reset,
+    Revision,
     Scope,
     Turn,
     checked_text,
@@ -32,6 +34,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 T = TypeVar("T")
 
 _HEADS = 1000
+#: How often a user's facts are read again because they changed meanwhile.
+_MOST_ATTEMPTS = 16
 _MAX_DIGITS = 16
 
 
@@ -141,6 +145,18 @@ async def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[Entr
         if found[-1].seq is None or len(found) < query.limit:
             return
         query = replace(query, after_seq=found[-1].seq)
+
+
+async def facts_of(facts: FactStore, owner: Scope) -> tuple[Sequence[Fact], Sequence[Revision], bool]:
+    """All that was ever held about a user, the journal of its changes, and whether they belong together."""
+    held: Sequence[Fact] = ()
+    revisions: Sequence[Revision] = ()
+    for _ in range(_MOST_ATTEMPTS):
+        stamp = await facts.changed(owner)
+        held, revisions = await facts.list(owner, retracted=True), await facts.revisions(owner)
+        if await facts.changed(owner) == stamp:
+            return held, revisions, True
+    return held, revisions, False
 
 
 async def heads_of(reader: LogReader, scope: Scope) -> AsyncIterator[ConversationInfo]:

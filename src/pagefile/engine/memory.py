@@ -9,10 +9,9 @@ from typing import Any
 import anyio
 
 from pagefile.engine import arguments
+from pagefile.engine.arguments import checked_labels
 from pagefile.engine.conversation import Conversation
-from pagefile.engine.drafts import checked_labels
 from pagefile.engine.engine import Engine
-from pagefile.engine.explanation import found_call
 from pagefile.engine.fact_import import import_memory
 from pagefile.engine.kit import Kit, chat_model, extractor_of, named_embedder, summarizer_of, synopsis_of
 from pagefile.engine.lifetime import connecting, opening
@@ -20,6 +19,7 @@ from pagefile.engine.log_queries import done_turns, listing, pages_about, pages_
 from pagefile.engine.metrics import NoMeter
 from pagefile.engine.ownership import on_behalf
 from pagefile.engine.pages import load_text
+from pagefile.engine.replay import found_call
 from pagefile.engine.shield import catching
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import (
@@ -61,7 +61,7 @@ from pagefile.tiers.derivation import Health
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.fact_book import Draft
 from pagefile.tiers.facts import Facts
-from pagefile.tiers.page_text import checked_uuid
+from pagefile.tiers.page_in import checked_uuid
 from pagefile.tiers.turn_index import TurnVectors
 
 
@@ -475,7 +475,7 @@ class Memory:
         tenant: str | None = None,
     ) -> dict[str, int]:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
-        from pagefile.engine.transfer import export_to  # noqa: PLC0415 - see import_
+        from pagefile.engine.export import export_to  # noqa: PLC0415 - see import_
 
         scope = await self._on_behalf(tenant, user_id, conversation_id)
         await self.engine.write_calls()
@@ -484,7 +484,7 @@ class Memory:
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         """Read an export; existing data is left as it is. Returns how many of each kind were new."""
         # Imported late: building the schemas of its lines takes a fifth of a second.
-        from pagefile.engine.transfer import import_from  # noqa: PLC0415
+        from pagefile.engine.importer import import_from  # noqa: PLC0415
 
         own = self._scope(tenant).tenant
         counts = await import_from(self.engine.store, path, own, clock=self.engine.clock)

@@ -11,8 +11,7 @@ from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileE
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
 from pagefile.text.words import terms
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.page_in import LEAST_EXCERPT_TOKENS
-from pagefile.tiers.page_text import checked_uuid, explained, fitting_slice, slice_of
+from pagefile.tiers.page_in import LEAST_EXCERPT_TOKENS, checked_uuid, explained, fitting_slice, slice_of
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, loaded_chars, short_placeholder
 from pagefile.window.wording import WORDINGS
 

@@ -16,7 +16,7 @@ from pagefile.errors import ConflictError, ErasedError, NotFoundError, StoreErro
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import NEVER, ConversationInfo, Scope, Turn, WindowRecord
 from pagefile.shapes import cleaned, keeper, note
-from pagefile.text.scripts import language
+from pagefile.text.sentences import language
 from pagefile.tiers.base import WindowRequest
 from pagefile.tiers.history import History
 from pagefile.window.budget import Budget

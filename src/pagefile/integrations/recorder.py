@@ -12,11 +12,11 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pagefile.content import Message, ToolCall
 from pagefile.engine import Conversation
-from pagefile.engine.drafts import result_text
+from pagefile.engine.arguments import result_text
 from pagefile.records import Step, Turn
 from pagefile.shapes import answered_steps, cleaned, compact, parsed, question, step_tool
 from pagefile.shapes.media import read_media
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.page_in import LOADING_TOOLS
 
 #: The types of blocks in which Anthropic's models think.
 THINKING = frozenset({"thinking", "redacted_thinking"})

@@ -16,7 +16,7 @@ from pagefile.records import MAX_INT
 from pagefile.service.html import Html, fill, joined, page, read, text
 from pagefile.service.idempotency import HEADER
 from pagefile.service.problems import kinds
-from pagefile.wire.problem import Problem
+from pagefile.wire.responses import Problem
 
 _fill = partial(fill, "docs.html")
 _KEY: Mapping[str, Any] = {

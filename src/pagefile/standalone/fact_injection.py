@@ -13,7 +13,6 @@ import numpy as np
 
 from pagefile.errors import TransferError
 from pagefile.records import Fact
-from pagefile.text.clip import clip
 from pagefile.text.fact_data import GivenFact, given_facts, sections
 from pagefile.text.fact_ranking import (
     CONFIDENCE_WEIGHT,
@@ -24,6 +23,7 @@ from pagefile.text.fact_ranking import (
     diverse,
     scores,
 )
+from pagefile.text.sentences import clip
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.window.render import escape
 

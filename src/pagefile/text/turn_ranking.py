@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pagefile.text.bm25 import K1, Matches, WordIndex, rarity
+from pagefile.text.sentences import language
 from pagefile.text.speech import named, speech
 from pagefile.text.times import Period, periods
-from pagefile.text.words import ASKING_TERMS, language, terms
+from pagefile.text.words import ASKING_TERMS, terms
 
 K = TypeVar("K", bound=Hashable)
 _Floats = npt.NDArray[np.float64]

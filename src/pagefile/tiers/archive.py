@@ -15,8 +15,8 @@ import anyio
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, StoreError
 from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
 from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
-from pagefile.text.clip import clip
 from pagefile.text.passages import split
+from pagefile.text.sentences import clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
 from pagefile.tiers.base import (
@@ -30,10 +30,11 @@ from pagefile.tiers.base import (
     guarded,
     off_loop,
 )
-from pagefile.tiers.page_in import PageSearch, Paging
-from pagefile.tiers.page_text import (
+from pagefile.tiers.page_in import (
     LOADING_TOOLS,
     THREAD_FROM_CHARS,
+    PageSearch,
+    Paging,
     checked_uuid,
     excerpt,
     is_quoted,

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from pagefile.ports import LogView
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn
-from pagefile.text.token_counters import TokenCounter
+from pagefile.text.tokens import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
 from pagefile.window.forms import Text

@@ -17,7 +17,7 @@ from pagefile.lru import Lru
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
 from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, fact_key
-from pagefile.text.fact_refusals import order_in, secret_in
+from pagefile.text.fact_rules import order_in, secret_in
 from pagefile.tiers.base import Counter
 
 MAX_FACT_CHARS = 10_000

@@ -30,9 +30,9 @@ from pagefile.ports import (
     Watermarks,
 )
 from pagefile.records import Fact, Scope, Turn
-from pagefile.text.clip import clip
 from pagefile.text.fact_ranking import Floats, blended, diverse, forget_facts, scores
 from pagefile.text.fact_rules import own_words
+from pagefile.text.sentences import clip
 from pagefile.text.words import TRIVIAL
 from pagefile.tiers.base import (
     FAILED,

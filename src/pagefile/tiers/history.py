@@ -14,14 +14,12 @@ from pagefile.shapes import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
-from pagefile.window.candidates import Candidate, Form
-from pagefile.window.forms import ShownSummary, shown_summary, turn_forms
+from pagefile.window.candidates import Candidate, Form, ShownTurn
+from pagefile.window.forms import ShownSummary, running_turn, shown_summary, turn_forms
 from pagefile.window.measure import recounted
 from pagefile.window.receipt import Window
 from pagefile.window.render import escape
 from pagefile.window.residency import demoted_results
-from pagefile.window.running_turn import running_turn
-from pagefile.window.shown import ShownTurn
 from pagefile.window.wording import ZH, Wording
 
 #: Full results of earlier turns take at most the window divided by this; beyond it the oldest become notes.

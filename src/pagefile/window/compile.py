@@ -30,13 +30,14 @@ from pagefile.window.candidates import (
     Candidate,
     Form,
     Message,
+    ShownTurn,
+    joined,
 )
 from pagefile.window.measure import Count, media_tokens
 from pagefile.window.parts import MemoryPart, Parts
 from pagefile.window.receipt import Verdict
 from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash
 from pagefile.window.renderings import chat
-from pagefile.window.shown import ShownTurn, joined
 
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.

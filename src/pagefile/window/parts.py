@@ -7,9 +7,8 @@ from typing import Any, cast
 
 from pagefile.content import JsonObject, Media, media_in, message_from, message_json
 from pagefile.shapes import ShownStep
-from pagefile.window.candidates import MEMORY, Block
+from pagefile.window.candidates import MEMORY, Block, ShownTurn
 from pagefile.window.render import Language, Placement, memory_text, system_text
-from pagefile.window.shown import ShownTurn
 
 _NO_SECTIONS: Mapping[Block, tuple[str, ...]] = {}
 _NO_BLOBS: Mapping[str, bytes] = {}

@@ -11,11 +11,10 @@ from typing import Any, cast
 from pagefile.content import Message as Said
 from pagefile.content import Shape
 from pagefile.shapes import Filling, alternating, beginning_with_user, short, with_own_call_ids, written
-from pagefile.text.scripts import language
-from pagefile.window.candidates import Message
+from pagefile.text.sentences import language
+from pagefile.window.candidates import Message, ShownTurn
 from pagefile.window.parts import Parts
 from pagefile.window.render import Language
-from pagefile.window.shown import ShownTurn
 
 _SPEAKERS: Mapping[Language, Mapping[str, str]] = {
     "zh": {"user": "用户", "assistant": "AI", "tool": "工具", "system": "系统", "developer": "系统"},

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, JsonValue
 from pydantic_core import to_json
 
-from pagefile.engine.explanation import Cost, Explanation
-from pagefile.engine.replay import Replay
+from pagefile.engine.replay import Cost, Explanation, Replay
 from pagefile.schema import Answer, Mirror
 from pagefile.window.candidates import Block, Message
 from pagefile.window.comparison import BlockBill, BlockChange, CandidateChange, Comparison, DiffLine

@@ -17,14 +17,12 @@ from pagefile.records import Scope, Step, Turn
 from pagefile.shapes import Filling, compact, note, prepared, shown_steps, written
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window.budget import Budget
-from pagefile.window.candidates import Candidate, Form
+from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.compile import Layout, compile_window
-from pagefile.window.forms import turn_forms
+from pagefile.window.forms import running_turn, turn_forms
 from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
 from pagefile.window.parts import parts_from, parts_json
 from pagefile.window.renderings import anthropic, chat, responses
-from pagefile.window.running_turn import running_turn
-from pagefile.window.shown import ShownTurn
 
 COUNTER = open_counter()
 COUNT = COUNTER.count

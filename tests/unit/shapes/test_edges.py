@@ -21,7 +21,7 @@ from pagefile.shapes import (
     with_own_call_ids,
     written,
 )
-from pagefile.shapes.pixels import area_tokens, sampled_tokens, tile_tokens
+from pagefile.shapes.media import area_tokens, sampled_tokens, tile_tokens
 from tests.property.shapes.vendors import PNG, is_valid
 
 USER = {"role": "user", "content": "Where is it?"}

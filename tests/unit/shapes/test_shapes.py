@@ -20,7 +20,7 @@ from pagefile.shapes import (
     shown_steps,
     written,
 )
-from pagefile.shapes.pixels import IMAGE_TOKENS, pixels, tile_tokens
+from pagefile.shapes.media import IMAGE_TOKENS, pixels, tile_tokens
 from tests.transcripts import CALLS, CHAT
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)

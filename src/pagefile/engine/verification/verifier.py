@@ -7,11 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pagefile.engine.engine import Engine
-from pagefile.engine.verification.beside import MOST_ATTEMPTS, Calls, Facts, Sessions
+from pagefile.engine.verification.checks import (
+    MOST_ATTEMPTS,
+    Attachments,
+    Calls,
+    Facts,
+    Pages,
+    Sessions,
+    Terms,
+    Vectors,
+)
 from pagefile.engine.verification.findings import Check, Finding, Level, Report, Tally, at, at_entry
-from pagefile.engine.verification.index_check import Terms, Vectors
 from pagefile.engine.verification.log_walk import LogWalk, compared
-from pagefile.engine.verification.page_check import Attachments, Pages
 from pagefile.errors import SettingsError, StoreCorruptError
 from pagefile.ports import (
     UNREADABLE,
