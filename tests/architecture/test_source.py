@@ -21,11 +21,10 @@ ENVIRONMENT = {"settings/sources.py"}
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
     "integrations/fail_open.py::FailOpen._contained": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
-    "engine/shield.py::catching": "foreign code runs in it, and the caller says what becomes of the failure: it is logged and counted, stands in the receipt, is raised again outside of the task group, or the text says that not all is there",
     "engine/engine.py::Engine.guarded": "the same, without a context manager for every window",
     "engine/engine.py::Engine.absorb": "the same, without a context manager for every turn that is recorded",
     "tiers/workspace/results.py::_Reading.read": "whatever an object that a tool returned raises when it is looked at; nothing is remembered of it",
-    "tiers/base.py::guarded": "whatever a model, an embedder or a vector store raises; what depends on it reports it and goes on without",
+    "tiers/base.py::guarded": "whatever foreign code raises: a model, an embedder, a vector store, a third-party tier, an object that a tool returned. The caller says what becomes of the failure: it is logged and counted, stands in the receipt, is raised again outside of the task group, or the text says that not all is there",
     "service/chat_turn.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
     "service/request_guard.py::ErrorMiddleware.__call__": "the service's last handler: it logs and answers with a problem document",
     "stores/sqlite/lanes.py::_Job.run": "whatever a job raises belongs to the one who asked; the thread must live",

@@ -18,29 +18,19 @@ import anyio
 import httpx
 from pydantic import BaseModel
 
-from pagefile import verbs
+from pagefile import records, verbs
 from pagefile.blocking import described_as
 from pagefile.client.transport import Caller, events_in, lines_in
 from pagefile.engine import Conversation, Memory, arguments
-from pagefile.engine.export import FORMAT, written_whole
+from pagefile.engine.export import written_whole
+from pagefile.engine.export_lines import FORMAT
 from pagefile.engine.fact_import import read_memory
+from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import checked_kind
-from pagefile.engine.shield import shielded
 from pagefile.errors import StoreError, StoreUnavailableError, TransferError
 from pagefile.ports import NO_LABELS, Labels
-from pagefile.records import (
-    DEFAULT_TENANT,
-    JsonObject,
-    JsonValue,
-    Listing,
-    Scope,
-    Step,
-    Turn,
-    checked_id,
-    checked_text,
-)
-from pagefile.shapes import listed, plain_json
-from pagefile.shapes.parser import results_cleaned
+from pagefile.shapes.message_reader import plain_json
+from pagefile.shapes.parser import listed, results_cleaned
 from pagefile.verbs import Verb
 from pagefile.window.budget import tool_texts
 from pagefile.window.receipt import Window
@@ -85,7 +75,7 @@ class Remote:
             answer = await self._asked(verb, {**given, "limit": MAX_PAGE, **after})
             found += verb.returned(answer)
             if answer.next is None:
-                return Listing(found)
+                return records.Listing(found)
             after = {"after": answer.next}
 
 
@@ -167,8 +157,7 @@ def as_it_is(value: object) -> object:
 
 
 def is_id(name: str) -> Check:
-    """A valid id."""
-    return lambda value: checked_id(value, name)
+    return lambda value: records.checked_id(value, name)
 
 
 def is_json(name: str) -> Check:
@@ -182,11 +171,10 @@ def is_message(name: str) -> Check:
 
 
 def from_number(least: int, name: str) -> Check:
-    """A whole number of at least this minimum."""
     return lambda value: arguments.at_least(least, value, name)
 
 
-def messages_of(messages: Iterable[object]) -> list[JsonValue]:
+def messages_of(messages: Iterable[object]) -> list[records.JsonValue]:
     """Messages as the library would store them: tool results are repaired, the caller's own text is checked."""
     given = [results_cleaned(plain_json(message, number)) for number, message in enumerate(listed(messages))]
     return [arguments.checked_json(message, f"messages[{number}]") for number, message in enumerate(given)]
@@ -202,14 +190,14 @@ def steps_of(steps: Iterable[arguments.StepLike]) -> list[dict[str, object]]:
 
 
 def _own_id(step: arguments.StepLike) -> dict[str, object]:
-    own = step.call_id if isinstance(step, Step) else step.get("call_id")
+    own = step.call_id if isinstance(step, records.Step) else step.get("call_id")
     return {"call_id": own} if own else {}
 
 
 #: How to check a parameter of this name before it is sent.
 CHECKS: Mapping[str, Check] = {
     **{name: is_message(name) for name in ("user", "assistant", "instructions")},
-    **{name: partial(checked_text, name=name) for name in ("query", "text", "tool", "uuid")},
+    **{name: partial(records.checked_text, name=name) for name in ("query", "text", "tool", "uuid")},
     **{name: is_id(name) for name in ("id", "user_id", "tenant")},
     "call_id": is_id("call id"),
     "fact_id": is_id("fact id"),
@@ -235,12 +223,12 @@ CHECKS: Mapping[str, Check] = {
 }
 
 
-def _begun(chat: "ClientConversation", turn: Turn) -> Turn:
+def _begun(chat: "ClientConversation", turn: records.Turn) -> records.Turn:
     chat.open_turn = turn if turn.status == "open" else None
     return turn
 
 
-def _noticed(chat: "ClientConversation", turn: Turn) -> Turn:
+def _noticed(chat: "ClientConversation", turn: records.Turn) -> records.Turn:
     if chat.open_turn is not None and chat.open_turn.id == turn.id:
         _begun(chat, turn)
     return turn
@@ -251,18 +239,18 @@ def _for_open_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
 
 
 def _after_known_messages(_: "ClientConversation", given: dict[str, Any]) -> None:
-    if isinstance(given["turn"], Turn) and given["after"] is None:
+    if isinstance(given["turn"], records.Turn) and given["after"] is None:
         given["after"] = len(given["turn"].messages)
 
 
 def _checked_step(_: "ClientConversation", given: dict[str, Any]) -> None:
     turn = given["turn"]
-    number = len(turn.steps) if isinstance(turn, Turn) else 0
+    number = len(turn.steps) if isinstance(turn, records.Turn) else 0
     call = {name: value for name, value in given.items() if name != "turn"}
     step = arguments.checked_step(call, arguments.turn_id_of(turn), number, ANY_LENGTH)
     given |= {"tool": step.tool, "input": step.input, "result": step.result}
     # The same step of the same turn has the same id: adding it twice adds it once.
-    given["call_id"] = step.call_id if given["call_id"] or isinstance(turn, Turn) else None
+    given["call_id"] = step.call_id if given["call_id"] or isinstance(turn, records.Turn) else None
 
 
 class ClientConversation(Remote):
@@ -271,7 +259,7 @@ class ClientConversation(Remote):
     def __init__(
         self,
         caller: Caller,
-        scope: Scope,
+        scope: records.Scope,
         *,
         agent: str | None = None,
         labels: Labels = NO_LABELS,
@@ -281,10 +269,10 @@ class ClientConversation(Remote):
         self._scope = scope
         # Left out when not given: the service then takes it from the key.
         self._tenant = tenant
-        self._agent = None if agent is None else checked_id(agent, "agent")
+        self._agent = None if agent is None else records.checked_id(agent, "agent")
         self._labels = asdict(labels)
         #: The turn that this handle began.
-        self.open_turn: Turn | None = None
+        self.open_turn: records.Turn | None = None
 
     def __repr__(self) -> str:
         return f"ClientConversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
@@ -295,7 +283,7 @@ class ClientConversation(Remote):
         return cast("str", self._scope.conversation)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> records.Scope:
         """Whose memory this is, as far as it was named here: the service takes a missing tenant or user from the key."""
         return self._scope
 
@@ -310,22 +298,22 @@ class ClientConversation(Remote):
     _abort = remote(verbs.ABORT, then=_noticed)
 
     @like(Conversation.abort)
-    async def abort(self, turn: Turn | str) -> Turn:
+    async def abort(self, turn: records.Turn | str) -> records.Turn:
         return await shielded(lambda: self._abort(turn))
 
     @described_as(Conversation.fork)
     async def fork(
         self,
-        turn: Turn | str,
+        turn: records.Turn | str,
         *,
         id: str | None = None,  # noqa: A002 - the word users write
         before: bool = False,
     ) -> "ClientConversation":
-        named = {} if id is None else {"id": checked_id(id, "conversation id")}
+        named = {} if id is None else {"id": records.checked_id(id, "conversation id")}
         made = await self._asked(
             verbs.FORK, {"turn_id": arguments.turn_id_of(turn), "before": before, **named}
         )
-        scope = Scope(self._scope.tenant, made.user_id, made.conversation_id)
+        scope = records.Scope(self._scope.tenant, made.user_id, made.conversation_id)
         labels = Labels(**self._labels)
         return ClientConversation(self._caller, scope, agent=self._agent, labels=labels, tenant=self._tenant)
 
@@ -343,7 +331,7 @@ class ClientConversation(Remote):
         self,
         query: str | None = None,
         *,
-        turn: Turn | str | None = None,
+        turn: records.Turn | str | None = None,
         window_tokens: int | None = None,
         window_for: str | None = None,
         tools: Sequence[object] = (),
@@ -418,7 +406,7 @@ class ClientConversation(Remote):
         body = {
             **self._known_of(AskChat),
             "message": is_message("message")(message) or message,
-            "id": str(uuid4()) if id is None else checked_id(id, "turn id"),
+            "id": str(uuid4()) if id is None else records.checked_id(id, "turn id"),
             "instructions": instructions,
             "window_tokens": window_tokens,
             "steps": steps_of(steps),
@@ -441,7 +429,7 @@ class ClientConversation(Remote):
         }
         return said({**whose, "agent": self._agent, **self._labels, "format": "parts"})
 
-    def _current_turn_id(self, query: str | None, turn: Turn | str | None) -> str | None:
+    def _current_turn_id(self, query: str | None, turn: records.Turn | str | None) -> str | None:
         if turn is not None:
             return arguments.turn_id_of(turn)
         mine = self.open_turn
@@ -504,8 +492,8 @@ class Client(Remote):
     ) -> ClientConversation:
         """A handle on a conversation; nothing is sent until it is used."""
         self._caller.check_open()
-        named = DEFAULT_TENANT if tenant is None else tenant
-        scope = Scope(named, user_id, checked_id(id, "conversation id"))
+        named = records.DEFAULT_TENANT if tenant is None else tenant
+        scope = records.Scope(named, user_id, records.checked_id(id, "conversation id"))
         labels = arguments.checked_labels(project=project, language=language, timezone=timezone)
         return ClientConversation(self._caller, scope, agent=agent, labels=labels, tenant=tenant)
 
@@ -524,7 +512,7 @@ class Client(Remote):
 
     @like(Memory.import_facts)
     async def import_facts(
-        self, source: str | PathLike[str] | Mapping[str, JsonValue], **whose: Any
+        self, source: str | PathLike[str] | Mapping[str, records.JsonValue], **whose: Any
     ) -> dict[str, int]:
         data = source if isinstance(source, Mapping) else await read_memory(source)
         return await self._import_facts(dict(data), **whose)
@@ -576,18 +564,17 @@ class Client(Remote):
             raise TransferError(f"Cannot read {str(path)!r}: {error}.") from error
         return done.counts
 
-    async def describe(self) -> JsonObject:
+    async def describe(self) -> records.JsonObject:
         """What the service runs on: its version, the store, the tokenizer, and how often each tier failed."""
         return (await self._asked(verbs.DESCRIBE, {})).model_dump()
 
 
 def _ids(**named: str | None) -> dict[str, object]:
     """Checked; what is not named is left out, for the service to take it from the key."""
-    return {name: checked_id(value, name) for name, value in named.items() if value is not None}
+    return {name: records.checked_id(value, name) for name, value in named.items() if value is not None}
 
 
 def _kind(line: str) -> str:
-    """The kind of an export's line."""
     try:
         return str(json.loads(line)["type"])
     except (LookupError, TypeError, ValueError, RecursionError) as error:

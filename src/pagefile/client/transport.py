@@ -11,50 +11,43 @@ import anyio
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from pagefile import errors
 from pagefile.engine.importer import lines_of
-from pagefile.errors import (
-    ClosedError,
-    InvalidArgumentError,
-    NotFoundError,
-    PagefileError,
-    SettingsError,
-    StoreError,
-    StoreUnavailableError,
-)
 from pagefile.verbs import Verb
 from pagefile.wire.chat import ChatEvent
 from pagefile.wire.responses import LINES, Problem, kinds_of_error
 
 #: Codes without an error class: the request was refused for its content, or was sent to the wrong place.
-_OTHER: dict[str, type[PagefileError]] = {
-    "validation": InvalidArgumentError,
-    "invalid-json": InvalidArgumentError,
-    "invalid-query": InvalidArgumentError,
-    "media-type": InvalidArgumentError,
-    "body-too-large": InvalidArgumentError,
-    "route-not-found": NotFoundError,
-    "misdirected": SettingsError,
+_OTHER: dict[str, type[errors.PagefileError]] = {
+    "validation": errors.InvalidArgumentError,
+    "invalid-json": errors.InvalidArgumentError,
+    "invalid-query": errors.InvalidArgumentError,
+    "media-type": errors.InvalidArgumentError,
+    "body-too-large": errors.InvalidArgumentError,
+    "route-not-found": errors.NotFoundError,
+    "misdirected": errors.SettingsError,
     # The service is starting or stopping: to its caller, it is temporarily unavailable.
-    ClosedError.code: StoreUnavailableError,
+    errors.ClosedError.code: errors.StoreUnavailableError,
 }
 _AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 
 
-def error_of(answer: httpx.Response) -> PagefileError:
+def error_of(answer: httpx.Response) -> errors.PagefileError:
     """The error for a response; one that is not a problem document came from a proxy in between."""
     problem = _problem(answer.content)
     if problem is not None:
         return _raised(problem)
-    known = StoreUnavailableError if answer.status_code in _AWAY else PagefileError
+    known = errors.StoreUnavailableError if answer.status_code in _AWAY else errors.PagefileError
     return known(f"The service answered with {answer.status_code} and no problem document: is it Pagefile?")
 
 
-def error_in(document: bytes) -> PagefileError:
-    """The error for a problem document."""
+def error_in(document: bytes) -> errors.PagefileError:
     problem = _problem(document)
     if problem is not None:
         return _raised(problem)
-    return PagefileError("The service reported a problem that cannot be read: is it as new as this client?")
+    return errors.PagefileError(
+        "The service reported a problem that cannot be read: is it as new as this client?"
+    )
 
 
 def code_of(answer: httpx.Response) -> str | None:
@@ -70,11 +63,11 @@ def _problem(document: bytes) -> Problem | None:
         return None
 
 
-def _raised(problem: Problem) -> PagefileError:
-    return _classes().get(problem.code, PagefileError)(problem.detail)
+def _raised(problem: Problem) -> errors.PagefileError:
+    return _classes().get(problem.code, errors.PagefileError)(problem.detail)
 
 
-def _classes() -> dict[str, type[PagefileError]]:
+def _classes() -> dict[str, type[errors.PagefileError]]:
     # A subclass inside the service may have no code of its own; its parent's then applies.
     return {known.code: known for known in kinds_of_error() if "code" in vars(known)} | _OTHER
 
@@ -107,11 +100,11 @@ class Caller:
         transport: httpx.AsyncBaseTransport | None,
     ) -> None:
         if not url.startswith(("http://", "https://")):
-            raise SettingsError(
+            raise errors.SettingsError(
                 f"{url!r} is not the address of a service: give one such as 'http://127.0.0.1:8780'."
             )
         if retries < 0:
-            raise SettingsError(f"retries is {retries}: it must be at least 0.")
+            raise errors.SettingsError(f"retries is {retries}: it must be at least 0.")
         headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         # Proxies and certificates are for the caller to set: nothing is read from the environment.
         self._http = httpx.AsyncClient(
@@ -122,9 +115,8 @@ class Caller:
         self._closed = False
 
     def check_open(self) -> None:
-        """Raise `ClosedError` once closed."""
         if self._closed:
-            raise ClosedError("This client is closed: use it inside `async with Client(…)`.")
+            raise errors.ClosedError("This client is closed: use it inside `async with Client(…)`.")
 
     async def close(self) -> None:
         """Close the connections. Safe to call twice."""
@@ -190,14 +182,14 @@ class Caller:
         try:
             return out.model_validate_json(answer.content)
         except ValidationError as error:
-            raise StoreError(
+            raise errors.StoreError(
                 f"The service at {self._url} answered with something else than a {out.__name__}: is it Pagefile, and as new as "
                 "this client?"
             ) from error
 
-    def _away(self, error: Exception) -> StoreUnavailableError:
+    def _away(self, error: Exception) -> errors.StoreUnavailableError:
         said = str(error) or type(error).__name__
-        return StoreUnavailableError(f"The service at {self._url} cannot be reached: {said}.")
+        return errors.StoreUnavailableError(f"The service at {self._url} cannot be reached: {said}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +264,6 @@ def _read(name: str, text: str) -> ChatEvent:
     try:
         return _KINDS[name].model_validate_json(text)
     except ValidationError as error:
-        raise StoreError(
+        raise errors.StoreError(
             f"The service sent a {name!r} that cannot be read: is it Pagefile, and as new as this client?"
         ) from error

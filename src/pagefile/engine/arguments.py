@@ -11,13 +11,14 @@ from typing import TypeAlias, TypeVar, cast
 from zoneinfo import available_timezones
 
 from pagefile.content import Shape
-from pagefile.engine.shield import catching
 from pagefile.errors import InvalidArgumentError, SettingsError
 from pagefile.json_depth import MAX_JSON_DEPTH, is_shallow, texts_in
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import MAX_INT, JsonObject, JsonValue, Step, Turn, checked_id, checked_text, utc
 from pagefile.settings import Settings
-from pagefile.shapes import MAX_TOOL_CHARS, cleaned
+from pagefile.shapes.message_reader import MAX_TOOL_CHARS
+from pagefile.shapes.parser import cleaned
+from pagefile.tiers.base import guarded
 from pagefile.tiers.page_in import checked_uuid
 from pagefile.tiers.workspace.results import to_json
 from pagefile.window.budget import UNPUBLISHED, Beside, model_limits
@@ -133,7 +134,7 @@ def _bytes_text(data: bytes) -> str:
 
 def _json_text(value: object) -> str:
     failures: list[Exception] = []
-    with catching(failures.append):
+    with guarded(failures.append):
         return json.dumps(value, ensure_ascii=False, default=str)
     # The value is circular, too deep, has numbers or keys that JSON lacks, or raises when inspected.
     return _NOT_ALL + json.dumps(to_json(value), ensure_ascii=False)
@@ -268,13 +269,10 @@ class Request:
 
     def options(self) -> JsonObject:
         """What a recorded call stores about it."""
+        asked = ("window_tokens", "threshold", "recent_turns", "load", "instructions", "placement")
         return {
-            "window_tokens": self.window_tokens,
-            "threshold": self.threshold,
-            "recent_turns": self.recent_turns,
+            **{name: getattr(self, name) for name in asked},
             "load": list(self.load),
-            "instructions": self.instructions,
-            "placement": self.placement,
             **{name: value for name in BESIDE if (value := getattr(self, name))},
         }
 
@@ -324,7 +322,6 @@ def checked_shape(shape: object) -> Shape | None:
 
 
 def moment(value: object) -> datetime:
-    """A time in UTC."""
     if not isinstance(value, datetime):
         raise InvalidArgumentError(
             f"at must be a datetime, not {type(value).__name__}: use datetime.fromisoformat(…)."

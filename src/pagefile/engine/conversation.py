@@ -12,12 +12,12 @@ from pagefile.engine import log_queries
 from pagefile.engine.arguments import StepLike, checked_json, checked_message, checked_step
 from pagefile.engine.engine import Engine
 from pagefile.engine.fork import forked
+from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import Kind
 from pagefile.engine.messages import Desk, as_of
 from pagefile.engine.ownership import check_opens
 from pagefile.engine.pages import call_tool, load_text
 from pagefile.engine.replay import Cost, Explanation, Replay, costs_of, explained_call, found_call, replayed
-from pagefile.engine.shield import shielded
 from pagefile.engine.windows import make_window
 from pagefile.errors import ConflictError
 from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels
@@ -37,7 +37,7 @@ from pagefile.records import (
     checked_id,
     checked_text,
 )
-from pagefile.shapes import listed
+from pagefile.shapes.parser import listed
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.history import History
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces

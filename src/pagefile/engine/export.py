@@ -20,10 +20,7 @@ import anyio.to_thread
 
 from pagefile import ports, records
 from pagefile.content import JsonValue, media_in, message_json
-from pagefile.engine.export_lines import (
-    FORMAT,
-    VERSION,
-)
+from pagefile.engine import export_lines as lines
 from pagefile.engine.log_queries import KINDS, entries_of, facts_of, heads_of
 from pagefile.errors import (
     NotFoundError,
@@ -31,7 +28,7 @@ from pagefile.errors import (
     StoreUnavailableError,
 )
 from pagefile.ports import KeptItem, labels_of
-from pagefile.shapes import note
+from pagefile.shapes.media import note
 from pagefile.tiers.facts import TIER
 
 K = TypeVar("K")
@@ -52,7 +49,7 @@ async def export_to(
     counts: Counter[str] = Counter()
     async with written_whole(Path(path)) as file:
         async for kind, line in export_lines(store, scope, clock=clock):
-            counts[kind] += kind != FORMAT
+            counts[kind] += kind != lines.FORMAT
             await file.write(line)
     return dict(+counts)
 
@@ -80,7 +77,7 @@ async def export_lines(
     A new kind does not change the version: an older reader imports what it knows, and then asks for an
     upgrade.
     """
-    yield FORMAT, line_of({"type": FORMAT, "version": VERSION})
+    yield lines.FORMAT, line_of({"type": lines.FORMAT, "version": lines.VERSION})
     async for record in _records(store, scope, clock):
         yield str(record["type"]), line_of(record)
 
@@ -259,7 +256,6 @@ def _told(fact: records.Fact) -> Json:
 
 
 def dumped_item(kept: KeptItem, owner: records.Scope) -> Json:
-    """An item with the vectors it is searched by."""
     rows = kept.vectors
     return {
         "type": "item",
@@ -276,5 +272,4 @@ def _plain(value: object) -> JsonValue:
 
 
 def line_of(record: Mapping[str, JsonValue]) -> str:
-    """A line of the file."""
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"

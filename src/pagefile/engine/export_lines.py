@@ -26,9 +26,10 @@ from pagefile import records
 from pagefile.content import JsonObject, JsonValue, Media, Message, Other, Reasoning, ToolCall, ToolResult
 from pagefile.content import Text as TextPart
 from pagefile.engine.arguments import checked_json, checked_labels
-from pagefile.engine.snapshots import KEY, Snapshot, listed
+from pagefile.engine.snapshots import KEY, Snapshot
 from pagefile.ports import KeptItem, Labels, StoredItem
 from pagefile.schema import Body, Count, Id, Mirror, Moment, Text
+from pagefile.tiers.base import traced_rows
 from pagefile.window.candidates import candidate_from
 from pagefile.window.receipt import Receipt, Verdict
 from pagefile.window.render import Placement
@@ -279,11 +280,11 @@ class SnapshotLine(_Recorded[Snapshot]):
     def _has_readable_traces(self) -> Self:
         traces = self.record().traces
         try:
-            for trace in listed(traces.get("episodes")):
+            for trace in traced_rows(traces.get("episodes")):
                 _EPISODE.validate_python(trace)
-            for uuid in listed(traces.get("pinned")):
+            for uuid in traced_rows(traces.get("pinned")):
                 _ID.validate_python(uuid)
-            for chunk in listed(traces.get("workspace")):
+            for chunk in traced_rows(traces.get("workspace")):
                 candidate_from(chunk)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("what its tiers wrote down cannot be read") from error
@@ -344,13 +345,10 @@ class FactWithin(Line[records.Fact]):
     agent: Id | None = None
 
     def of_user(self, owner: records.Scope) -> records.Fact:
-        """The fact about a user."""
         return self.record(scope=records.Scope(owner.tenant, owner.user, self.conversation_id))
 
 
 class FactLine(FactWithin):
-    """A fact about a user."""
-
     type: Literal["fact"]
     user_id: Id
 
@@ -372,7 +370,6 @@ class RevisionLine(Line[records.Revision]):
     facts: Annotated[tuple[ChangeLine, ...], Field(min_length=1)]
 
     def of_user(self, owner: records.Scope) -> records.Revision:
-        """The change for this user."""
         before = tuple(one.before and one.before.of_user(owner) for one in self.facts)
         after = tuple(one.after.of_user(owner) for one in self.facts)
         return self.record(scope=owner, before=before, after=after)
@@ -395,7 +392,6 @@ class ItemLine(Line[StoredItem]):
         return self
 
     def kept(self) -> KeptItem:
-        """The item with its vectors."""
         if self.vectors is None:
             return KeptItem(self.record())
         if (
@@ -438,7 +434,6 @@ _EPISODE = TypeAdapter(
 
 
 def first_fault(error: ValidationError) -> ErrorDetails:
-    """The first validation error."""
     return error.errors(include_url=False)[0]
 
 

@@ -5,6 +5,7 @@ is left as it is. A line that cannot be read is reported by its number. The sche
 """
 
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -17,28 +18,7 @@ from pydantic import ValidationError
 
 from pagefile import ports, records
 from pagefile.content import Message, ToolCall, ToolResult, media_in
-from pagefile.engine.export_lines import (
-    FORMAT,
-    LINE,
-    VERSION,
-    CallLine,
-    CheckpointLine,
-    ConversationLine,
-    ExportLine,
-    FactLine,
-    HeaderLine,
-    ItemLine,
-    MediaLine,
-    MissingLine,
-    PageLine,
-    ResetLine,
-    RevisionLine,
-    SessionLine,
-    TurnLine,
-    WatermarkLine,
-    described,
-    first_fault,
-)
+from pagefile.engine import export_lines as lines
 from pagefile.engine.log_queries import KINDS, entries_of
 from pagefile.engine.snapshots import KEY
 from pagefile.errors import (
@@ -47,8 +27,7 @@ from pagefile.errors import (
     TransferError,
 )
 from pagefile.ports import NO_LABELS, KeptItem, Labels
-from pagefile.shapes import Filling
-from pagefile.shapes.skeleton import filled
+from pagefile.shapes.skeleton import Filling, filled
 from pagefile.stores.fact_rows import restored
 from pagefile.stores.rules import check_whole, restoration
 from pagefile.text.passages import split
@@ -73,8 +52,6 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """An item and its owner."""
-
     owner: records.Scope
     item: KeptItem
 
@@ -87,7 +64,7 @@ class Unknown:
 
 
 #: Records of a conversation besides its log.
-Beside: TypeAlias = SessionLine | WatermarkLine | MediaLine
+Beside: TypeAlias = lines.SessionLine | lines.WatermarkLine | lines.MediaLine
 #: The content of a line: the start of a conversation, something in it, or something of a user.
 Record: TypeAlias = (
     Begun
@@ -119,7 +96,7 @@ class Reader:
         if self.number == 1:
             return _check_header(line)
         try:
-            return self._record(LINE.validate_json(line))
+            return self._record(lines.LINE.validate_json(line))
         except ValidationError as error:
             return self._unknown(error)
         except TransferError:
@@ -135,37 +112,39 @@ class Reader:
             f"{self._name} is not UTF-8 text near line {self.number + 1}: it is not a Pagefile export."
         )
 
-    def _record(self, line: ExportLine) -> Record | None:
+    def _record(self, line: lines.ExportLine) -> Record | None:
         match line:
-            case ConversationLine():
+            case lines.ConversationLine():
                 self._scope = records.Scope(self._tenant, line.user_id, line.id)
                 self._blobs = {}
                 return Begun(self._scope, line.agent, line.labels())
-            case PageLine():
+            case lines.PageLine():
                 return line.record(scope=self._of(line)), line.text
-            case FactLine() | RevisionLine() | ItemLine():
+            case lines.FactLine() | lines.RevisionLine() | lines.ItemLine():
                 self._scope = None  # no more conversations follow
                 return self._owned(line)
-            case CallLine():
+            case lines.CallLine():
                 return self._placed(line.record(scope=self._of(line)))
-            case SessionLine() | WatermarkLine() | MediaLine():
+            case lines.SessionLine() | lines.WatermarkLine() | lines.MediaLine():
                 return self._beside(line)
-            case TurnLine() | CheckpointLine() | ResetLine():
+            case lines.TurnLine() | lines.CheckpointLine() | lines.ResetLine():
                 return self._entry(line)
-            case MissingLine():
+            case lines.MissingLine():
                 return None
-            case HeaderLine():
-                return Unknown(f"Line {self.number} is a record of the unknown type {FORMAT!r}")
+            case lines.HeaderLine():
+                return Unknown(f"Line {self.number} is a record of the unknown type {lines.FORMAT!r}")
 
-    def _of(self, line: PageLine | CallLine) -> records.Scope:
+    def _of(self, line: lines.PageLine | lines.CallLine) -> records.Scope:
         return records.Scope(self._tenant, line.user_id, line.conversation_id)
 
-    def _owned(self, line: FactLine | RevisionLine | ItemLine) -> records.Fact | records.Revision | Owned:
+    def _owned(
+        self, line: lines.FactLine | lines.RevisionLine | lines.ItemLine
+    ) -> records.Fact | records.Revision | Owned:
         """What belongs to a user rather than to a single conversation."""
         owner = records.Scope(self._tenant, line.user_id)
-        return Owned(owner, line.kept()) if isinstance(line, ItemLine) else line.of_user(owner)
+        return Owned(owner, line.kept()) if isinstance(line, lines.ItemLine) else line.of_user(owner)
 
-    def _entry(self, line: TurnLine | CheckpointLine | ResetLine) -> records.Entry:
+    def _entry(self, line: lines.TurnLine | lines.CheckpointLine | lines.ResetLine) -> records.Entry:
         entry = line.record(scope=self._within(line.type))
         if isinstance(entry, records.Turn) and entry.layout is not None:
             _check_layout(entry.layout, entry.steps, self._blobs)
@@ -182,7 +161,7 @@ class Reader:
     def _beside(self, line: Beside) -> Beside:
         if self._scope is None or line.conversation_id != self._scope.conversation:
             raise self._astray(line.type)
-        if isinstance(line, MediaLine):
+        if isinstance(line, lines.MediaLine):
             self._blobs[line.hash] = line.data
         return line
 
@@ -195,7 +174,7 @@ class Reader:
 
     def _unknown(self, error: ValidationError) -> Unknown:
         """A record of a later version; raises for anything else that is not a valid line."""
-        fault = first_fault(error)
+        fault = lines.first_fault(error)
         if fault["type"] == "json_invalid":
             raise _not_json(self.number, fault["msg"]) from error
         given = fault["input"]
@@ -209,7 +188,7 @@ class Reader:
             raise TransferError(f"Line {self.number} is not a record of a Pagefile export.") from error
         if fault["loc"] and fault["loc"][0] in ("turn", "checkpoint", "reset"):
             self._within(str(fault["loc"][0]))
-        raise self._damaged(described(fault)) from error
+        raise self._damaged(lines.described(fault)) from error
 
     def _damaged(self, why: str) -> TransferError:
         return TransferError(
@@ -226,16 +205,16 @@ class Reader:
 
 def _check_header(line: str) -> None:
     try:
-        HeaderLine.model_validate_json(line)
+        lines.HeaderLine.model_validate_json(line)
     except ValidationError as error:
-        fault = first_fault(error)
+        fault = lines.first_fault(error)
         if fault["type"] == "json_invalid":
             raise _not_json(1, fault["msg"]) from error
         if fault["loc"] != ("version",):
             raise TransferError("Line 1 is not a record of a Pagefile export.") from error
         version = None if fault["type"] == "missing" else fault["input"]
         raise TransferError(
-            f"Line 1: the export has version {str(version)[:80]!r}, this Pagefile reads {VERSION}: upgrade Pagefile."
+            f"Line 1: the export has version {str(version)[:80]!r}, this Pagefile reads {lines.VERSION}: upgrade Pagefile."
         ) from error
 
 
@@ -334,7 +313,7 @@ class _Incoming:
 
     store: ports.Store
     clock: ports.Clock
-    counts: dict[str, int] = field(default_factory=dict[str, int])
+    counts: Counter[str] = field(default_factory=Counter[str])
     chat: _Chat | None = None
     people: dict[records.Scope, _Person] = field(default_factory=dict[records.Scope, _Person])
     #: Items and their owner.
@@ -350,7 +329,7 @@ class _Incoming:
     def count(self, kind: str, new: int) -> None:
         """Add to the count of new records; kinds without new ones are omitted."""
         if new:
-            self.counts[kind] = self.counts.get(kind, 0) + new
+            self.counts[kind] += new
 
 
 async def import_from(
@@ -378,7 +357,7 @@ async def import_from(
         raise reader.unreadable(error) from error
     if incoming.unknown is not None:
         raise TransferError(f"{incoming.unknown.what}: upgrade Pagefile; all that is known was imported.")
-    return incoming.counts
+    return dict(incoming.counts)
 
 
 def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
@@ -487,11 +466,11 @@ async def _take(record: Record | None, incoming: _Incoming) -> None:
 
 def _add(record: Beside | records.Entry | records.WindowRecord, chat: _Chat) -> None:
     match record:
-        case SessionLine():
+        case lines.SessionLine():
             chat.session = record.value
-        case WatermarkLine():
+        case lines.WatermarkLine():
             chat.read = record.seq
-        case MediaLine():
+        case lines.MediaLine():
             chat.blobs[record.hash] = record.data
         case records.WindowRecord():
             chat.calls.append(record)
@@ -556,7 +535,7 @@ async def _write_facts(incoming: _Incoming) -> None:
 async def _write_items(incoming: _Incoming) -> None:
     if incoming.owner is not None and incoming.items:
         new = await incoming.store.items.restore(incoming.owner, incoming.items, now=incoming.clock.now())
-        incoming.counts["item"] = incoming.counts.get("item", 0) + new
+        incoming.counts["item"] += new
     incoming.items = []
 
 
@@ -580,13 +559,13 @@ async def _write_chat(incoming: _Incoming) -> None:
     there = await store.reader.owner(chat.scope) is not None
     session = None if there else chat.session
     if chat.entries:
-        counts["conversation"] = counts.get("conversation", 0) + (not there)
+        counts["conversation"] += not there
         new = await store.log.restore(
             chat.entries, agent=chat.agent, session=session, labels=chat.labels, blobs=chat.blobs
         )
-        counts["entry"] = counts.get("entry", 0) + new
+        counts["entry"] += new
     elif session is not None:
-        counts["conversation"] = counts.get("conversation", 0) + 1
+        counts["conversation"] += 1
         await store.sessions.put(chat.scope, session)
     else:
         # A window was asked for but nothing was said: its owner still counts.

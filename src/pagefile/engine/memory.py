@@ -20,7 +20,6 @@ from pagefile.engine.metrics import NoMeter
 from pagefile.engine.ownership import on_behalf
 from pagefile.engine.pages import load_text
 from pagefile.engine.replay import found_call
-from pagefile.engine.shield import catching
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import (
     ChatModel,
@@ -56,7 +55,7 @@ from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessi
 from pagefile.stores.registry import open_vectors
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Tier
+from pagefile.tiers.base import Tier, guarded
 from pagefile.tiers.derivation import Health
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.fact_book import Draft
@@ -463,7 +462,9 @@ class Memory:
         """
         self.engine.check_open()
         return await self.engine.tier(Episodes).derivation.rebuild(
-            progress or _unreported, tenant=arguments.id_or_none(tenant, "tenant"), from_scratch=from_scratch
+            progress or (lambda _done, _total: None),
+            tenant=arguments.id_or_none(tenant, "tenant"),
+            from_scratch=from_scratch,
         )
 
     async def export(
@@ -543,7 +544,7 @@ async def _background_work(engine: Engine) -> AsyncGenerator[None]:
     failures: list[Exception] = []
     async with anyio.create_task_group() as background:
         background.start_soon(engine.worker.run)
-        with catching(failures.append):
+        with guarded(failures.append):
             yield
         with anyio.move_on_after(engine.settings.drain_s, shield=True):
             await engine.worker.drain()
@@ -561,10 +562,6 @@ async def _closing() -> AsyncGenerator[AsyncExitStack]:
     finally:
         with anyio.CancelScope(shield=True):
             await stack.aclose()
-
-
-def _unreported(_done: int, _total: int) -> None:
-    """Progress is not reported."""
 
 
 def _before(now: datetime, age: timedelta) -> datetime:

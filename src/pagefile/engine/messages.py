@@ -19,7 +19,9 @@ from pagefile.engine.pages import loaded_again
 from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, NotFoundError, PagefileError
 from pagefile.ports import NO_LABELS, Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
 from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_layout
-from pagefile.shapes import Parsed, answer, answered_steps, calls_of, given_back, parsed, prepared, question
+from pagefile.shapes.call_order import answer, answered_steps, calls_of, prepared, question
+from pagefile.shapes.parser import Parsed, parsed
+from pagefile.shapes.renderer import given_back
 from pagefile.stores.rules import stands_in
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
 from pagefile.window.placeholder import loaded_chars

@@ -34,7 +34,7 @@ from pagefile.ports import Clock, Store
 from pagefile.records import JsonObject, JsonValue, Scope, Step, Turn, WindowRecord
 from pagefile.settings import Settings
 from pagefile.settings.model import RENAMED, parsed
-from pagefile.shapes import answered_steps, prepared
+from pagefile.shapes.call_order import answered_steps, prepared
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, CachedCounter, open_counter
 from pagefile.tiers.base import FAILED, Before, Counter, PastWindow, Remembered, Tier
 from pagefile.tiers.page_in import LOADING_TOOLS

@@ -21,6 +21,7 @@ from pagefile.engine.messages import as_of, steps_of
 from pagefile.errors import HandleNotFoundError, NotFoundError, SettingsError, StoreError
 from pagefile.settings import Settings
 from pagefile.settings.model import RENAMED
+from pagefile.tiers.base import traced_rows
 from pagefile.window.wording import ZH
 
 #: Settings that decide what a window contains; the rest is in the arguments of `context()`.
@@ -139,11 +140,6 @@ def with_settings(settings: Settings, values: Mapping[str, records.JsonValue]) -
         return replace(settings, **changed)
     except TypeError as error:  # a setting that this version does not have
         raise SettingsError(str(error)) from error
-
-
-def listed(value: records.JsonValue) -> Sequence[Any]:
-    """A trace that is a list; empty for anything else."""
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
 #: Entries read at a time.
@@ -310,11 +306,7 @@ class _PastFacts(ports.FactStore):
         for revision in reversed(await self.now.revisions(scope, after=known or 0)):
             if known is None and revision.at <= self.snapshot.at:
                 break  # facts were not read then, so no revision was recorded: go by the time
-            for before, after in zip(revision.before, revision.after, strict=True):
-                if before is None:
-                    facts.pop(after.id, None)
-                else:
-                    facts[before.id] = before
+            revision.take_back(facts)
         held = sorted(facts.values(), key=lambda fact: (fact.recorded, fact.id))
         return [fact for fact in held if retracted or fact.retracted is None]
 
@@ -340,7 +332,7 @@ class _PastPages(ports.PageKeeper):
 
     async def pinned(self, scope: records.Scope) -> list[records.Page]:
         found: list[records.Page] = []
-        for uuid in listed(self.snapshot.traces.get("pinned")):
+        for uuid in traced_rows(self.snapshot.traces.get("pinned")):
             with suppress(HandleNotFoundError):
                 found.append(await self.now.page(scope, uuid))
         return found

@@ -14,8 +14,11 @@ from pagefile.content import Message, ToolCall
 from pagefile.engine import Conversation
 from pagefile.engine.arguments import result_text
 from pagefile.records import Step, Turn
-from pagefile.shapes import answered_steps, cleaned, compact, parsed, question, step_tool
+from pagefile.shapes.call_order import answered_steps, question
 from pagefile.shapes.media import read_media
+from pagefile.shapes.message_reader import step_tool
+from pagefile.shapes.parser import cleaned, parsed
+from pagefile.shapes.tool_arguments import compact
 from pagefile.tiers.page_in import LOADING_TOOLS
 
 #: The types of blocks in which Anthropic's models think.

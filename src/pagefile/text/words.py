@@ -87,7 +87,6 @@ _remembered = lru_cache(maxsize=1 << 15)(_worked_out)
 
 
 def forget_words() -> None:
-    """Drop all cached words."""
     _remembered.cache_clear()
 
 

@@ -280,7 +280,6 @@ class Archive(OwnTier):
         return await self._keeper.page(scope, checked_uuid(uuid))
 
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
-        """Pin or unpin a page."""
         return await self._keeper.pin(scope, checked_uuid(uuid), pinned=pinned)
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:

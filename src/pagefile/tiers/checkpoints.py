@@ -15,20 +15,9 @@ from uuid import uuid4
 import anyio
 import anyio.to_thread
 
+from pagefile import ports
 from pagefile.errors import ConflictError, InvalidArgumentError, StoreError
 from pagefile.lru import Lru
-from pagefile.ports import (
-    CheckpointDraft,
-    EntryQuery,
-    LogReader,
-    LogView,
-    Meter,
-    ResetDraft,
-    Summarizer,
-    SummaryRequest,
-    TurnLog,
-    ViewRequest,
-)
 from pagefile.records import Checkpoint, ConversationInfo, Reset, Scope, Turn, checked_text
 from pagefile.text.extract import anchors, summarize
 from pagefile.text.sentences import cut, sentences
@@ -63,7 +52,7 @@ class Summary:
 
 
 async def summary_of(
-    turns: Sequence[Turn], previous: str | None, summarizer: Summarizer, max_chars: int = SUMMARY_CHARS
+    turns: Sequence[Turn], previous: str | None, summarizer: ports.Summarizer, max_chars: int = SUMMARY_CHARS
 ) -> Summary:
     """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
     said = [
@@ -82,12 +71,12 @@ async def summary_of(
 
 
 async def _in_parts(
-    said: Sequence[tuple[str, str]], previous: str | None, summarizer: Summarizer, max_chars: int
+    said: Sequence[tuple[str, str]], previous: str | None, summarizer: ports.Summarizer, max_chars: int
 ) -> str:
     so_far = previous
     for part in parts(said, summarizer.max_input_chars):
         with anyio.fail_after(SUMMARY_TIMEOUT_S):
-            text = await summarizer.summarize(SummaryRequest(so_far, tuple(part), max_chars))
+            text = await summarizer.summarize(ports.SummaryRequest(so_far, tuple(part), max_chars))
         so_far = usable(text, max_chars)
     return so_far or ""
 
@@ -132,8 +121,6 @@ _MAX_PREPARED = 1000
 
 @dataclass(frozen=True, slots=True)
 class WindowRules:
-    """The window a conversation is read with."""
-
     window_tokens: int
     threshold: float
     recent_turns: int
@@ -142,7 +129,7 @@ class WindowRules:
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     version: int
-    draft: CheckpointDraft
+    draft: ports.CheckpointDraft
 
 
 @dataclass(slots=True)
@@ -181,7 +168,12 @@ class Checkpoints:
     """Makes checkpoints: on request, or when a window fills up."""
 
     def __init__(
-        self, log: TurnLog, reader: LogReader, counter: Counter, summarizer: Summarizer, meter: Meter
+        self,
+        log: ports.TurnLog,
+        reader: ports.LogReader,
+        counter: Counter,
+        summarizer: ports.Summarizer,
+        meter: ports.Meter,
     ) -> None:
         self._log = log
         self._reader = reader
@@ -250,7 +242,7 @@ class Checkpoints:
 
     async def reset(self, scope: Scope) -> Reset:
         """Start over; the log keeps what came before."""
-        entry = await self._log.mark(ResetDraft(scope, str(uuid4())))
+        entry = await self._log.mark(ports.ResetDraft(scope, str(uuid4())))
         assert isinstance(entry, Reset)
         self._prepared.pop(scope, None)
         return entry
@@ -279,7 +271,7 @@ class Checkpoints:
             logger.info("a checkpoint was superseded before it took effect")
         return (await self._view(scope)).head.live_tokens
 
-    async def _prepare(self, scope: Scope, view: LogView, rules: WindowRules) -> _Prepared | None:
+    async def _prepare(self, scope: Scope, view: ports.LogView, rules: WindowRules) -> _Prepared | None:
         erasures = self._erasures
         staying = partial(_verbatim, window_tokens=rules.window_tokens)
         covered = _Covered.after(view.checkpoint, summary_chars(rules.window_tokens))
@@ -297,7 +289,7 @@ class Checkpoints:
         self,
         covered: _Covered,
         scope: Scope,
-        view: LogView,
+        view: ports.LogView,
         recent_turns: int,
         staying: Callable[[Sequence[Turn]], int],
     ) -> None:
@@ -324,9 +316,9 @@ class Checkpoints:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
             self._meter.count("pagefile_degraded_total", tier="summarizer")
 
-    def _draft(self, scope: Scope, covered: _Covered, view: LogView) -> CheckpointDraft:
+    def _draft(self, scope: Scope, covered: _Covered, view: ports.LogView) -> ports.CheckpointDraft:
         summary = covered.summary or ""
-        return CheckpointDraft(
+        return ports.CheckpointDraft(
             scope=scope,
             id=str(uuid4()),
             summary=summary,
@@ -340,7 +332,7 @@ class Checkpoints:
             epoch=view.head.epoch,
         )
 
-    async def _apply_patiently(self, draft: CheckpointDraft) -> None:
+    async def _apply_patiently(self, draft: ports.CheckpointDraft) -> None:
         """Retry three times if the store fails; then continue without a checkpoint, still within the budget."""
         for pause in (*RETRY_S, None):
             try:
@@ -355,7 +347,7 @@ class Checkpoints:
             else:
                 return
 
-    async def _apply(self, draft: CheckpointDraft) -> Checkpoint:
+    async def _apply(self, draft: ports.CheckpointDraft) -> Checkpoint:
         entry = await self._log.mark(draft)
         assert isinstance(entry, Checkpoint)
         self._meter.count("pagefile_checkpoints_total")
@@ -363,17 +355,16 @@ class Checkpoints:
         return entry
 
     async def head(self, scope: Scope) -> ConversationInfo:
-        """The conversation in one row."""
         return (await self._view(scope)).head
 
-    async def _view(self, scope: Scope) -> LogView:
-        return await self._reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
+    async def _view(self, scope: Scope) -> ports.LogView:
+        return await self._reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))
 
-    async def _live(self, scope: Scope, view: LogView) -> AsyncIterator[list[Turn]]:
+    async def _live(self, scope: Scope, view: ports.LogView) -> AsyncIterator[list[Turn]]:
         """The live turns, oldest first, in batches of a few hundred."""
         after = max(view.head.covered_through_seq, view.head.reset_seq)
         while True:
-            query = EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
+            query = ports.EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
             batch = [entry for entry in await self._reader.entries(query) if isinstance(entry, Turn)]
             if batch:
                 yield batch

@@ -77,7 +77,6 @@ def is_quoted(tool: str, result: str) -> bool:
 
 
 def loaded_uuid(step: Step) -> str | None:
-    """The page a loading step asked for."""
     if step.tool != LOAD_TOOL or not isinstance(step.input, Mapping):
         return None
     uuid = step.input.get("uuid")
@@ -99,6 +98,15 @@ def explained(error: HandleNotFoundError) -> str:
     if isinstance(error, PagePurgedError):
         return f"[存档已清理 / archive purged] {error}"
     return f"[未找到存档 / archive not found] {error}"
+
+
+def asked_range(arguments: Mapping[str, object], text: str) -> tuple[int, int | None] | None:
+    """Where a model asks to read, and at most how much; None if it does not say. Impossible values are ignored."""
+    offset, limit = arguments.get("offset"), arguments.get("limit")
+    if not isinstance(offset, int) and not isinstance(limit, int):
+        return None
+    start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
+    return start, limit if isinstance(limit, int) and limit > 0 else None
 
 
 def fitting_slice(text: str, offset: int, limit: int | None, budget_tokens: int, count: Count) -> str:
@@ -222,12 +230,8 @@ class Paging:
         """The part a loading step asked for by offset and limit, the same as `call_tool` returns."""
         if step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
             return None
-        offset, limit = step.input.get("offset"), step.input.get("limit")
-        if not isinstance(offset, int) and not isinstance(limit, int):
-            return None
-        start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
-        most = limit if isinstance(limit, int) and limit > 0 else None
-        return fitting_slice(text, start, most, budget_tokens, self._counter.count)
+        asked = asked_range(step.input, text)
+        return None if asked is None else fitting_slice(text, *asked, budget_tokens, self._counter.count)
 
     async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
         key = (scope, uuid)
@@ -255,7 +259,6 @@ class Paging:
         return self._excerpts[key]
 
     def forget(self) -> None:
-        """Drop all cached texts."""
         self._texts.clear()
         self._excerpts.clear()
 
@@ -295,7 +298,6 @@ def _hints(view: LogView) -> list[PageHint]:
 
 
 def _asked_query(step: Step | None) -> str | None:
-    """The query of a loading step."""
     if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
         return None
     query = step.input.get("query")
@@ -370,7 +372,6 @@ class PageSearch:
         return hits
 
     def forget(self) -> None:
-        """Drop every index; the next search rebuilds it."""
         self._indexes.clear()
 
     async def _caught_up(self, scope: Scope) -> _Index:

@@ -149,7 +149,6 @@ class Plan:
         self.left = sum(map(_entries, behind))
 
     def pop(self) -> ports.Behind:
-        """The next conversation."""
         one = self.behind.popleft()
         self.left -= _entries(one)
         return one
@@ -171,7 +170,6 @@ class Plan:
         self.left = sum(map(_entries, self.behind))
 
     def clear(self) -> None:
-        """Give up the plan."""
         self.behind.clear()
         self.left = 0
 
@@ -317,7 +315,6 @@ class TurnVectors(Derived):
         return np.concatenate([np.zeros((0, self.embedder.dimension), dtype=np.float32), *parts])
 
     def forget(self) -> None:
-        """Drop all cached questions."""
         self._questions.clear()
 
     async def _question(self, question: str) -> ports.Vector:

@@ -121,8 +121,6 @@ _VERSION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """The limits of a model."""
-
     name: str
     #: The maximum size of a request.
     window_tokens: int

@@ -11,7 +11,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 from pagefile.content import Media, Text, with_media
 from pagefile.content import Message as Said
 from pagefile.records import JsonObject, JsonValue, Turn, plain_layout
-from pagefile.shapes import ShownStep, laid_out, named, prepared, shown_steps
+from pagefile.shapes.call_order import prepared
+from pagefile.shapes.media import named
+from pagefile.shapes.openai import laid_out
+from pagefile.shapes.steps import ShownStep, shown_steps
 
 # -- a turn as a window shows it: which messages, and which text for each tool result ----------------------------------
 

@@ -111,7 +111,6 @@ def bill(receipt: Receipt) -> tuple[BlockBill, ...]:
 
 
 def compared(before: Window, after: Window) -> Comparison:
-    """The difference between two windows."""
     return Comparison(
         before.tokens,
         after.tokens,

@@ -117,7 +117,6 @@ class _Packing:
         self.kept[candidate.id] = form
 
     def drop(self, candidate: Candidate, reason: str) -> None:
-        """Drop a kept candidate."""
         self.left += self.kept.pop(candidate.id).tokens
         self.reasons[candidate.id] = reason
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from pagefile.content import Media, Message, media_in, with_media
 from pagefile.records import Checkpoint, Step, Turn
-from pagefile.shapes import ShownStep, calls_of, named, prepared, shown_steps
+from pagefile.shapes.call_order import calls_of, prepared
+from pagefile.shapes.media import named
+from pagefile.shapes.steps import ShownStep, shown_steps
 from pagefile.text.sentences import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Candidate, Form, ShownTurn, shown_turn, slim_turn
@@ -179,7 +181,6 @@ class ShownSummary:
 
     @property
     def note(self) -> str:
-        """The note for the receipt."""
         return f"{self.in_summary + self.beside} of {self.anchors} anchors survive, {self.beside} of them beside the summary"
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 from pagefile.content import JsonObject, Media, media_in, message_from, message_json
-from pagefile.shapes import ShownStep
+from pagefile.shapes.steps import ShownStep
 from pagefile.window.candidates import MEMORY, Block, ShownTurn
 from pagefile.window.render import Language, Placement, memory_text, system_text
 
@@ -87,7 +87,6 @@ class Parts:
 
 
 def parts_json(parts: Parts) -> JsonObject:
-    """The parts as plain JSON."""
     return {
         **_values(parts),
         "turns": [_shown_json(turn) for turn in parts.turns],

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from pagefile.shapes import compact
+from pagefile.shapes.tool_arguments import compact
 from pagefile.window.candidates import INSTRUCTIONS, MEMORY, TAGGED, Block, Message
 
 Placement = Literal["tail", "head"]

@@ -10,7 +10,11 @@ from typing import Any, cast
 
 from pagefile.content import Message as Said
 from pagefile.content import Shape
-from pagefile.shapes import Filling, alternating, beginning_with_user, short, with_own_call_ids, written
+from pagefile.shapes.anthropic import alternating, beginning_with_user
+from pagefile.shapes.openai import short
+from pagefile.shapes.renderer import written
+from pagefile.shapes.skeleton import Filling
+from pagefile.shapes.steps import with_own_call_ids
 from pagefile.text.sentences import language
 from pagefile.window.candidates import Message, ShownTurn
 from pagefile.window.parts import Parts
@@ -40,7 +44,6 @@ def chat(parts: Parts) -> tuple[list[Message], int]:
 
 
 def chat_turn(shown: ShownTurn, blobs: Mapping[str, bytes]) -> list[Message]:
-    """A turn as chat messages."""
     steps = with_own_call_ids(shown.steps, "openai", set()) if shown.steps else shown.steps
     if shown.layout is None:
         return short(shown.user, steps.values(), shown.assistant)

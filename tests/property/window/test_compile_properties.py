@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefile.errors import BudgetError
-from pagefile.shapes import ShownStep
+from pagefile.shapes.steps import ShownStep
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window import compile as compiling
 from pagefile.window.budget import Budget

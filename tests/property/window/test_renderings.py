@@ -14,7 +14,12 @@ from pydantic import TypeAdapter
 from pagefile.content import Media, Message, Other, Reasoning, Text, ToolCall, ToolResult, media_in
 from pagefile.errors import BudgetError
 from pagefile.records import Scope, Step, Turn
-from pagefile.shapes import Filling, compact, note, prepared, shown_steps, written
+from pagefile.shapes.call_order import prepared
+from pagefile.shapes.media import note
+from pagefile.shapes.renderer import written
+from pagefile.shapes.skeleton import Filling
+from pagefile.shapes.steps import shown_steps
+from pagefile.shapes.tool_arguments import compact
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form, ShownTurn

@@ -3,7 +3,7 @@
 import pytest
 
 from pagefile.errors import BudgetError
-from pagefile.shapes import ShownStep
+from pagefile.shapes.steps import ShownStep
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.compile import Compiled, Layout, compile_window

@@ -24,7 +24,7 @@ from pagefile.errors import (
 )
 from pagefile.ports import UNREADABLE, KeptConversation, KeptEntry, KeptPage, Lengths, SinceRequest
 from pagefile.records import Checkpoint, Fact, Page, Revision, Scope, Step, Turn, WindowRecord
-from pagefile.shapes import note
+from pagefile.shapes.media import note
 from pagefile.stores import versions_in
 from pagefile.text.fact_rules import own_words
 from pagefile.text.passages import split
@@ -39,8 +39,6 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(slots=True)
 class Pages(Check):
-    """Checks references and pages."""
-
     #: Pages that a turn loaded from another conversation and that were erased with it.
     erased: set[str] = field(default_factory=set[str])
 

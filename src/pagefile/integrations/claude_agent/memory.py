@@ -29,7 +29,7 @@ from pagefile.integrations.recorder import Called, Returned, Said, completed, ke
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
 from pagefile.records import Turn
-from pagefile.shapes import compact
+from pagefile.shapes.tool_arguments import compact
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.parts import MemoryPart
 

@@ -14,7 +14,7 @@ from pagefile.integrations.langchain.messages import ToolUse, exchanges, tool_us
 from pagefile.integrations.langchain.tools import Given, Whose, whose
 from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, Scope, Step
-from pagefile.shapes import step_tool
+from pagefile.shapes.message_reader import step_tool
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.placeholder import placeholder, placeholder_uuid

@@ -18,8 +18,7 @@ from langgraph.types import Command
 from pagefile.engine.arguments import result_text
 from pagefile.integrations.recorder import THINKING, Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.records import MAX_ID_CHARS
-from pagefile.shapes import note
-from pagefile.shapes.media import read_media
+from pagefile.shapes.media import note, read_media
 
 M = TypeVar("M", bound=BaseMessage)
 
