@@ -33,8 +33,8 @@ from pagefile.shapes.message_reader import plain_json
 from pagefile.shapes.parser import listed, results_cleaned
 from pagefile.verbs import Verb
 from pagefile.window.budget import tool_texts
+from pagefile.window.parts import Placement
 from pagefile.window.receipt import Window
-from pagefile.window.render import Placement
 from pagefile.wire.chat import AskChat, ChatDone, ChatEvent
 from pagefile.wire.requests import MAX_PAGE
 from pagefile.wire.responses import ImportOut
@@ -156,22 +156,9 @@ def as_it_is(value: object) -> object:
     return value
 
 
-def is_id(name: str) -> Check:
-    return lambda value: records.checked_id(value, name)
-
-
-def is_json(name: str) -> Check:
-    """JSON that a database can store."""
-    return lambda value: arguments.checked_json(value, name)
-
-
 def is_message(name: str) -> Check:
     """One side of a turn; a blank one counts as missing."""
     return lambda value: arguments.checked_message(value, name, ANY_LENGTH)
-
-
-def from_number(least: int, name: str) -> Check:
-    return lambda value: arguments.at_least(least, value, name)
 
 
 def messages_of(messages: Iterable[object]) -> list[records.JsonValue]:
@@ -198,13 +185,13 @@ def _own_id(step: arguments.StepLike) -> dict[str, object]:
 CHECKS: Mapping[str, Check] = {
     **{name: is_message(name) for name in ("user", "assistant", "instructions")},
     **{name: partial(records.checked_text, name=name) for name in ("query", "text", "tool", "uuid")},
-    **{name: is_id(name) for name in ("id", "user_id", "tenant")},
-    "call_id": is_id("call id"),
-    "fact_id": is_id("fact id"),
-    **{name: is_json(name) for name in ("input", "changes")},
+    **{name: partial(records.checked_id, name=name) for name in ("id", "user_id", "tenant")},
+    "call_id": partial(records.checked_id, name="call id"),
+    "fact_id": partial(records.checked_id, name="fact id"),
+    **{name: partial(arguments.checked_json, name=name) for name in ("input", "changes")},
     "arguments": lambda value: arguments.checked_json(dict(value), "arguments"),
-    **{name: from_number(1, name) for name in ("limit", "revision")},
-    **{name: from_number(0, name) for name in ("answer_tokens", "recent_turns")},
+    **{name: partial(arguments.at_least, 1, name=name) for name in ("limit", "revision")},
+    **{name: partial(arguments.at_least, 0, name=name) for name in ("answer_tokens", "recent_turns")},
     **{name: lambda value: arguments.moment(value).isoformat() for name in ("at", "as_of", "valid_from")},
     "older_than": timedelta.total_seconds,
     "messages": messages_of,
@@ -289,9 +276,14 @@ class ClientConversation(Remote):
 
     # -- turns in -------------------------------------------------------------------------------------------------
 
-    record = remote(verbs.RECORD, id=is_id("turn id"))
-    begin = remote(verbs.BEGIN, then=_begun, id=is_id("turn id"))
-    extend = remote(verbs.EXTEND, first=_after_known_messages, then=_noticed, after=from_number(0, "after"))
+    record = remote(verbs.RECORD, id=partial(records.checked_id, name="turn id"))
+    begin = remote(verbs.BEGIN, then=_begun, id=partial(records.checked_id, name="turn id"))
+    extend = remote(
+        verbs.EXTEND,
+        first=_after_known_messages,
+        then=_noticed,
+        after=partial(arguments.at_least, 0, name="after"),
+    )
     step = remote(verbs.STEP, first=_checked_step, then=_noticed, call_id=as_it_is)
     complete = remote(verbs.COMPLETE, then=_noticed)
     messages = remote(verbs.MESSAGES)
@@ -322,8 +314,8 @@ class ClientConversation(Remote):
     _context = remote(
         verbs.CONTEXT,
         query=is_message("query"),
-        window_tokens=from_number(1, "window_tokens"),
-        recent_turns=from_number(1, "recent_turns"),
+        window_tokens=partial(arguments.at_least, 1, name="window_tokens"),
+        recent_turns=partial(arguments.at_least, 1, name="recent_turns"),
     )
 
     @described_as(Conversation.context)
@@ -344,7 +336,7 @@ class ClientConversation(Remote):
     ) -> Window:
         return await self._context(
             query,
-            turn=self._current_turn_id(query, turn),
+            turn=arguments.current_turn_id(query, turn, self.open_turn),
             window_tokens=window_tokens,
             window_for=window_for,
             tools=tools,
@@ -429,12 +421,6 @@ class ClientConversation(Remote):
         }
         return said({**whose, "agent": self._agent, **self._labels, "format": "parts"})
 
-    def _current_turn_id(self, query: str | None, turn: records.Turn | str | None) -> str | None:
-        if turn is not None:
-            return arguments.turn_id_of(turn)
-        mine = self.open_turn
-        return mine.id if mine is not None and query in {None, mine.user} else None
-
 
 _CHUNK_BYTES = 1_000_000
 
@@ -508,7 +494,9 @@ class Client(Remote):
     undo = remote(verbs.UNDO)
 
     facts = remote(verbs.FACTS, whole=True)
-    fact_revisions = remote(verbs.FACT_REVISIONS, whole=True, after=from_number(0, "after"))
+    fact_revisions = remote(
+        verbs.FACT_REVISIONS, whole=True, after=partial(arguments.at_least, 0, name="after")
+    )
 
     @like(Memory.import_facts)
     async def import_facts(

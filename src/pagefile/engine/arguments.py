@@ -22,10 +22,10 @@ from pagefile.tiers.base import guarded
 from pagefile.tiers.page_in import checked_uuid
 from pagefile.tiers.workspace.results import to_json
 from pagefile.window.budget import UNPUBLISHED, Beside, model_limits
-from pagefile.window.render import Placement
+from pagefile.window.parts import Placement
 
 #: A step as callers may pass it.
-StepLike: TypeAlias = "Step | Mapping[str, object]"
+StepLike: TypeAlias = Step | Mapping[str, object]
 
 _NOT_ALL = "[结果未能完整写成 JSON / not all of this result could be written as JSON]\n"
 _STEP_KEYS = frozenset({"tool", "input", "result", "call_id"})
@@ -311,6 +311,13 @@ def run_name(run: str | None) -> str:
 
 def turn_id_of(turn: Turn | str) -> str:
     return turn.id if isinstance(turn, Turn) else checked_id(turn, "turn id")
+
+
+def current_turn_id(query: str | None, turn: Turn | str | None, mine: Turn | None) -> str | None:
+    """The turn a window is for: the one named, or else the one that the handle began, unless the query is another."""
+    if turn is not None:
+        return turn_id_of(turn)
+    return mine.id if mine is not None and query in {None, mine.user} else None
 
 
 def checked_shape(shape: object) -> Shape | None:

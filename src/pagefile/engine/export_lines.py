@@ -31,8 +31,8 @@ from pagefile.ports import KeptItem, Labels, StoredItem
 from pagefile.schema import Body, Count, Id, Mirror, Moment, Text
 from pagefile.tiers.base import traced_rows
 from pagefile.window.candidates import candidate_from
+from pagefile.window.parts import Placement
 from pagefile.window.receipt import Receipt, Verdict
-from pagefile.window.render import Placement
 
 FORMAT = "pagefile-export"
 VERSION = 1

@@ -24,8 +24,8 @@ from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Compiled, Count, Layout, compile_window
 from pagefile.window.forms import media_named, turn_forms
+from pagefile.window.parts import messages_hash
 from pagefile.window.receipt import Receipt, Window
-from pagefile.window.render import messages_hash
 
 FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"

@@ -14,7 +14,7 @@ from pagefile.records import Hit, Turn
 from pagefile.standalone.tools import tool_schemas
 from pagefile.text.sentences import clip
 from pagefile.tiers.fact_book import refuse_orders
-from pagefile.window.render import escape
+from pagefile.window.parts import escape
 from pagefile.window.wording import Language
 
 RECALL_TOOL = "recall"

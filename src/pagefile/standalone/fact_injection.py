@@ -25,7 +25,7 @@ from pagefile.text.fact_ranking import (
 )
 from pagefile.text.sentences import clip
 from pagefile.text.tokens import CachedCounter, open_counter
-from pagefile.window.render import escape
+from pagefile.window.parts import escape
 
 #: Tokens reserved for corrections.
 GUARANTEED_TOKENS = 500

@@ -18,8 +18,8 @@ from pagefile.text.tokens import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
 from pagefile.window.forms import Text
+from pagefile.window.parts import escape
 from pagefile.window.receipt import Receipt, Window
-from pagefile.window.render import escape
 
 R = TypeVar("R")
 Note = Callable[[str], None]

@@ -20,20 +20,7 @@ from pagefile.text.gate import Gate, answers, asking, passes
 from pagefile.text.speech import in_first_person
 from pagefile.text.turn_ranking import Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, terms
-from pagefile.tiers.base import (
-    Backlog,
-    Counter,
-    Counts,
-    OwnTier,
-    Pace,
-    PastWindow,
-    Remembered,
-    Tier,
-    WindowRequest,
-    off_loop,
-    traced_rows,
-    within,
-)
+from pagefile.tiers import base
 from pagefile.tiers.derivation import Derivation, Horizon, Meaning
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window.budget import EPISODES_TOKENS, share_of
@@ -82,17 +69,17 @@ class _Ranking:
 
 
 @dataclass(eq=False, repr=False)
-class Episodes(OwnTier):
+class Episodes(base.OwnTier):
     """Past turns of a user, found by their words, their meaning, their neighbours, and the time a question names."""
 
     name = "episodes"
-    pace = Pace(quiet_s=0.2, longest_wait_s=5.0, first_sweep_s=1.0, sweep_every_s=600.0, together=True)
+    pace = base.Pace(quiet_s=0.2, longest_wait_s=5.0, first_sweep_s=1.0, sweep_every_s=600.0, together=True)
 
     source: ports.TurnSource
     kept: ports.TermStore
     #: Computes what recall needs.
     derivation: Derivation
-    counter: Counter
+    counter: base.Counter
     meter: ports.Meter
     clock: ports.Clock
     _: KW_ONLY
@@ -131,7 +118,7 @@ class Episodes(OwnTier):
             self._indexes.pop(home, None)
         return []
 
-    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
+    async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
         """The few past turns that answer the question and are not in the window anyway."""
         if not request.query or self.gate == "never" or not terms(request.query):
             return []
@@ -153,7 +140,7 @@ class Episodes(OwnTier):
     async def absorb(self, turn: Turn) -> bool:
         return self.by_itself and turn.status == "done"
 
-    async def maintain_all(self, backlog: Backlog) -> None:
+    async def maintain_all(self, backlog: base.Backlog) -> None:
         if self.by_itself:
             await self.derivation.catch_up(backlog)
 
@@ -164,7 +151,7 @@ class Episodes(OwnTier):
     def drains(self) -> bool:
         return self.derivation.warm
 
-    async def forget(self, scope: Scope) -> Counts:
+    async def forget(self, scope: Scope) -> base.Counts:
         self._let_go(scope)
         await self.derivation.erased()
         # A concurrent query may have read it again.
@@ -181,7 +168,7 @@ class Episodes(OwnTier):
     def _drop(self, scope: Scope) -> None:
         """Drop every index that may hold something of the scope."""
         owner = Scope(scope.tenant, scope.user)
-        self._indexes.drop(lambda home: within(home, owner))
+        self._indexes.drop(lambda home: base.within(home, owner))
         self._choices.clear()
 
     async def describe(self) -> JsonObject:
@@ -192,14 +179,14 @@ class Episodes(OwnTier):
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {"episodes": share_of(window_tokens, EPISODES_TOKENS)}
 
-    async def replay(self, past: PastWindow) -> Tier:
+    async def replay(self, past: base.PastWindow) -> base.Tier:
         """The turns that were chosen, as long as the window is built from the same turns."""
         if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
             return self
-        return Remembered(self, await self._replayed(past), lambda request: _same_turns(past, request))
+        return base.Remembered(self, await self._replayed(past), lambda request: _same_turns(past, request))
 
-    async def _replayed(self, past: PastWindow) -> list[Candidate]:
-        rows = traced_rows(past.traces[self.name])
+    async def _replayed(self, past: base.PastWindow) -> list[Candidate]:
+        rows = base.traced_rows(past.traces[self.name])
         refs = [ports.TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
         near = await self.source.around(_home(past.scope), refs) if refs else ()
         there = {one.turn.id: one.turn for one in near}
@@ -211,7 +198,7 @@ class Episodes(OwnTier):
 
     # -- ranking ------------------------------------------------------------------------------------------------------
 
-    async def _chosen(self, scope: Scope, request: WindowRequest) -> _Ranking:
+    async def _chosen(self, scope: Scope, request: base.WindowRequest) -> _Ranking:
         """What to show: the same for every window of a running turn."""
         running = request.view.open_turn
         key = None if running is None else (scope, running.id)
@@ -222,7 +209,7 @@ class Episodes(OwnTier):
             self._choices[key] = ranking
         return ranking
 
-    async def _choose(self, scope: Scope, request: WindowRequest, at: datetime | None) -> _Ranking:
+    async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Ranking:
         query = request.query or ""
         seen = {turn.id for turn in request.view.turns}
         index = await self._caught_up(scope)
@@ -256,7 +243,7 @@ class Episodes(OwnTier):
             meaning={_key(one): one.similarity for one in near},
             today=today,
         )
-        found = await off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
+        found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         return _Ranking([one for one in found if answers(one.parts)], note)
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[ports.Neighbourhood] | None:
@@ -278,7 +265,7 @@ class Episodes(OwnTier):
             while True:
                 request = ports.SinceRequest(home, dict(index.known), _BATCH)
                 rows = await self._kept_rows(request) if cold else await self._new_rows(request)
-                await off_loop(partial(index.add, rows), len(rows), THREAD_FROM)
+                await base.off_loop(partial(index.add, rows), len(rows), THREAD_FROM)
                 if len(rows) < _BATCH:
                     break
         self._indexes.trim()
@@ -295,20 +282,20 @@ class Episodes(OwnTier):
             for turn in await self.source.since(request)
             if (turn.scope.conversation, turn.seq) in missing
         ]
-        made = await off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
+        made = await base.off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
         worked_out = {(row.conversation, row.seq): row for row in made}
         return [worked_out.get((row.conversation, row.seq), row) for row in rows]
 
     async def _new_rows(self, request: ports.SinceRequest) -> list[ports.TurnTerms]:
         turns = await self.source.since(request)
-        return await off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
+        return await base.off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
 
     def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
         forms = episode_forms(turn.at, turn.user, turn.assistant, self.counter.count)
         return Candidate(f"episode:{turn.id}", "episodes", forms, rank, score)
 
 
-def _same_turns(past: PastWindow, request: WindowRequest) -> bool:
+def _same_turns(past: base.PastWindow, request: base.WindowRequest) -> bool:
     return past.before is None or past.before.turn_ids() == [turn.id for turn in request.view.turns]
 
 

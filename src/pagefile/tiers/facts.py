@@ -24,23 +24,11 @@ from pagefile.text.fact_ranking import Floats, blended, diverse, forget_facts, s
 from pagefile.text.fact_rules import own_words
 from pagefile.text.sentences import clip
 from pagefile.text.words import TRIVIAL
-from pagefile.tiers.base import (
-    FAILED,
-    Counter,
-    Counts,
-    Note,
-    OwnTier,
-    Pace,
-    PastWindow,
-    Remembered,
-    Tier,
-    WindowRequest,
-    within,
-)
+from pagefile.tiers import base
 from pagefile.tiers.fact_book import Draft, FactBook, Held, refuse_orders
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
-from pagefile.window.render import escape
+from pagefile.window.parts import escape
 
 logger = logging.getLogger("pagefile")
 
@@ -181,14 +169,14 @@ class FactRules:
 
 
 @dataclass(eq=False, repr=False)
-class Facts(OwnTier):
+class Facts(base.OwnTier):
     """What is known about a user."""
 
     name = "facts"
     reads_once = TIER
 
     book: FactBook
-    counter: Counter
+    counter: base.Counter
     rules: FactRules
     _: KW_ONLY
     embedder: ports.Embedder | None = None
@@ -215,11 +203,11 @@ class Facts(OwnTier):
     async def behind(self) -> Sequence[Scope]:
         return () if self.extraction is None else await self.extraction.behind()
 
-    async def forget(self, scope: Scope) -> Counts:
+    async def forget(self, scope: Scope) -> base.Counts:
         self.book.forget()
         forget_facts()
         self._erasures += 1
-        self._vectors.drop(lambda key: within(key[0], scope))
+        self._vectors.drop(lambda key: base.within(key[0], scope))
         return {}
 
     # -- choosing those for a window ----------------------------------------------------------------------------------
@@ -230,7 +218,7 @@ class Facts(OwnTier):
             "corrections": share_of(window_tokens, CORRECTIONS_TOKENS),
         }
 
-    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
+    async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
         """The user's facts, most relevant to the last turns first: as many as the budget may hold, and a few more."""
         if request.scope.user is None or not self.rules.enabled:
             return []
@@ -240,7 +228,7 @@ class Facts(OwnTier):
         ranked = await self.ranked(held, about, request.note)
         return self._within(ranked)
 
-    async def ranked(self, held: Held, about: str, note: Note) -> list[tuple[Fact, float]]:
+    async def ranked(self, held: Held, about: str, note: base.Note) -> list[tuple[Fact, float]]:
         """Everything held about a user with its score, best first; without a topic, by confidence."""
         facts = list(held.facts.values())
         if not facts:
@@ -257,7 +245,7 @@ class Facts(OwnTier):
             order = [order[place] for place in diverse([facts[i].text for i in order])]
         return [(facts[i], float(values[i])) for i in order]
 
-    async def _similarities(self, held: Held, facts: Sequence[Fact], about: str, note: Note) -> Floats:
+    async def _similarities(self, held: Held, facts: Sequence[Fact], about: str, note: base.Note) -> Floats:
         words = held.index.similarity_array(about, [fact.id for fact in facts])
         if self.embedder is None:
             return words
@@ -303,14 +291,14 @@ class Facts(OwnTier):
 
     # -- replay: `offer` records the revision, and the journal has the rest -------------------------------------------
 
-    async def replay(self, past: PastWindow) -> Tier:
+    async def replay(self, past: base.PastWindow) -> base.Tier:
         """The facts in the order of the receipt, as long as the topic is the same."""
         if self.name not in past.traces or past.changed("query", "facts."):
             return self
-        return Remembered(self, await self._replayed(past), partial(self._same_topic, past))
+        return base.Remembered(self, await self._replayed(past), partial(self._same_topic, past))
 
-    async def _replayed(self, past: PastWindow) -> list[Candidate]:
-        if past.traces[self.name] == FAILED or past.scope.user is None:
+    async def _replayed(self, past: base.PastWindow) -> list[Candidate]:
+        if past.traces[self.name] == base.FAILED or past.scope.user is None:
             return []
         owner = Scope(past.scope.tenant, past.scope.user)
         held = {f"fact:{fact.id}": fact for fact in (await self.book.held(owner)).facts.values()}
@@ -324,7 +312,7 @@ class Facts(OwnTier):
                 offered.append(Candidate(verdict.id, verdict.block, (), rank, note=verdict.note))
         return offered
 
-    def _same_topic(self, past: PastWindow, request: WindowRequest) -> bool:
+    def _same_topic(self, past: base.PastWindow, request: base.WindowRequest) -> bool:
         most = self.rules.context_turns
         return past.before is None or (
             conversation_context(request.view.turns, request.query, most)
@@ -339,9 +327,9 @@ class Facts(OwnTier):
         return Candidate(f"fact:{fact.id}", block, (Form(tokens, text=f"- {shown}"),), rank, score)
 
 
-def _pace(extraction: FactExtraction) -> Pace:
+def _pace(extraction: FactExtraction) -> base.Pace:
     """A conversation is read after the quiet period the extractor asks for: each reading may cost a model call."""
-    return Pace(
+    return base.Pace(
         quiet_s=extraction.extractor.quiet_s,
         longest_wait_s=math.inf,
         first_sweep_s=1.0,

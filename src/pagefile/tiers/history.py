@@ -18,8 +18,8 @@ from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
 from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.forms import ShownSummary, running_turn, shown_summary, turn_forms
 from pagefile.window.measure import recounted
+from pagefile.window.parts import escape
 from pagefile.window.receipt import Window
-from pagefile.window.render import escape
 from pagefile.window.residency import demoted_results
 from pagefile.window.wording import ZH, Wording
 

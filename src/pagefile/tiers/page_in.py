@@ -26,8 +26,8 @@ from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text
 from pagefile.window.measure import Count
+from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, gist, placeholder_uuid
-from pagefile.window.render import escape
 from pagefile.window.residency import (
     WORKING_SET_SHARE,
     PageHint,

@@ -34,10 +34,17 @@ from pagefile.window.candidates import (
     joined,
 )
 from pagefile.window.measure import Count, media_tokens
-from pagefile.window.parts import MemoryPart, Parts
+from pagefile.window.parts import (
+    HEADINGS,
+    Language,
+    MemoryPart,
+    Parts,
+    Placement,
+    chat,
+    memory_text,
+    prefix_hash,
+)
 from pagefile.window.receipt import Verdict
-from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash
-from pagefile.window.renderings import chat
 
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.

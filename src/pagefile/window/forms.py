@@ -16,8 +16,8 @@ from pagefile.text.sentences import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Candidate, Form, ShownTurn, shown_turn, slim_turn
 from pagefile.window.measure import Count, layout_tokens, media_tokens, side_tokens
+from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, answer_note, step_note
-from pagefile.window.render import escape
 from pagefile.window.wording import ZH, Wording
 
 _NOTHING: Mapping[int, Any] = {}

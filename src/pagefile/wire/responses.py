@@ -163,24 +163,23 @@ class ConversationOut(OfConversation[records.ConversationInfo]):
     without = frozenset({"epoch"})
 
 
-class ForkOut(Answer):
-    """A new conversation."""
-
+class _Conversation(Answer):
     conversation_id: str
     user_id: str | None
     tenant: str
+
+
+class ForkOut(_Conversation):
+    """A new conversation."""
 
     @classmethod
     def of(cls, made: Conversation) -> Self:
         return cls(conversation_id=made.id, user_id=made.scope.user, tenant=made.scope.tenant)
 
 
-class SessionOut(Answer):
+class SessionOut(_Conversation):
     """The session value an agent keeps for a conversation."""
 
-    conversation_id: str
-    user_id: str | None
-    tenant: str
     value: Json | None = Field(description="The session value; null when there is none.")
 
     @classmethod

@@ -9,9 +9,8 @@ from pagefile.engine.replay import Cost, Explanation, Replay
 from pagefile.schema import Answer, Mirror
 from pagefile.window.candidates import Block, Message
 from pagefile.window.comparison import BlockBill, BlockChange, CandidateChange, Comparison, DiffLine
-from pagefile.window.parts import parts_from, parts_json
+from pagefile.window.parts import chat, parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
-from pagefile.window.renderings import chat
 from pagefile.wire.requests import Format
 from pagefile.wire.responses import CallOut
 

@@ -12,8 +12,7 @@ from pagefile.window import compile as compiling
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import RANK, REQUIRED, TURNS, Candidate, Form, ShownTurn
 from pagefile.window.compile import CUT_TURNS, Compiled, Layout, compile_window
-from pagefile.window.render import escape
-from pagefile.window.renderings import chat_turn
+from pagefile.window.parts import chat_turn, escape
 
 COUNT = open_counter().count
 

@@ -26,8 +26,7 @@ from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.compile import Layout, compile_window
 from pagefile.window.forms import running_turn, turn_forms
 from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
-from pagefile.window.parts import parts_from, parts_json
-from pagefile.window.renderings import anthropic, chat, responses
+from pagefile.window.parts import anthropic, chat, parts_from, parts_json, responses
 
 COUNTER = open_counter()
 COUNT = COUNTER.count

@@ -35,7 +35,7 @@ from pagefile.records import Turn
 from pagefile.text.sentences import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window.candidates import ShownTurn
-from pagefile.window.renderings import chat_turn
+from pagefile.window.parts import chat_turn
 
 Count = Callable[[str], int]
 #: Earlier turns, as logged and as the window shows them.

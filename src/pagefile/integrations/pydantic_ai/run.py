@@ -35,10 +35,9 @@ from pagefile.text.sentences import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspace
-from pagefile.window.parts import MemoryPart
+from pagefile.window.parts import Language, MemoryPart, Placement
 from pagefile.window.placeholder import step_note
 from pagefile.window.receipt import Window
-from pagefile.window.render import Language, Placement
 from pagefile.window.wording import WORDINGS
 
 R = TypeVar("R")

@@ -23,8 +23,8 @@ from pagefile.tiers.workspace.outline import entries, outline
 from pagefile.tiers.workspace.results import canonical, toc_of
 from pagefile.tiers.workspace.rules import DEFAULT_RULES, NOTHING, Kind, ToolRule, rule_for
 from pagefile.window.candidates import Form
+from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
-from pagefile.window.render import escape
 from pagefile.window.wording import WORDINGS, Wording
 
 #: Calls remembered per run; the least recently used is evicted first.
