@@ -12,7 +12,7 @@ from functools import cache
 
 from benchmarks.bulk import KINDS
 from benchmarks.corpus import Author, Size
-from pagefile.text.token_counters import EstimateCounter
+from pagefile.text.tokens import EstimateCounter
 
 #: In how many of the first turns the details stand.
 PLANTED_IN = 80

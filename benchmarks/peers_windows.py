@@ -7,7 +7,7 @@ from benchmarks.peers_base import BUDGET, INSTRUCTIONS, TRIGGER, Peer, Prompt, p
 from benchmarks.peers_script import Line
 from pagefile.text.extract import summarize
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
-from pagefile.tiers.summaries import summary_chars
+from pagefile.tiers.checkpoints import summary_chars
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 

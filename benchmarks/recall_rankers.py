@@ -10,7 +10,7 @@ from benchmarks.recall_data import Asked, Corpus, Said
 from pagefile.engine import Memory
 from pagefile.records import Scope, Turn
 from pagefile.text.bm25 import WordIndex
-from pagefile.text.scripts import CJK
+from pagefile.text.sentences import CJK
 
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 

@@ -11,7 +11,7 @@ from benchmarks.trajectories import Draft, Message, Trajectory
 from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Turn
 from pagefile.settings import ArchiveSettings, FactSettings, Settings
-from pagefile.shapes import compact
+from pagefile.shapes.tool_arguments import compact
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, TokenCounter
 
 #: Large enough that nothing but the archive makes a prompt shorter.

@@ -23,15 +23,15 @@ except ImportError:
     )
 
 with atheris.instrument_imports(include=["pagefile"]):
-    from pagefile.client.events import events_in
+    from pagefile.client.transport import events_in
     from pagefile.engine import Memory
-    from pagefile.engine.drafts import checked_json, result_text
-    from pagefile.engine.transfer import _check
+    from pagefile.engine.arguments import checked_json, result_text
+    from pagefile.engine.importer import _check
     from pagefile.errors import PagefileError
     from pagefile.models.chat import _Answer
     from pagefile.settings.sources import load
     from pagefile.standalone.session import SessionValue
-    from pagefile.text.anchors import anchors
+    from pagefile.text.extract import anchors
     from pagefile.text.fact_data import given_facts, sections
     from pagefile.text.fact_rules import own_words, stated
     from pagefile.text.passages import split

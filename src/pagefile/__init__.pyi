@@ -1,7 +1,6 @@
 from .blocking import BlockingConversation, BlockingMemory
 from .engine import Conversation, Memory
-from .engine.explanation import Cost, Explanation
-from .engine.replay import Replay
+from .engine.replay import Cost, Explanation, Replay
 from .errors import (
     AccessError,
     BudgetError,

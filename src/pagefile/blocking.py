@@ -70,7 +70,6 @@ class Blocking(Generic[Inner]):
 def blocking(
     verb: Callable[Concatenate[Any, P], Awaitable[R]],
 ) -> Callable[Concatenate[Blocking[Any], P], R]:
-    """The blocking version of a verb."""
 
     @wraps(verb)
     def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> R:

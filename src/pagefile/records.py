@@ -352,6 +352,13 @@ class Revision:
     before: tuple[Fact | None, ...]
     after: tuple[Fact, ...]
 
+    def take_back(self, facts: dict[str, Fact]) -> None:
+        """Undo the change in what was held after it, by id."""
+        for before, after in zip(self.before, self.after, strict=True):
+            facts.pop(after.id, None)
+            if before is not None:
+                facts[before.id] = before
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

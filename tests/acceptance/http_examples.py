@@ -15,7 +15,7 @@ from pagefile import Settings
 from pagefile.service.app import create_app
 from pagefile.service.reference import Operation, operations
 from pagefile.settings import ArchiveSettings
-from pagefile.wire.texts import CHAT, SOME_UUID, USER
+from pagefile.wire.requests import CHAT, SOME_UUID, USER
 
 from .http_serving import serving
 

@@ -1,6 +1,6 @@
 """What a problem response must say."""
 
-from pagefile.wire.problem import Problem
+from pagefile.wire.responses import Problem
 
 
 def check(answer, status, code):

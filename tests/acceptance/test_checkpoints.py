@@ -170,7 +170,7 @@ async def test_a_summarizer_that_misbehaves_does_no_harm(url, how):
 
 async def test_a_summarizer_that_hangs_holds_nobody_up(url, monkeypatch):
     """It is given up after a while, and a summary is extracted instead; closing does not wait for it for ever."""
-    monkeypatch.setattr("pagefile.tiers.summaries.SUMMARY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("pagefile.tiers.checkpoints.SUMMARY_TIMEOUT_S", 0.05)
 
     async def hang(_):
         await anyio.sleep_forever()
@@ -327,7 +327,7 @@ async def test_any_chat_model_can_write_the_summaries(url):
 
 async def test_input_longer_than_the_model_can_read_is_summarised_in_parts():
     """Extra test 8: nothing is passed over unread."""
-    from pagefile.tiers.summaries import parts, summary_of
+    from pagefile.tiers.checkpoints import parts, summary_of
 
     from .turns import a_turn
 

@@ -25,7 +25,7 @@ from pagefile import (
     errors,
 )
 from pagefile.client import BlockingClient, Client
-from pagefile.client.problems import error_of
+from pagefile.client.transport import error_of
 from pagefile.service.app import create_app
 from pagefile.service.problems import Kind, answered, kinds, to_problem
 from pagefile.settings import ArchiveSettings, ModelSettings

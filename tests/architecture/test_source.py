@@ -21,16 +21,15 @@ ENVIRONMENT = {"settings/sources.py"}
 #: Where a failure must not spread, and why. Each of these logs with a traceback or hands the failure on.
 BROAD_EXCEPTS: dict[str, str] = {
     "integrations/fail_open.py::FailOpen._contained": "the edge of a framework's hook: whatever fails there, the run goes on; it logs with traceback",
-    "engine/shield.py::catching": "foreign code runs in it, and the caller says what becomes of the failure: it is logged and counted, stands in the receipt, is raised again outside of the task group, or the text says that not all is there",
     "engine/engine.py::Engine.guarded": "the same, without a context manager for every window",
     "engine/engine.py::Engine.absorb": "the same, without a context manager for every turn that is recorded",
     "tiers/workspace/results.py::_Reading.read": "whatever an object that a tool returned raises when it is looked at; nothing is remembered of it",
-    "tiers/base.py::guarded": "whatever a model, an embedder or a vector store raises; what depends on it reports it and goes on without",
+    "tiers/base.py::guarded": "whatever foreign code raises: a model, an embedder, a vector store, a third-party tier, an object that a tool returned. The caller says what becomes of the failure: it is logged and counted, stands in the receipt, is raised again outside of the task group, or the text says that not all is there",
     "service/chat_turn.py::ChatRun.run": "half an answer is out already: it logs where, and the stream ends with a problem",
     "service/request_guard.py::ErrorMiddleware.__call__": "the service's last handler: it logs and answers with a problem document",
     "stores/sqlite/lanes.py::_Job.run": "whatever a job raises belongs to the one who asked; the thread must live",
-    "text/token_counters.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
-    "text/vocabularies.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
+    "text/tokens.py::ExactCounter._in_halves": "pyo3's PanicException is a BaseException and cannot be imported",
+    "text/tokens.py::tells_the_truth": "a broken tokenizer may raise anything; the next source is asked",
 }
 
 #: Imports that may wait until they are needed, and why.
@@ -51,15 +50,15 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "stores/milvus/driver.py::_pymilvus": "the extra milvus, and three seconds of which the event loop must know nothing",
     "stores/registry.py::_open_postgres": "the extra postgres, and half a second that nobody needs who keeps a file",
     "stores/registry.py::open_vectors": "the extra milvus, which nobody needs whose vectors live in the database",
-    "text/vocabularies.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
-    "text/vocabularies.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
+    "text/tokens.py::_from_rs_bpe": "loads a vocabulary of megabytes, and is not there on Python 3.14",
+    "text/tokens.py::_from_tiktoken": "asked only when rs-bpe cannot count; its import is slow",
     "models/embedders.py::_encoder": "loads megabytes, which nobody needs who asks for no vector; ships no types",
     "models/endpoint.py::Endpoint._openai": "the extra openai, and a second that nobody needs who has no endpoint",
     "models/extractors.py::_parsed": "pydantic, which importing Pagefile must not load; nobody needs it who has no model",
     "models/chat.py::_errors": "the extra openai brings both, and a second that nobody needs who has no model",
     "text/words.py::_cut": "reads a dictionary for a quarter of a second, which English never needs",
     "text/words.py::_Stemmers.__init__": "PyStemmer ships no types; the protocol beside it stands for them",
-    "text/vocabularies.py::_optional": "the extras tokenizers, qwen and deepseek",
+    "text/tokens.py::_optional": "the extras tokenizers, qwen and deepseek",
 }
 
 

@@ -13,11 +13,9 @@ from time import thread_time
 import pytest
 
 from pagefile.stores.secrets import presented
-from pagefile.text.anchors import anchors
-from pagefile.text.extract import summarize
+from pagefile.text.extract import anchors, summarize
 from pagefile.text.fact_ranking import fact_key, features
-from pagefile.text.fact_refusals import secret_in
-from pagefile.text.fact_rules import own_words, stated
+from pagefile.text.fact_rules import own_words, secret_in, stated
 from pagefile.text.gate import asking
 from pagefile.text.passages import split
 from pagefile.text.sentences import sentences

@@ -17,9 +17,8 @@ from pagefile.standalone import AgentMemory, ToolResultManager, format_memory_fo
 from pagefile.text.fact_rules import own_words
 from pagefile.text.tokens import open_counter
 from pagefile.window.candidates import MEMORY, TAGGED
-from pagefile.window.parts import MemoryPart
+from pagefile.window.parts import MemoryPart, escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
-from pagefile.window.render import escape
 from pagefile.window.wording import EN, ZH
 from tests.heavy import heavy
 

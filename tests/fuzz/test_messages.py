@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pagefile import InvalidArgumentError, Memory
-from pagefile.shapes import given_back, parsed
-from pagefile.shapes.parser import results_cleaned
+from pagefile.shapes.parser import parsed, results_cleaned
+from pagefile.shapes.renderer import given_back
 from pagefile.shapes.tool_arguments import SPELLINGS, decoded, read_arguments
 
 from .values import FOREIGN, JSONISH, PIECES, TEXT

@@ -20,8 +20,8 @@ from pagefile.stores.milvus.driver import Place as MilvusPlace
 from pagefile.stores.postgres.address import Place as PostgresPlace
 from pagefile.stores.registry import open_store
 from pagefile.stores.secrets import new_key, presented
-from pagefile.tiers.page_text import checked_uuid
-from pagefile.wire.texts import behind, cursor_of
+from pagefile.tiers.page_in import checked_uuid
+from pagefile.wire.requests import behind, cursor_of
 
 from .values import ODD, PIECES, TEXT
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from pagefile import PagefileError
 from pagefile.client import Client
-from pagefile.client.events import events_in
-from pagefile.client.problems import error_in, error_of
+from pagefile.client.transport import error_in, error_of, events_in
 from pagefile.errors import ModelOutputError
 from pagefile.models.chat import _Answer
 from pagefile.models.extractors import _parsed as extracted

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from pagefile import InvalidArgumentError, Memory, Settings
-from pagefile.engine.drafts import checked_json, result_text
+from pagefile.engine.arguments import checked_json, result_text
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import ToolResultManager
 from pagefile.tiers.workspace.results import as_text, canonical, to_json

@@ -13,8 +13,7 @@ from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_char
 from pagefile.cli.options import Full, Named, Newest, UserId
 from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, visible, warn
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.explanation import Explanation
-from pagefile.engine.replay import CHANGEABLE, Replay, change_of
+from pagefile.engine.replay import CHANGEABLE, Explanation, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import JsonValue, Listing, Scope, WindowRecord
 from pagefile.window.candidates import Message

@@ -4,7 +4,6 @@
 """
 
 from pagefile.client.blocking import BlockingClient, BlockingClientConversation
-from pagefile.client.conversation import ClientConversation
-from pagefile.client.remote import Client
+from pagefile.client.remote import Client, ClientConversation
 
 __all__ = ["BlockingClient", "BlockingClientConversation", "Client", "ClientConversation"]

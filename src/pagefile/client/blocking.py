@@ -6,19 +6,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from anyio.from_thread import start_blocking_portal
 
-from pagefile.blocking import (
-    Blocking,
-    ConversationVerbs,
-    Loop,
-    MemoryVerbs,
-    blocking,
-    connecting,
-    described_as,
-    handing,
-    opening,
-)
-from pagefile.client.conversation import ClientConversation
-from pagefile.client.remote import Client
+from pagefile import blocking as face
+from pagefile.client.remote import Client, ClientConversation
 from pagefile.engine import Memory
 from pagefile.records import Scope
 
@@ -28,11 +17,11 @@ T = TypeVar("T")
 
 def streaming(
     verb: Callable[Concatenate[Any, P], AsyncGenerator[T]],
-) -> Callable[Concatenate[Blocking[Any], P], Generator[T]]:
+) -> Callable[Concatenate[face.Blocking[Any], P], Generator[T]]:
     """The blocking version of a verb that yields its results."""
 
     @wraps(verb)
-    def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> Generator[T]:
+    def call(self: face.Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> Generator[T]:
         found = verb(self.inner, *args, **kwargs)
         try:
             while (one := self.loop.wait(partial(anext, found, None))) is not None:
@@ -43,7 +32,7 @@ def streaming(
     return call
 
 
-class BlockingClientConversation(ConversationVerbs[ClientConversation]):
+class BlockingClientConversation(face.ConversationVerbs[ClientConversation]):
     """A cheap handle: creating one sends nothing."""
 
     @property
@@ -51,34 +40,34 @@ class BlockingClientConversation(ConversationVerbs[ClientConversation]):
         """Whose memory this is, as far as it was named here: the service takes a missing tenant or user from the key."""
         return self.inner.scope
 
-    context = blocking(ClientConversation.context)
+    context = face.blocking(ClientConversation.context)
 
     stream_chat = streaming(ClientConversation.stream_chat)
 
 
-class BlockingClient(MemoryVerbs[Client]):
+class BlockingClient(face.MemoryVerbs[Client]):
     """A memory hosted by a service, with the verbs and records of `BlockingMemory`.
 
     Use it as `with BlockingClient.open("http://127.0.0.1:8780") as memory`.
     """
 
     @classmethod
-    @opening(Client)
+    @face.opening(Client)
     def open(cls, *args: Any, **options: Any) -> Generator["BlockingClient"]:
         """A client for the duration of a `with` block; the arguments are those of `Client`."""
         client = Client(*args, **options)
         with (
             start_blocking_portal() as portal,
             portal.wrap_async_context_manager(client),
-            Loop(portal) as loop,
+            face.Loop(portal) as loop,
         ):
             yield cls(client, loop)
 
-    connect = classmethod(connecting(open, Memory.connect))  # noqa: A003 - the method above
+    connect = classmethod(face.connecting(open, Memory.connect))  # noqa: A003 - the method above
 
-    @described_as(Client.close)
+    @face.described_as(Client.close)
     def close(self) -> None:
         self.closing()
 
-    conversation = handing(Client.conversation, BlockingClientConversation)
-    describe = blocking(Client.describe)
+    conversation = face.handing(Client.conversation, BlockingClientConversation)
+    describe = face.blocking(Client.describe)

@@ -1,29 +1,426 @@
 """`Client`: a memory hosted by a service."""
 
 import json
+import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from functools import partial, wraps
+from inspect import Parameter, get_annotations, signature
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from types import NoneType, TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast, get_args, get_origin
+from uuid import uuid4
 
 import anyio
 import httpx
+from pydantic import BaseModel
 
-from pagefile import verbs
-from pagefile.client.conversation import ClientConversation
-from pagefile.client.events import lines_in
-from pagefile.client.transport import Caller
-from pagefile.client.verbs import Remote, as_it_is, from_number, like, remote
-from pagefile.engine import Memory
-from pagefile.engine.arguments import check_erased, check_purged
-from pagefile.engine.drafts import checked_labels
+from pagefile import records, verbs
+from pagefile.blocking import described_as
+from pagefile.client.transport import Caller, events_in, lines_in
+from pagefile.engine import Conversation, Memory, arguments
+from pagefile.engine.export import written_whole
+from pagefile.engine.export_lines import FORMAT
 from pagefile.engine.fact_import import read_memory
-from pagefile.engine.transfer import FORMAT, written_whole
-from pagefile.errors import StoreError, TransferError
-from pagefile.records import DEFAULT_TENANT, JsonObject, JsonValue, Scope, checked_id
+from pagefile.engine.lifetime import shielded
+from pagefile.engine.log_queries import checked_kind
+from pagefile.errors import StoreError, StoreUnavailableError, TransferError
+from pagefile.ports import NO_LABELS, Labels
+from pagefile.shapes.message_reader import plain_json
+from pagefile.shapes.parser import listed, results_cleaned
+from pagefile.verbs import Verb
+from pagefile.window.budget import tool_texts
+from pagefile.window.parts import Placement
+from pagefile.window.receipt import Window
+from pagefile.wire.chat import AskChat, ChatDone, ChatEvent
+from pagefile.wire.requests import MAX_PAGE
 from pagefile.wire.responses import ImportOut
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Check = Callable[[Any], object]
+
+#: The service enforces length limits.
+ANY_LENGTH = sys.maxsize
+
+
+class Remote:
+    """A memory or a conversation hosted by a service."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def _known(self) -> Mapping[str, object]:
+        """The request fields this handle supplies itself."""
+        return {}
+
+    async def _asked(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
+        """The response to a request with these fields and this handle's own."""
+        return await self._caller.ask(verb, {**self._known_of(verb.request), **given})
+
+    def _known_of(self, request: type[BaseModel]) -> dict[str, object]:
+        """What this handle knows of a request's fields."""
+        return {name: value for name, value in self._known().items() if name in request.model_fields}
+
+    async def _returned(self, verb: Verb[..., Any], given: Mapping[str, object], *, whole: bool) -> Any:
+        """What the verb returns; with `whole`, all items of a list, page by page."""
+        if not whole:
+            return verb.returned(await self._asked(verb, given))
+        found: list[Any] = []
+        after: Mapping[str, object] = {}
+        while True:
+            answer = await self._asked(verb, {**given, "limit": MAX_PAGE, **after})
+            found += verb.returned(answer)
+            if answer.next is None:
+                return records.Listing(found)
+            after = {"after": answer.next}
+
+
+def remote(
+    verb: Verb[P, R],
+    *,
+    first: Callable[[Any, dict[str, Any]], object] | None = None,
+    then: Callable[[Any, R], R] | None = None,
+    whole: bool = False,
+    **checks: Check,
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    """A method that sends the verb to a service.
+
+    `first` may change the arguments, or raise for those that do not go together; `then` may change the result. With `whole`, all
+    pages of a list are fetched. `checks` are for parameters that differ from those of the same name in other verbs.
+    """
+    looked_at = {name: checks.get(name, CHECKS.get(name)) for name in verb.fields}
+    parameters = verb.signature.parameters
+    hints = get_annotations(verb.method, eval_str=True)
+    as_list = get_origin(hints["return"]) is list
+
+    def value_of(name: str, value: object) -> object:
+        check = looked_at[name]
+        # None means "not given" only where the library says so; elsewhere the check refuses it, as the library does.
+        if check is None or (value is None and NoneType in get_args(hints[name])):
+            return value
+        return check(value)
+
+    def sent(given: Mapping[str, object]) -> dict[str, object]:
+        """Leaves out None, for the service to fill in, unless the parameter is required."""
+        values = {name: value_of(name, value) for name, value in given.items() if name in verb.fields}
+        return {
+            verb.fields[name]: value
+            for name, value in values.items()
+            if value is not None or parameters[name].default is Parameter.empty
+        }
+
+    @wraps(verb.method)
+    async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
+        bound = verb.signature.bind(self, *args, **kwargs)
+        given = bound.arguments
+        if first is not None:
+            bound.apply_defaults()
+            given = dict(list(bound.arguments.items())[1:])
+            first(self, given)
+        returned = await self._returned(verb, sent(given), whole=whole)  # pyright: ignore[reportPrivateUsage] - this becomes a method of it
+        result = cast("R", list(returned)) if as_list else returned
+        return result if then is None else then(self, result)
+
+    return call
+
+
+def like(
+    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+) -> Callable[[Callable[..., Coroutine[Any, Any, R]]], Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]]:
+    """Gives a method the signature and the docstring of the library's, for verbs that need more than a request."""
+
+    def decorate(
+        method: Callable[..., Coroutine[Any, Any, R]],
+    ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+        @wraps(verb)
+        async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
+            bound = signature(verb).bind(self, *args, **kwargs)
+            return await method(*bound.args, **bound.kwargs)
+
+        return call
+
+    return decorate
+
+
+def said(given: Mapping[str, object]) -> dict[str, object]:
+    """The fields that were given; None is left to the service."""
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def as_it_is(value: object) -> object:
+    """Left to the service to check."""
+    return value
+
+
+def is_message(name: str) -> Check:
+    """One side of a turn; a blank one counts as missing."""
+    return lambda value: arguments.checked_message(value, name, ANY_LENGTH)
+
+
+def messages_of(messages: Iterable[object]) -> list[records.JsonValue]:
+    """Messages as the library would store them: tool results are repaired, the caller's own text is checked."""
+    given = [results_cleaned(plain_json(message, number)) for number, message in enumerate(listed(messages))]
+    return [arguments.checked_json(message, f"messages[{number}]") for number, message in enumerate(given)]
+
+
+def steps_of(steps: Iterable[arguments.StepLike]) -> list[dict[str, object]]:
+    """Steps as they are sent; a call without an id gets one from the service."""
+    given = list(steps)
+    return [
+        {"tool": step.tool, "input": step.input, "result": step.result, **_own_id(one)}
+        for one, step in zip(given, arguments.checked_steps(given, "", ANY_LENGTH), strict=True)
+    ]
+
+
+def _own_id(step: arguments.StepLike) -> dict[str, object]:
+    own = step.call_id if isinstance(step, records.Step) else step.get("call_id")
+    return {"call_id": own} if own else {}
+
+
+#: How to check a parameter of this name before it is sent.
+CHECKS: Mapping[str, Check] = {
+    **{name: is_message(name) for name in ("user", "assistant", "instructions")},
+    **{name: partial(records.checked_text, name=name) for name in ("query", "text", "tool", "uuid")},
+    **{name: partial(records.checked_id, name=name) for name in ("id", "user_id", "tenant")},
+    "call_id": partial(records.checked_id, name="call id"),
+    "fact_id": partial(records.checked_id, name="fact id"),
+    **{name: partial(arguments.checked_json, name=name) for name in ("input", "changes")},
+    "arguments": lambda value: arguments.checked_json(dict(value), "arguments"),
+    **{name: partial(arguments.at_least, 1, name=name) for name in ("limit", "revision")},
+    **{name: partial(arguments.at_least, 0, name=name) for name in ("answer_tokens", "recent_turns")},
+    **{name: lambda value: arguments.moment(value).isoformat() for name in ("at", "as_of", "valid_from")},
+    "older_than": timedelta.total_seconds,
+    "messages": messages_of,
+    "steps": steps_of,
+    "metadata": arguments.checked_metadata,
+    "turn": arguments.turn_id_of,
+    "tools": lambda tools: [json.loads(text) for text in tool_texts(tools)],
+    "threshold": arguments.share,
+    "load": arguments.pages_to_load,
+    "placement": arguments.checked_placement,
+    "shape": arguments.checked_shape,
+    "kind": checked_kind,
+    "after": arguments.cursor,
+    "uuids": lambda uuids: list(arguments.listed_uuids(uuids)),
+    "uuid": str,
+}
+
+
+def _begun(chat: "ClientConversation", turn: records.Turn) -> records.Turn:
+    chat.open_turn = turn if turn.status == "open" else None
+    return turn
+
+
+def _noticed(chat: "ClientConversation", turn: records.Turn) -> records.Turn:
+    if chat.open_turn is not None and chat.open_turn.id == turn.id:
+        _begun(chat, turn)
+    return turn
+
+
+def _for_open_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
+    given["turn"] = given["turn"] or chat.open_turn
+
+
+def _after_known_messages(_: "ClientConversation", given: dict[str, Any]) -> None:
+    if isinstance(given["turn"], records.Turn) and given["after"] is None:
+        given["after"] = len(given["turn"].messages)
+
+
+def _checked_step(_: "ClientConversation", given: dict[str, Any]) -> None:
+    turn = given["turn"]
+    number = len(turn.steps) if isinstance(turn, records.Turn) else 0
+    call = {name: value for name, value in given.items() if name != "turn"}
+    step = arguments.checked_step(call, arguments.turn_id_of(turn), number, ANY_LENGTH)
+    given |= {"tool": step.tool, "input": step.input, "result": step.result}
+    # The same step of the same turn has the same id: adding it twice adds it once.
+    given["call_id"] = step.call_id if given["call_id"] or isinstance(turn, records.Turn) else None
+
+
+class ClientConversation(Remote):
+    """A cheap handle: creating one sends nothing. Arguments are checked here, with the error messages of `Memory`."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        scope: records.Scope,
+        *,
+        agent: str | None = None,
+        labels: Labels = NO_LABELS,
+        tenant: str | None = None,
+    ) -> None:
+        super().__init__(caller)
+        self._scope = scope
+        # Left out when not given: the service then takes it from the key.
+        self._tenant = tenant
+        self._agent = None if agent is None else records.checked_id(agent, "agent")
+        self._labels = asdict(labels)
+        #: The turn that this handle began.
+        self.open_turn: records.Turn | None = None
+
+    def __repr__(self) -> str:
+        return f"ClientConversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
+
+    @property
+    def id(self) -> str:
+        """The conversation's id."""
+        return cast("str", self._scope.conversation)
+
+    @property
+    def scope(self) -> records.Scope:
+        """Whose memory this is, as far as it was named here: the service takes a missing tenant or user from the key."""
+        return self._scope
+
+    # -- turns in -------------------------------------------------------------------------------------------------
+
+    record = remote(verbs.RECORD, id=partial(records.checked_id, name="turn id"))
+    begin = remote(verbs.BEGIN, then=_begun, id=partial(records.checked_id, name="turn id"))
+    extend = remote(
+        verbs.EXTEND,
+        first=_after_known_messages,
+        then=_noticed,
+        after=partial(arguments.at_least, 0, name="after"),
+    )
+    step = remote(verbs.STEP, first=_checked_step, then=_noticed, call_id=as_it_is)
+    complete = remote(verbs.COMPLETE, then=_noticed)
+    messages = remote(verbs.MESSAGES)
+    _abort = remote(verbs.ABORT, then=_noticed)
+
+    @like(Conversation.abort)
+    async def abort(self, turn: records.Turn | str) -> records.Turn:
+        return await shielded(lambda: self._abort(turn))
+
+    @described_as(Conversation.fork)
+    async def fork(
+        self,
+        turn: records.Turn | str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word users write
+        before: bool = False,
+    ) -> "ClientConversation":
+        named = {} if id is None else {"id": records.checked_id(id, "conversation id")}
+        made = await self._asked(
+            verbs.FORK, {"turn_id": arguments.turn_id_of(turn), "before": before, **named}
+        )
+        scope = records.Scope(self._scope.tenant, made.user_id, made.conversation_id)
+        labels = Labels(**self._labels)
+        return ClientConversation(self._caller, scope, agent=self._agent, labels=labels, tenant=self._tenant)
+
+    # -- windows out ----------------------------------------------------------------------------------------------
+
+    _context = remote(
+        verbs.CONTEXT,
+        query=is_message("query"),
+        window_tokens=partial(arguments.at_least, 1, name="window_tokens"),
+        recent_turns=partial(arguments.at_least, 1, name="recent_turns"),
+    )
+
+    @described_as(Conversation.context)
+    async def context(
+        self,
+        query: str | None = None,
+        *,
+        turn: records.Turn | str | None = None,
+        window_tokens: int | None = None,
+        window_for: str | None = None,
+        tools: Sequence[object] = (),
+        answer_tokens: int | None = None,
+        threshold: float | None = None,
+        recent_turns: int | None = None,
+        load: Sequence[str] = (),
+        instructions: str | None = None,
+        placement: Placement | None = None,
+    ) -> Window:
+        return await self._context(
+            query,
+            turn=arguments.current_turn_id(query, turn, self.open_turn),
+            window_tokens=window_tokens,
+            window_for=window_for,
+            tools=tools,
+            answer_tokens=answer_tokens,
+            threshold=threshold,
+            recent_turns=recent_turns,
+            load=load,
+            instructions=instructions,
+            placement=placement,
+        )
+
+    recall = remote(verbs.CHAT_RECALL)
+
+    # -- archived pages -------------------------------------------------------------------------------------------
+
+    load = remote(verbs.LOAD, query=as_it_is, limit=as_it_is)
+    page = remote(verbs.CHAT_PAGE)
+    pages = remote(verbs.CHAT_PAGES)
+    search_tool_history = remote(verbs.CHAT_SEARCH)
+    fetched = remote(verbs.FETCHED)
+    pin = remote(verbs.PIN)
+
+    call_tool = remote(verbs.CALL_TOOL, first=_for_open_turn)
+
+    # -- checkpoints and listings ---------------------------------------------------------------------------------
+
+    checkpoint = remote(verbs.CHECKPOINT)
+    reset = remote(verbs.RESET)
+    turns = remote(verbs.CHAT_TURNS, after=arguments.log_position)
+    log = remote(verbs.LOG, after=arguments.log_position)
+    head = remote(verbs.HEAD)
+    session = remote(verbs.SESSION)
+    calls = remote(verbs.CALLS)
+
+    checkpoints = remote(verbs.CHECKPOINTS, whole=True)
+
+    # -- recorded calls -------------------------------------------------------------------------------------------
+
+    explain = remote(verbs.EXPLAIN)
+    replay = remote(verbs.REPLAY)
+    costs = remote(verbs.COSTS)
+
+    # -- only in the service ---------------------------------------------------------------------------------------
+
+    async def stream_chat(
+        self,
+        message: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the word users write
+        instructions: str | None = None,
+        window_tokens: int | None = None,
+        steps: Iterable[arguments.StepLike] = (),
+    ) -> AsyncGenerator[ChatEvent]:
+        """Have the service's model answer a message: events as they happen, including words of the answer, and `ChatDone` at the end.
+
+        Failures are raised. The turn is then aborted, as it is when the caller stops early (wrap it in `aclosing()` to abort
+        immediately).
+        """
+        body = {
+            **self._known_of(AskChat),
+            "message": is_message("message")(message) or message,
+            "id": str(uuid4()) if id is None else records.checked_id(id, "turn id"),
+            "instructions": instructions,
+            "window_tokens": window_tokens,
+            "steps": steps_of(steps),
+        }
+        async with self._caller.stream("POST", "/v1/chat/stream", body=said(body)) as answer:
+            done = False
+            async for event in events_in(lines_in(answer.aiter_bytes())):
+                done = isinstance(event, ChatDone)
+                yield event
+            if not done:
+                raise StoreUnavailableError("The stream ended before the answer did: the turn is aborted.")
+
+    # -- inside ---------------------------------------------------------------------------------------------------
+
+    def _known(self) -> dict[str, object]:
+        whose = {
+            "conversation_id": self._scope.conversation,
+            "user_id": self._scope.user,
+            "tenant": self._tenant,
+        }
+        return said({**whose, "agent": self._agent, **self._labels, "format": "parts"})
+
 
 _CHUNK_BYTES = 1_000_000
 
@@ -81,9 +478,9 @@ class Client(Remote):
     ) -> ClientConversation:
         """A handle on a conversation; nothing is sent until it is used."""
         self._caller.check_open()
-        named = DEFAULT_TENANT if tenant is None else tenant
-        scope = Scope(named, user_id, checked_id(id, "conversation id"))
-        labels = checked_labels(project=project, language=language, timezone=timezone)
+        named = records.DEFAULT_TENANT if tenant is None else tenant
+        scope = records.Scope(named, user_id, records.checked_id(id, "conversation id"))
+        labels = arguments.checked_labels(project=project, language=language, timezone=timezone)
         return ClientConversation(self._caller, scope, agent=agent, labels=labels, tenant=tenant)
 
     conversations = remote(verbs.CONVERSATIONS)
@@ -97,11 +494,13 @@ class Client(Remote):
     undo = remote(verbs.UNDO)
 
     facts = remote(verbs.FACTS, whole=True)
-    fact_revisions = remote(verbs.FACT_REVISIONS, whole=True, after=from_number(0, "after"))
+    fact_revisions = remote(
+        verbs.FACT_REVISIONS, whole=True, after=partial(arguments.at_least, 0, name="after")
+    )
 
     @like(Memory.import_facts)
     async def import_facts(
-        self, source: str | PathLike[str] | Mapping[str, JsonValue], **whose: Any
+        self, source: str | PathLike[str] | Mapping[str, records.JsonValue], **whose: Any
     ) -> dict[str, int]:
         data = source if isinstance(source, Mapping) else await read_memory(source)
         return await self._import_facts(dict(data), **whose)
@@ -115,11 +514,11 @@ class Client(Remote):
     page = remote(verbs.PAGE)
     peek = remote(verbs.PEEK, query=as_it_is, limit=as_it_is)
     search_tool_history = remote(verbs.SEARCH)
-    purge = remote(verbs.PURGE, first=lambda _, given: check_purged(**given))
+    purge = remote(verbs.PURGE, first=lambda _, given: arguments.check_purged(**given))
 
     # -- the whole memory -----------------------------------------------------------------------------------------
 
-    forget = remote(verbs.FORGET, first=lambda _, given: check_erased(**given))
+    forget = remote(verbs.FORGET, first=lambda _, given: arguments.check_erased(**given))
 
     @like(Memory.settle)
     async def settle(self) -> None:
@@ -153,18 +552,17 @@ class Client(Remote):
             raise TransferError(f"Cannot read {str(path)!r}: {error}.") from error
         return done.counts
 
-    async def describe(self) -> JsonObject:
+    async def describe(self) -> records.JsonObject:
         """What the service runs on: its version, the store, the tokenizer, and how often each tier failed."""
         return (await self._asked(verbs.DESCRIBE, {})).model_dump()
 
 
 def _ids(**named: str | None) -> dict[str, object]:
     """Checked; what is not named is left out, for the service to take it from the key."""
-    return {name: checked_id(value, name) for name, value in named.items() if value is not None}
+    return {name: records.checked_id(value, name) for name, value in named.items() if value is not None}
 
 
 def _kind(line: str) -> str:
-    """The kind of an export's line."""
     try:
         return str(json.loads(line)["type"])
     except (LookupError, TypeError, ValueError, RecursionError) as error:

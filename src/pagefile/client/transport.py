@@ -4,18 +4,75 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
+from http import HTTPStatus
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 from uuid import uuid4
 
 import anyio
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from pagefile.client.problems import code_of, error_of
-from pagefile.errors import ClosedError, SettingsError, StoreError, StoreUnavailableError
+from pagefile import errors
+from pagefile.engine.importer import lines_of
 from pagefile.verbs import Verb
-from pagefile.wire.responses import LINES
+from pagefile.wire.chat import ChatEvent
+from pagefile.wire.responses import LINES, Problem, kinds_of_error
+
+#: Codes without an error class: the request was refused for its content, or was sent to the wrong place.
+_OTHER: dict[str, type[errors.PagefileError]] = {
+    "validation": errors.InvalidArgumentError,
+    "invalid-json": errors.InvalidArgumentError,
+    "invalid-query": errors.InvalidArgumentError,
+    "media-type": errors.InvalidArgumentError,
+    "body-too-large": errors.InvalidArgumentError,
+    "route-not-found": errors.NotFoundError,
+    "misdirected": errors.SettingsError,
+    # The service is starting or stopping: to its caller, it is temporarily unavailable.
+    errors.ClosedError.code: errors.StoreUnavailableError,
+}
+_AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
+
+
+def error_of(answer: httpx.Response) -> errors.PagefileError:
+    """The error for a response; one that is not a problem document came from a proxy in between."""
+    problem = _problem(answer.content)
+    if problem is not None:
+        return _raised(problem)
+    known = errors.StoreUnavailableError if answer.status_code in _AWAY else errors.PagefileError
+    return known(f"The service answered with {answer.status_code} and no problem document: is it Pagefile?")
+
+
+def error_in(document: bytes) -> errors.PagefileError:
+    problem = _problem(document)
+    if problem is not None:
+        return _raised(problem)
+    return errors.PagefileError(
+        "The service reported a problem that cannot be read: is it as new as this client?"
+    )
+
+
+def code_of(answer: httpx.Response) -> str | None:
+    """The code of a problem; None if the response is not one."""
+    problem = _problem(answer.content)
+    return None if problem is None else problem.code
+
+
+def _problem(document: bytes) -> Problem | None:
+    try:
+        return Problem.model_validate_json(document)
+    except ValidationError:
+        return None
+
+
+def _raised(problem: Problem) -> errors.PagefileError:
+    return _classes().get(problem.code, errors.PagefileError)(problem.detail)
+
+
+def _classes() -> dict[str, type[errors.PagefileError]]:
+    # A subclass inside the service may have no code of its own; its parent's then applies.
+    return {known.code: known for known in kinds_of_error() if "code" in vars(known)} | _OTHER
+
 
 Out = TypeVar("Out", bound=BaseModel)
 Json = Mapping[str, object]
@@ -45,11 +102,11 @@ class Caller:
         transport: httpx.AsyncBaseTransport | None,
     ) -> None:
         if not url.startswith(("http://", "https://")):
-            raise SettingsError(
+            raise errors.SettingsError(
                 f"{url!r} is not the address of a service: give one such as 'http://127.0.0.1:8780'."
             )
         if retries < 0:
-            raise SettingsError(f"retries is {retries}: it must be at least 0.")
+            raise errors.SettingsError(f"retries is {retries}: it must be at least 0.")
         headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         # Proxies and certificates are for the caller to set: nothing is read from the environment.
         self._http = httpx.AsyncClient(
@@ -65,9 +122,8 @@ class Caller:
         self._closed = False
 
     def check_open(self) -> None:
-        """Raise `ClosedError` once closed."""
         if self._closed:
-            raise ClosedError("This client is closed: use it inside `async with Client(…)`.")
+            raise errors.ClosedError("This client is closed: use it inside `async with Client(…)`.")
 
     async def close(self) -> None:
         """Close the connections. Safe to call twice."""
@@ -133,14 +189,14 @@ class Caller:
         try:
             return out.model_validate_json(answer.content)
         except ValidationError as error:
-            raise StoreError(
+            raise errors.StoreError(
                 f"The service at {self._url} answered with something else than a {out.__name__}: is it Pagefile, and as new as "
                 "this client?"
             ) from error
 
-    def _away(self, error: Exception) -> StoreUnavailableError:
+    def _away(self, error: Exception) -> errors.StoreUnavailableError:
         said = str(error) or type(error).__name__
-        return StoreUnavailableError(f"The service at {self._url} cannot be reached: {said}.")
+        return errors.StoreUnavailableError(f"The service at {self._url} cannot be reached: {said}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +242,41 @@ def _param(value: object) -> str:
 def _authorities() -> SSLContext:
     """Whom to trust. Reading them takes 50 ms: once in a process, and never for plain HTTP, which trusts nobody."""
     return httpx.create_ssl_context(trust_env=False)
+
+
+_KINDS = {kind.event: kind for kind in get_args(ChatEvent)}
+_PROBLEM = "error"
+
+
+async def lines_in(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
+    """The lines of a response, without their ends."""
+    async for line in lines_of(chunks):
+        yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
+
+
+async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
+    """The events of a stream. A problem is raised; unknown kinds, which a newer service may send, are skipped."""
+    name = ""
+    data: list[str] = []
+    async for line in lines:
+        field, _, value = line.partition(":")
+        if field == "event":
+            name = value.removeprefix(" ")
+        elif field == "data":
+            data.append(value.removeprefix(" "))
+        elif not line:
+            text = "\n".join(data)
+            if name == _PROBLEM:
+                raise error_in(text.encode())
+            if name in _KINDS:
+                yield _read(name, text)
+            name, data = "", []
+
+
+def _read(name: str, text: str) -> ChatEvent:
+    try:
+        return _KINDS[name].model_validate_json(text)
+    except ValidationError as error:
+        raise errors.StoreError(
+            f"The service sent a {name!r} that cannot be read: is it Pagefile, and as new as this client?"
+        ) from error

@@ -9,11 +9,10 @@ from operator import itemgetter
 
 import anyio
 
-from pagefile.engine.shield import catching
 from pagefile.errors import ErasedError, PagefileError
 from pagefile.ports import WindowLog
 from pagefile.records import Scope, WindowRecord
-from pagefile.tiers.base import Backlog, Pace, Tier
+from pagefile.tiers.base import Backlog, Pace, Tier, guarded
 
 logger = logging.getLogger("pagefile")
 
@@ -76,7 +75,7 @@ class WindowRecorder(Tier):
         batch: list[tuple[int, WindowRecord]] = []
         for _, epoch, make in waiting:
             # Retrying would fail again and block all further writes.
-            with catching(partial(self._lost, 1)):
+            with guarded(partial(self._lost, 1)):
                 batch.append((epoch, make()))
         # They are no longer queued: a cancellation here, as when a memory is closed, would lose them.
         with anyio.CancelScope(shield=True):
@@ -102,7 +101,7 @@ class WindowRecorder(Tier):
         logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
 
     async def _write(self, batch: list[WindowRecord], epoch: int) -> None:
-        with catching(partial(self._lost, len(batch))):
+        with guarded(partial(self._lost, len(batch))):
             try:
                 await self._calls.add(batch, keep=self._keep, epoch=epoch)
             except ErasedError:

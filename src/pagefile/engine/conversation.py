@@ -6,59 +6,43 @@ from time import perf_counter
 from typing import Any, cast
 from uuid import uuid4
 
-from pagefile.content import Shape
+from pagefile import records
+from pagefile.content import JsonValue, Shape
 from pagefile.engine import arguments as checks
 from pagefile.engine import log_queries
-from pagefile.engine.drafts import StepLike, checked_json, checked_message, checked_step
+from pagefile.engine.arguments import StepLike, checked_json, checked_message, checked_step
 from pagefile.engine.engine import Engine
-from pagefile.engine.explanation import Cost, Explanation, costs_of, explained_call, found_call
 from pagefile.engine.fork import forked
+from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import Kind
 from pagefile.engine.messages import Desk, as_of
 from pagefile.engine.ownership import check_opens
 from pagefile.engine.pages import call_tool, load_text
-from pagefile.engine.replay import Replay, replayed
-from pagefile.engine.shield import shielded
+from pagefile.engine.replay import Cost, Explanation, Replay, costs_of, explained_call, found_call, replayed
 from pagefile.engine.windows import make_window
 from pagefile.errors import ConflictError
 from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels
-from pagefile.records import (
-    Checkpoint,
-    ConversationInfo,
-    Hit,
-    JsonObject,
-    JsonValue,
-    Listing,
-    Page,
-    PageHit,
-    Reset,
-    Scope,
-    Turn,
-    WindowRecord,
-    checked_id,
-    checked_text,
-)
-from pagefile.shapes import listed
+from pagefile.shapes.parser import listed
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.history import History
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
 from pagefile.window.budget import tool_texts, tools_tokens
 from pagefile.window.measure import step_tokens
+from pagefile.window.parts import Placement
 from pagefile.window.receipt import Window
-from pagefile.window.render import Placement
 
 
 class Conversation:
     """A cheap handle: making one reads and writes nothing."""
 
     def __init__(
-        self, engine: Engine, scope: Scope, *, agent: str | None = None, labels: Labels = NO_LABELS
+        self, engine: Engine, scope: records.Scope, *, agent: str | None = None, labels: Labels = NO_LABELS
     ) -> None:
         self._any_engine = engine
         self._scope = scope
         self._agent = checks.id_or_none(agent, "agent")
         self._labels = labels
-        self._open_turn: Turn | None = None
+        self._open_turn: records.Turn | None = None
         self._desk = Desk(engine, scope, agent=self._agent, labels=labels)
 
     def __repr__(self) -> str:
@@ -70,7 +54,7 @@ class Conversation:
         return cast("str", self._scope.conversation)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> records.Scope:
         """Whose memory this is."""
         return self._scope
 
@@ -91,8 +75,8 @@ class Conversation:
         steps: Iterable[StepLike] = (),
         id: str | None = None,  # noqa: A002 - the word users write
         at: datetime | None = None,
-        metadata: JsonObject | None = None,
-    ) -> Turn:
+        metadata: records.JsonObject | None = None,
+    ) -> records.Turn:
         """Write one done turn; when this returns, it is on disk.
 
         Either side may be missing, not both. Instead of the two sides and the steps, `messages` takes the
@@ -104,7 +88,7 @@ class Conversation:
         steps = tuple(steps) if steps else ()
         engine, desk = self._engine, self._desk
 
-        async def write() -> Turn:
+        async def write() -> records.Turn:
             draft = await desk.draft(
                 "done", user, assistant, given, steps, turn_id=id, at=at, metadata=metadata
             )
@@ -123,8 +107,8 @@ class Conversation:
         messages: Iterable[object] | None = None,
         id: str | None = None,  # noqa: A002 - the word users write
         at: datetime | None = None,
-        metadata: JsonObject | None = None,
-    ) -> Turn:
+        metadata: records.JsonObject | None = None,
+    ) -> records.Turn:
         """Write the user's message before the answer exists; the turn stays open until `complete` or `abort`.
 
         `messages` takes what exists so far as a provider's client has it; `extend` adds the rest. The same id
@@ -134,7 +118,7 @@ class Conversation:
         given = None if messages is None else listed(messages)
         engine, desk = self._engine, self._desk
 
-        async def write() -> Turn:
+        async def write() -> records.Turn:
             draft = await desk.draft("open", user, None, given, (), turn_id=id, at=at, metadata=metadata)
             return await desk.written(draft.id, draft.steps, engine.store.log.append(draft))
 
@@ -145,27 +129,29 @@ class Conversation:
 
     async def step(
         self,
-        turn: Turn | str,
+        turn: records.Turn | str,
         *,
         tool: str,
         input: object = None,  # noqa: A002 - the word users write
         result: object = None,
         call_id: str | None = None,
-    ) -> Turn:
+    ) -> records.Turn:
         """Add a tool call and its result to an open turn; a large result is archived on the way."""
         engine, desk, turn_id = self._engine, self._desk, checks.turn_id_of(turn)
-        number = len(turn.steps) if isinstance(turn, Turn) else uuid4().int % 1_000_000_000
+        number = len(turn.steps) if isinstance(turn, records.Turn) else uuid4().int % 1_000_000_000
         given = {"tool": tool, "input": input, "result": result, "call_id": call_id}
         raw = checked_step(given, turn_id, number, engine.settings.max_result_chars)
 
-        async def write() -> Turn:
+        async def write() -> records.Turn:
             step, epoch = await desk.kept(raw, turn_id, is_open=True)
             change = AddStep(self._scope, turn_id, step, step_tokens(step), epoch)
             return await desk.written(turn_id, (step,), engine.store.log.advance(change))
 
         return self._seen(await desk.behind_erasures(write))
 
-    async def extend(self, turn: Turn | str, messages: Iterable[object], *, after: int | None = None) -> Turn:
+    async def extend(
+        self, turn: records.Turn | str, messages: Iterable[object], *, after: int | None = None
+    ) -> records.Turn:
         """Add messages of a provider's client to an open turn: several calls in one message, results, reasoning, images.
 
         A tool result may answer a call from earlier messages. Pass the turn as the last call returned it, or
@@ -174,7 +160,7 @@ class Conversation:
         """
         self._any_engine.check_open()
         given = listed(messages)
-        known = turn if isinstance(turn, Turn) else await self._desk.found(checks.turn_id_of(turn))
+        known = turn if isinstance(turn, records.Turn) else await self._desk.found(checks.turn_id_of(turn))
         if not given:
             return known
         known = known if after is None else as_of(known, checks.at_least(0, after, "after"))
@@ -187,7 +173,7 @@ class Conversation:
             known = self._desk.since(given, now, len(known.messages))
         return self._seen(await self._extended(given, known))
 
-    async def complete(self, turn: Turn | str, assistant: str | None = None) -> Turn:
+    async def complete(self, turn: records.Turn | str, assistant: str | None = None) -> records.Turn:
         """Write the answer: the turn is done and takes its place in the log.
 
         For a turn made of messages, `assistant` may be omitted: the answer is then the last thing the
@@ -202,7 +188,7 @@ class Conversation:
             changed = await self._ended(text, await self._desk.found(known.id))
         return await self._absorbed(self._seen(changed))
 
-    async def abort(self, turn: Turn | str) -> Turn:
+    async def abort(self, turn: records.Turn | str) -> records.Turn:
         """Give up on a turn: it stays in the log but enters no window, summary or index.
 
         Also works, for a few seconds, while the caller is being cancelled.
@@ -212,7 +198,7 @@ class Conversation:
         await engine.absorb(changed)
         return changed
 
-    async def messages(self, turn: Turn | str, *, shape: Shape | None = None) -> list[dict[str, Any]]:
+    async def messages(self, turn: records.Turn | str, *, shape: Shape | None = None) -> list[dict[str, Any]]:
         """The messages of a turn as they were recorded, as equal JSON, with every tool result, image and file in full.
 
         With a `shape` ("openai", "responses" or "anthropic") they are converted to what that provider
@@ -221,12 +207,12 @@ class Conversation:
         different text than was recorded, the stored note is returned instead.
         """
         await self._opened()
-        found = turn if isinstance(turn, Turn) else await self._desk.found(checks.turn_id_of(turn))
+        found = turn if isinstance(turn, records.Turn) else await self._desk.found(checks.turn_id_of(turn))
         return await self._desk.given_back(found, checks.checked_shape(shape))
 
     async def fork(
         self,
-        turn: Turn | str,
+        turn: records.Turn | str,
         *,
         id: str | None = None,  # noqa: A002 - the word users write
         before: bool = False,
@@ -249,7 +235,7 @@ class Conversation:
         self,
         query: str | None = None,
         *,
-        turn: Turn | str | None = None,
+        turn: records.Turn | str | None = None,
         window_tokens: int | None = None,
         window_for: str | None = None,
         tools: Sequence[object] = (),
@@ -276,7 +262,7 @@ class Conversation:
         request = checks.Request.checked(
             self._engine.settings,
             query=query,
-            turn_id=self._current_turn_id(query, turn),
+            turn_id=checks.current_turn_id(query, turn, self._open_turn),
             window_tokens=window_tokens,
             window_for=window_for,
             tools_tokens=tools_tokens(tool_texts(tools), self._engine.counter.count),
@@ -290,7 +276,7 @@ class Conversation:
         )
         return await make_window(self._engine, self._scope, request)
 
-    async def recall(self, query: str, limit: int = 10, *, at: datetime | None = None) -> list[Hit]:
+    async def recall(self, query: str, limit: int = 10, *, at: datetime | None = None) -> list[records.Hit]:
         """Past turns of this conversation that answer the query, best first, each with its neighbours.
 
         `at` is the time of the question, by default now: "last week" is relative to it.
@@ -322,30 +308,34 @@ class Conversation:
         scope = await self._opened()
         return await load_text(self._engine, scope, uuid, query=query, offset=offset, limit=limit)
 
-    async def page(self, uuid: str) -> Page:
+    async def page(self, uuid: str) -> records.Page:
         """What is known about an archived page, without its text."""
         return await self._engine.tier(Archive).page(await self._opened(), uuid)
 
-    async def pages(self, *, limit: int = 100, after: str | None = None) -> Listing[Page]:
+    async def pages(self, *, limit: int = 100, after: str | None = None) -> records.Listing[records.Page]:
         """The archived pages of this conversation, newest first."""
         return await log_queries.pages_of(self._engine, await self._opened(), limit=limit, after=after)
 
-    async def search_tool_history(self, query: str, limit: int = 5, *, here: bool = False) -> list[PageHit]:
+    async def search_tool_history(
+        self, query: str, limit: int = 5, *, here: bool = False
+    ) -> list[records.PageHit]:
         """Archived pages that answer a query, best first: of this user, or with `here` or no user, of this conversation."""
         scope = await self._opened()
-        home = scope if here or scope.user is None else Scope(scope.tenant, scope.user)
+        home = scope if here or scope.user is None else records.Scope(scope.tenant, scope.user)
         return await log_queries.pages_about(self._engine, home, query, limit)
 
-    async def fetched(self, tool: str, input: object = None) -> Page | None:  # noqa: A002 - the word users write
+    async def fetched(self, tool: str, input: object = None) -> records.Page | None:  # noqa: A002 - the word users write
         """The page of an equal call by the same user, if recent enough for the setting `archive.reuse_s`."""
         scope, value = await self._opened(), checked_json(input, "input")
-        return await self._engine.tier(Archive).equal_call(scope, checked_text(tool, "tool"), value)
+        return await self._engine.tier(Archive).equal_call(scope, records.checked_text(tool, "tool"), value)
 
-    async def pin(self, uuid: str, *, pinned: bool = True) -> Page:
+    async def pin(self, uuid: str, *, pinned: bool = True) -> records.Page:
         """Keep a page in every window of its conversation and out of every purge, or stop doing so."""
         return await self._engine.tier(Archive).pin(await self._opened(), uuid, pinned=pinned)
 
-    async def call_tool(self, name: str, arguments: Mapping[str, object], *, turn: Turn | None = None) -> str:
+    async def call_tool(
+        self, name: str, arguments: Mapping[str, object], *, turn: records.Turn | None = None
+    ) -> str:
         """Answer a model's call of `load_tool_history` or `search_tool_history`.
 
         Always returns text for the model: an unknown, foreign, malformed or purged uuid is explained, not
@@ -357,30 +347,38 @@ class Conversation:
 
     # -- checkpoints and listings -----------------------------------------------------------------------------------
 
-    async def checkpoint(self, summary: str | None = None, *, recent_turns: int | None = None) -> Checkpoint:
+    async def checkpoint(
+        self, summary: str | None = None, *, recent_turns: int | None = None
+    ) -> records.Checkpoint:
         """Let a summary, given or generated, replace all but the last `recent_turns` turns in windows."""
         keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
         return await self._engine.tier(History).make_checkpoint(
             self._scope, summary, checks.at_least(0, keep, "recent_turns")
         )
 
-    async def reset(self) -> Reset:
+    async def reset(self) -> records.Reset:
         """Start over: what came before leaves the window, and stays in the log and in recall."""
         self._engine.tier(Workspaces).reset(self._scope)
         return await self._engine.tier(History).reset(self._scope)
 
-    async def turns(self, *, after: int | str = 0, limit: int = 100, newest: bool = False) -> Listing[Turn]:
+    async def turns(
+        self, *, after: int | str = 0, limit: int = 100, newest: bool = False
+    ) -> records.Listing[records.Turn]:
         """Turns in order, including open and aborted ones; pass `next` of the result as `after` to continue."""
         count = checks.at_least(1, limit, "limit")
         query = EntryQuery(self._scope, after_seq=checks.log_position(after), limit=count + 1, newest=newest)
-        found = [entry for entry in await self._engine.store.reader.entries(query) if isinstance(entry, Turn)]
+        found = [
+            entry
+            for entry in await self._engine.store.reader.entries(query)
+            if isinstance(entry, records.Turn)
+        ]
         page = found[-count:] if newest else found[:count]
         more = len(found) > count and not newest and page[-1].seq is not None
-        return Listing(page, str(page[-1].seq) if more else None)
+        return records.Listing(page, str(page[-1].seq) if more else None)
 
     async def log(
         self, *, kind: Kind | None = None, after: int | str = 0, limit: int = 100, newest: bool = False
-    ) -> Listing[Turn | Checkpoint | Reset]:
+    ) -> records.Listing[records.Turn | records.Checkpoint | records.Reset]:
         """Turns, checkpoints and resets in the order in which they were written, or those of one `kind`.
 
         Pass `next` of the result as `after` to continue; with a `kind`, the next slice may turn out empty.
@@ -395,21 +393,23 @@ class Conversation:
             newest=newest,
         )
 
-    async def head(self) -> ConversationInfo:
+    async def head(self) -> records.ConversationInfo:
         """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""
         return await log_queries.head_of(self._engine, self._scope)
 
-    async def session(self) -> JsonObject | None:
+    async def session(self) -> records.JsonObject | None:
         """The session value of this conversation, or None; raises `NotFoundError` as `head` does."""
         return await log_queries.session_of(self._engine, self._scope)
 
-    async def checkpoints(self) -> Listing[Checkpoint]:
+    async def checkpoints(self) -> records.Listing[records.Checkpoint]:
         """Every checkpoint of this conversation, oldest first."""
         query = EntryQuery(self._scope, kinds=frozenset({"checkpoint"}), limit=10_000)
         found = await self._engine.store.reader.entries(query)
-        return Listing([entry for entry in found if isinstance(entry, Checkpoint)])
+        return records.Listing([entry for entry in found if isinstance(entry, records.Checkpoint)])
 
-    async def calls(self, *, limit: int = 50, after: str | None = None) -> Listing[WindowRecord]:
+    async def calls(
+        self, *, limit: int = 50, after: str | None = None
+    ) -> records.Listing[records.WindowRecord]:
         """The most recent windows handed out, newest first."""
         scope, count = await self._opened(), checks.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
@@ -442,7 +442,7 @@ class Conversation:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    async def _opened(self) -> Scope:
+    async def _opened(self) -> records.Scope:
         """The scope, unless it belongs to another user.
 
         For verbs that read what is stored beside the log; the log's own verbs check the owner themselves.
@@ -450,39 +450,33 @@ class Conversation:
         await check_opens(self._engine.store.reader, self._scope)
         return self._scope
 
-    async def _call(self, call_id: str) -> WindowRecord:
-        return await found_call(self._engine, self._scope, checked_id(call_id, "call id"))
+    async def _call(self, call_id: str) -> records.WindowRecord:
+        return await found_call(self._engine, self._scope, records.checked_id(call_id, "call id"))
 
-    async def _known(self, turn: Turn | str) -> Turn:
+    async def _known(self, turn: records.Turn | str) -> records.Turn:
         """A turn as this handle last saw it; read from the log only if it is unknown here."""
         mine = self._open_turn
         if mine is not None and mine.id == checks.turn_id_of(turn):
             return mine
-        return turn if isinstance(turn, Turn) else await self._desk.found(turn)
+        return turn if isinstance(turn, records.Turn) else await self._desk.found(turn)
 
-    async def _extended(self, messages: Sequence[object], known: Turn) -> Turn:
+    async def _extended(self, messages: Sequence[object], known: records.Turn) -> records.Turn:
         change = await self._desk.addition(messages, known)
         steps = (*change.steps, *change.results.values())
         return await self._desk.written(known.id, steps, self._engine.store.log.advance(change))
 
-    async def _ended(self, text: str | None, known: Turn) -> Turn:
+    async def _ended(self, text: str | None, known: records.Turn) -> records.Turn:
         return await self._engine.store.log.advance(await self._desk.ending(text, known))
 
-    async def _absorbed(self, turn: Turn) -> Turn:
+    async def _absorbed(self, turn: records.Turn) -> records.Turn:
         """Pass a turn that is in the log to the tiers."""
         engine = self._any_engine
         engine.meter.count("pagefile_turns_total", status=turn.status)
         await engine.absorb(turn)
         return turn
 
-    def _seen(self, turn: Turn) -> Turn:
+    def _seen(self, turn: records.Turn) -> records.Turn:
         """Remember the state of the turn that this handle began last."""
         if self._open_turn is not None and self._open_turn.id == turn.id:
             self._open_turn = turn if turn.status == "open" else None
         return turn
-
-    def _current_turn_id(self, query: str | None, turn: Turn | str | None) -> str | None:
-        if turn is not None:
-            return checks.turn_id_of(turn)
-        mine = self._open_turn
-        return mine.id if mine is not None and query in {None, mine.user} else None

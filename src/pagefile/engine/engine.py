@@ -18,17 +18,16 @@ from pagefile.engine.kit import Kit, standard_tiers
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metrics import MemoryChanges, MeteredSessions
 from pagefile.engine.ownership import on_behalf
-from pagefile.engine.shield import catching
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidArgumentError, SettingsError, StoreError, TierError
 from pagefile.ports import Clock, Meter, Part, SessionCache, SessionStore, Store
 from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
-from pagefile.shapes import cleaned
+from pagefile.shapes.parser import cleaned
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.stores.session_cache import ErasedSessions, erased_version
-from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Tier, WindowRequest, homes
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Tier, WindowRequest, guarded, homes
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import Beside, Budget
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.receipt import Window
@@ -394,7 +393,7 @@ class Engine:
             self.failed(tier.name, error)
             failed[tier.name] = error
 
-        return catching(handle)
+        return guarded(handle)
 
     async def _erase_sessions(self, receipt: ErasureReceipt) -> None:
         """Have the cache refuse values still on their way to it; `Elsewhere` erases what it already holds."""
@@ -409,7 +408,7 @@ class Engine:
 
     def guard(self, tier: str, note: Note = _unnoted) -> AbstractContextManager[None]:
         """Continues after the block if a tier fails in it."""
-        return catching(partial(self._caught, tier, note))
+        return guarded(partial(self._caught, tier, note))
 
     async def guarded(self, tier: str, note: Note, work: Awaitable[R]) -> R | None:
         """What a tier returns, or None if it fails."""

@@ -22,27 +22,17 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from pagefile import records
 from pagefile.content import JsonObject, JsonValue, Media, Message, Other, Reasoning, ToolCall, ToolResult
 from pagefile.content import Text as TextPart
-from pagefile.engine.drafts import checked_json, checked_labels
-from pagefile.engine.snapshots import KEY, Snapshot, listed
+from pagefile.engine.arguments import checked_json, checked_labels
+from pagefile.engine.snapshots import KEY, Snapshot
 from pagefile.ports import KeptItem, Labels, StoredItem
-from pagefile.records import (
-    MAX_INT,
-    Checkpoint,
-    Fact,
-    Page,
-    Reset,
-    Revision,
-    Scope,
-    Step,
-    Turn,
-    WindowRecord,
-)
 from pagefile.schema import Body, Count, Id, Mirror, Moment, Text
+from pagefile.tiers.base import traced_rows
 from pagefile.window.candidates import candidate_from
+from pagefile.window.parts import Placement
 from pagefile.window.receipt import Receipt, Verdict
-from pagefile.window.render import Placement
 
 FORMAT = "pagefile-export"
 VERSION = 1
@@ -68,7 +58,7 @@ Json: TypeAlias = Annotated[Any, AfterValidator(_json)]
 JsonMap: TypeAlias = Annotated[dict[str, Any], AfterValidator(_json)]
 Bytes: TypeAlias = Annotated[bytes, BeforeValidator(_decoded)]
 #: A number, at least 1.
-Number: TypeAlias = Annotated[int, Field(ge=1, le=MAX_INT)]
+Number: TypeAlias = Annotated[int, Field(ge=1, le=records.MAX_INT)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 #: `model_validate` receives lists where records have tuples.
 AsList = Field(strict=False)
@@ -134,7 +124,7 @@ class ConversationLine(Body):
 # -- turns -------------------------------------------------------------------------------------------------------------
 
 
-class StepLine(Line[Step]):
+class StepLine(Line[records.Step]):
     page: Id | None = None
 
 
@@ -178,7 +168,7 @@ class MessageLine(Line[Message]):
     parts: tuple[PartLine, ...]
 
 
-class TurnLine(_Owned[Turn]):
+class TurnLine(_Owned[records.Turn]):
     """A turn. Its messages, if they are more than the short form, refer to its steps."""
 
     type: Literal["turn"]
@@ -209,14 +199,14 @@ class MissingLine(_Owned[None]):
     what: Text
 
 
-class CheckpointLine(_Owned[Checkpoint]):
+class CheckpointLine(_Owned[records.Checkpoint]):
     type: Literal["checkpoint"]
     id: Id
     seq: Number
     version: Number
 
 
-class ResetLine(_Owned[Reset]):
+class ResetLine(_Owned[records.Reset]):
     type: Literal["reset"]
     id: Id
     seq: Number
@@ -225,7 +215,7 @@ class ResetLine(_Owned[Reset]):
 # -- beside the log ----------------------------------------------------------------------------------------------------
 
 
-class PageLine(_Owned[Page]):
+class PageLine(_Owned[records.Page]):
     """An archived tool result with its text."""
 
     type: Literal["page"]
@@ -291,11 +281,11 @@ class SnapshotLine(_Recorded[Snapshot]):
     def _has_readable_traces(self) -> Self:
         traces = self.record().traces
         try:
-            for trace in listed(traces.get("episodes")):
+            for trace in traced_rows(traces.get("episodes")):
                 _EPISODE.validate_python(trace)
-            for uuid in listed(traces.get("pinned")):
+            for uuid in traced_rows(traces.get("pinned")):
                 _ID.validate_python(uuid)
-            for chunk in listed(traces.get("workspace")):
+            for chunk in traced_rows(traces.get("workspace")):
                 candidate_from(chunk)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("what its tiers wrote down cannot be read") from error
@@ -317,7 +307,7 @@ class OptionsLine(_Recorded[None]):
     moment: SnapshotLine
 
 
-class CallLine(_OfConversation[WindowRecord]):
+class CallLine(_OfConversation[records.WindowRecord]):
     """A window that was handed out, in its conversation."""
 
     type: Literal["call"]
@@ -343,7 +333,7 @@ class CallLine(_OfConversation[WindowRecord]):
 # -- of a user ---------------------------------------------------------------------------------------------------------
 
 
-class FactWithin(Line[Fact]):
+class FactWithin(Line[records.Fact]):
     """A fact within a change, whose line names the user."""
 
     conversation_id: Id | None
@@ -355,14 +345,11 @@ class FactWithin(Line[Fact]):
     project: Id | None = None
     agent: Id | None = None
 
-    def of_user(self, owner: Scope) -> Fact:
-        """The fact about a user."""
-        return self.record(scope=Scope(owner.tenant, owner.user, self.conversation_id))
+    def of_user(self, owner: records.Scope) -> records.Fact:
+        return self.record(scope=records.Scope(owner.tenant, owner.user, self.conversation_id))
 
 
 class FactLine(FactWithin):
-    """A fact about a user."""
-
     type: Literal["fact"]
     user_id: Id
 
@@ -374,7 +361,7 @@ class ChangeLine(Body):
     after: FactWithin
 
 
-class RevisionLine(Line[Revision]):
+class RevisionLine(Line[records.Revision]):
     """A change to a user's facts."""
 
     without = frozenset({"before", "after"})
@@ -383,8 +370,7 @@ class RevisionLine(Line[Revision]):
     number: Number
     facts: Annotated[tuple[ChangeLine, ...], Field(min_length=1)]
 
-    def of_user(self, owner: Scope) -> Revision:
-        """The change for this user."""
+    def of_user(self, owner: records.Scope) -> records.Revision:
         before = tuple(one.before and one.before.of_user(owner) for one in self.facts)
         after = tuple(one.after.of_user(owner) for one in self.facts)
         return self.record(scope=owner, before=before, after=after)
@@ -407,7 +393,6 @@ class ItemLine(Line[StoredItem]):
         return self
 
     def kept(self) -> KeptItem:
-        """The item with its vectors."""
         if self.vectors is None:
             return KeptItem(self.record())
         if (
@@ -450,7 +435,6 @@ _EPISODE = TypeAdapter(
 
 
 def first_fault(error: ValidationError) -> ErrorDetails:
-    """The first validation error."""
     return error.errors(include_url=False)[0]
 
 

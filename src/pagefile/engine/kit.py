@@ -185,7 +185,6 @@ def _episodes(kit: Kit) -> Episodes:
         kit.vectors,
         kit.health or Health(kit.meter),
         kit.meter,
-        index=kit.index,
     )
     return Episodes(
         store.source,

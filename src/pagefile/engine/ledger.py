@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogReader
 from pagefile.records import Scope, Step, Turn
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.measure import step_tokens
 
 _BATCH = 500

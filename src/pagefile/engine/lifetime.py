@@ -6,7 +6,7 @@ stack).
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import wraps
 from types import TracebackType
@@ -19,6 +19,19 @@ from pagefile.errors import NotOpenError
 P = ParamSpec("P")
 R = TypeVar("R")
 Owner = TypeVar("Owner")
+
+
+#: How long a cancelled caller is delayed at most.
+SHIELD_S = 5.0
+
+
+async def shielded(work: Callable[[], Awaitable[R]]) -> R:
+    """Run idempotent work to the end even if the caller is cancelled, in which every `await` would raise at once."""
+    with anyio.move_on_after(SHIELD_S, shield=True):
+        return await work()
+    # It is slow. Outside the shield a cancelled caller is cancelled here, and any other waits as long as it
+    # takes.
+    return await work()
 
 
 class Closable(Protocol):

@@ -5,24 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal, TypeAlias, TypeVar, get_args
 
+from pagefile import records
 from pagefile.engine.arguments import at_least, cursor, moment
 from pagefile.engine.engine import Engine
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.ports import ConversationQuery, EntryQuery, LogReader, SinceRequest
-from pagefile.records import (
-    Checkpoint,
-    ConversationInfo,
-    Entry,
-    Hit,
-    JsonObject,
-    Listing,
-    Page,
-    PageHit,
-    Reset,
-    Scope,
-    Turn,
-    checked_text,
-)
+from pagefile.ports import ConversationQuery, EntryQuery, FactStore, LogReader, SinceRequest
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.episodes import Episodes
 
@@ -32,17 +19,19 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 T = TypeVar("T")
 
 _HEADS = 1000
+#: How often a user's facts are read again because they changed meanwhile.
+_MOST_ATTEMPTS = 16
 _MAX_DIGITS = 16
 
 
-async def head_of(engine: Engine, scope: Scope) -> ConversationInfo:
+async def head_of(engine: Engine, scope: records.Scope) -> records.ConversationInfo:
     found = await engine.store.reader.heads(ConversationQuery(scope, 1))
     if not found:
         raise _nowhere()
     return found[0]
 
 
-async def session_of(engine: Engine, scope: Scope) -> JsonObject | None:
+async def session_of(engine: Engine, scope: records.Scope) -> records.JsonObject | None:
     """A conversation's session value from the database, bypassing the cache."""
     try:
         value = await engine.store.sessions.get(scope)
@@ -69,8 +58,8 @@ def checked_kind(kind: object) -> Kind | None:
 
 
 async def log_of(
-    engine: Engine, scope: Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
-) -> Listing[Turn | Checkpoint | Reset]:
+    engine: Engine, scope: records.Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
+) -> records.Listing[records.Turn | records.Checkpoint | records.Reset]:
     """A slice of a log, reading nothing beyond it."""
     # Reading one more entry tells whether there is more. With a kind, the next match may be far away, so it
     # is not read.
@@ -80,35 +69,41 @@ async def log_of(
     found = await engine.store.reader.entries(query)
     entries = found[:limit]
     more = len(found) == limit + ahead and not newest and entries[-1].seq is not None
-    return Listing(entries, str(entries[-1].seq) if more else None)
+    return records.Listing(entries, str(entries[-1].seq) if more else None)
 
 
 # -- many --------------------------------------------------------------------------------------------------------------
 
 
-def listing(found: Sequence[T], limit: int, place: Callable[[T], str | None]) -> Listing[T]:
+def listing(found: Sequence[T], limit: int, place: Callable[[T], str | None]) -> records.Listing[T]:
     """A slice, given the rows and one more if there is one; the place of its last row is where the next one starts."""
     rows = found[:limit]
-    return Listing(rows, place(rows[-1]) if len(found) > limit else None)
+    return records.Listing(rows, place(rows[-1]) if len(found) > limit else None)
 
 
-async def pages_of(engine: Engine, scope: Scope, *, limit: int, after: str | None) -> Listing[Page]:
+async def pages_of(
+    engine: Engine, scope: records.Scope, *, limit: int, after: str | None
+) -> records.Listing[records.Page]:
     count = at_least(1, limit, "limit")
     found = await engine.store.pages.list(scope, limit=count + 1, after=cursor(after))
     return listing(found, count, lambda page: page.uuid)
 
 
-async def pages_about(engine: Engine, scope: Scope, query: str, limit: int) -> list[PageHit]:
-    text = checked_text(query, "query")
+async def pages_about(engine: Engine, scope: records.Scope, query: str, limit: int) -> list[records.PageHit]:
+    text = records.checked_text(query, "query")
     return await engine.tier(Archive).search(scope, text, at_least(1, limit, "limit"))
 
 
-async def recalled(engine: Engine, scope: Scope, query: str, limit: int, at: datetime | None) -> list[Hit]:
-    text, asked = checked_text(query, "query"), None if at is None else moment(at)
+async def recalled(
+    engine: Engine, scope: records.Scope, query: str, limit: int, at: datetime | None
+) -> list[records.Hit]:
+    text, asked = records.checked_text(query, "query"), None if at is None else moment(at)
     return await engine.tier(Episodes).recall(scope, text, at_least(1, limit, "limit"), asked)
 
 
-async def done_turns(engine: Engine, scope: Scope, *, after: str | None, limit: int) -> Listing[Turn]:
+async def done_turns(
+    engine: Engine, scope: records.Scope, *, after: str | None, limit: int
+) -> records.Listing[records.Turn]:
     """Done turns of a scope by conversation id, then by `seq`."""
     known = {} if after is None else await _known(engine, scope, *_place(after))
     found = await engine.store.source.since(SinceRequest(scope, known, limit + 1))
@@ -117,13 +112,13 @@ async def done_turns(engine: Engine, scope: Scope, *, after: str | None, limit: 
 
 def _place(after: str) -> tuple[str, int]:
     """The conversation and the `seq` at which a slice ended."""
-    seq, _, conversation = checked_text(after, "after").partition(" ")
+    seq, _, conversation = records.checked_text(after, "after").partition(" ")
     if not (seq.isascii() and seq.isdecimal() and len(seq) <= _MAX_DIGITS and conversation):
         raise InvalidArgumentError(f"after is {after[:80]!r}: give `next` of the slice before, as it is.")
     return conversation, int(seq)
 
 
-async def _known(engine: Engine, scope: Scope, conversation: str, seq: int) -> dict[str, int]:
+async def _known(engine: Engine, scope: records.Scope, conversation: str, seq: int) -> dict[str, int]:
     """How far each conversation was read when a slice ended: those before its last one completely."""
     known = {conversation: seq}
     async for head in heads_of(engine.store.reader, scope):
@@ -133,7 +128,7 @@ async def _known(engine: Engine, scope: Scope, conversation: str, seq: int) -> d
     return known
 
 
-async def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[Entry]:
+async def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[records.Entry]:
     """Every entry of a log from there on, read in slices of the query's limit; open turns come last."""
     while found := await reader.entries(query):
         for entry in found:
@@ -143,7 +138,21 @@ async def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[Entr
         query = replace(query, after_seq=found[-1].seq)
 
 
-async def heads_of(reader: LogReader, scope: Scope) -> AsyncIterator[ConversationInfo]:
+async def facts_of(
+    facts: FactStore, owner: records.Scope
+) -> tuple[Sequence[records.Fact], Sequence[records.Revision], bool]:
+    """All that was ever held about a user, the journal of its changes, and whether they belong together."""
+    held: Sequence[records.Fact] = ()
+    revisions: Sequence[records.Revision] = ()
+    for _ in range(_MOST_ATTEMPTS):
+        stamp = await facts.changed(owner)
+        held, revisions = await facts.list(owner, retracted=True), await facts.revisions(owner)
+        if await facts.changed(owner) == stamp:
+            return held, revisions, True
+    return held, revisions, False
+
+
+async def heads_of(reader: LogReader, scope: records.Scope) -> AsyncIterator[records.ConversationInfo]:
     query = ConversationQuery(scope, _HEADS)
     while found := await reader.heads(query):
         for head in found:

@@ -8,11 +8,12 @@ from typing import Any
 
 import anyio
 
+from pagefile import ports, records
+from pagefile.content import JsonValue
 from pagefile.engine import arguments
+from pagefile.engine.arguments import checked_labels
 from pagefile.engine.conversation import Conversation
-from pagefile.engine.drafts import checked_labels
 from pagefile.engine.engine import Engine
-from pagefile.engine.explanation import found_call
 from pagefile.engine.fact_import import import_memory
 from pagefile.engine.kit import Kit, chat_model, extractor_of, named_embedder, summarizer_of, synopsis_of
 from pagefile.engine.lifetime import connecting, opening
@@ -20,48 +21,19 @@ from pagefile.engine.log_queries import done_turns, listing, pages_about, pages_
 from pagefile.engine.metrics import NoMeter
 from pagefile.engine.ownership import on_behalf
 from pagefile.engine.pages import load_text
-from pagefile.engine.shield import catching
+from pagefile.engine.replay import found_call
 from pagefile.errors import InvalidArgumentError
-from pagefile.ports import (
-    ChatModel,
-    Clock,
-    ConversationQuery,
-    Embedder,
-    Meter,
-    PurgeRequest,
-    SessionCache,
-    Summarizer,
-    VectorIndex,
-)
-from pagefile.records import (
-    DEFAULT_TENANT,
-    NEVER,
-    ConversationInfo,
-    ErasureReceipt,
-    Fact,
-    Hit,
-    JsonObject,
-    JsonValue,
-    Listing,
-    Page,
-    PageHit,
-    Revision,
-    Scope,
-    Turn,
-    WindowRecord,
-    checked_id,
-)
 from pagefile.settings import Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
 from pagefile.stores.registry import open_vectors
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Tier
+from pagefile.tiers.base import Tier, guarded
 from pagefile.tiers.derivation import Health
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.fact_book import Draft
 from pagefile.tiers.facts import Facts
-from pagefile.tiers.page_text import checked_uuid
+from pagefile.tiers.page_in import checked_uuid
 from pagefile.tiers.turn_index import TurnVectors
 
 
@@ -88,15 +60,15 @@ class Memory:
         cls,
         url: str | None = None,
         *,
-        sessions: str | SessionCache | None = None,
-        vectors: str | VectorIndex | None = None,
-        embedder: str | Embedder | None = None,
+        sessions: str | ports.SessionCache | None = None,
+        vectors: str | ports.VectorIndex | None = None,
+        embedder: str | ports.Embedder | None = None,
         tokenizer: str | None = None,
-        model: ChatModel | None = None,
-        summarizer: Summarizer | Callable[[str], str | Awaitable[str]] | None = None,
+        model: ports.ChatModel | None = None,
+        summarizer: ports.Summarizer | Callable[[str], str | Awaitable[str]] | None = None,
         settings: Settings | None = None,
-        meter: Meter | None = None,
-        clock: Clock | None = None,
+        meter: ports.Meter | None = None,
+        clock: ports.Clock | None = None,
         tiers: Sequence[Tier] = (),
     ) -> AsyncGenerator["Memory"]:
         """Open a memory for the length of a `with` block.
@@ -116,8 +88,10 @@ class Memory:
         clock, meter = clock or SystemClock(), meter or NoMeter()
         own_model = chat_model(settings.model) if model is None else None
         model = model or own_model
-        own_embedder = None if isinstance(embedder, Embedder) else named_embedder(settings.embedder, embedder)
-        made_by = embedder if isinstance(embedder, Embedder) else own_embedder
+        own_embedder = (
+            None if isinstance(embedder, ports.Embedder) else named_embedder(settings.embedder, embedder)
+        )
+        made_by = embedder if isinstance(embedder, ports.Embedder) else own_embedder
         async with _closing() as closing:
             named = sessions if sessions is not None else settings.sessions
             cache = open_sessions(named) if isinstance(named, str) else named
@@ -129,7 +103,7 @@ class Memory:
             )
             closing.push_async_callback(store.close)
             place = vectors if vectors is not None else settings.vectors
-            index = place if isinstance(place, VectorIndex) else open_vectors(place, store)
+            index = place if isinstance(place, ports.VectorIndex) else open_vectors(place, store)
             if index is not None:
                 closing.push_async_callback(index.close)
             kit = Kit(
@@ -186,7 +160,7 @@ class Memory:
         An incognito conversation is kept in this handle only: nothing is written to the database, no fact and
         no past turn is recalled into it, and it is gone with the handle.
         """
-        scope = self._scope(tenant, user_id, checked_id(id, "conversation id"))
+        scope = self._scope(tenant, user_id, records.checked_id(id, "conversation id"))
         labels = checked_labels(project=project, language=language, timezone=timezone)
         engine = self._incognito() if incognito else self.engine
         return Conversation(engine, scope, agent=agent, labels=labels)
@@ -198,10 +172,10 @@ class Memory:
         tenant: str | None = None,
         limit: int = 100,
         after: str | None = None,
-    ) -> Listing[ConversationInfo]:
+    ) -> records.Listing[records.ConversationInfo]:
         """Conversations, most recently used first; asking for a window is a use. Pass `next` as `after` to continue."""
         scope, count = self._scope(tenant, user_id), arguments.at_least(1, limit, "limit")
-        query = ConversationQuery(scope, count + 1, arguments.cursor(after))
+        query = ports.ConversationQuery(scope, count + 1, arguments.cursor(after))
         return listing(
             await self.engine.store.reader.heads(query), count, lambda head: head.scope.conversation
         )
@@ -214,7 +188,7 @@ class Memory:
         tenant: str | None = None,
         limit: int = 100,
         after: str | None = None,
-    ) -> Listing[Turn]:
+    ) -> records.Listing[records.Turn]:
         """Done turns of a tenant, a user or a conversation, one conversation after another; pass `next` as
         `after` to continue.
 
@@ -231,7 +205,7 @@ class Memory:
         tenant: str | None = None,
         limit: int = 10,
         at: datetime | None = None,
-    ) -> list[Hit]:
+    ) -> list[records.Hit]:
         """Past turns of a user, across conversations, that answer the query, best first.
 
         `at` is the time of the question, by default now: "last week" is relative to it.
@@ -252,7 +226,7 @@ class Memory:
         valid_from: datetime | None = None,
         project: str | None = None,
         agent: str | None = None,
-    ) -> Fact:
+    ) -> records.Fact:
         """Store a lasting statement about a user; its `outcome` says what became of it.
 
         A statement that is already known is a "duplicate" and raises the fact's confidence. With an
@@ -288,7 +262,7 @@ class Memory:
         *,
         as_of: datetime | None = None,
         history: bool = False,
-    ) -> list[Fact]:
+    ) -> list[records.Fact]:
         """What is held about a user, oldest first.
 
         `as_of` gives what was held at that moment, in its state at the time; `history` gives every fact there
@@ -301,21 +275,25 @@ class Memory:
             return await self.engine.store.facts.list(scope, retracted=True)
         return [fact for fact in await self.engine.store.facts.list(scope) if fact.valid_to is None]
 
-    async def retract(self, fact_id: str, *, user_id: str | None = None, tenant: str | None = None) -> Fact:
+    async def retract(
+        self, fact_id: str, *, user_id: str | None = None, tenant: str | None = None
+    ) -> records.Fact:
         """Stop holding a fact, which stays on record as retracted; if a user is named, only one of theirs."""
         scope = self._scope(tenant, user_id)
-        return await self.engine.tier(Facts).book.retract(scope, checked_id(fact_id, "fact id"))
+        return await self.engine.tier(Facts).book.retract(scope, records.checked_id(fact_id, "fact id"))
 
     async def fact_revisions(
         self, user_id: str, tenant: str | None = None, *, after: int = 0
-    ) -> list[Revision]:
+    ) -> list[records.Revision]:
         """Every change to what is held about a user, oldest first; `after` gives only those after a revision."""
         scope = self._user(tenant, user_id)
         return list(
             await self.engine.store.facts.revisions(scope, after=arguments.at_least(0, after, "after"))
         )
 
-    async def undo(self, user_id: str, revision: int | None = None, *, tenant: str | None = None) -> Revision:
+    async def undo(
+        self, user_id: str, revision: int | None = None, *, tenant: str | None = None
+    ) -> records.Revision:
         """Undo a change to what is held about a user, by default the newest.
 
         The undo is itself a revision and can be undone. A change whose fact was changed again raises
@@ -352,7 +330,7 @@ class Memory:
         tenant: str | None = None,
         turn_id: str | None = None,
         page: str | None = None,
-    ) -> ErasureReceipt:
+    ) -> records.ErasureReceipt:
         """Erase a conversation, a user or a whole tenant through every tier, and count what was removed; or
         only one turn or one page.
 
@@ -370,9 +348,11 @@ class Memory:
 
     async def call(
         self, call_id: str, *, user_id: str | None = None, tenant: str | None = None
-    ) -> WindowRecord:
+    ) -> records.WindowRecord:
         """A recorded call of any conversation of the tenant, or of one of its users; `call.scope` says which."""
-        return await found_call(self.engine, self._scope(tenant, user_id), checked_id(call_id, "call id"))
+        return await found_call(
+            self.engine, self._scope(tenant, user_id), records.checked_id(call_id, "call id")
+        )
 
     async def pages(
         self,
@@ -381,11 +361,11 @@ class Memory:
         tenant: str | None = None,
         limit: int = 100,
         after: str | None = None,
-    ) -> Listing[Page]:
+    ) -> records.Listing[records.Page]:
         """Archived tool results, newest first; pass `next` of the result as `after` to continue."""
         return await pages_of(self.engine, self._scope(tenant, user_id), limit=limit, after=after)
 
-    async def page(self, uuid: str, *, user_id: str | None = None, tenant: str | None = None) -> Page:
+    async def page(self, uuid: str, *, user_id: str | None = None, tenant: str | None = None) -> records.Page:
         """An archived page of the tenant, or of one of its users, without its text; `page.scope` names its conversation."""
         return await self.engine.tier(Archive).page(self._scope(tenant, user_id), uuid)
 
@@ -411,7 +391,7 @@ class Memory:
 
     async def search_tool_history(
         self, query: str, *, user_id: str | None, tenant: str | None = None, limit: int = 5
-    ) -> list[PageHit]:
+    ) -> list[records.PageHit]:
         """Archived tool results of a user that answer a query, best first, each with its best passage.
 
         With `user_id=None` it searches the whole tenant.
@@ -427,14 +407,14 @@ class Memory:
         uuids: Sequence[str] | None = None,
         older_than: timedelta | None = None,
         max_bytes: int | None = None,
-    ) -> list[Page]:
+    ) -> list[records.Page]:
         """Remove the texts of archived pages and leave tombstones; returns what was purged.
 
         Purges those named, those older than a time, or the oldest beyond a size; never pinned ones.
         """
         arguments.check_purged(uuids, older_than, max_bytes)
         now = self.engine.clock.now()
-        request = PurgeRequest(
+        request = ports.PurgeRequest(
             await self._on_behalf(tenant, user_id, conversation_id),
             now,
             None
@@ -463,7 +443,9 @@ class Memory:
         """
         self.engine.check_open()
         return await self.engine.tier(Episodes).derivation.rebuild(
-            progress or _unreported, tenant=arguments.id_or_none(tenant, "tenant"), from_scratch=from_scratch
+            progress or (lambda _done, _total: None),
+            tenant=arguments.id_or_none(tenant, "tenant"),
+            from_scratch=from_scratch,
         )
 
     async def export(
@@ -475,7 +457,7 @@ class Memory:
         tenant: str | None = None,
     ) -> dict[str, int]:
         """Write a tenant, a user or a conversation as JSON lines; returns how many of each kind."""
-        from pagefile.engine.transfer import export_to  # noqa: PLC0415 - see import_
+        from pagefile.engine.export import export_to  # noqa: PLC0415 - see import_
 
         scope = await self._on_behalf(tenant, user_id, conversation_id)
         await self.engine.write_calls()
@@ -484,14 +466,14 @@ class Memory:
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         """Read an export; existing data is left as it is. Returns how many of each kind were new."""
         # Imported late: building the schemas of its lines takes a fifth of a second.
-        from pagefile.engine.transfer import import_from  # noqa: PLC0415
+        from pagefile.engine.importer import import_from  # noqa: PLC0415
 
         own = self._scope(tenant).tenant
         counts = await import_from(self.engine.store, path, own, clock=self.engine.clock)
         self.engine.worker.scan()
         return counts
 
-    async def describe(self) -> JsonObject:
+    async def describe(self) -> records.JsonObject:
         """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each tier failed.
 
         `erasures_owed` names places outside the database that could not be reached when something was erased,
@@ -516,15 +498,15 @@ class Memory:
 
     def _scope(
         self, tenant: str | None, user_id: str | None = None, conversation_id: str | None = None
-    ) -> Scope:
+    ) -> records.Scope:
         """Whose memory a verb is about; raises if the memory was closed."""
         self.engine.check_open()
-        return Scope(DEFAULT_TENANT if tenant is None else tenant, user_id, conversation_id)
+        return records.Scope(records.DEFAULT_TENANT if tenant is None else tenant, user_id, conversation_id)
 
-    def _user(self, tenant: str | None, user_id: str) -> Scope:
-        return self._scope(tenant, checked_id(user_id, "user_id"))
+    def _user(self, tenant: str | None, user_id: str) -> records.Scope:
+        return self._scope(tenant, records.checked_id(user_id, "user_id"))
 
-    async def _on_behalf(self, *named: str | None) -> Scope:
+    async def _on_behalf(self, *named: str | None) -> records.Scope:
         return await on_behalf(self.engine.store.reader, self._scope(*named))
 
     def _incognito(self) -> Engine:
@@ -543,7 +525,7 @@ async def _background_work(engine: Engine) -> AsyncGenerator[None]:
     failures: list[Exception] = []
     async with anyio.create_task_group() as background:
         background.start_soon(engine.worker.run)
-        with catching(failures.append):
+        with guarded(failures.append):
             yield
         with anyio.move_on_after(engine.settings.drain_s, shield=True):
             await engine.worker.drain()
@@ -563,14 +545,10 @@ async def _closing() -> AsyncGenerator[AsyncExitStack]:
             await stack.aclose()
 
 
-def _unreported(_done: int, _total: int) -> None:
-    """Progress is not reported."""
-
-
 def _before(now: datetime, age: timedelta) -> datetime:
     if age < timedelta(0):
         raise InvalidArgumentError(f"older_than is {age}: give an age, which cannot be negative.")
     try:
         return now - age
     except OverflowError:
-        return NEVER
+        return records.NEVER

@@ -12,15 +12,16 @@ from uuid import uuid4
 import anyio.to_thread
 
 from pagefile.content import Message, Shape, Text, media_in, message_json
-from pagefile.engine import drafts
-from pagefile.engine.arguments import moment
+from pagefile.engine import arguments
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import entries_of
 from pagefile.engine.pages import loaded_again
 from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, NotFoundError, PagefileError
 from pagefile.ports import NO_LABELS, Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
 from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_layout
-from pagefile.shapes import Parsed, answer, answered_steps, calls_of, given_back, parsed, prepared, question
+from pagefile.shapes.call_order import answer, answered_steps, calls_of, prepared, question
+from pagefile.shapes.parser import Parsed, parsed
+from pagefile.shapes.renderer import given_back
 from pagefile.stores.rules import stands_in
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
 from pagefile.window.placeholder import loaded_chars
@@ -55,7 +56,7 @@ class Desk:
         user: str | None,
         assistant: str | None,
         messages: Sequence[object] | None,
-        steps: Sequence[drafts.StepLike],
+        steps: Sequence[arguments.StepLike],
         *,
         turn_id: str | None,
         at: datetime | None,
@@ -75,26 +76,26 @@ class Desk:
             scope=self._scope,
             id=turn_id,
             status=status,
-            at=moment(at) if at is not None else self._engine.clock.now(),
+            at=arguments.moment(at) if at is not None else self._engine.clock.now(),
             counter=self._engine.counter.name,
-            metadata=drafts.checked_metadata(metadata),
+            metadata=arguments.checked_metadata(metadata),
             agent=self._agent,
             labels=self._labels,
             **content,
         )
 
     async def _short(
-        self, user: str | None, assistant: str | None, steps: Sequence[drafts.StepLike], turn_id: str
+        self, user: str | None, assistant: str | None, steps: Sequence[arguments.StepLike], turn_id: str
     ) -> dict[str, Any]:
         """The content of a turn in the short form: the fields of a draft."""
         settings = self._engine.settings
-        user = drafts.checked_message(user, "user", settings.max_message_chars)
-        assistant = drafts.checked_message(assistant, "assistant", settings.max_message_chars)
+        user = arguments.checked_message(user, "user", settings.max_message_chars)
+        assistant = arguments.checked_message(assistant, "assistant", settings.max_message_chars)
         if user is None and assistant is None:
             raise InvalidArgumentError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
-        raw = drafts.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
+        raw = arguments.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
         pairs = [await self.kept(step, turn_id, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
@@ -189,7 +190,7 @@ class Desk:
             messages,
             steps=steps,
             before=before,
-            made_id=lambda number: drafts.made_call_id(turn_id, number),
+            made_id=lambda number: arguments.made_call_id(turn_id, number),
             count=self._engine.counter.count,
         )
         # An existing turn may get an empty answer, such as an Anthropic refusal.
@@ -377,4 +378,4 @@ def _check_sizes(found: Parsed, max_chars: int, max_result_chars: int) -> None:
                 "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
             )
     for step in (*found.steps, *found.results.values()):
-        drafts.check_result(step.tool, step.result, max_result_chars)
+        arguments.check_result(step.tool, step.result, max_result_chars)

@@ -80,8 +80,6 @@ METRICS: tuple[Metric, ...] = (
 
 
 class NoMeter(Meter):
-    """Ignores all measurements."""
-
     def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
         pass
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 import anyio
 
-from pagefile.engine.drafts import checked_json
+from pagefile.engine.arguments import checked_json
 from pagefile.records import JsonObject, JsonValue, Step, checked_text
 from pagefile.tiers.base import Counts, PastWindow, Tier
 from pagefile.window.candidates import MEMORY, REQUIRED, SYSTEM, Block, Candidate, Form

@@ -11,8 +11,14 @@ from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileE
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
 from pagefile.text.words import terms
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.page_in import LEAST_EXCERPT_TOKENS
-from pagefile.tiers.page_text import checked_uuid, explained, fitting_slice, slice_of
+from pagefile.tiers.page_in import (
+    LEAST_EXCERPT_TOKENS,
+    asked_range,
+    checked_uuid,
+    explained,
+    fitting_slice,
+    slice_of,
+)
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, loaded_chars, short_placeholder
 from pagefile.window.wording import WORDINGS
 
@@ -81,12 +87,9 @@ async def _answer(
 ) -> str:
     """The part of a page that the arguments ask for, within `room` tokens."""
     page, text = found
-    offset, limit = arguments.get("offset"), arguments.get("limit")
-    if isinstance(offset, int) or isinstance(limit, int):
-        start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
-        most = limit if isinstance(limit, int) and limit > 0 else None
-        part = fitting_slice(text, start, most, room, engine.counter.count)
-        return part + _more(page, start + len(part))
+    if (asked_for := asked_range(arguments, text)) is not None:
+        part = fitting_slice(text, *asked_for, room, engine.counter.count)
+        return part + _more(page, asked_for[0] + len(part))
     query = arguments.get("query")
     query = query if isinstance(query, str) and query.strip() else None
     if query is None and page.tokens <= room:
@@ -148,7 +151,6 @@ async def _search(
 
 
 def _loaded_tokens(open_turn: Turn | None) -> int:
-    """Tokens this turn has loaded so far."""
     if open_turn is None:
         return 0
     return sum(step.page_tokens for step in open_turn.steps if step.tool == LOAD_TOOL)

@@ -5,18 +5,23 @@ snapshot says how far each of them went, and holds the little that no log has: w
 pinned, or at hand in the process.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import takewhile
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-from pagefile.errors import SettingsError
-from pagefile.ports import LogView
-from pagefile.records import JsonObject, JsonValue, WindowRecord
+from pagefile import ports, records
+from pagefile.content import Message
+from pagefile.engine.log_queries import KINDS, entries_of, heads_of
+from pagefile.engine.messages import as_of, steps_of
+from pagefile.errors import HandleNotFoundError, NotFoundError, SettingsError, StoreError
 from pagefile.settings import Settings
 from pagefile.settings.model import RENAMED
+from pagefile.tiers.base import traced_rows
 from pagefile.window.wording import ZH
 
 #: Settings that decide what a window contains; the rest is in the arguments of `context()`.
@@ -58,16 +63,16 @@ class Snapshot:
     #: The number of steps of the open turn.
     steps: int
     #: Safety data of the session, which has no history to read it from.
-    profile: JsonObject | None
-    settings: Mapping[str, JsonValue]
+    profile: records.JsonObject | None
+    settings: Mapping[str, records.JsonValue]
     #: What the tiers recorded.
-    traces: Mapping[str, JsonValue]
+    traces: Mapping[str, records.JsonValue]
     #: Hash of all messages.
     messages_hash: str
     #: The number of messages of the open turn; None for calls recorded before this field existed.
     messages: int | None = None
 
-    def to_json(self) -> JsonObject:
+    def to_json(self) -> records.JsonObject:
         return {name: getattr(self, name) for name in _NAMES} | {"at": self.at.isoformat()}
 
 
@@ -75,7 +80,11 @@ _NAMES = tuple(known.name for known in fields(Snapshot))
 
 
 def snapshot_of(
-    view: LogView, settings: Settings, traces: Mapping[str, JsonValue], at: datetime, messages_hash: str
+    view: ports.LogView,
+    settings: Settings,
+    traces: Mapping[str, records.JsonValue],
+    at: datetime,
+    messages_hash: str,
 ) -> Snapshot:
     head = view.head
     return Snapshot(
@@ -97,17 +106,17 @@ def snapshot_of(
 
 
 @lru_cache(maxsize=16)
-def _deciding(settings: Settings) -> Mapping[str, JsonValue]:
+def _deciding(settings: Settings) -> Mapping[str, records.JsonValue]:
     """The settings that decide what a window contains: the same for every window of a memory."""
     return {name: attrgetter(name)(settings) for name in DECIDING}
 
 
-def present_names(settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def present_names(settings: Mapping[str, records.JsonValue]) -> dict[str, records.JsonValue]:
     """Recorded settings by the names they have now: some had others when they were recorded."""
     return {RENAMED.get(name, name): value for name, value in settings.items()}
 
 
-def recorded_snapshot(call: WindowRecord) -> Snapshot | None:
+def recorded_snapshot(call: records.WindowRecord) -> Snapshot | None:
     """The snapshot of a call; None for calls recorded before snapshots were introduced."""
     value = cast("Mapping[str, Any] | None", call.options.get(KEY))
     if value is None:
@@ -118,7 +127,7 @@ def recorded_snapshot(call: WindowRecord) -> Snapshot | None:
     return Snapshot(**given)
 
 
-def with_settings(settings: Settings, values: Mapping[str, JsonValue]) -> Settings:
+def with_settings(settings: Settings, values: Mapping[str, records.JsonValue]) -> Settings:
     """The settings with these values replaced, by dotted name; raises `SettingsError` for a wrong one."""
     changed: dict[str, Any] = {}
     try:
@@ -133,6 +142,331 @@ def with_settings(settings: Settings, values: Mapping[str, JsonValue]) -> Settin
         raise SettingsError(str(error)) from error
 
 
-def listed(value: JsonValue) -> Sequence[Any]:
-    """A trace that is a list; empty for anything else."""
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+#: Entries read at a time.
+_BATCH = 200
+#: Beyond the last turn of any conversation.
+_END = 2**62
+
+Rewrite = Callable[[records.Turn], Awaitable[records.Turn]]
+R = TypeVar("R", records.Turn, ports.TurnTerms)
+
+
+async def _unchanged(turn: records.Turn) -> records.Turn:
+    return turn
+
+
+async def _refused(self: object, *args: object, **kwargs: object) -> Any:
+    """In place of the verbs that write."""
+    raise StoreError("A window that is being rebuilt reads the past, and writes nothing.")
+
+
+class PastStore(ports.Store):
+    """The ports as they were then. Only what a window reads is supported.
+
+    `rewrite` is applied to a turn before a window sees it, if other settings would have stored it differently.
+    """
+
+    def __init__(
+        self,
+        store: ports.Store,
+        scope: records.Scope,
+        snapshot: Snapshot,
+        turn_id: str | None,
+        rewrite: Rewrite | None,
+    ) -> None:
+        self._store = store
+        # What a window reads of the other ports never changes; nothing is written, since no turn is absorbed
+        # and no worker runs.
+        for port in ports.Store.__annotations__:
+            setattr(self, port, getattr(store, port))
+        self._ends = _Ends(store.reader, scope, snapshot)
+        self.reader = _PastReader(store.reader, scope, snapshot, turn_id, rewrite or _unchanged)
+        self.source = _PastSource(store.source, self._ends)
+        self.terms = _PastTerms(store.terms, self._ends)
+        self.facts = _PastFacts(store.facts, snapshot)
+        self.page_keeper = _PastPages(store.page_keeper, snapshot)
+
+    async def ends(self) -> Mapping[str, int]:
+        """The last `seq` of each of the user's conversations at that time; later entries are invisible."""
+        return await self._ends.known()
+
+    async def erase(self, scope: records.Scope, part: ports.Part | None = None) -> records.ErasureReceipt:
+        raise StoreError("The past cannot be erased: erase the present with `memory.forget()`.")
+
+    async def describe(self) -> records.JsonObject:
+        return await self._store.describe()
+
+    async def close(self) -> None:
+        """The underlying store stays open."""
+
+
+# -- the log -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _PastReader(ports.LogReader):
+    now: ports.LogReader
+    scope: records.Scope
+    snapshot: Snapshot
+    turn_id: str | None
+    rewrite: Rewrite
+
+    async def epoch(self, scope: records.Scope | None = None) -> int:
+        return await self.now.epoch(scope)
+
+    async def owner(self, scope: records.Scope) -> records.Scope | None:
+        return await self.now.owner(scope)
+
+    async def entries(self, query: ports.EntryQuery) -> list[records.Entry]:
+        return await self.now.entries(query)
+
+    async def heads(self, query: ports.ConversationQuery) -> list[records.ConversationInfo]:
+        return await self.now.heads(query)
+
+    async def view(self, request: ports.ViewRequest) -> ports.LogView:
+        taken: list[records.Turn] = []
+        tokens = rewritten = 0
+        async for was in self._live():
+            turn = await self.rewrite(was)
+            tokens += turn.tokens
+            if tokens > request.budget_tokens and len(taken) >= request.min_turns:
+                break
+            taken.append(turn)
+            rewritten += turn.tokens - was.tokens
+        return ports.LogView(
+            head=self._head(rewritten),
+            checkpoint=await self._checkpoint(),
+            turns=tuple(reversed(taken)),
+            open_turn=None if self.turn_id is None else await self._open_turn(self.turn_id),
+            profile=self.snapshot.profile,
+        )
+
+    def _head(self, tokens: int) -> records.ConversationInfo:
+        snapshot = self.snapshot
+        return records.ConversationInfo(
+            scope=self.scope,
+            agent=None,
+            created=records.NEVER,
+            updated=snapshot.at,
+            last_seq=snapshot.last_seq,
+            reset_seq=snapshot.reset_seq,
+            covered_through_seq=snapshot.covered_through_seq,
+            turns=snapshot.live_turns,
+            live_turns=snapshot.live_turns,
+            live_tokens=snapshot.live_tokens + tokens,
+        )
+
+    async def _live(self) -> AsyncIterator[records.Turn]:
+        """The done turns that were live then, newest first. `seq` has no gaps, so a slice can be computed by counting."""
+        least = max(self.snapshot.reset_seq, self.snapshot.covered_through_seq)
+        end = self.snapshot.last_seq
+        while end > least:
+            begin = max(least, end - _BATCH)
+            for turn in reversed(await self._turns(begin, end)):
+                yield turn
+            end = begin
+
+    async def _turns(self, after: int, through: int) -> list[records.Turn]:
+        """The done turns of a slice of the log, oldest first."""
+        query = ports.EntryQuery(
+            self.scope, statuses=frozenset({"done"}), after_seq=after, limit=through - after
+        )
+        found = await self.now.entries(query)
+        return [turn for turn in found if isinstance(turn, records.Turn) and (turn.seq or _END) <= through]
+
+    async def _checkpoint(self) -> records.Checkpoint | None:
+        seq = self.snapshot.checkpoint_seq
+        if seq is None:
+            return None
+        query = ports.EntryQuery(self.scope, kinds=frozenset({"checkpoint"}), after_seq=seq - 1, limit=1)
+        found = await self.now.entries(query)
+        return next((one for one in found if isinstance(one, records.Checkpoint) and one.seq == seq), None)
+
+    async def _open_turn(self, turn_id: str) -> records.Turn:
+        """The turn that was open then, in its state at the time."""
+        found = await turn_then(self.now, self.scope, turn_id, self.snapshot)
+        if found is None:
+            raise NotFoundError(f"Turn {turn_id!r}, for which this window was made, is gone.")
+        return await self.rewrite(found)
+
+
+# -- facts and pages ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, slots=True)
+class _PastFacts(ports.FactStore):
+    now: ports.FactStore
+    snapshot: Snapshot
+
+    async def list(self, scope: records.Scope, *, retracted: bool = False) -> list[records.Fact]:
+        """The facts as they were: the current ones, with every later change undone."""
+        facts = {fact.id: fact for fact in await self.now.list(scope, retracted=True)}
+        number = self.snapshot.traces.get("facts")
+        known = number if isinstance(number, int) else None
+        for revision in reversed(await self.now.revisions(scope, after=known or 0)):
+            if known is None and revision.at <= self.snapshot.at:
+                break  # facts were not read then, so no revision was recorded: go by the time
+            revision.take_back(facts)
+        held = sorted(facts.values(), key=lambda fact: (fact.recorded, fact.id))
+        return [fact for fact in held if retracted or fact.retracted is None]
+
+    async def changed(self, scope: records.Scope) -> tuple[int, int]:
+        return 0, 0
+
+    async def get(self, scope: records.Scope, fact_id: str) -> records.Fact:
+        return await self.now.get(scope, fact_id)
+
+    async def revisions(self, scope: records.Scope, *, after: int = 0) -> Sequence[records.Revision]:
+        return await self.now.revisions(scope, after=after)
+
+    async def owners(self, tenant: str) -> Sequence[records.Scope]:
+        return await self.now.owners(tenant)
+
+    revise = restore = _refused
+
+
+@dataclass(eq=False, slots=True)
+class _PastPages(ports.PageKeeper):
+    now: ports.PageKeeper
+    snapshot: Snapshot
+
+    async def pinned(self, scope: records.Scope) -> list[records.Page]:
+        found: list[records.Page] = []
+        for uuid in traced_rows(self.snapshot.traces.get("pinned")):
+            with suppress(HandleNotFoundError):
+                found.append(await self.now.page(scope, uuid))
+        return found
+
+    async def page(self, scope: records.Scope, uuid: str) -> records.Page:
+        return await self.now.page(scope, uuid)
+
+    async def equal_call(self, scope: records.Scope, call_hash: str, since: datetime) -> records.Page | None:
+        return await self.now.equal_call(scope, call_hash, since)
+
+    async def tenants(self) -> list[str]:
+        return await self.now.tenants()
+
+    pin = touch = purge = erase = _refused
+
+
+# -- recall ------------------------------------------------------------------------------------------------------------
+
+
+class _Ends:
+    """How far each of the user's conversations went."""
+
+    def __init__(self, reader: ports.LogReader, scope: records.Scope, snapshot: Snapshot) -> None:
+        self._reader = reader
+        self._scope = scope
+        self._snapshot = snapshot
+        self._known: dict[str, int] | None = None
+
+    async def known(self) -> Mapping[str, int]:
+        """The last `seq` of each conversation, read once."""
+        if self._known is None:
+            home = replace(self._scope, conversation=None) if self._scope.user else self._scope
+            self._known = {
+                head.scope.conversation or "": await self._end(head)
+                async for head in heads_of(self._reader, home)
+            }
+        return self._known
+
+    async def _end(self, head: records.ConversationInfo) -> int:
+        """The last entry of a conversation that existed then, by binary search: entries are written in order of time."""
+        if head.scope.conversation == self._scope.conversation:
+            return self._snapshot.last_seq
+        if head.updated <= self._snapshot.at:
+            return head.last_seq
+        there, gone = 0, head.last_seq + 1
+        while gone - there > 1:
+            middle = (there + gone) // 2
+            query = ports.EntryQuery(head.scope, frozenset(KINDS), after_seq=middle - 1, limit=1)
+            found = await self._reader.entries(query)
+            if not found or found[0].created > self._snapshot.at:
+                gone = middle
+            else:
+                there = middle
+        return there
+
+    async def since(
+        self,
+        request: ports.SinceRequest,
+        read: Callable[[ports.SinceRequest], Awaitable[list[R]]],
+        place: Callable[[R], tuple[str, int]],
+    ) -> list[R]:
+        """Up to the requested number of rows, skipping those that did not exist then."""
+        ends, known = await self.known(), dict(request.known)
+        found: list[R] = []
+        while len(found) < request.limit:
+            rows = await read(replace(request, known=known))
+            for row in rows:
+                name, seq = place(row)
+                if seq <= ends.get(name, 0) and len(found) < request.limit:
+                    found.append(row)
+                    known[name] = seq
+                elif len(found) < request.limit:
+                    known[name] = _END
+            if len(rows) < request.limit:
+                break
+        return found
+
+
+@dataclass(eq=False, slots=True)
+class _PastSource(ports.TurnSource):
+    now: ports.TurnSource
+    ends: _Ends
+
+    async def since(self, request: ports.SinceRequest) -> list[records.Turn]:
+        return await self.ends.since(
+            request, self.now.since, lambda turn: (turn.scope.conversation or "", turn.seq or 0)
+        )
+
+    async def around(self, scope: records.Scope, refs: Sequence[ports.TurnRef]) -> list[ports.Neighbourhood]:
+        return await self.now.around(scope, refs)
+
+
+@dataclass(eq=False, slots=True)
+class _PastTerms(ports.TermStore):
+    now: ports.TermStore
+    ends: _Ends
+
+    async def since(self, request: ports.SinceRequest, analyzer: str) -> list[ports.TurnTerms]:
+        read = partial(self.now.since, analyzer=analyzer)
+        return await self.ends.since(request, read, lambda row: (row.conversation, row.seq))
+
+    write = _refused
+
+
+# -- the running turn --------------------------------------------------------------------------------------------------
+
+
+async def turn_then(
+    reader: ports.LogReader, scope: records.Scope, turn_id: str, snapshot: Snapshot
+) -> records.Turn | None:
+    """The turn a window was made for, with the messages and steps it had; None if it is gone."""
+    found = await _turn_behind(reader, scope, turn_id, snapshot.last_seq)
+    if found is None:
+        return None
+    then = replace(found, seq=None, status="open", assistant=None, assistant_tokens=0)
+    if found.layout is None:
+        return replace(then, steps=found.steps[: snapshot.steps])
+    return as_of(
+        then, _likely(found.layout, snapshot.steps) if snapshot.messages is None else snapshot.messages
+    )
+
+
+def _likely(layout: Sequence[Message], steps: int) -> int:
+    """A guess at an unrecorded number of messages, from `steps`: models are called once results are in."""
+    named = (place for place, one in enumerate(layout, 1) if min(steps_of(one), default=steps) < steps)
+    known = max(named, default=0)
+    return known + sum(1 for _ in takewhile(lambda one: one.role != "assistant", layout[known:]))
+
+
+async def _turn_behind(
+    reader: ports.LogReader, scope: records.Scope, turn_id: str, seq: int
+) -> records.Turn | None:
+    """A turn that was open when the log ended at `seq`: it ended after that, or is still open."""
+    async for turn in entries_of(reader, ports.EntryQuery(scope, after_seq=seq, limit=_BATCH)):
+        if turn.id == turn_id and isinstance(turn, records.Turn):
+            return turn
+    return None

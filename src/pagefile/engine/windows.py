@@ -15,16 +15,17 @@ from pagefile.engine.snapshots import snapshot_of
 from pagefile.errors import ConflictError, ErasedError, NotFoundError, StoreError
 from pagefile.ports import LogView, ViewRequest
 from pagefile.records import NEVER, ConversationInfo, Scope, Turn, WindowRecord
-from pagefile.shapes import cleaned, keeper, note
-from pagefile.text.scripts import language
+from pagefile.shapes.media import keeper, note
+from pagefile.shapes.parser import cleaned
+from pagefile.text.sentences import language
 from pagefile.tiers.base import WindowRequest
 from pagefile.tiers.history import History
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Compiled, Count, Layout, compile_window
 from pagefile.window.forms import media_named, turn_forms
+from pagefile.window.parts import messages_hash
 from pagefile.window.receipt import Receipt, Window
-from pagefile.window.render import messages_hash
 
 FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"
@@ -105,8 +106,6 @@ async def assembled(engine: Engine, scope: Scope, request: Request) -> Made:
 
 @dataclass(frozen=True, slots=True)
 class _Assembly:
-    """The making of one window."""
-
     engine: Engine
     request: Request
     #: What the receipt says about failures and doubts.

@@ -17,10 +17,9 @@ from typing import ParamSpec
 import anyio
 
 from pagefile.backoff import Backoff
-from pagefile.engine.shield import catching
 from pagefile.ports import Meter
 from pagefile.records import Scope
-from pagefile.tiers.base import Backlog, Pace, RetryLater, Tier
+from pagefile.tiers.base import Backlog, Pace, RetryLater, Tier, guarded
 
 logger = logging.getLogger("pagefile")
 
@@ -293,7 +292,7 @@ class Line:
         self, what: str, work: Callable[P, Awaitable[object]], *args: P.args, **kwargs: P.kwargs
     ) -> float | None:
         """None on success, else how long to wait before a retry: infinite until the line's backoff has elapsed."""
-        with catching(partial(self._failed, what)):
+        with guarded(partial(self._failed, what)):
             try:
                 await work(*args, **kwargs)
             except RetryLater as later:

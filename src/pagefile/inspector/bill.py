@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.explanation import Cost, Explanation
 from pagefile.engine.ownership import looked_up
+from pagefile.engine.replay import Cost, Explanation
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.charts import Part, Point, costs, stacked

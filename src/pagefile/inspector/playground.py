@@ -8,7 +8,7 @@ from pagefile.inspector import ui, urls
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader, words
 from pagefile.records import Step, Turn
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.page_in import LOADING_TOOLS
 
 _TURNS = 12
 _WINDOWS = ("1500", "4000", "16000")

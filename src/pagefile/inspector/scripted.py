@@ -9,7 +9,7 @@ import anyio
 from pagefile.inspector.page_request import words
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import JsonValue
-from pagefile.text.scripts import language
+from pagefile.text.sentences import language
 from pagefile.text.words import terms
 from pagefile.window.placeholder import LOAD_TOOL
 

@@ -11,7 +11,7 @@ from pagefile.inspector.charts import level
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of, head_of
 from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Step, Turn
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.page_in import LOADING_TOOLS
 
 #: Log entries per page.
 PER_PAGE = 40

@@ -13,12 +13,15 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pagefile.content import Message, ToolCall
 from pagefile.engine import Conversation
-from pagefile.engine.drafts import result_text
+from pagefile.engine.arguments import result_text
 from pagefile.errors import ConflictError, NotFoundError, PagefileError
 from pagefile.records import Step, Turn
-from pagefile.shapes import answered_steps, cleaned, compact, parsed, question, step_tool
+from pagefile.shapes.call_order import answered_steps, question
 from pagefile.shapes.media import read_media
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.shapes.message_reader import step_tool
+from pagefile.shapes.parser import cleaned, parsed
+from pagefile.shapes.tool_arguments import compact
+from pagefile.tiers.page_in import LOADING_TOOLS
 
 logger = logging.getLogger("pagefile")
 

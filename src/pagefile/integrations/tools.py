@@ -12,10 +12,10 @@ from typing import Any
 from pagefile.engine import Conversation, Memory
 from pagefile.records import Hit, Turn
 from pagefile.standalone.tools import tool_schema
-from pagefile.text.clip import clip
+from pagefile.text.sentences import clip
 from pagefile.tiers.fact_book import refuse_orders
+from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
-from pagefile.window.render import escape
 from pagefile.window.wording import Language
 
 RECALL_TOOL = "recall"

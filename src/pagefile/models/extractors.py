@@ -9,7 +9,7 @@ from pagefile.errors import ModelOutputError
 from pagefile.models.prompts import asking
 from pagefile.ports import ChatModel, FactExtractor, Proposal, Said
 from pagefile.text.fact_rules import stated
-from pagefile.text.scripts import language
+from pagefile.text.sentences import language
 
 if TYPE_CHECKING:
     from pagefile.models.fact_schema import FoundFact, FoundFacts

@@ -8,9 +8,8 @@ import anyio.to_thread
 from pagefile.errors import ModelOutputError
 from pagefile.models.prompts import asking
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
-from pagefile.text.clip import clip
 from pagefile.text.extract import summarize
-from pagefile.text.scripts import language
+from pagefile.text.sentences import clip, language
 
 _SPEAKERS = {"zh": {"user": "用户", "assistant": "AI"}, "en": {"user": "User", "assistant": "Assistant"}}
 #: What a model reads of a tool result: its head and tail.

@@ -20,7 +20,7 @@ from pagefile.service.routes import MemoryOf, chat_of, router
 from pagefile.settings import ModelSettings
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import tool_schemas
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.receipt import Window
 from pagefile.wire.chat import (
     AskChat,
@@ -33,8 +33,8 @@ from pagefile.wire.chat import (
     ChatToken,
     ChatTurn,
 )
-from pagefile.wire.problem import Problem
-from pagefile.wire.texts import example
+from pagefile.wire.requests import example
+from pagefile.wire.responses import Problem
 
 #: After this many rounds of tool calls the model must answer with what it has.
 MAX_ROUNDS = 8

@@ -25,7 +25,7 @@ from pagefile.service.chat_turn import ChatRun
 from pagefile.service.events import EventStream
 from pagefile.service.inspector_auth import form_of, gone_to, reader_of, shown, with_key
 from pagefile.service.routes import VERSION, MemoryOf
-from pagefile.text.scripts import language
+from pagefile.text.sentences import language
 from pagefile.wire.chat import AskChat
 from pagefile.wire.requests import StepBody
 

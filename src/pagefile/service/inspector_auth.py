@@ -22,7 +22,7 @@ from pagefile.inspector.frame import page
 from pagefile.inspector.page_request import Language, PageRequest, Reader, Theme
 from pagefile.inspector.start import problem, sign_in
 from pagefile.inspector.ui import View
-from pagefile.wire.problem import MEDIA_TYPE
+from pagefile.wire.responses import MEDIA_TYPE
 
 KEY, TOKEN, LANGUAGE, THEME = "pagefile_key", "pagefile_form", "pagefile_lang", "pagefile_theme"
 #: Only our own style sheet; no framing, and forms submit only to this service.

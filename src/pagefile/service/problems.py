@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from pagefile import errors
 from pagefile.errors import PagefileError
-from pagefile.wire.problem import MEDIA_TYPE, FieldError, Problem, kinds_of_error
+from pagefile.wire.responses import MEDIA_TYPE, FieldError, Problem, kinds_of_error
 
 logger = logging.getLogger("pagefile.service")
 

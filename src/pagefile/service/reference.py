@@ -20,7 +20,7 @@ from pagefile.errors import NotFoundError
 from pagefile.records import MAX_INT
 from pagefile.service.idempotency import HEADER
 from pagefile.service.problems import kinds
-from pagefile.wire.problem import Problem
+from pagefile.wire.responses import Problem
 
 #: No scripts and nothing from other origins; only our own style sheet.
 CONTENT_POLICY = (

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pagefile.inspector import urls
 from pagefile.service.exposure import ANY, host_name, is_loopback
 from pagefile.service.problems import answered, to_problem, unforeseen
-from pagefile.wire.problem import Problem
+from pagefile.wire.responses import Problem
 
 logger = logging.getLogger("pagefile.service")
 

@@ -25,8 +25,9 @@ from pagefile.service.idempotency import HEADER, made_id
 from pagefile.standalone import tool_schemas
 from pagefile.verbs import Verb
 from pagefile.wire import requests as ask
-from pagefile.wire.problem import MEDIA_TYPE
+from pagefile.wire.requests import behind, cursor_of
 from pagefile.wire.responses import (
+    MEDIA_TYPE,
     CheckpointOut,
     FactOut,
     HealthOut,
@@ -39,7 +40,6 @@ from pagefile.wire.responses import (
     ToolAnswer,
     ToolOut,
 )
-from pagefile.wire.texts import behind, cursor_of
 from pagefile.wire.windows import ReplayOut, window_json
 
 #: As shown in responses and pages.

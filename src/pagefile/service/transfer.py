@@ -16,9 +16,10 @@ from pydantic import ValidationError
 
 from pagefile import verbs
 from pagefile.engine import Memory
+from pagefile.engine.export import export_lines
 from pagefile.engine.export_lines import LINE, HeaderLine, described, first_fault
+from pagefile.engine.importer import import_from, lines_of
 from pagefile.engine.ownership import looked_up
-from pagefile.engine.transfer import export_lines, import_from, lines_of
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.routes import MemoryOf, at_verb, router

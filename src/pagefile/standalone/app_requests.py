@@ -10,7 +10,7 @@ from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
 from pagefile.records import Turn, checked_id, checked_text
 from pagefile.standalone.session import MemoryContext, MemoryQueryRequest, UserProfile, summary_line
-from pagefile.text.clip import cut
+from pagefile.text.sentences import cut
 from pagefile.tiers.checkpoints import VERBATIM_SHARE
 
 R = TypeVar("R")

@@ -22,10 +22,9 @@ from pagefile.standalone.conversation_store import (
     format_messages,
     messages_of,
 )
-from pagefile.text.clip import cut
-from pagefile.text.sentences import sentences
+from pagefile.text.sentences import cut, sentences
+from pagefile.tiers.checkpoints import SUMMARY_CHARS, summary_of
 from pagefile.tiers.history import History
-from pagefile.tiers.summaries import SUMMARY_CHARS, summary_of
 
 logger = logging.getLogger("pagefile")
 

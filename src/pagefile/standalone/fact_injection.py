@@ -20,7 +20,6 @@ from pagefile.errors import PagefileError, SettingsError, TransferError
 from pagefile.records import Fact
 from pagefile.settings import FactSettings
 from pagefile.standalone.agent_memory import part_of, texts_in
-from pagefile.text.clip import clip
 from pagefile.text.fact_data import GivenFact, given_facts, sections
 from pagefile.text.fact_ranking import (
     CONFIDENCE_WEIGHT,
@@ -31,8 +30,9 @@ from pagefile.text.fact_ranking import (
     diverse,
     scores,
 )
+from pagefile.text.sentences import clip
 from pagefile.text.tokens import CachedCounter, open_counter
-from pagefile.window.render import escape
+from pagefile.window.parts import escape
 
 #: Tokens reserved for corrections.
 GUARANTEED_TOKENS = 500

@@ -16,7 +16,7 @@ from pagefile.ports import LogView
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore, messages_of
 from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, ConversationSummarizer
 from pagefile.standalone.episodic_memory import TOP_K, ConversationEpisodicMemory
-from pagefile.text.clip import cut
+from pagefile.text.sentences import cut
 
 #: The maximum number of recent messages kept because no summary covers them yet.
 MAX_RECENT_MESSAGES = 40

@@ -16,14 +16,14 @@ from typing import Any, ClassVar, cast
 from uuid import uuid4
 
 from pagefile.engine import Memory
-from pagefile.engine.drafts import checked_json, result_text
+from pagefile.engine.arguments import checked_json, result_text
 from pagefile.errors import ConflictError, HandleNotFoundError, StoreError
 from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, JsonValue, Page, Scope, Step
 from pagefile.standalone.agent_memory import part_of
-from pagefile.text.clip import clip
+from pagefile.text.sentences import clip
 from pagefile.tiers.archive import FALLBACK_CHARS, Archive
-from pagefile.tiers.page_text import LOADING_TOOLS, explained
+from pagefile.tiers.page_in import LOADING_TOOLS, explained
 from pagefile.window.placeholder import GUIDE, placeholder, placeholder_uuid
 
 #: 超过 1 万字的工具结果进行存档

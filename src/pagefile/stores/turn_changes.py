@@ -6,7 +6,7 @@ from datetime import datetime
 from pagefile.content import Message, Text, ToolCall, ToolResult
 from pagefile.ports import Abort, AddStep, CheckpointDraft, Complete, Extend, TurnChange, TurnDraft
 from pagefile.records import Checkpoint, Scope, Turn, utc
-from pagefile.shapes import answer
+from pagefile.shapes.call_order import answer
 from pagefile.stores.encoding import stored_layout, stored_steps
 
 

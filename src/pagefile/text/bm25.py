@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -177,7 +177,7 @@ class WordIndex(SlotIndex[K]):
             scores = self._scores(words)
             keys = self._keys  # only ever appended to; packing makes a new list
         best: list[Ranked[K]] = []
-        for slot in _best_first(scores, limit if allow is None else None):
+        for slot in best_first(scores, limit if allow is None else None):
             if allow is None or allow(keys[slot]):
                 best.append(Ranked(keys[slot], float(scores[slot])))
                 if len(best) == limit:
@@ -269,10 +269,10 @@ def rarity(number: int, holders: int) -> float:
     return math.log(1 + (number - holders + 0.5) / (holders + 0.5))
 
 
-def _best_first(scores: npt.NDArray[np.float32], limit: int | None) -> list[int]:
-    """Slots with a score, best first, newest first among equals; at least the first `limit` of them."""
+def best_first(scores: npt.NDArray[Any], limit: int | None, *then: npt.NDArray[np.float64]) -> list[int]:
+    """Slots with a score, best first, at least the first `limit`; equals by what is higher `then`, last the newest."""
     found = np.flatnonzero(scores > 0)
     if limit is not None and limit < len(found):
         bar = np.partition(scores[found], -limit)[-limit]
         found = found[scores[found] >= bar]
-    return found[np.lexsort((-found, -scores[found]))].tolist()
+    return found[np.lexsort((-found, *(-key[found] for key in then), -scores[found]))].tolist()

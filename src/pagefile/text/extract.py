@@ -8,13 +8,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pagefile.text.anchors import anchors
-from pagefile.text.clip import clip, cut
-from pagefile.text.scripts import is_cjk
-from pagefile.text.sentences import sentences
+from pagefile.text.sentences import cut, is_cjk, sentences
+from pagefile.text.tables import filled, table
 from pagefile.text.words import terms
 
-__all__ = ["anchors", "clip", "summarize"]
+_TABLE = table("pagefile.text", "anchors")
+_ANCHOR = re.compile("|".join(f"(?:{filled(kind, _TABLE['parts'])})" for kind in _TABLE["kinds"]))
+
+
+def anchors(text: str) -> list[str]:
+    """Numbers with units, dates, times, money, names, ids, paths, addresses and titles, in order, once each."""
+    found = (match.group().rstrip(" .,") for match in _ANCHOR.finditer(text))
+    return [anchor for anchor in dict.fromkeys(found) if anchor not in _TABLE["no_names"]]
+
 
 #: Speakers whose statements take precedence: what users said about themselves must not be lost.
 _USERS = frozenset({"user", "human", "用户"})

@@ -274,7 +274,6 @@ def _said(text: str) -> frozenset[str]:
 
 
 def forget_facts() -> None:
-    """Drop all cached texts."""
     _said.cache_clear()
 
 

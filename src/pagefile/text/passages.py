@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 
 from pagefile.text.bm25 import WordIndex
-from pagefile.text.clip import clip
-from pagefile.text.scripts import language
-from pagefile.text.sentences import sentences
+from pagefile.text.sentences import clip, language, sentences
 from pagefile.text.synopsis.kinds import kind, rows_kind
 from pagefile.text.units import Units, json_commas, protected, units
 from pagefile.text.words import terms

@@ -1,8 +1,39 @@
-"""Splits Chinese and English text into sentences without losing a character."""
+"""Chinese and English text: which script it is in, where its sentences end, and what to show of one that is too long."""
 
 import re
+from typing import Literal
 
-from pagefile.text.scripts import CJK
+# Chinese is segmented into words, Japanese and Korean into pairs of characters, the rest at spaces.
+
+#: Chinese characters (and 々〇), for use inside a regular expression's character class.
+HAN = r"\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+KANA = r"\u3041-\u30ff\u31f0-\u31ff"
+HANGUL = r"\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
+CJK = HAN + KANA + HANGUL
+
+_CJK = re.compile(f"[{CJK}]")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def is_cjk(char: str) -> bool:
+    """Whether the character is Chinese, Japanese or Korean script (not punctuation)."""
+    return _CJK.match(char) is not None
+
+
+def cjk_share(text: str) -> float:
+    """The share (0 to 1) of the text's letters that are Chinese, Japanese or Korean; 0 if it has no letters."""
+    letters = len(_LETTER.findall(text))
+    return len(_CJK.findall(text)) / letters if letters else 0.0
+
+
+def language(text: str) -> Literal["zh", "en"]:
+    """The language to answer in: Chinese if its script carries most of the meaning, else English.
+
+    A Chinese character says about as much as three Latin letters, so a Chinese sentence full of product names
+    is still Chinese.
+    """
+    return "zh" if cjk_share(text) >= 0.25 else "en"
+
 
 #: A sentence never ends inside these: fenced and inline code, images and links, URLs.
 _WHOLE = (
@@ -50,3 +81,59 @@ def _goes_on(text: str, start: int, match: re.Match[str]) -> bool:
     if not mark.startswith(". ") or match.end() == len(text) or "\n" in mark:
         return False
     return _ABBREVIATION.search(text[max(start, match.start() - 12) : match.start()]) is not None
+
+
+#: Where to cut, best first.
+_BOUNDARIES = (re.compile(r"\n"), re.compile(r"[。！？；]|[.!?;](?=\s)"), re.compile(r"[\s，、,]"))
+#: Below this there is no room for two ends and a marker: only the beginning is shown.
+_SMALLEST = 60
+
+
+def clip(text: str, max_chars: int) -> str:
+    """The text if it fits, else its head and tail around a marker with the number of characters left out.
+
+    Never longer than `max_chars`. Both ends are moved to the nearest line, sentence or word boundary.
+    """
+    if len(text) <= max_chars:
+        return text
+    if max_chars < _SMALLEST:
+        return cut(text, max_chars)
+    zh = language(text[:4000]) == "zh"
+    room = max_chars - len(_marker(len(text), zh=zh))
+    head = _head(text, room * 2 // 3)
+    tail = _tail(text, room - room * 2 // 3)
+    return head + _marker(len(text) - len(head) - len(tail), zh=zh) + tail
+
+
+def cut(text: str, max_chars: int) -> str:
+    """The beginning of a text up to a boundary, with an ellipsis if something is missing."""
+    if len(text) <= max_chars:
+        return text
+    if max_chars <= 0:
+        return ""
+    return _head(text, max_chars - 1).rstrip() + "…"
+
+
+def _marker(missing: int, *, zh: bool) -> str:
+    return f"\n…（此处略去 {missing} 字）…\n" if zh else f"\n… ({missing} characters left out) …\n"
+
+
+def _head(text: str, room: int) -> str:
+    """At most `room` characters from the beginning; up to a quarter is sacrificed for a better boundary."""
+    floor = room - room // 4
+    for boundary in _BOUNDARIES:
+        # Look one character further: a word that ends at the limit is complete if a space follows it.
+        ends = [min(room, match.end()) for match in boundary.finditer(text, floor, room + 1)]
+        if ends:
+            return text[: ends[-1]]
+    return text[:room]
+
+
+def _tail(text: str, room: int) -> str:
+    """At most `room` characters from the end, starting after a boundary."""
+    start = len(text) - room
+    for boundary in _BOUNDARIES:
+        match = boundary.search(text, start, start + room // 4)
+        if match:
+            return text[match.end() :].lstrip(" ")
+    return text[start:]

@@ -7,7 +7,7 @@ from itertools import islice
 from operator import itemgetter
 
 from pagefile.records import JsonValue
-from pagefile.text.clip import cut
+from pagefile.text.sentences import cut
 
 #: The maximum number kept: few readers need more, and a page of links would be nothing but sources.
 MOST = 50

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pagefile.text.scripts import is_cjk
+from pagefile.text.sentences import is_cjk
 from pagefile.text.words import terms
 
 #: Marks a turn that ends with a question.

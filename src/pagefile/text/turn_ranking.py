@@ -16,10 +16,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pagefile.text.bm25 import K1, Matches, WordIndex, rarity
+from pagefile.text.bm25 import K1, Matches, WordIndex, best_first, rarity
+from pagefile.text.sentences import language
 from pagefile.text.speech import named, speech
 from pagefile.text.times import Period, periods
-from pagefile.text.words import ASKING_TERMS, language, terms
+from pagefile.text.words import ASKING_TERMS, terms
 
 K = TypeVar("K", bound=Hashable)
 _Floats = npt.NDArray[np.float64]
@@ -180,7 +181,7 @@ class TurnIndex(Generic[K]):
             if conversation is not None:
                 number, _ = self._ends.get(conversation, (-1, -1))
                 score[_copied(self._conversation, np.int32) != number] = 0
-            best = _best_first(score, _copied(self._at, np.float64), limit)
+            best = best_first(score, limit, _copied(self._at, np.float64))[:limit]
             keys = [self._keys[slot] for slot in best]
         once = _asked(list(about))
         return [
@@ -353,12 +354,3 @@ def _inside(timely: _Floats) -> npt.NDArray[np.bool_]:
 
 def _seconds(day: date) -> float:
     return (datetime(day.year, day.month, day.day, tzinfo=UTC) - _EPOCH).total_seconds()
-
-
-def _best_first(scores: _Floats, at: _Floats, limit: int) -> list[int]:
-    """Slots with a score, best first; among equals the latest, then the one added last."""
-    found = np.flatnonzero(scores > 0)
-    if limit < len(found):
-        bar = np.partition(scores[found], -limit)[-limit]
-        found = found[scores[found] >= bar]
-    return found[np.lexsort((-found, -at[found], -scores[found]))][:limit].tolist()

@@ -46,8 +46,6 @@ _SENTENCE_REACH = 4000
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The units of one text."""
-
     text: str
     #: `json`: cuts are at commas. `rows`: at line ends. `text`: anywhere outside the spans.
     layout: Literal["json", "rows", "text"]

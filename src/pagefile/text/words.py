@@ -13,11 +13,8 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import Protocol, cast
 
-from pagefile.text.scripts import CJK, HANGUL, KANA, cjk_share, is_cjk, language
-from pagefile.text.sentences import sentences
+from pagefile.text.sentences import CJK, HANGUL, KANA
 from pagefile.text.tables import table
-
-__all__ = ["cjk_share", "is_cjk", "language", "sentences", "terms"]
 
 #: Words that are no terms, terms that only make a question one, and messages that say nothing.
 STOP_WORDS, ASKING_TERMS, TRIVIAL = (
@@ -90,7 +87,6 @@ _remembered = lru_cache(maxsize=1 << 15)(_worked_out)
 
 
 def forget_words() -> None:
-    """Drop all cached words."""
     _remembered.cache_clear()
 
 

@@ -15,25 +15,16 @@ import anyio
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, StoreError
 from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
 from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
-from pagefile.text.clip import clip
 from pagefile.text.passages import split
+from pagefile.text.sentences import clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
-from pagefile.tiers.base import (
-    Admit,
-    Backlog,
-    Counter,
-    Counts,
-    OwnTier,
-    Pace,
-    WindowRequest,
-    guarded,
-    off_loop,
-)
-from pagefile.tiers.page_in import PageSearch, Paging
-from pagefile.tiers.page_text import (
+from pagefile.tiers import base
+from pagefile.tiers.page_in import (
     LOADING_TOOLS,
     THREAD_FROM_CHARS,
+    PageSearch,
+    Paging,
     checked_uuid,
     excerpt,
     is_quoted,
@@ -86,7 +77,7 @@ class ArchiveRules:
     max_bytes: int = 0
 
 
-class Archive(OwnTier):
+class Archive(base.OwnTier):
     """Tool results too long to stay in every window: they leave it as placeholders, and come back as pages."""
 
     name = "archive"
@@ -95,7 +86,7 @@ class Archive(OwnTier):
     def __init__(
         self,
         store: Store,
-        counter: Counter,
+        counter: base.Counter,
         clock: Clock,
         rules: ArchiveRules,
         meter: Meter,
@@ -115,13 +106,13 @@ class Archive(OwnTier):
         self._paging = Paging(store.pages, store.page_keeper, counter, rules.strategy)
         self._search = PageSearch(store.pages, store.page_index, rules.max_postings)
         if rules.retention_days or rules.max_bytes:
-            self.pace = Pace(first_sweep_s=0.0, sweep_every_s=RETENTION_EVERY_S, together=True)
+            self.pace = base.Pace(first_sweep_s=0.0, sweep_every_s=RETENTION_EVERY_S, together=True)
         #: How often a page was loaded: the page faults of this process.
         self.loads = 0
 
     # -- as a tier ----------------------------------------------------------------------------------------------------
 
-    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: Admit) -> Step:
+    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: base.Admit) -> Step:
         return await self.keep(scope, raw, turn_id, admit)
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
@@ -135,14 +126,14 @@ class Archive(OwnTier):
             await self._keeper.erase(scope, uuids)
             self._search.forget()
 
-    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
+    async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
         """Pages that are back: in place of their placeholders, or in the memory block if those are not in the window."""
         return await self._paging.bring(request)
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
 
-    async def maintain_all(self, backlog: Backlog) -> None:
+    async def maintain_all(self, backlog: base.Backlog) -> None:
         if backlog.sweep:
             await self.purge_due()
 
@@ -164,7 +155,7 @@ class Archive(OwnTier):
         self._paging.forget()
         return purged
 
-    async def forget(self, scope: Scope) -> Counts:
+    async def forget(self, scope: Scope) -> base.Counts:
         self._paging.forget()
         self._search.forget()
         return {}
@@ -174,7 +165,7 @@ class Archive(OwnTier):
 
     # -- out of the window --------------------------------------------------------------------------------------------
 
-    async def keep(self, scope: Scope, step: Step, turn_id: str, admit: Admit | None = None) -> Step:
+    async def keep(self, scope: Scope, step: Step, turn_id: str, admit: base.Admit | None = None) -> Step:
         """The step as it is stored: with its result, or with the placeholder of its page."""
         if step.tool == LOAD_TOOL:
             loaded = await self._kept_load(scope, step)
@@ -197,7 +188,13 @@ class Archive(OwnTier):
         return measured_step(kept, self._counter.count)
 
     async def archived(
-        self, scope: Scope, step: Step, turn_id: str, admit: Admit | None = None, *, thread: str | None = None
+        self,
+        scope: Scope,
+        step: Step,
+        turn_id: str,
+        admit: base.Admit | None = None,
+        *,
+        thread: str | None = None,
     ) -> Page:
         """Archive a result that has just arrived; `admit` admits its turn, None if it has no turn.
 
@@ -224,7 +221,7 @@ class Archive(OwnTier):
         If the scope was erased since `epoch` (from `claim` or `admit`), `ErasedError` is raised.
         """
         prepare = partial(_draft, scope, step, turn_id, self._counter)
-        draft = await off_loop(prepare, len(step.result), THREAD_FROM_CHARS)
+        draft = await base.off_loop(prepare, len(step.result), THREAD_FROM_CHARS)
         summary = await self._described(step.result) or draft.page.result_summary
         page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
         return await self._pages.put(replace(draft, page=page, epoch=epoch))
@@ -246,7 +243,7 @@ class Archive(OwnTier):
         if self._describe is None:
             return None
         # Whatever the model raises: the extracted synopsis is good enough.
-        with guarded(self.report), anyio.fail_after(DESCRIBE_TIMEOUT_S):
+        with base.guarded(self.report), anyio.fail_after(DESCRIBE_TIMEOUT_S):
             return (await self._describe(text)).strip()[:SUMMARY_CHARS]
         return None
 
@@ -279,7 +276,6 @@ class Archive(OwnTier):
         return await self._keeper.page(scope, checked_uuid(uuid))
 
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
-        """Pin or unpin a page."""
         return await self._keeper.pin(scope, checked_uuid(uuid), pinned=pinned)
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
@@ -316,7 +312,7 @@ class Archive(OwnTier):
         return measured_step(step, self._counter.count)
 
 
-def _draft(scope: Scope, step: Step, turn_id: str, counter: Counter) -> PageDraft:
+def _draft(scope: Scope, step: Step, turn_id: str, counter: base.Counter) -> PageDraft:
     """The slow part of archiving a page, without side effects."""
     text = step.result
     content_hash = hashlib.sha256(text.encode()).hexdigest()

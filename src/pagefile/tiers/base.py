@@ -8,18 +8,18 @@ from abc import ABC
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import anyio.to_thread
 
 from pagefile.ports import LogView
 from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn
-from pagefile.text.token_counters import TokenCounter
+from pagefile.text.tokens import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
 from pagefile.window.forms import Text
+from pagefile.window.parts import escape
 from pagefile.window.receipt import Receipt, Window
-from pagefile.window.render import escape
 
 R = TypeVar("R")
 Note = Callable[[str], None]
@@ -87,7 +87,6 @@ class Before:
     query: str | None
 
     def turn_ids(self) -> list[str]:
-        """The turns it was made of."""
         return [turn.id for turn in self.turns]
 
 
@@ -321,7 +320,7 @@ class Remembered(Tier):
 
 @contextmanager
 def guarded(failed: Callable[[Exception], object]) -> Generator[None]:
-    """Calls `failed` with whatever a model, an embedder or a vector store raises: what depends on it goes on without."""
+    """Calls `failed` with whatever the block raises: for foreign code, such as a model, which may raise anything."""
     try:
         yield
     except Exception as error:
@@ -349,9 +348,9 @@ def homes(receipt: ErasureReceipt) -> list[Scope]:
 
 def traced(trace: JsonValue) -> list[Candidate]:
     """The candidates that a trace holds; none if the tier failed or recorded none."""
-    return [candidate_from(one) for one in traced_rows(trace) if isinstance(one, Mapping)]
+    return [candidate_from(cast("JsonObject", one)) for one in traced_rows(trace) if isinstance(one, Mapping)]
 
 
-def traced_rows(trace: JsonValue) -> Sequence[JsonValue]:
+def traced_rows(trace: JsonValue) -> Sequence[Any]:
     """The rows of a trace that is a list; none otherwise."""
     return trace if isinstance(trace, Sequence) and not isinstance(trace, str) else ()

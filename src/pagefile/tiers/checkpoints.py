@@ -7,7 +7,7 @@ names, ids …) and archive references.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
@@ -15,25 +15,97 @@ from uuid import uuid4
 import anyio
 import anyio.to_thread
 
+from pagefile import ports
 from pagefile.errors import ConflictError, InvalidArgumentError, StoreError
 from pagefile.lru import Lru
-from pagefile.ports import (
-    CheckpointDraft,
-    EntryQuery,
-    LogReader,
-    LogView,
-    Meter,
-    ResetDraft,
-    Summarizer,
-    TurnLog,
-    ViewRequest,
-)
 from pagefile.records import Checkpoint, ConversationInfo, Reset, Scope, Turn, checked_text
-from pagefile.text.anchors import anchors
-from pagefile.tiers.base import Counter, within
-from pagefile.tiers.summaries import summary_chars, summary_of
+from pagefile.text.extract import anchors, summarize
+from pagefile.text.sentences import cut, sentences
+from pagefile.tiers.base import Counter, guarded, within
 
 logger = logging.getLogger("pagefile")
+
+# -- summaries ---------------------------------------------------------------------------------------------------------
+#
+# A summarizer may raise, hang, return nothing, return far too much or repeat itself without doing harm. Input that is
+# longer than it can read is split into parts, each with the summary so far, and nothing is skipped.
+
+#: The maximum length of a summary in characters.
+SUMMARY_CHARS = 1200
+#: And at most the window divided by this, at about one token per character.
+SUMMARY_SHARE = 8
+#: Beyond this, a summarizer is considered hung.
+SUMMARY_TIMEOUT_S = 120.0
+
+
+def summary_chars(window_tokens: int) -> int:
+    """The maximum length of a summary in a window of this size."""
+    return max(60, min(SUMMARY_CHARS, window_tokens // SUMMARY_SHARE))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary, and what went wrong while it was made."""
+
+    text: str
+    trouble: str | None = None
+
+
+async def summary_of(
+    turns: Sequence[Turn], previous: str | None, summarizer: ports.Summarizer, max_chars: int = SUMMARY_CHARS
+) -> Summary:
+    """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
+    said = [
+        (speaker, text)
+        for turn in turns
+        for speaker, text in (("user", turn.user), ("assistant", turn.assistant))
+        if text
+    ]
+    errors: list[Exception] = []
+    # Whatever a model or a caller's function raises: the conversation must continue.
+    with guarded(errors.append):
+        return Summary(await _in_parts(said, previous, summarizer, max_chars))
+    (error,) = errors
+    extracted = summarize(said, max_chars=max_chars, previous=previous)
+    return Summary(extracted, f"{type(error).__name__}: {error}")
+
+
+async def _in_parts(
+    said: Sequence[tuple[str, str]], previous: str | None, summarizer: ports.Summarizer, max_chars: int
+) -> str:
+    so_far = previous
+    for part in parts(said, summarizer.max_input_chars):
+        with anyio.fail_after(SUMMARY_TIMEOUT_S):
+            text = await summarizer.summarize(ports.SummaryRequest(so_far, tuple(part), max_chars))
+        so_far = usable(text, max_chars)
+    return so_far or ""
+
+
+def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:
+    """What was said, in parts of at most `max_chars`; a longer text is split, and nothing is left out."""
+    part: list[tuple[str, str]] = []
+    size = 0
+    for speaker, text in said:
+        for start in range(0, len(text), max_chars):
+            piece = text[start : start + max_chars]
+            if part and size + len(piece) > max_chars:
+                yield part
+                part, size = [], 0
+            part.append((speaker, piece))
+            size += len(piece)
+    if part:
+        yield part
+
+
+def usable(text: str, max_chars: int) -> str:
+    """A summary without repetitions and of bounded length; raises if nothing is left."""
+    kept = "".join(dict.fromkeys(sentence for sentence in sentences(text.strip())))
+    if not kept.strip():
+        raise ValueError("the summarizer returned nothing")
+    return cut(kept, max_chars).strip()
+
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
 
 #: A checkpoint is prepared at this share of the threshold at which it takes effect.
 PREPARE_AT = 0.8
@@ -49,8 +121,6 @@ _MAX_PREPARED = 1000
 
 @dataclass(frozen=True, slots=True)
 class WindowRules:
-    """The window a conversation is read with."""
-
     window_tokens: int
     threshold: float
     recent_turns: int
@@ -59,7 +129,7 @@ class WindowRules:
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     version: int
-    draft: CheckpointDraft
+    draft: ports.CheckpointDraft
 
 
 @dataclass(slots=True)
@@ -98,7 +168,12 @@ class Checkpoints:
     """Makes checkpoints: on request, or when a window fills up."""
 
     def __init__(
-        self, log: TurnLog, reader: LogReader, counter: Counter, summarizer: Summarizer, meter: Meter
+        self,
+        log: ports.TurnLog,
+        reader: ports.LogReader,
+        counter: Counter,
+        summarizer: ports.Summarizer,
+        meter: ports.Meter,
     ) -> None:
         self._log = log
         self._reader = reader
@@ -167,7 +242,7 @@ class Checkpoints:
 
     async def reset(self, scope: Scope) -> Reset:
         """Start over; the log keeps what came before."""
-        entry = await self._log.mark(ResetDraft(scope, str(uuid4())))
+        entry = await self._log.mark(ports.ResetDraft(scope, str(uuid4())))
         assert isinstance(entry, Reset)
         self._prepared.pop(scope, None)
         return entry
@@ -196,7 +271,7 @@ class Checkpoints:
             logger.info("a checkpoint was superseded before it took effect")
         return (await self._view(scope)).head.live_tokens
 
-    async def _prepare(self, scope: Scope, view: LogView, rules: WindowRules) -> _Prepared | None:
+    async def _prepare(self, scope: Scope, view: ports.LogView, rules: WindowRules) -> _Prepared | None:
         erasures = self._erasures
         staying = partial(_verbatim, window_tokens=rules.window_tokens)
         covered = _Covered.after(view.checkpoint, summary_chars(rules.window_tokens))
@@ -214,7 +289,7 @@ class Checkpoints:
         self,
         covered: _Covered,
         scope: Scope,
-        view: LogView,
+        view: ports.LogView,
         recent_turns: int,
         staying: Callable[[Sequence[Turn]], int],
     ) -> None:
@@ -241,9 +316,9 @@ class Checkpoints:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
             self._meter.count("pagefile_degraded_total", tier="summarizer")
 
-    def _draft(self, scope: Scope, covered: _Covered, view: LogView) -> CheckpointDraft:
+    def _draft(self, scope: Scope, covered: _Covered, view: ports.LogView) -> ports.CheckpointDraft:
         summary = covered.summary or ""
-        return CheckpointDraft(
+        return ports.CheckpointDraft(
             scope=scope,
             id=str(uuid4()),
             summary=summary,
@@ -257,7 +332,7 @@ class Checkpoints:
             epoch=view.head.epoch,
         )
 
-    async def _apply_patiently(self, draft: CheckpointDraft) -> None:
+    async def _apply_patiently(self, draft: ports.CheckpointDraft) -> None:
         """Retry three times if the store fails; then continue without a checkpoint, still within the budget."""
         for pause in (*RETRY_S, None):
             try:
@@ -272,7 +347,7 @@ class Checkpoints:
             else:
                 return
 
-    async def _apply(self, draft: CheckpointDraft) -> Checkpoint:
+    async def _apply(self, draft: ports.CheckpointDraft) -> Checkpoint:
         entry = await self._log.mark(draft)
         assert isinstance(entry, Checkpoint)
         self._meter.count("pagefile_checkpoints_total")
@@ -280,17 +355,16 @@ class Checkpoints:
         return entry
 
     async def head(self, scope: Scope) -> ConversationInfo:
-        """The conversation in one row."""
         return (await self._view(scope)).head
 
-    async def _view(self, scope: Scope) -> LogView:
-        return await self._reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
+    async def _view(self, scope: Scope) -> ports.LogView:
+        return await self._reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))
 
-    async def _live(self, scope: Scope, view: LogView) -> AsyncIterator[list[Turn]]:
+    async def _live(self, scope: Scope, view: ports.LogView) -> AsyncIterator[list[Turn]]:
         """The live turns, oldest first, in batches of a few hundred."""
         after = max(view.head.covered_through_seq, view.head.reset_seq)
         while True:
-            query = EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
+            query = ports.EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
             batch = [entry for entry in await self._reader.entries(query) if isinstance(entry, Turn)]
             if batch:
                 yield batch

@@ -7,6 +7,7 @@ continues, the failure is reported, and it recovers by itself.
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 
@@ -15,7 +16,7 @@ import anyio.lowlevel
 
 from pagefile.backoff import Backoff
 from pagefile.errors import PagefileError
-from pagefile.ports import Behind, Meter, VectorHit, VectorIndex, Watermarks
+from pagefile.ports import Behind, Meter, VectorHit, Watermarks
 from pagefile.records import JsonObject, Scope
 from pagefile.tiers.base import Backlog, RetryLater, guarded
 from pagefile.tiers.turn_index import Derived, Plan, Reader, Terms, TurnVectors, tier_of
@@ -43,11 +44,9 @@ class Health:
 
     @property
     def rest_s(self) -> float:
-        """Seconds until the next attempt."""
         return self._backoff.left_s
 
     def failed(self, error: Exception) -> None:
-        """An attempt failed."""
         reason = str(error) if isinstance(error, PagefileError) else f"{type(error).__name__}: {error}"
         self._meter.count("pagefile_degraded_total", tier="meaning")
         if reason != self.trouble:
@@ -57,7 +56,6 @@ class Health:
         self._backoff.failed()
 
     def well(self) -> None:
-        """An attempt succeeded."""
         if self.trouble is not None:
             logger.info("recall goes by meaning again")
         self.trouble = None
@@ -129,33 +127,21 @@ _RETRY_S = 30.0
 Progress = Callable[[int, int], None]
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Derivation:
     """Computes terms and vectors for the turns of the log."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        marks: Watermarks,
-        terms: Terms,
-        vectors: TurnVectors | None,
-        health: Health,
-        meter: Meter,
-        *,
-        index: VectorIndex | None = None,
-    ) -> None:
-        self._meter = meter
-        #: Where vectors are stored, even if no embedder makes any.
-        self._vector_index = index
-        self.reader = reader
-        self.vectors = vectors
-        self.health = health
-        self._marks = marks
-        self._terms = terms
-        #: Vectors were skipped in a round, or never checked.
-        self._owed = True
-        #: Vectors were made or found here: the embedder is loaded.
-        self.warm = False
-        self._told = False
+    reader: Reader
+    marks: Watermarks
+    terms: Terms
+    vectors: TurnVectors | None
+    health: Health
+    meter: Meter
+    #: Vectors were skipped in a round, or never checked.
+    _owed: bool = field(default=True, init=False)
+    #: Vectors were made or found here: the embedder is loaded.
+    warm: bool = field(default=False, init=False)
+    _told: bool = field(default=False, init=False)
 
     # -- a round --------------------------------------------------------------------------------------------------------
 
@@ -170,7 +156,7 @@ class Derivation:
         """Returns the seconds until the next attempt if this one failed."""
         # No caller waits for this: the word index computes missing terms itself, and a later round retries.
         with guarded(self._terms_failed):
-            await self._follow(self._terms, backlog, sweep=backlog.sweep)
+            await self._follow(self.terms, backlog, sweep=backlog.sweep)
             self._told = False
             return None
         return _RETRY_S
@@ -191,7 +177,7 @@ class Derivation:
                 self.warm = True
             self._owed = False
             if made:
-                self._meter.count("pagefile_indexed_turns_total", made)
+                self.meter.count("pagefile_indexed_turns_total", made)
             if made or not ready:
                 self.health.well()
             return None
@@ -204,7 +190,7 @@ class Derivation:
             return await self._read(derived, plan, backlog)
         made = 0
         before: list[Behind] = []
-        find = partial(self._marks.behind, derived.tier, limit=_PAGE)
+        find = partial(self.marks.behind, derived.tier, limit=_PAGE)
         while (behind := list((plan := await self.reader.plan(find)).behind)) not in ([], before):
             before = behind
             made += await self._read(derived, plan, backlog)
@@ -250,15 +236,15 @@ class Derivation:
             "home": made.index.name,
             "vectors": {collection.model.key: collection.vectors for collection in collections},
             #: Conversations not fully read, at most a thousand.
-            "behind": len(await self._marks.behind(made.tier, limit=_PAGE)) if known else None,
+            "behind": len(await self.marks.behind(made.tier, limit=_PAGE)) if known else None,
             "trouble": trouble,
         }
 
     async def behind(self) -> list[Scope]:
         """Conversations not fully read; for vectors, only if they can be made."""
-        found = await self._marks.behind(self._terms.tier, limit=_PAGE)
+        found = await self.marks.behind(self.terms.tier, limit=_PAGE)
         if self.vectors is not None and self.health.trouble is None and self.vectors.embedder.dimension:
-            found += await self._marks.behind(self.vectors.tier, limit=_PAGE)
+            found += await self.marks.behind(self.vectors.tier, limit=_PAGE)
         return [one.scope for one in found]
 
     async def erased(self) -> None:
@@ -279,7 +265,7 @@ class Derivation:
         """Compute what is missing with the current embedder and vector store, then remove what others made."""
         if self.vectors is not None:
             await self.vectors.prepare(beside=True)
-        todo: list[Derived] = [self._terms] if self.vectors is None else [self._terms, self.vectors]
+        todo: list[Derived] = [self.terms] if self.vectors is None else [self.terms, self.vectors]
         plans = [await self._planned(derived, tenant, from_scratch=from_scratch) for derived in todo]
         total = sum(plan.left for plan in plans)
         made: list[int] = []
@@ -295,19 +281,19 @@ class Derivation:
 
     async def _planned(self, derived: Derived, tenant: str | None, *, from_scratch: bool) -> Plan:
         if from_scratch and tenant is None:
-            await self._marks.drop(derived.tier)
+            await self.marks.drop(derived.tier)
         # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
         tier = _NONE if from_scratch else derived.tier
-        return await self.reader.plan(partial(self._marks.behind, tier, limit=_ALL, tenant=tenant))
+        return await self.reader.plan(partial(self.marks.behind, tier, limit=_ALL, tenant=tenant))
 
     async def _drop_others(self) -> int:
         """Remove vectors of other embedders, once those of the current one are complete."""
         vectors = self.vectors
-        if vectors is None or await self._marks.behind(vectors.tier, limit=1):
+        if vectors is None or await self.marks.behind(vectors.tier, limit=1):
             return 0
         _, others = await vectors.collections()
         dropped = 0
         for collection in others:
             dropped += await vectors.index.drop(collection.model)
-            await self._marks.drop(tier_of(vectors.index, collection.model))
+            await self.marks.drop(tier_of(vectors.index, collection.model))
         return dropped

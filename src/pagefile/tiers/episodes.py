@@ -6,44 +6,21 @@ may be behind: a turn without one is found by its words.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 import anyio
 
+from pagefile import ports
 from pagefile.lru import Lru
-from pagefile.ports import (
-    Clock,
-    Meter,
-    Neighbourhood,
-    SinceRequest,
-    TermStore,
-    TurnRef,
-    TurnSource,
-    TurnTerms,
-    VectorHit,
-)
 from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text.gate import Gate, answers, asking, passes
 from pagefile.text.speech import in_first_person
 from pagefile.text.turn_ranking import Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, terms
-from pagefile.tiers.base import (
-    Backlog,
-    Counter,
-    Counts,
-    OwnTier,
-    Pace,
-    PastWindow,
-    Remembered,
-    Tier,
-    WindowRequest,
-    off_loop,
-    traced_rows,
-    within,
-)
+from pagefile.tiers import base
 from pagefile.tiers.derivation import Derivation, Horizon, Meaning
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window.budget import EPISODES_TOKENS, share_of
@@ -75,7 +52,7 @@ class _Index:
     known: dict[str, int] = field(default_factory=dict[str, int])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
-    def add(self, rows: Sequence[TurnTerms]) -> None:
+    def add(self, rows: Sequence[ports.TurnTerms]) -> None:
         for row in rows:
             key = _Key(row.conversation, row.seq, row.turn_id)
             said, answered = (row.said or "").split(), (row.answered or "").split()
@@ -91,41 +68,31 @@ class _Ranking:
     note: str | None = None
 
 
-class Episodes(OwnTier):
+@dataclass(eq=False, repr=False)
+class Episodes(base.OwnTier):
     """Past turns of a user, found by their words, their meaning, their neighbours, and the time a question names."""
 
     name = "episodes"
-    pace = Pace(quiet_s=0.2, longest_wait_s=5.0, first_sweep_s=1.0, sweep_every_s=600.0, together=True)
+    pace = base.Pace(quiet_s=0.2, longest_wait_s=5.0, first_sweep_s=1.0, sweep_every_s=600.0, together=True)
 
-    def __init__(
-        self,
-        source: TurnSource,
-        kept: TermStore,
-        derivation: Derivation,
-        counter: Counter,
-        meter: Meter,
-        clock: Clock,
-        *,
-        gate: Gate,
-        turns: int,
-        max_postings: int,
-        timeout_s: float,
-        by_itself: bool = True,
-        horizon: Horizon | None = None,
-    ) -> None:
-        self._source = source
-        self._kept = kept
-        #: Computes what recall needs.
-        self.derivation = derivation
-        self._by_itself = by_itself
-        self._meaning = Meaning(derivation.vectors, derivation.health, horizon=horizon)
-        self._counter = counter
-        self._meter = meter
-        self._clock = clock
-        self._gate: Gate = gate
-        self._turns = turns
-        self._timeout_s = timeout_s
-        self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.turns.postings)
+    source: ports.TurnSource
+    kept: ports.TermStore
+    #: Computes what recall needs.
+    derivation: Derivation
+    counter: base.Counter
+    meter: ports.Meter
+    clock: ports.Clock
+    _: KW_ONLY
+    gate: Gate
+    turns: int
+    max_postings: int
+    timeout_s: float
+    by_itself: bool = True
+    horizon: Horizon | None = None
+
+    def __post_init__(self) -> None:
+        self._meaning = Meaning(self.derivation.vectors, self.derivation.health, horizon=self.horizon)
+        self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.turns.postings)
         self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
     async def recall(self, scope: Scope, query: str, limit: int, at: datetime | None = None) -> list[Hit]:
@@ -135,11 +102,11 @@ class Episodes(OwnTier):
         """
         if not terms(query) or limit < 1:
             return []
-        self._meter.count("pagefile_recalls_total")
+        self.meter.count("pagefile_recalls_total")
         home = _home(scope)
         for _ in range(2):
             index = await self._caught_up(home)
-            timeout_s = max(TIMEOUT_S, self._timeout_s)
+            timeout_s = max(TIMEOUT_S, self.timeout_s)
             ranking = await self._ranked(index, scope, query, limit, at, timeout_s)
             if copies := _copies(ranking.found):
                 ranking = await self._ranked(index, scope, query, limit * (1 + copies), at, timeout_s)
@@ -151,9 +118,9 @@ class Episodes(OwnTier):
             self._indexes.pop(home, None)
         return []
 
-    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
+    async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
         """The few past turns that answer the question and are not in the window anyway."""
-        if not request.query or self._gate == "never" or not terms(request.query):
+        if not request.query or self.gate == "never" or not terms(request.query):
             return []
         scope = _home(request.scope)
         for _ in range(2):
@@ -171,20 +138,20 @@ class Episodes(OwnTier):
     # -- catching up with the log ---------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> bool:
-        return self._by_itself and turn.status == "done"
+        return self.by_itself and turn.status == "done"
 
-    async def maintain_all(self, backlog: Backlog) -> None:
-        if self._by_itself:
+    async def maintain_all(self, backlog: base.Backlog) -> None:
+        if self.by_itself:
             await self.derivation.catch_up(backlog)
 
     async def behind(self) -> Sequence[Scope]:
-        return await self.derivation.behind() if self._by_itself else ()
+        return await self.derivation.behind() if self.by_itself else ()
 
     @property
     def drains(self) -> bool:
         return self.derivation.warm
 
-    async def forget(self, scope: Scope) -> Counts:
+    async def forget(self, scope: Scope) -> base.Counts:
         self._let_go(scope)
         await self.derivation.erased()
         # A concurrent query may have read it again.
@@ -201,7 +168,7 @@ class Episodes(OwnTier):
     def _drop(self, scope: Scope) -> None:
         """Drop every index that may hold something of the scope."""
         owner = Scope(scope.tenant, scope.user)
-        self._indexes.drop(lambda home: within(home, owner))
+        self._indexes.drop(lambda home: base.within(home, owner))
         self._choices.clear()
 
     async def describe(self) -> JsonObject:
@@ -212,16 +179,16 @@ class Episodes(OwnTier):
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {"episodes": share_of(window_tokens, EPISODES_TOKENS)}
 
-    async def replay(self, past: PastWindow) -> Tier:
+    async def replay(self, past: base.PastWindow) -> base.Tier:
         """The turns that were chosen, as long as the window is built from the same turns."""
         if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
             return self
-        return Remembered(self, await self._replayed(past), lambda request: _same_turns(past, request))
+        return base.Remembered(self, await self._replayed(past), lambda request: _same_turns(past, request))
 
-    async def _replayed(self, past: PastWindow) -> list[Candidate]:
-        rows = cast("Sequence[Any]", traced_rows(past.traces[self.name]))
-        refs = [TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
-        near = await self._source.around(_home(past.scope), refs) if refs else ()
+    async def _replayed(self, past: base.PastWindow) -> list[Candidate]:
+        rows = base.traced_rows(past.traces[self.name])
+        refs = [ports.TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
+        near = await self.source.around(_home(past.scope), refs) if refs else ()
         there = {one.turn.id: one.turn for one in near}
         return [
             self.candidate(there[turn_id], score, rank)
@@ -231,7 +198,7 @@ class Episodes(OwnTier):
 
     # -- ranking ------------------------------------------------------------------------------------------------------
 
-    async def _chosen(self, scope: Scope, request: WindowRequest) -> _Ranking:
+    async def _chosen(self, scope: Scope, request: base.WindowRequest) -> _Ranking:
         """What to show: the same for every window of a running turn."""
         running = request.view.open_turn
         key = None if running is None else (scope, running.id)
@@ -242,22 +209,22 @@ class Episodes(OwnTier):
             self._choices[key] = ranking
         return ranking
 
-    async def _choose(self, scope: Scope, request: WindowRequest, at: datetime | None) -> _Ranking:
+    async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Ranking:
         query = request.query or ""
         seen = {turn.id for turn in request.view.turns}
         index = await self._caught_up(scope)
         if len(index.turns) <= len(seen):
             # The window holds everything there is.
             return _Ranking(())
-        self._meter.count("pagefile_recalls_total")
+        self.meter.count("pagefile_recalls_total")
         # Neighbours of a good turn are found too but do not pass the gate: fetch more than needed.
-        limit = 3 * self._turns + min(len(seen), 20)
-        ranking = await self._ranked(index, scope, query, limit, at, self._timeout_s)
+        limit = 3 * self.turns + min(len(seen), 20)
+        ranking = await self._ranked(index, scope, query, limit, at, self.timeout_s)
         how = asking(query)
         fresh = [
-            one for one in ranking.found if one.key.turn_id not in seen and passes(one.parts, self._gate, how)
+            one for one in ranking.found if one.key.turn_id not in seen and passes(one.parts, self.gate, how)
         ]
-        return _Ranking(fresh[: self._turns], ranking.note)
+        return _Ranking(fresh[: self.turns], ranking.note)
 
     async def _ranked(
         self, index: _Index, scope: Scope, query: str, limit: int, at: datetime | None, timeout_s: float
@@ -267,7 +234,7 @@ class Episodes(OwnTier):
         near, note = (
             await self._meaning.near(scope, meant, NEAREST, timeout_s) if len(index.turns) else ((), None)
         )
-        today = (at or self._clock.now()).date()
+        today = (at or self.clock.now()).date()
         search = partial(
             index.turns.search,
             query,
@@ -276,14 +243,16 @@ class Episodes(OwnTier):
             meaning={_key(one): one.similarity for one in near},
             today=today,
         )
-        found = await off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
+        found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         return _Ranking([one for one in found if answers(one.parts)], note)
 
-    async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[Neighbourhood] | None:
+    async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[ports.Neighbourhood] | None:
         """The turns themselves; None if one of them is no longer what was ranked."""
         if not found:
             return []
-        read = await self._source.around(home, [TurnRef(one.key.conversation, one.key.seq) for one in found])
+        read = await self.source.around(
+            home, [ports.TurnRef(one.key.conversation, one.key.seq) for one in found]
+        )
         return read if [near.turn.id for near in read] == [one.key.turn_id for one in found] else None
 
     # -- the index ----------------------------------------------------------------------------------------------------
@@ -294,40 +263,39 @@ class Episodes(OwnTier):
             # A new process reads stored terms; later, new turns have none yet.
             cold = not index.known
             while True:
-                request = SinceRequest(home, dict(index.known), _BATCH)
+                request = ports.SinceRequest(home, dict(index.known), _BATCH)
                 rows = await self._kept_rows(request) if cold else await self._new_rows(request)
-                await off_loop(partial(index.add, rows), len(rows), THREAD_FROM)
+                await base.off_loop(partial(index.add, rows), len(rows), THREAD_FROM)
                 if len(rows) < _BATCH:
                     break
         self._indexes.trim()
         return index
 
-    async def _kept_rows(self, request: SinceRequest) -> list[TurnTerms]:
+    async def _kept_rows(self, request: ports.SinceRequest) -> list[ports.TurnTerms]:
         """The terms of turns, computed where none are stored."""
-        rows = await self._kept.since(request, ANALYZER)
+        rows = await self.kept.since(request, ANALYZER)
         missing = {(row.conversation, row.seq) for row in rows if row.said is None}
         if not missing:
             return rows
         turns = [
             turn
-            for turn in await self._source.since(request)
+            for turn in await self.source.since(request)
             if (turn.scope.conversation, turn.seq) in missing
         ]
-        made = await off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
+        made = await base.off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
         worked_out = {(row.conversation, row.seq): row for row in made}
         return [worked_out.get((row.conversation, row.seq), row) for row in rows]
 
-    async def _new_rows(self, request: SinceRequest) -> list[TurnTerms]:
-        turns = await self._source.since(request)
-        return await off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
+    async def _new_rows(self, request: ports.SinceRequest) -> list[ports.TurnTerms]:
+        turns = await self.source.since(request)
+        return await base.off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
 
     def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
-        """A past turn as a candidate."""
-        forms = episode_forms(turn.at, turn.user, turn.assistant, self._counter.count)
+        forms = episode_forms(turn.at, turn.user, turn.assistant, self.counter.count)
         return Candidate(f"episode:{turn.id}", "episodes", forms, rank, score)
 
 
-def _same_turns(past: PastWindow, request: WindowRequest) -> bool:
+def _same_turns(past: base.PastWindow, request: base.WindowRequest) -> bool:
     return past.before is None or past.before.turn_ids() == [turn.id for turn in request.view.turns]
 
 
@@ -336,7 +304,7 @@ def _home(scope: Scope) -> Scope:
     return scope if scope.user is None else Scope(scope.tenant, scope.user)
 
 
-def _key(near: VectorHit) -> _Key:
+def _key(near: ports.VectorHit) -> _Key:
     return _Key(near.conversation, near.seq, near.turn_id)
 
 
@@ -346,17 +314,17 @@ def _copies(found: Sequence[Found[_Key]]) -> int:
 
 
 def _each_once(
-    pairs: Iterable[tuple[Neighbourhood, Found[_Key]]],
-) -> list[tuple[Neighbourhood, Found[_Key]]]:
+    pairs: Iterable[tuple[ports.Neighbourhood, Found[_Key]]],
+) -> list[tuple[ports.Neighbourhood, Found[_Key]]]:
     """Each turn once, at its best rank. Callers choose ids, so turns are equal only if their texts are too."""
-    seen: dict[object, tuple[Neighbourhood, Found[_Key]]] = {}
+    seen: dict[object, tuple[ports.Neighbourhood, Found[_Key]]] = {}
     for near, one in pairs:
         turn = near.turn
         seen.setdefault((turn.id, turn.at, turn.user, turn.assistant), (near, one))
     return list(seen.values())
 
 
-def _hit(near: Neighbourhood, found: Found[_Key]) -> Hit:
+def _hit(near: ports.Neighbourhood, found: Found[_Key]) -> Hit:
     turn = near.turn
     return Hit(
         id=turn.id,

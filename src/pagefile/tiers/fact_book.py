@@ -17,7 +17,7 @@ from pagefile.lru import Lru
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
 from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, fact_key
-from pagefile.text.fact_refusals import order_in, secret_in
+from pagefile.text.fact_rules import order_in, secret_in
 from pagefile.tiers.base import Counter
 
 MAX_FACT_CHARS = 10_000
@@ -226,11 +226,7 @@ class FactBook:
         facts = {fact.id: fact for fact in await self._store.list(owner, retracted=True)}
         for revision in reversed(await self._store.revisions(owner)):
             if revision.at > moment:
-                for before, after in zip(revision.before, revision.after, strict=True):
-                    if before is None:
-                        facts.pop(after.id, None)
-                    else:
-                        facts[before.id] = before
+                revision.take_back(facts)
         held = [fact for fact in facts.values() if fact.held_at(moment)]
         return sorted(held, key=lambda fact: (fact.recorded, fact.id))
 

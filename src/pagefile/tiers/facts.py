@@ -10,47 +10,25 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from operator import itemgetter
 
 import numpy as np
 
+from pagefile import ports
 from pagefile.errors import ErasedError, FactRejectedError, InvalidArgumentError, ModelError, ModelOutputError
 from pagefile.lru import Lru
-from pagefile.ports import (
-    Embedder,
-    EntryQuery,
-    FactExtractor,
-    LogReader,
-    Meter,
-    Proposal,
-    Said,
-    ViewRequest,
-    Watermarks,
-)
 from pagefile.records import Fact, Scope, Turn
-from pagefile.text.clip import clip
 from pagefile.text.fact_ranking import Floats, blended, diverse, forget_facts, scores
 from pagefile.text.fact_rules import own_words
+from pagefile.text.sentences import clip
 from pagefile.text.words import TRIVIAL
-from pagefile.tiers.base import (
-    FAILED,
-    Counter,
-    Counts,
-    Note,
-    OwnTier,
-    Pace,
-    PastWindow,
-    Remembered,
-    Tier,
-    WindowRequest,
-    within,
-)
+from pagefile.tiers import base
 from pagefile.tiers.fact_book import Draft, FactBook, Held, refuse_orders
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
-from pagefile.window.render import escape
+from pagefile.window.parts import escape
 
 logger = logging.getLogger("pagefile")
 
@@ -69,45 +47,36 @@ class Learnt:
     refused: int = 0
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class FactExtraction:
     """Runs an extractor over a conversation's log."""
 
-    def __init__(
-        self,
-        book: FactBook,
-        reader: LogReader,
-        marks: Watermarks,
-        meter: Meter,
-        extractor: FactExtractor,
-        instead: FactExtractor | None = None,
-    ) -> None:
-        self._book = book
-        self._reader = reader
-        self._marks = marks
-        self._meter = meter
-        self.extractor = extractor
-        #: Used if the extractor's answer is unusable.
-        self._instead = instead
+    book: FactBook
+    reader: ports.LogReader
+    marks: ports.Watermarks
+    meter: ports.Meter
+    extractor: ports.FactExtractor
+    #: Used if the extractor's answer is unusable.
+    instead: ports.FactExtractor | None = None
 
     async def behind(self) -> list[Scope]:
-        """Conversations not fully read."""
-        return [one.scope for one in await self._marks.behind(TIER, limit=_MOST)]
+        return [one.scope for one in await self.marks.behind(TIER, limit=_MOST)]
 
     async def learn(self, scope: Scope) -> Learnt:
         """Read a conversation from its watermark to its end."""
         assert scope.conversation is not None
-        seq = (await self._marks.known(scope, TIER)).get(scope.conversation, 0)
-        epoch = (await self._reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
+        seq = (await self.marks.known(scope, TIER)).get(scope.conversation, 0)
+        epoch = (await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
         turns = kept = refused = 0
         while True:
-            query = EntryQuery(
+            query = ports.EntryQuery(
                 scope,
                 kinds=frozenset({"turn", "checkpoint", "reset"}),
                 statuses=frozenset({"done", "aborted"}),
                 after_seq=seq,
                 limit=_BATCH,
             )
-            entries = await self._reader.entries(query)
+            entries = await self.reader.entries(query)
             batch = [entry for entry in entries if isinstance(entry, Turn) and entry.status == "done"]
             for proposal, turn in await self._proposals(batch):
                 later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
@@ -117,15 +86,15 @@ class FactExtraction:
                     refused += 1
             last = max((entry.seq or 0 for entry in entries), default=seq)
             if last > seq:
-                await self._marks.advance(scope, TIER, last, epoch=epoch)
+                await self.marks.advance(scope, TIER, last, epoch=epoch)
             seq, turns = last, turns + len(batch)
             if len(entries) < _BATCH:
                 return Learnt(turns, kept, refused)
 
-    async def _proposals(self, turns: list[Turn]) -> list[tuple[Proposal, Turn]]:
+    async def _proposals(self, turns: list[Turn]) -> list[tuple[ports.Proposal, Turn]]:
         by_id = {turn.id: turn for turn in turns}
         said = [
-            Said(turn.id, words, turn.at)
+            ports.Said(turn.id, words, turn.at)
             for turn in turns
             if turn.scope.user is not None and turn.user and (words := own_words(turn.user).strip())
             if words.casefold().strip(" 。.!！~") not in TRIVIAL
@@ -135,17 +104,17 @@ class FactExtraction:
         try:
             found = await self.extractor.extract(said)
         except ModelOutputError as error:
-            if self._instead is None:
+            if self.instead is None:
                 raise
             logger.warning("facts are read by rules for this once: %s", error)
-            self._meter.count("pagefile_degraded_total", tier="facts")
-            found = await self._instead.extract(said)
+            self.meter.count("pagefile_degraded_total", tier="facts")
+            found = await self.instead.extract(said)
         return [(one, by_id[one.turn_id]) for one in found if one.turn_id in by_id]
 
-    async def _kept(self, proposal: Proposal, turn: Turn, later: frozenset[str], epoch: int) -> bool:
+    async def _kept(self, proposal: ports.Proposal, turn: Turn, later: frozenset[str], epoch: int) -> bool:
         if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
             logger.info("a proposed fact was refused: its quote is not in its turn")
-            self._meter.count("pagefile_facts_total", outcome="rejected")
+            self.meter.count("pagefile_facts_total", outcome="rejected")
             return False
         draft = Draft(
             proposal.text,
@@ -162,14 +131,14 @@ class FactExtraction:
         )
         try:
             refuse_orders(proposal.text, proposal.quote)
-            fact = await self._book.remember(turn.scope, draft)
+            fact = await self.book.remember(turn.scope, draft)
         except ErasedError:
             return False
         except (FactRejectedError, InvalidArgumentError) as error:
             logger.info("a proposed fact was refused: %s", error)
-            self._meter.count("pagefile_facts_total", outcome="rejected")
+            self.meter.count("pagefile_facts_total", outcome="rejected")
             return False
-        self._meter.count("pagefile_facts_total", outcome=fact.outcome or "stored")
+        self.meter.count("pagefile_facts_total", outcome=fact.outcome or "stored")
         return True
 
 
@@ -191,8 +160,6 @@ _MAX_VECTORS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class FactRules:
-    """How facts are chosen."""
-
     budget_tokens: int
     context_turns: int
     similarity_weight: float
@@ -201,28 +168,23 @@ class FactRules:
     enabled: bool = True
 
 
-class Facts(OwnTier):
+@dataclass(eq=False, repr=False)
+class Facts(base.OwnTier):
     """What is known about a user."""
 
     name = "facts"
     reads_once = TIER
 
-    def __init__(
-        self,
-        book: FactBook,
-        counter: Counter,
-        rules: FactRules,
-        *,
-        embedder: Embedder | None = None,
-        extraction: FactExtraction | None = None,
-    ) -> None:
-        self.book = book
-        self._extraction = extraction
-        if extraction is not None:
-            self.pace = _pace(extraction)
-        self._counter = counter
-        self._rules = rules
-        self._embedder = embedder
+    book: FactBook
+    counter: base.Counter
+    rules: FactRules
+    _: KW_ONLY
+    embedder: ports.Embedder | None = None
+    extraction: FactExtraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.extraction is not None:
+            self.pace = _pace(self.extraction)
         #: By the fact's scope and text.
         self._vectors: Lru[tuple[Scope, str], Floats] = Lru(_MAX_VECTORS)
         self._erasures = 0
@@ -230,43 +192,43 @@ class Facts(OwnTier):
     # -- reading them out of turns ------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> bool:
-        return self._extraction is not None and turn.status == "done"
+        return self.extraction is not None and turn.status == "done"
 
     async def maintain(self, scope: Scope) -> None:
-        if self._extraction is not None:
+        if self.extraction is not None:
             # Erased while it was read: there is nothing left to learn.
             with suppress(ErasedError):
-                await self._extraction.learn(scope)
+                await self.extraction.learn(scope)
 
     async def behind(self) -> Sequence[Scope]:
-        return () if self._extraction is None else await self._extraction.behind()
+        return () if self.extraction is None else await self.extraction.behind()
 
-    async def forget(self, scope: Scope) -> Counts:
+    async def forget(self, scope: Scope) -> base.Counts:
         self.book.forget()
         forget_facts()
         self._erasures += 1
-        self._vectors.drop(lambda key: within(key[0], scope))
+        self._vectors.drop(lambda key: base.within(key[0], scope))
         return {}
 
     # -- choosing those for a window ----------------------------------------------------------------------------------
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {
-            "facts": share_of(window_tokens, self._rules.budget_tokens),
+            "facts": share_of(window_tokens, self.rules.budget_tokens),
             "corrections": share_of(window_tokens, CORRECTIONS_TOKENS),
         }
 
-    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
+    async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
         """The user's facts, most relevant to the last turns first: as many as the budget may hold, and a few more."""
-        if request.scope.user is None or not self._rules.enabled:
+        if request.scope.user is None or not self.rules.enabled:
             return []
         held = await self.book.held(Scope(request.scope.tenant, request.scope.user))
         request.traces[self.name] = held.stamp[0]
-        about = conversation_context(request.view.turns, request.query, self._rules.context_turns)
+        about = conversation_context(request.view.turns, request.query, self.rules.context_turns)
         ranked = await self.ranked(held, about, request.note)
         return self._within(ranked)
 
-    async def ranked(self, held: Held, about: str, note: Note) -> list[tuple[Fact, float]]:
+    async def ranked(self, held: Held, about: str, note: base.Note) -> list[tuple[Fact, float]]:
         """Everything held about a user with its score, best first; without a topic, by confidence."""
         facts = list(held.facts.values())
         if not facts:
@@ -275,26 +237,26 @@ class Facts(OwnTier):
         values = scores(
             found,
             [fact.confidence for fact in facts],
-            similarity_weight=self._rules.similarity_weight,
-            confidence_weight=self._rules.confidence_weight,
+            similarity_weight=self.rules.similarity_weight,
+            confidence_weight=self.rules.confidence_weight,
         )
         order = sorted(range(len(facts)), key=lambda i: (-values[i], facts[i].recorded, facts[i].id))
         if found is not None:
             order = [order[place] for place in diverse([facts[i].text for i in order])]
         return [(facts[i], float(values[i])) for i in order]
 
-    async def _similarities(self, held: Held, facts: Sequence[Fact], about: str, note: Note) -> Floats:
+    async def _similarities(self, held: Held, facts: Sequence[Fact], about: str, note: base.Note) -> Floats:
         words = held.index.similarity_array(about, [fact.id for fact in facts])
-        if self._embedder is None:
+        if self.embedder is None:
             return words
         try:
-            dense = await self._dense(self._embedder, facts, about)
+            dense = await self._dense(self.embedder, facts, about)
         except ModelError as error:
             note(f"facts were compared by words alone: {error}")
             return words
         return blended(words, dense)
 
-    async def _dense(self, embedder: Embedder, facts: Sequence[Fact], about: str) -> Floats:
+    async def _dense(self, embedder: ports.Embedder, facts: Sequence[Fact], about: str) -> Floats:
         """The cosine similarity of each fact to the topic; a text is embedded once."""
         erasures, keys = self._erasures, [(fact.scope, fact.text) for fact in facts]
         missing = sorted({key for key in keys if key not in self._vectors}, key=itemgetter(1))
@@ -316,12 +278,12 @@ class Facts(OwnTier):
         tokens, beyond = 0, 0
         for rank, (fact, score) in enumerate(ranked):
             correction = fact.category == CORRECTION
-            if not correction and tokens > self._rules.budget_tokens and beyond >= _NEXT_IN_LINE:
+            if not correction and tokens > self.rules.budget_tokens and beyond >= _NEXT_IN_LINE:
                 continue
             candidate = self.candidate(fact, score, rank)
             offered.append(candidate)
             if not correction:
-                beyond += tokens > self._rules.budget_tokens
+                beyond += tokens > self.rules.budget_tokens
                 tokens += candidate.tokens
         if len(offered) < len(ranked):
             offered.append(_rest(len(ranked) - len(offered), len(ranked)))
@@ -329,14 +291,14 @@ class Facts(OwnTier):
 
     # -- replay: `offer` records the revision, and the journal has the rest -------------------------------------------
 
-    async def replay(self, past: PastWindow) -> Tier:
+    async def replay(self, past: base.PastWindow) -> base.Tier:
         """The facts in the order of the receipt, as long as the topic is the same."""
         if self.name not in past.traces or past.changed("query", "facts."):
             return self
-        return Remembered(self, await self._replayed(past), partial(self._same_topic, past))
+        return base.Remembered(self, await self._replayed(past), partial(self._same_topic, past))
 
-    async def _replayed(self, past: PastWindow) -> list[Candidate]:
-        if past.traces[self.name] == FAILED or past.scope.user is None:
+    async def _replayed(self, past: base.PastWindow) -> list[Candidate]:
+        if past.traces[self.name] == base.FAILED or past.scope.user is None:
             return []
         owner = Scope(past.scope.tenant, past.scope.user)
         held = {f"fact:{fact.id}": fact for fact in (await self.book.held(owner)).facts.values()}
@@ -350,25 +312,24 @@ class Facts(OwnTier):
                 offered.append(Candidate(verdict.id, verdict.block, (), rank, note=verdict.note))
         return offered
 
-    def _same_topic(self, past: PastWindow, request: WindowRequest) -> bool:
-        most = self._rules.context_turns
+    def _same_topic(self, past: base.PastWindow, request: base.WindowRequest) -> bool:
+        most = self.rules.context_turns
         return past.before is None or (
             conversation_context(request.view.turns, request.query, most)
             == conversation_context(past.before.turns, past.before.query, most)
         )
 
     def candidate(self, fact: Fact, score: float | None, rank: int) -> Candidate:
-        """A fact as a candidate."""
         shown = escape(" ".join(fact.text.split()))
-        stored = fact.tokens if shown == fact.text and fact.counter == self._counter.name else None
-        tokens = _LINE_TOKENS + (self._counter.count(shown) if stored is None else stored)
+        stored = fact.tokens if shown == fact.text and fact.counter == self.counter.name else None
+        tokens = _LINE_TOKENS + (self.counter.count(shown) if stored is None else stored)
         block = "corrections" if fact.category == CORRECTION else "facts"
         return Candidate(f"fact:{fact.id}", block, (Form(tokens, text=f"- {shown}"),), rank, score)
 
 
-def _pace(extraction: FactExtraction) -> Pace:
+def _pace(extraction: FactExtraction) -> base.Pace:
     """A conversation is read after the quiet period the extractor asks for: each reading may cost a model call."""
-    return Pace(
+    return base.Pace(
         quiet_s=extraction.extractor.quiet_s,
         longest_wait_s=math.inf,
         first_sweep_s=1.0,

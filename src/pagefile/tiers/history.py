@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -10,18 +11,16 @@ from pagefile.errors import ErasedError
 from pagefile.lru import Lru
 from pagefile.ports import LogView, Watermarks, WindowLog
 from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Reset, Scope, Step, Turn
-from pagefile.shapes import waiting_steps
+from pagefile.shapes.call_order import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
-from pagefile.window.candidates import Candidate, Form
-from pagefile.window.forms import ShownSummary, shown_summary, turn_forms
+from pagefile.window.candidates import Candidate, Form, ShownTurn
+from pagefile.window.forms import ShownSummary, running_turn, shown_summary, turn_forms
 from pagefile.window.measure import recounted
+from pagefile.window.parts import escape
 from pagefile.window.receipt import Window
-from pagefile.window.render import escape
 from pagefile.window.residency import demoted_results
-from pagefile.window.running_turn import running_turn
-from pagefile.window.shown import ShownTurn
 from pagefile.window.wording import ZH, Wording
 
 #: Full results of earlier turns take at most the window divided by this; beyond it the oldest become notes.
@@ -88,6 +87,7 @@ def _key(scope: Scope) -> _Key:
     return scope.tenant, scope.conversation
 
 
+@dataclass(eq=False, repr=False)
 class History(OwnTier):
     """Turns and checkpoints of one conversation; checkpoints are made in the background when its window fills up."""
 
@@ -95,45 +95,36 @@ class History(OwnTier):
     incognito = True
     pace = Pace(at_once=4)
 
-    def __init__(
-        self,
-        counter: Counter,
-        checkpoints: Checkpoints,
-        rules: WindowRules,
-        calls: WindowLog,
-        marks: Watermarks,
-        *,
-        mode: Literal["background", "sync", "manual"] = "manual",
-        running_tokens: int = 0,
-        wording: Wording = ZH,
-        dedicated: bool = False,
-    ) -> None:
-        self.checkpoints = checkpoints
-        self.filling = Filling(rules)
-        self._counter = counter
-        self._calls = calls
-        self._marks = marks
-        self._mode = mode
-        self._wording = wording
-        self._running_tokens = running_tokens
-        #: Whether this process maintains conversations that others write to.
-        self._dedicated = dedicated
+    counter: Counter
+    checkpoints: Checkpoints
+    rules: WindowRules
+    calls: WindowLog
+    marks: Watermarks
+    _: KW_ONLY
+    mode: Literal["background", "sync", "manual"] = "manual"
+    running_tokens: int = 0
+    wording: Wording = ZH
+    #: Whether this process maintains conversations that others write to.
+    dedicated: bool = False
+
+    def __post_init__(self) -> None:
+        self.filling = Filling(self.rules)
         self._shown = lru_cache(_REMEMBERED)(self._shown_text)
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> bool:
-        if turn.status != "done" or self._mode != "background":
+        if turn.status != "done" or self.mode != "background":
             return False
         return self.filling.written(turn.scope, turn.tokens)
 
     def shown(self, request: WindowRequest, window: Window) -> bool:
-        if self._mode != "background":
+        if self.mode != "background":
             return False
         return self.filling.read_with(request.scope, _rules(request), request.view.head.live_tokens)
 
     async def reconsider(self, request: WindowRequest, window: Window) -> bool:
-        if not window.should_checkpoint or self._mode != "sync":
+        if not window.should_checkpoint or self.mode != "sync":
             return False
         await self.checkpoints.maintain(request.scope, _rules(request), now=True)
         return True
@@ -141,7 +132,7 @@ class History(OwnTier):
     async def maintain(self, scope: Scope) -> None:
         rules = await self._rules_of(scope)
         # Turns that others write meanwhile are not included: they stay beyond the watermark.
-        seen = await self.checkpoints.head(scope) if self._dedicated else None
+        seen = await self.checkpoints.head(scope) if self.dedicated else None
         with ExitStack() as unless_done:
             unless_done.callback(self.filling.forget)
             live_tokens = await self.checkpoints.maintain(scope, rules)
@@ -150,12 +141,12 @@ class History(OwnTier):
         if seen is not None:
             # Erased meanwhile: a new conversation under that id is read from its beginning.
             with suppress(ErasedError):
-                await self._marks.advance(scope, WATERMARK, seen.last_seq, epoch=seen.epoch)
+                await self.marks.advance(scope, WATERMARK, seen.last_seq, epoch=seen.epoch)
 
     async def behind(self) -> Sequence[Scope]:
-        if self._mode != "background":
+        if self.mode != "background":
             return ()
-        return [one.scope for one in await self._marks.behind(WATERMARK, limit=_MOST_BEHIND)]
+        return [one.scope for one in await self.marks.behind(WATERMARK, limit=_MOST_BEHIND)]
 
     async def make_checkpoint(self, scope: Scope, summary: str | None, recent_turns: int) -> Checkpoint:
         """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one."""
@@ -169,9 +160,9 @@ class History(OwnTier):
     async def _rules_of(self, scope: Scope) -> WindowRules:
         """The window a conversation was last read with, here or by another process."""
         rules = self.filling.rules_of(scope)
-        if not self._dedicated or self.filling.known(scope):
+        if not self.dedicated or self.filling.known(scope):
             return rules
-        newest = await self._calls.list(scope, limit=1)
+        newest = await self.calls.list(scope, limit=1)
         if not newest:
             return rules
         given = cast("dict[str, Any]", newest[0].options)
@@ -195,7 +186,7 @@ class History(OwnTier):
     async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """The summary, the live turns that were read, and one line for those that were not."""
         view = request.view
-        name = self._counter.name
+        name = self.counter.name
         redone = sum([turn.counter != name for turn in view.turns])
         turns = [self._counted(turn) for turn in view.turns] if redone else view.turns
         if redone:
@@ -206,7 +197,7 @@ class History(OwnTier):
         candidates: list[Candidate] = []
         for number, turn in enumerate(turns):
             resting = demoted.get(turn.id, _NONE)
-            forms = turn_forms(turn, request.pages, resting, self._counter.count, self._wording)
+            forms = turn_forms(turn, request.pages, resting, self.counter.count, self.wording)
             block = "recent" if number >= recent_from else "older"
             candidates.append(Candidate(turn.id, block, forms, turn.seq or 0))
         return [
@@ -222,12 +213,12 @@ class History(OwnTier):
         turn = self._counted(turn)
         _note_losses([turn], request)
         _note_waiting(turn, request)
-        demoted = _running_demoted(turn.steps, self._running_tokens)
-        return running_turn(turn, request.running, demoted, self._counter.count, self._wording)
+        demoted = _running_demoted(turn.steps, self.running_tokens)
+        return running_turn(turn, request.running, demoted, self.counter.count, self.wording)
 
     def question(self, query: str) -> Candidate:
         """A question that is not written yet, as the current message."""
-        message = Form(MESSAGE_OVERHEAD + self._counter.count(query), ShownTurn("", "current", query))
+        message = Form(MESSAGE_OVERHEAD + self.counter.count(query), ShownTurn("", "current", query))
         return Candidate("current", "current", (message,))
 
     def _guide(self, request: WindowRequest, *, demoted: bool) -> list[Candidate]:
@@ -237,33 +228,33 @@ class History(OwnTier):
         away = demoted or any(step.page and not step.whole for turn in view.turns for step in turn.steps)
         tight = sum(step.page_tokens for step in running if step.page) > request.window_tokens // 2
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
-        if not (away or tight or covered or _running_demoted(running, self._running_tokens)):
+        if not (away or tight or covered or _running_demoted(running, self.running_tokens)):
             return []
-        guide = self._wording.guide
-        return [Candidate("guide", "guide", (Form(self._counter.count(guide), text=guide),))]
+        guide = self.wording.guide
+        return [Candidate("guide", "guide", (Form(self.counter.count(guide), text=guide),))]
 
     def _safety(self, view: LogView) -> list[Candidate]:
         """Allergies and medical history: in every window, never cut."""
-        text = safety_text(view.profile, self._wording)
-        return [Candidate("safety", "safety", (Form(self._counter.count(text), text=text),))] if text else []
+        text = safety_text(view.profile, self.wording)
+        return [Candidate("safety", "safety", (Form(self.counter.count(text), text=text),))] if text else []
 
     def _counted(self, turn: Turn) -> Turn:
-        name = self._counter.name
-        return turn if turn.counter == name else recounted(turn, self._counter.count, name)
+        name = self.counter.name
+        return turn if turn.counter == name else recounted(turn, self.counter.count, name)
 
     def _summary(self, view: LogView, window_tokens: int) -> list[Candidate]:
         checkpoint = view.checkpoint
         if checkpoint is None:
             return []
         shown = self._shown(checkpoint, window_tokens)
-        form = Form(self._counter.count(shown.text), text=shown.text)
+        form = Form(self.counter.count(shown.text), text=shown.text)
         covers = (
             f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {shown.note}"
         )
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]
 
     def _shown_text(self, checkpoint: Checkpoint, window_tokens: int) -> ShownSummary:
-        return shown_summary(checkpoint, self._counter.count, window_tokens, self._wording)
+        return shown_summary(checkpoint, self.counter.count, window_tokens, self.wording)
 
 
 def _rules(request: WindowRequest) -> WindowRules:

@@ -15,26 +15,9 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
+from pagefile import ports
 from pagefile.errors import ErasedError, PagefileError
 from pagefile.lru import Lru
-from pagefile.ports import (
-    Behind,
-    Collection,
-    ConversationQuery,
-    Embedder,
-    EmbeddingModel,
-    Erasures,
-    LogReader,
-    SinceRequest,
-    TermStore,
-    TurnSource,
-    TurnTerms,
-    Vector,
-    VectorHit,
-    VectorIndex,
-    VectorRow,
-    Watermarks,
-)
 from pagefile.records import Scope, Turn
 from pagefile.text.speech import blended, embedded_texts, question_texts, said_terms
 from pagefile.text.words import terms
@@ -67,7 +50,7 @@ class Derived(ABC):
 class Reader:
     """Feeds the log to what is derived from it, in batches."""
 
-    def __init__(self, source: TurnSource, marks: Watermarks, log: LogReader) -> None:
+    def __init__(self, source: ports.TurnSource, marks: ports.Watermarks, log: ports.LogReader) -> None:
         self._source = source
         self._marks = marks
         self._log = log
@@ -79,7 +62,7 @@ class Reader:
         """Something was erased: earlier plans are no longer valid."""
         self._erased += 1
 
-    async def plan(self, find: Callable[[], Awaitable[Sequence[Behind]]]) -> "Plan":
+    async def plan(self, find: Callable[[], Awaitable[Sequence[ports.Behind]]]) -> "Plan":
         """What is to be read, and the epoch before that was determined."""
         erased, epoch = self._erased, await self._log.epoch()
         return Plan(await find(), erased, epoch)
@@ -88,10 +71,10 @@ class Reader:
         """Whether nothing was erased since."""
         return plan.erased == self._erased
 
-    async def known(self, scope: Scope, derived: Derived) -> Behind:
+    async def known(self, scope: Scope, derived: Derived) -> ports.Behind:
         """The watermark of a conversation that was written to."""
         known = await self._marks.known(scope, derived.tier)
-        return Behind(scope, known.get(scope.conversation or "", 0), 0)
+        return ports.Behind(scope, known.get(scope.conversation or "", 0), 0)
 
     async def batch(self, derived: Derived, plan: "Plan", turns: int) -> int:
         """Process about `turns` more turns; returns the exact number. The plan is empty once everything is read."""
@@ -100,16 +83,16 @@ class Reader:
                 plan.clear()
             read: list[Turn] = []
             reached: dict[Scope, int] = {}
-            begun: list[Behind] = []
+            begun: list[ports.Behind] = []
             while plan.behind and len(read) < turns:
                 begun.append(one := plan.pop())
                 limit = turns - len(read)
-                request = SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
+                request = ports.SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
                 more = await self._source.since(request)
                 read += more
                 seq = (more[-1].seq or 0) if more else one.seq
                 if len(more) == limit:
-                    plan.push(Behind(one.scope, seq, one.last_seq))
+                    plan.push(ports.Behind(one.scope, seq, one.last_seq))
                 # Checkpoints, resets and aborted turns may follow the last turn.
                 seq = seq if len(more) == limit else max(seq, one.last_seq)
                 if seq > one.seq:
@@ -139,14 +122,16 @@ class Reader:
                 with anyio.CancelScope(shield=True):
                     await derived.doubt(epoch)
 
-    async def _give_up(self, plan: "Plan", begun: Sequence[Behind]) -> None:
+    async def _give_up(self, plan: "Plan", begun: Sequence[ports.Behind]) -> None:
         """Another process erased one of the conversations: read what is left of them from the beginning."""
         epoch = await self._log.epoch()
         for one in begun:
             # It may have a new owner, and it may be shorter.
             owner = await self._log.owner(one.scope)
-            heads = await self._log.heads(ConversationQuery(owner, limit=1)) if owner is not None else ()
-            plan.take_back(one, [Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
+            heads = (
+                await self._log.heads(ports.ConversationQuery(owner, limit=1)) if owner is not None else ()
+            )
+            plan.take_back(one, [ports.Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
 
 
 class Plan:
@@ -154,7 +139,7 @@ class Plan:
 
     __slots__ = ("_again", "_epoch", "behind", "erased", "left")
 
-    def __init__(self, behind: Sequence[Behind], erased: int, epoch: int) -> None:
+    def __init__(self, behind: Sequence[ports.Behind], erased: int, epoch: int) -> None:
         self.behind = deque(behind)
         self.erased = erased
         self._epoch = epoch
@@ -163,22 +148,21 @@ class Plan:
         #: Log entries to read, including those that are not turns.
         self.left = sum(map(_entries, behind))
 
-    def pop(self) -> Behind:
-        """The next conversation."""
+    def pop(self) -> ports.Behind:
         one = self.behind.popleft()
         self.left -= _entries(one)
         return one
 
-    def push(self, one: Behind) -> None:
+    def push(self, one: ports.Behind) -> None:
         """There is more to read in a conversation."""
         self.behind.appendleft(one)
         self.left += _entries(one)
 
-    def epoch_of(self, begun: Sequence[Behind]) -> int:
+    def epoch_of(self, begun: Sequence[ports.Behind]) -> int:
         """The epoch in which the positions of all these were known: earlier reads may contain erased data."""
         return min((self._again.get(_place(one), self._epoch) for one in begun), default=self._epoch)
 
-    def take_back(self, one: Behind, again: Sequence[Behind], epoch: int) -> None:
+    def take_back(self, one: ports.Behind, again: Sequence[ports.Behind], epoch: int) -> None:
         """A conversation must be read again, if it still exists."""
         rest = [other for other in self.behind if _place(other) != _place(one)]
         self.behind = deque([*again, *rest])
@@ -186,24 +170,23 @@ class Plan:
         self.left = sum(map(_entries, self.behind))
 
     def clear(self) -> None:
-        """Give up the plan."""
         self.behind.clear()
         self.left = 0
 
 
-def _place(one: Behind) -> Scope:
+def _place(one: ports.Behind) -> Scope:
     """A conversation, regardless of its current owner."""
     return replace(one.scope, user=None)
 
 
-def _entries(one: Behind) -> int:
+def _entries(one: ports.Behind) -> int:
     return max(0, one.last_seq - one.seq)
 
 
 class Terms(Derived):
     """Terms, stored so that a new process can start its word index from them."""
 
-    def __init__(self, store: TermStore) -> None:
+    def __init__(self, store: ports.TermStore) -> None:
         self._store = store
 
     @property
@@ -212,17 +195,17 @@ class Terms(Derived):
 
     async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
         made = await anyio.to_thread.run_sync(partial(terms_of, turns))
-        tenants: dict[str, list[TurnTerms]] = {}
+        tenants: dict[str, list[ports.TurnTerms]] = {}
         for turn, one in zip(turns, made, strict=True):
             tenants.setdefault(turn.scope.tenant, []).append(one)
         for tenant, rows in tenants.items():
             await self._store.write(Scope(tenant), rows, ANALYZER, epoch=epoch)
 
 
-def terms_of(turns: Sequence[Turn]) -> list[TurnTerms]:
+def terms_of(turns: Sequence[Turn]) -> list[ports.TurnTerms]:
     """The terms of turns as they are stored."""
     return [
-        TurnTerms(
+        ports.TurnTerms(
             turn.scope.conversation or "",
             turn.seq or 0,
             turn.id,
@@ -241,7 +224,13 @@ class OtherModelError(PagefileError):
 class TurnVectors(Derived):
     """Vectors of turns: made by the embedder, kept in a vector store, and searched by recall."""
 
-    def __init__(self, index: VectorIndex, embedder: Embedder, marks: Watermarks, erasures: Erasures) -> None:
+    def __init__(
+        self,
+        index: ports.VectorIndex,
+        embedder: ports.Embedder,
+        marks: ports.Watermarks,
+        erasures: ports.Erasures,
+    ) -> None:
         self.index = index
         self.embedder = embedder
         self._marks = marks
@@ -249,13 +238,13 @@ class TurnVectors(Derived):
         self.prepared = False
         #: Whether there is anything to find; if not, embedding a question is pointless.
         self.any = False
-        self._questions: Lru[str, Vector] = Lru(_QUESTIONS)
+        self._questions: Lru[str, ports.Vector] = Lru(_QUESTIONS)
 
     @property
     def tier(self) -> str:
         return tier_of(self.index, self.embedder.model)
 
-    async def collections(self) -> tuple[int, list[Collection]]:
+    async def collections(self) -> tuple[int, list[ports.Collection]]:
         """The number of this embedder's vectors, and the vectors of others."""
         model = await self._model()
         collections = await self.index.collections()
@@ -296,7 +285,7 @@ class TurnVectors(Derived):
     async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
         texts = [embedded_texts(turn.user, turn.assistant) for turn in turns]
         vectors = await self._embedded([text for some in texts for text in some])
-        rows: list[VectorRow] = []
+        rows: list[ports.VectorRow] = []
         for turn, some in zip(turns, texts, strict=True):
             own, vectors = vectors[: len(some)], vectors[len(some) :]
             if len(some):
@@ -309,7 +298,7 @@ class TurnVectors(Derived):
             await self.index.put(self.embedder.model, rows, epoch=epoch)
             self.any = True
 
-    async def near(self, scope: Scope, question: str, limit: int) -> Sequence[VectorHit]:
+    async def near(self, scope: Scope, question: str, limit: int) -> Sequence[ports.VectorHit]:
         """The turns closest to a question in meaning, closest first."""
         await self.prepare()
         if not self.any:
@@ -318,7 +307,7 @@ class TurnVectors(Derived):
             return ()
         return await self.index.search(self.embedder.model, scope, await self._question(question), limit)
 
-    async def _embedded(self, texts: Sequence[str]) -> Vector:
+    async def _embedded(self, texts: Sequence[str]) -> ports.Vector:
         parts = [
             await self.embedder.embed(texts[start : start + self.embedder.batch])
             for start in range(0, len(texts), self.embedder.batch)
@@ -326,21 +315,20 @@ class TurnVectors(Derived):
         return np.concatenate([np.zeros((0, self.embedder.dimension), dtype=np.float32), *parts])
 
     def forget(self) -> None:
-        """Drop all cached questions."""
         self._questions.clear()
 
-    async def _question(self, question: str) -> Vector:
+    async def _question(self, question: str) -> ports.Vector:
         text = question.strip()
         if text not in self._questions:
             self._questions[text] = blended(list(await self._embedded(question_texts(text) or ("",))))
         return self._questions[text]
 
-    async def _model(self) -> EmbeddingModel:
+    async def _model(self) -> ports.EmbeddingModel:
         if not self.embedder.dimension:
             await self.embedder.ready()
         return self.embedder.model
 
-    def _explained(self, others: Sequence[Collection], elsewhere: Sequence[str]) -> str:
+    def _explained(self, others: Sequence[ports.Collection], elsewhere: Sequence[str]) -> str:
         """What happened and what to do: another embedder, or another vector store."""
         mine = self.embedder.model.key
         if others:
@@ -358,14 +346,14 @@ class TurnVectors(Derived):
         )
 
 
-def tier_of(index: VectorIndex, model: EmbeddingModel) -> str:
+def tier_of(index: ports.VectorIndex, model: ports.EmbeddingModel) -> str:
     """The name of the watermarks of a model's vectors in an index."""
     return f"episodes:{index.name}:{model.key}"
 
 
-def _kept_elsewhere(tier: str, index: VectorIndex) -> bool:
+def _kept_elsewhere(tier: str, index: ports.VectorIndex) -> bool:
     return tier.startswith("episodes:") and not tier.startswith(f"episodes:{index.name}:")
 
 
-def _row(turn: Turn, vector: Vector) -> VectorRow:
-    return VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector)
+def _row(turn: Turn, vector: ports.Vector) -> ports.VectorRow:
+    return ports.VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector)

@@ -1,14 +1,84 @@
-"""What may appear in a window: candidates, each with one or more forms, by priority.
+"""What may appear in a window: turns as they are shown, and candidates, each with one or more forms, by priority.
 
 A tier offers candidates; only `compile` decides. A candidate's forms go from the fullest to the shortest, and
 each knows its exact tokens, counted when the text was written and not when the window is built. Both are
 tuples, which are twice as fast to create as frozen dataclasses: a window has hundreds of them.
 """
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from pagefile.records import JsonObject, JsonValue
-from pagefile.window.shown import ShownTurn
+from pagefile.content import Media, Text, with_media
+from pagefile.content import Message as Said
+from pagefile.records import JsonObject, JsonValue, Turn, plain_layout
+from pagefile.shapes.call_order import prepared
+from pagefile.shapes.media import named
+from pagefile.shapes.openai import laid_out
+from pagefile.shapes.steps import ShownStep, shown_steps
+
+# -- a turn as a window shows it: which messages, and which text for each tool result ----------------------------------
+
+_NO_STEPS: Mapping[int, ShownStep] = {}
+
+
+class ShownTurn(NamedTuple):
+    """A turn, or as much of it as the window shows."""
+
+    turn_id: str
+    #: "full", "slim" …, as in the receipt; "current" for the running turn.
+    form: str
+    user: str | None
+    assistant: str | None = None
+    #: The steps that are shown, by their index in the turn.
+    steps: Mapping[int, ShownStep] = _NO_STEPS
+    #: The messages in the order in which they are sent, if they are more than `user`, `steps` and
+    #: `assistant`.
+    layout: tuple[Said, ...] | None = None
+
+    @property
+    def messages(self) -> tuple[Said, ...]:
+        """What is shown, in order; calls and results refer to their step."""
+        if self.layout is not None:
+            return self.layout
+        return plain_layout(self.user, self.steps, self.assistant)
+
+
+def shown_turn(turn: Turn, form: str, results: Mapping[int, str]) -> ShownTurn:
+    """A turn with all its steps; `results` replaces the texts of some."""
+    if not turn.steps and turn.layout is None:
+        return ShownTurn(turn.id, form, turn.user, turn.assistant)
+    steps = shown_steps(turn.steps, results)
+    layout = None if turn.layout is None else prepared(turn.layout)
+    return ShownTurn(turn.id, form, turn.user, turn.assistant, steps, layout)
+
+
+def slim_turn(turn: Turn) -> ShownTurn:
+    """A turn without its tools: only what user and assistant said, with images and files named, those of tools too."""
+    if turn.layout is None:
+        return ShownTurn(turn.id, "slim", turn.user, turn.assistant)
+    said = tuple(_said(laid_out(with_media(prepared(turn.layout), named))))
+    return ShownTurn(turn.id, "slim", turn.user, turn.assistant, layout=said)
+
+
+def _said(layout: Sequence[Said]) -> Iterator[Said]:
+    for message in layout:
+        parts = tuple(part for part in message.parts if isinstance(part, (Text, Media)))
+        if parts and message.role in {"user", "assistant"}:
+            yield Said(message.role, parts)
+
+
+def joined(pieces: Sequence[ShownTurn]) -> ShownTurn:
+    """The visible pieces of a running turn, as one."""
+    first, *rest = pieces
+    if not rest:
+        return first
+    steps = {number: step for piece in pieces for number, step in piece.steps.items()}
+    laid_out = any(piece.layout is not None for piece in pieces)
+    layout = tuple(message for piece in pieces for message in piece.messages) if laid_out else None
+    return first._replace(steps=steps, layout=layout)
+
+
+# -- candidates --------------------------------------------------------------------------------------------------------
 
 #: A chat message in the format of OpenAI's clients.
 Message: TypeAlias = dict[str, JsonValue]

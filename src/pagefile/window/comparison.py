@@ -7,10 +7,10 @@ from itertools import chain, groupby, takewhile
 from typing import Literal, cast
 
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.window.candidates import PRIORITY, Block, Message
+from pagefile.window.candidates import PRIORITY, RANK, Block, Message
 from pagefile.window.measure import Count
+from pagefile.window.parts import text_of
 from pagefile.window.receipt import Receipt, Verdict, Window
-from pagefile.window.renderings import text_of
 
 #: "form": shown fuller or shorter; "block": the same text, counted elsewhere (a recent turn that became an
 #: older one).
@@ -111,7 +111,6 @@ def bill(receipt: Receipt) -> tuple[BlockBill, ...]:
 
 
 def compared(before: Window, after: Window) -> Comparison:
-    """The difference between two windows."""
     return Comparison(
         before.tokens,
         after.tokens,
@@ -145,8 +144,7 @@ def _candidate_changes(before: Receipt, after: Receipt) -> list[CandidateChange]
     was = {verdict.id: verdict for verdict in before}
     now = {verdict.id: verdict for verdict in after}
     found = [_changed(name, was.get(name), now.get(name)) for name in dict.fromkeys([*now, *was])]
-    rank = {block: place for place, block in enumerate(PRIORITY)}
-    return sorted(found, key=lambda one: (one.change == "same", rank[one.block]))
+    return sorted(found, key=lambda one: (one.change == "same", RANK[one.block]))
 
 
 def _changed(name: str, before: Verdict | None, after: Verdict | None) -> CandidateChange:

@@ -30,13 +30,21 @@ from pagefile.window.candidates import (
     Candidate,
     Form,
     Message,
+    ShownTurn,
+    joined,
 )
 from pagefile.window.measure import Count, media_tokens
-from pagefile.window.parts import MemoryPart, Parts
+from pagefile.window.parts import (
+    HEADINGS,
+    Language,
+    MemoryPart,
+    Parts,
+    Placement,
+    chat,
+    memory_text,
+    prefix_hash,
+)
 from pagefile.window.receipt import Verdict
-from pagefile.window.render import HEADINGS, Language, Placement, memory_text, prefix_hash
-from pagefile.window.renderings import chat
-from pagefile.window.shown import ShownTurn, joined
 
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.
@@ -116,7 +124,6 @@ class _Packing:
         self.kept[candidate.id] = form
 
     def drop(self, candidate: Candidate, reason: str) -> None:
-        """Drop a kept candidate."""
         self.left += self.kept.pop(candidate.id).tokens
         self.reasons[candidate.id] = reason
 

@@ -5,7 +5,12 @@ from dataclasses import replace
 
 from pagefile.content import Media, Message, Other, Part, Reasoning, Shape, Text, ToolCall, ToolResult
 from pagefile.records import Step, Turn
-from pagefile.shapes import compact, fitted_tool, is_sent, laid_out, prepared, shown_tokens
+from pagefile.shapes.call_order import prepared
+from pagefile.shapes.media import shown_tokens
+from pagefile.shapes.openai import laid_out
+from pagefile.shapes.renderer import is_sent
+from pagefile.shapes.steps import fitted_tool
+from pagefile.shapes.tool_arguments import compact
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 
 #: Fields of reasoning that are sent back beside its text, and are as long as the actual reasoning.
@@ -15,7 +20,6 @@ Count = Callable[[str], int]
 
 
 def measured_step(step: Step, count: Count) -> Step:
-    """The step with its token counts."""
     call_tokens = count(fitted_tool(step.tool, "openai")) + count(compact(step.input))
     return replace(step, call_tokens=call_tokens, result_tokens=count(step.result))
 

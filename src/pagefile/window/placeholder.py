@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from pagefile.records import Page, Step
-from pagefile.text.clip import clip
+from pagefile.text.sentences import clip
 from pagefile.window.wording import EN, ZH, Wording
 
 RULE = "━" * 37

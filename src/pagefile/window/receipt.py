@@ -7,8 +7,7 @@ from typing import Any
 from pagefile.records import JsonObject, JsonValue
 from pagefile.window.budget import Beside
 from pagefile.window.candidates import PRIORITY, Block, Message
-from pagefile.window.parts import Parts
-from pagefile.window.renderings import anthropic, plain_text, responses
+from pagefile.window.parts import Parts, anthropic, plain_text, responses
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,6 @@ Language = Literal["zh", "en"]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One language."""
-
     archived: str
     tool: str
     query: str

@@ -5,8 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, JsonValue
 
 from pagefile.schema import Answer, Id, Text
-from pagefile.wire.requests import ConversationBody, StepBody
-from pagefile.wire.texts import LabelFields, Tokens
+from pagefile.wire.requests import ConversationBody, LabelFields, StepBody, Tokens
 
 
 class AskChat(LabelFields, ConversationBody):

@@ -7,28 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
-from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema, computed_field
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, computed_field
 
+from pagefile import records
 from pagefile.content import Message, message_from, message_json
 from pagefile.engine import Conversation
-from pagefile.records import (
-    Checkpoint,
-    ConversationInfo,
-    ErasureReceipt,
-    Fact,
-    Hit,
-    JsonObject,
-    Listing,
-    PageHit,
-    Reset,
-    Revision,
-    Scope,
-    Step,
-    Turn,
-    WindowRecord,
-)
-from pagefile.records import Page as ArchivedPage
+from pagefile.errors import PagefileError
 from pagefile.schema import Answer, Mirror, OfConversation, OfScope, OfUser
+from pagefile.wire.requests import with_example
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, JsonValue]
@@ -45,7 +31,7 @@ class Page(Answer, Generic[T]):
     @classmethod
     def of(cls, found: Sequence[Any], following: str | None = None) -> Self:
         """The slice for a listing; for a plain list, `following` must be given."""
-        more = found.next if isinstance(found, Listing) else following
+        more = found.next if isinstance(found, records.Listing) else following
         return cls(items=tuple(cls._item(one) for one in found), next=more)
 
     @classmethod
@@ -53,8 +39,8 @@ class Page(Answer, Generic[T]):
         out: Any = get_args(cls.model_fields["items"].annotation)[0]
         return out.of(record)
 
-    def record(self) -> Listing[Any]:
-        return Listing([cast("Mirror[Any]", item).record() for item in self.items], self.next)
+    def record(self) -> records.Listing[Any]:
+        return records.Listing([cast("Mirror[Any]", item).record() for item in self.items], self.next)
 
 
 class Alone(Answer):
@@ -73,7 +59,7 @@ class Alone(Answer):
 # -- turns -------------------------------------------------------------------------------------------------------------
 
 
-class StepOut(Mirror[Step]):
+class StepOut(Mirror[records.Step]):
     """A tool call and its result."""
 
     about = {
@@ -90,7 +76,7 @@ def _as_json(message: object) -> object:
     return message_json(message) if isinstance(message, Message) else message
 
 
-class TurnOut(OfConversation[Turn]):
+class TurnOut(OfConversation[records.Turn]):
     """A turn as it is stored."""
 
     about = {
@@ -115,7 +101,7 @@ class MessagesOut(Alone):
     messages: list[Json]
 
 
-class HitOut(Mirror[Hit]):
+class HitOut(Mirror[records.Hit]):
     """A past turn that matches the query."""
 
     about = {
@@ -128,11 +114,11 @@ class HitOut(Mirror[Hit]):
 # -- conversations -----------------------------------------------------------------------------------------------------
 
 
-class CheckpointOut(OfConversation[Checkpoint]):
+class CheckpointOut(OfConversation[records.Checkpoint]):
     """A summary of the older turns, and the last turn it covers."""
 
 
-class ResetOut(OfConversation[Reset]):
+class ResetOut(OfConversation[records.Reset]):
     """The point at which the conversation started over."""
 
 
@@ -163,11 +149,11 @@ class LogPage(Page[EntryOut]):
 
     @classmethod
     def _item(cls, record: Any) -> Any:
-        kinds = {Turn: LoggedTurn, Checkpoint: LoggedCheckpoint, Reset: LoggedReset}
+        kinds = {records.Turn: LoggedTurn, records.Checkpoint: LoggedCheckpoint, records.Reset: LoggedReset}
         return kinds[type(record)].of(record)
 
 
-class ConversationOut(OfConversation[ConversationInfo]):
+class ConversationOut(OfConversation[records.ConversationInfo]):
     """A conversation in one row."""
 
     about = {
@@ -177,45 +163,44 @@ class ConversationOut(OfConversation[ConversationInfo]):
     without = frozenset({"epoch"})
 
 
-class ForkOut(Answer):
-    """A new conversation."""
-
+class _Conversation(Answer):
     conversation_id: str
     user_id: str | None
     tenant: str
+
+
+class ForkOut(_Conversation):
+    """A new conversation."""
 
     @classmethod
     def of(cls, made: Conversation) -> Self:
         return cls(conversation_id=made.id, user_id=made.scope.user, tenant=made.scope.tenant)
 
 
-class SessionOut(Answer):
+class SessionOut(_Conversation):
     """The session value an agent keeps for a conversation."""
 
-    conversation_id: str
-    user_id: str | None
-    tenant: str
     value: Json | None = Field(description="The session value; null when there is none.")
 
     @classmethod
-    def of(cls, scope: Scope, value: JsonObject | None) -> Self:
+    def of(cls, scope: records.Scope, value: records.JsonObject | None) -> Self:
         own = None if value is None else cast("Json", dict(value))
         return cls(
             conversation_id=scope.conversation or "", user_id=scope.user, tenant=scope.tenant, value=own
         )
 
-    def record(self) -> JsonObject | None:
+    def record(self) -> records.JsonObject | None:
         return self.value
 
 
-class CallOut(OfConversation[WindowRecord]):
+class CallOut(OfConversation[records.WindowRecord]):
     """A window that was built."""
 
 
 # -- the archive -------------------------------------------------------------------------------------------------------
 
 
-class PageOut(OfScope[ArchivedPage]):
+class PageOut(OfScope[records.Page]):
     """An archived tool result, without its text."""
 
     about = {
@@ -235,7 +220,7 @@ class PageOut(OfScope[ArchivedPage]):
         return self.purged is None
 
 
-class PageHitOut(Mirror[PageHit]):
+class PageHitOut(Mirror[records.PageHit]):
     """An archived tool result that matches the query."""
 
     about = {
@@ -259,11 +244,11 @@ class PurgeOut(Answer):
     )
 
     @classmethod
-    def of(cls, pages: Sequence[ArchivedPage]) -> Self:
+    def of(cls, pages: Sequence[records.Page]) -> Self:
         texts = {page.content_hash: page.stored_bytes for page in pages}
         return cls(items=tuple(PageOut.of(page) for page in pages), stored_bytes=sum(texts.values()))
 
-    def record(self) -> list[ArchivedPage]:
+    def record(self) -> list[records.Page]:
         return [page.record() for page in self.items]
 
 
@@ -278,7 +263,7 @@ class LoadOut(Answer):
     next: int | None = Field(description="The offset to continue from; null at the end and for passages.")
 
     @classmethod
-    def of(cls, page: ArchivedPage, text: str, offset: int, query: str | None) -> Self:
+    def of(cls, page: records.Page, text: str, offset: int, query: str | None) -> Self:
         end = offset + len(text)
         more = end if query is None and end < page.length else None
         return cls(uuid=page.uuid, text=text, query=query, offset=offset, length=page.length, next=more)
@@ -311,7 +296,7 @@ class ToolAnswer(Alone):
 # -- facts -------------------------------------------------------------------------------------------------------------
 
 
-class FactOut(OfUser[Fact]):
+class FactOut(OfUser[records.Fact]):
     """A lasting statement about a user."""
 
     about = {
@@ -321,7 +306,7 @@ class FactOut(OfUser[Fact]):
     }
 
 
-class RevisionOut(OfUser[Revision]):
+class RevisionOut(OfUser[records.Revision]):
     """One change to what is known about a user."""
 
     about = {
@@ -355,7 +340,7 @@ _Place: TypeAlias = Annotated[
 ]
 
 
-class ErasureOut(OfScope[ErasureReceipt]):
+class ErasureOut(OfScope[records.ErasureReceipt]):
     """What an erasure removed."""
 
     about = {
@@ -417,3 +402,34 @@ class ReadyOut(Answer):
     """The service accepts requests."""
 
     status: Literal["ready"] = "ready"
+
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class FieldError(Answer):
+    """One invalid field."""
+
+    where: Literal["body", "query", "header", "path"] = Field(description="Which part of the request.")
+    pointer: str = Field(description="Which field, as a JSON pointer; empty for the whole.")
+    code: str
+    detail: str
+
+
+class Problem(Answer):
+    """An error of any kind."""
+
+    type: str = Field(description="Where this kind of problem is explained, relative to the service.")
+    title: str
+    status: int
+    detail: str = Field(description="What happened this time, and what to do.")
+    instance: str = Field(description="This occurrence; the service's log names it too.")
+    code: str = Field(description="The stable name to program against.")
+    errors: tuple[FieldError, ...] = Field(default=(), description="Which fields, for validation errors.")
+
+    model_config = ConfigDict(json_schema_extra=with_example)
+
+
+def kinds_of_error(known: type[PagefileError] = PagefileError) -> list[type[PagefileError]]:
+    """The class of an error and all its subclasses."""
+    return [known, *(member for child in known.__subclasses__() for member in kinds_of_error(child))]

@@ -5,14 +5,12 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, JsonValue
 from pydantic_core import to_json
 
-from pagefile.engine.explanation import Cost, Explanation
-from pagefile.engine.replay import Replay
+from pagefile.engine.replay import Cost, Explanation, Replay
 from pagefile.schema import Answer, Mirror
 from pagefile.window.candidates import Block, Message
 from pagefile.window.comparison import BlockBill, BlockChange, CandidateChange, Comparison, DiffLine
-from pagefile.window.parts import parts_from, parts_json
+from pagefile.window.parts import chat, parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
-from pagefile.window.renderings import chat
 from pagefile.wire.requests import Format
 from pagefile.wire.responses import CallOut
 

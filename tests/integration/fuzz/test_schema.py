@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
 from pagefile import Settings
 from pagefile.service.app import create_app
 from pagefile.settings import ArchiveSettings
-from pagefile.wire.problem import Problem
+from pagefile.wire.responses import Problem
 from tests.acceptance.http_server import listening
 
 #: A page from the first few characters on, so that the archive is asked too; nobody waits for a model.

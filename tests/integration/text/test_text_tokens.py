@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from pagefile.errors import MissingExtraError, SettingsError
-from pagefile.text import tokens, vocabularies
-from pagefile.text.token_counters import ExactCounter
+from pagefile.text import tokens
 from pagefile.text.tokens import (
     MESSAGE_OVERHEAD,
     REPLY_OVERHEAD,
     CachedCounter,
     EstimateCounter,
+    ExactCounter,
     message_tokens,
     open_counter,
 )
@@ -163,7 +163,7 @@ def test_ranks_are_found_under_the_cache_name(
     cache = tmp_path / "data-gym-cache"
     cache.mkdir()
     ranks = Path(ranks_dir, "cl100k_base.tiktoken").read_bytes()
-    (cache / vocabularies.ENCODINGS["cl100k_base"].cache_name).write_bytes(ranks)
+    (cache / tokens.ENCODINGS["cl100k_base"].cache_name).write_bytes(ranks)
     assert open_counter("cl100k_base").exact
 
 
@@ -205,7 +205,7 @@ def test_without_any_library_the_count_is_an_estimate(ranks_dir: str, monkeypatc
 def test_a_tokenizer_that_lies_is_refused(liar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A source that fails the self-test is passed over."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(vocabularies, "_from_rs_bpe", lambda name, ranks_dir: liar)
+    monkeypatch.setattr(tokens, "_from_rs_bpe", lambda name, ranks_dir: liar)
     assert "o200k_base~estimate" == open_counter().name
 
 

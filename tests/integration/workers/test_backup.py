@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from pagefile import Memory, Settings
-from pagefile.engine.transfer import export_lines
+from pagefile.engine.export import export_lines
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.stores.secrets import new_key

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from hypothesis import strategies as st
 
 from pagefile import Memory, Settings
-from pagefile.engine.transfer import export_lines
+from pagefile.engine.export import export_lines
 from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.settings import ArchiveSettings, EmbedderSettings, ServiceSettings

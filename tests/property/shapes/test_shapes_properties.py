@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile.content import message_from, message_json
-from pagefile.shapes import Parsed, given_back, parsed, rendered
+from pagefile.shapes.parser import Parsed, parsed
+from pagefile.shapes.renderer import given_back, rendered
 
 from .vendors import TYPES, conversations, is_valid, json_of
 

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from pagefile.standalone import _count_tokens, format_memory_for_injection
 from pagefile.text.fact_ranking import FactIndex, diverse, scores
-from pagefile.text.fact_refusals import secret_in
-from pagefile.text.fact_rules import stated
+from pagefile.text.fact_rules import secret_in, stated
 
 WORDS = st.sampled_from(
     [

@@ -4,11 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pagefile.text.bm25 import WordIndex
-from pagefile.text.extract import anchors, clip, summarize
+from pagefile.text.extract import anchors, summarize
 from pagefile.text.fact_ranking import FactIndex
-from pagefile.text.scripts import cjk_share
+from pagefile.text.sentences import cjk_share, clip, sentences
 from pagefile.text.tokens import open_counter
-from pagefile.text.words import sentences, terms
+from pagefile.text.words import terms
 
 #: Any text, lone surrogates included, with pieces that the scans care about made likely.
 PIECES = st.sampled_from(

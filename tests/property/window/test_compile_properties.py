@@ -6,15 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pagefile.errors import BudgetError
-from pagefile.shapes import ShownStep
+from pagefile.shapes.steps import ShownStep
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window import compile as compiling
 from pagefile.window.budget import Budget
-from pagefile.window.candidates import RANK, REQUIRED, TURNS, Candidate, Form
+from pagefile.window.candidates import RANK, REQUIRED, TURNS, Candidate, Form, ShownTurn
 from pagefile.window.compile import CUT_TURNS, Compiled, Layout, compile_window
-from pagefile.window.render import escape
-from pagefile.window.renderings import chat_turn
-from pagefile.window.shown import ShownTurn
+from pagefile.window.parts import chat_turn, escape
 
 COUNT = open_counter().count
 

@@ -14,17 +14,19 @@ from pydantic import TypeAdapter
 from pagefile.content import Media, Message, Other, Reasoning, Text, ToolCall, ToolResult, media_in
 from pagefile.errors import BudgetError
 from pagefile.records import Scope, Step, Turn
-from pagefile.shapes import Filling, compact, note, prepared, shown_steps, written
+from pagefile.shapes.call_order import prepared
+from pagefile.shapes.media import note
+from pagefile.shapes.renderer import written
+from pagefile.shapes.skeleton import Filling
+from pagefile.shapes.steps import shown_steps
+from pagefile.shapes.tool_arguments import compact
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window.budget import Budget
-from pagefile.window.candidates import Candidate, Form
+from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.compile import Layout, compile_window
-from pagefile.window.forms import turn_forms
+from pagefile.window.forms import running_turn, turn_forms
 from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
-from pagefile.window.parts import parts_from, parts_json
-from pagefile.window.renderings import anthropic, chat, responses
-from pagefile.window.running_turn import running_turn
-from pagefile.window.shown import ShownTurn
+from pagefile.window.parts import anthropic, chat, parts_from, parts_json, responses
 
 COUNTER = open_counter()
 COUNT = COUNTER.count

@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from pagefile.engine import shield
-from pagefile.engine.shield import shielded
+from pagefile.engine import lifetime
+from pagefile.engine.lifetime import shielded
 from tests.waiting import PATIENCE_S
 
 
@@ -23,7 +23,7 @@ async def test_a_cancelled_caller_gets_it_done():
 @pytest.mark.waits
 async def test_it_holds_a_cancelled_caller_up_for_a_while_only(monkeypatch):
     """What hangs is left behind."""
-    monkeypatch.setattr(shield, "SHIELD_S", 0.02)
+    monkeypatch.setattr(lifetime, "SHIELD_S", 0.02)
     with anyio.fail_after(PATIENCE_S), anyio.CancelScope() as scope:
         scope.cancel()
         await shielded(anyio.sleep_forever)
@@ -33,7 +33,7 @@ async def test_it_holds_a_cancelled_caller_up_for_a_while_only(monkeypatch):
 @pytest.mark.waits
 async def test_nobody_else_is_hurried(monkeypatch):
     """Slow work is waited for, as without a shield."""
-    monkeypatch.setattr(shield, "SHIELD_S", 0.01)
+    monkeypatch.setattr(lifetime, "SHIELD_S", 0.01)
     assert await shielded(lambda: answered(0.05)) == "done"
 
 

@@ -7,10 +7,9 @@ from datetime import timedelta
 import pytest
 
 from pagefile.engine.verification import Finding
-from pagefile.engine.verification.beside import broken_chain, is_quoted
+from pagefile.engine.verification.checks import broken_chain, is_quoted, tiles, wrong_text
 from pagefile.engine.verification.findings import ADVICE, MOST_FINDINGS, Tally
 from pagefile.engine.verification.log_walk import LogWalk, compared
-from pagefile.engine.verification.page_check import tiles, wrong_text
 from pagefile.ports import Counters, KeptConversation, KeptEntry, KeptPage
 from pagefile.records import Checkpoint, Reset, Revision, Scope, Step, Turn
 from pagefile.testing.drafts import AT, CHAT, fact, page

@@ -10,18 +10,12 @@ from openai.types.responses import Response
 
 from pagefile.content import Media, Reasoning, message_from, message_json
 from pagefile.errors import InvalidArgumentError
-from pagefile.shapes import (
-    Filling,
-    answer,
-    given_back,
-    parsed,
-    prepared,
-    rendered,
-    shown_steps,
-    with_own_call_ids,
-    written,
-)
-from pagefile.shapes.pixels import area_tokens, sampled_tokens, tile_tokens
+from pagefile.shapes.call_order import answer, prepared
+from pagefile.shapes.media import area_tokens, sampled_tokens, tile_tokens
+from pagefile.shapes.parser import parsed
+from pagefile.shapes.renderer import given_back, rendered, written
+from pagefile.shapes.skeleton import Filling
+from pagefile.shapes.steps import shown_steps, with_own_call_ids
 from tests.property.shapes.vendors import PNG, is_valid
 
 USER = {"role": "user", "content": "Where is it?"}

@@ -8,19 +8,13 @@ import pytest
 from pagefile.content import Media, Reasoning, Text, ToolCall, ToolResult, message_json
 from pagefile.errors import InvalidArgumentError
 from pagefile.records import Scope, Step, Turn, plain_layout
-from pagefile.shapes import (
-    Filling,
-    answer,
-    given_back,
-    parsed,
-    prepared,
-    question,
-    rendered,
-    short,
-    shown_steps,
-    written,
-)
-from pagefile.shapes.pixels import IMAGE_TOKENS, pixels, tile_tokens
+from pagefile.shapes.call_order import answer, prepared, question
+from pagefile.shapes.media import IMAGE_TOKENS, pixels, tile_tokens
+from pagefile.shapes.openai import short
+from pagefile.shapes.parser import parsed
+from pagefile.shapes.renderer import given_back, rendered, written
+from pagefile.shapes.skeleton import Filling
+from pagefile.shapes.steps import shown_steps
 from tests.transcripts import CALLS, CHAT
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)

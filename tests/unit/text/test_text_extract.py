@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from pagefile.text.clip import cut
-from pagefile.text.extract import anchors, clip, summarize
+from pagefile.text.extract import anchors, summarize
+from pagefile.text.sentences import clip, cut
 
 PATIENT = [
     ("用户", "你好！我今年45岁，对青霉素过敏。最近血压有点高，150/95。"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pagefile.text.fact_refusals import order_in
+from pagefile.text.fact_rules import order_in
 
 
 @pytest.mark.parametrize(

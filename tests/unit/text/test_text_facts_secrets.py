@@ -2,7 +2,7 @@
 
 import pytest
 
-from pagefile.text.fact_refusals import passes_luhn, secret_in
+from pagefile.text.fact_rules import passes_luhn, secret_in
 
 
 @pytest.mark.parametrize(

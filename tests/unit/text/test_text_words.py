@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from pagefile.text.words import MAX_TERM_CHARS, cjk_share, is_cjk, language, sentences, terms
+from pagefile.text.sentences import cjk_share, is_cjk, language, sentences
+from pagefile.text.words import MAX_TERM_CHARS, terms
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """What is left of an answer of our own reading tools, once its turn is over."""
 
 from pagefile.records import Step
-from pagefile.shapes import shown_steps
+from pagefile.shapes.steps import shown_steps
+from pagefile.window.forms import RunningStep
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import SEARCH_TOOL
-from pagefile.window.running_turn import RunningStep
 from pagefile.window.wording import ZH
 
 UUID = "123e4567-e89b-42d3-a456-426614174000"

@@ -5,8 +5,7 @@ from openai.types.responses import FunctionTool
 
 from pagefile import BudgetError, Memory, Settings, SettingsError
 from pagefile.text.tokens import KNOWN_COUNTERS
-from pagefile.window.budget import tool_texts, tools_tokens
-from pagefile.window.models import UNPUBLISHED, known_models, model_limits
+from pagefile.window.budget import UNPUBLISHED, known_models, model_limits, tool_texts, tools_tokens
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 OPENAI = {

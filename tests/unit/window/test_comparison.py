@@ -2,11 +2,10 @@
 
 from pagefile.text.tokens import REPLY_OVERHEAD
 from pagefile.window.budget import Budget
-from pagefile.window.candidates import Candidate, Form
+from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.comparison import bill, compared, message_tokens, shared_messages, text_diff
 from pagefile.window.compile import compile_window
 from pagefile.window.receipt import Receipt, Window
-from pagefile.window.shown import ShownTurn
 
 
 def count(text):

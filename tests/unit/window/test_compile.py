@@ -3,11 +3,10 @@
 import pytest
 
 from pagefile.errors import BudgetError
-from pagefile.shapes import ShownStep
+from pagefile.shapes.steps import ShownStep
 from pagefile.window.budget import Budget
-from pagefile.window.candidates import Candidate, Form
+from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.compile import Compiled, Layout, compile_window
-from pagefile.window.shown import ShownTurn
 
 
 def count(text: str) -> int:

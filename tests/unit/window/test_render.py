@@ -3,10 +3,17 @@
 from datetime import UTC, datetime
 
 from pagefile.records import Scope, Step, Turn
-from pagefile.window.parts import MemoryPart, Parts
-from pagefile.window.render import escape, memory_text, prefix_hash
-from pagefile.window.renderings import anthropic, chat_turn, plain_text
-from pagefile.window.shown import ShownTurn, shown_turn, slim_turn
+from pagefile.window.candidates import ShownTurn, shown_turn, slim_turn
+from pagefile.window.parts import (
+    MemoryPart,
+    Parts,
+    anthropic,
+    chat_turn,
+    escape,
+    memory_text,
+    plain_text,
+    prefix_hash,
+)
 
 MOMENT = datetime(2026, 1, 2, tzinfo=UTC)
 

@@ -84,8 +84,6 @@ def at_entry(entry: Entry, level: Level, kind: str, what: str, **where: Any) -> 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was checked, and what was found."""
-
     #: The number of things checked, by kind.
     checked: Mapping[str, int]
     findings: tuple[Finding, ...]

@@ -6,24 +6,12 @@ Others may write meanwhile: a conversation that changed while it was read is rea
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from pagefile import ports
 from pagefile.engine.engine import Engine
-from pagefile.engine.verification.beside import MOST_ATTEMPTS, Calls, Facts, Sessions
+from pagefile.engine.verification import checks
 from pagefile.engine.verification.findings import Check, Finding, Level, Report, Tally, at, at_entry
-from pagefile.engine.verification.index_check import Terms, Vectors
 from pagefile.engine.verification.log_walk import LogWalk, compared
-from pagefile.engine.verification.page_check import Attachments, Pages
 from pagefile.errors import SettingsError, StoreCorruptError
-from pagefile.ports import (
-    UNREADABLE,
-    After,
-    Auditor,
-    Counters,
-    ItemKey,
-    KeptConversation,
-    KeptEntry,
-    Orphan,
-    Recount,
-)
 from pagefile.records import Turn
 
 #: Log entries held in memory at a time.
@@ -80,18 +68,18 @@ async def verify(
 
 class _Verifier(Check):
     def __init__(
-        self, engine: Engine, audit: Auditor, tenant: str | None, *, full: bool, repair: bool
+        self, engine: Engine, audit: ports.Auditor, tenant: str | None, *, full: bool, repair: bool
     ) -> None:
         given = engine, audit, Tally(), full, repair
         super().__init__(*given)
         self._tenant = tenant
-        self._terms = Terms(*given)
-        self._vectors = Vectors(*given, engine.kit.vectors)
-        self._attachments = Attachments(*given)
-        self._pages = Pages(*given)
-        self._calls = Calls(*given)
-        self._sessions = Sessions(*given)
-        self._facts = Facts(*given)
+        self._terms = checks.Terms(*given)
+        self._vectors = checks.Vectors(*given, engine.kit.vectors)
+        self._attachments = checks.Attachments(*given)
+        self._pages = checks.Pages(*given)
+        self._calls = checks.Calls(*given)
+        self._sessions = checks.Sessions(*given)
+        self._facts = checks.Facts(*given)
         #: Conversations with gaps: what is left of the missing turns is evidence, and is not cleaned up.
         self._damaged: set[tuple[str, str | None]] = set()
         self._progress: Progress = _unreported
@@ -125,7 +113,7 @@ class _Verifier(Check):
     # -- conversations ------------------------------------------------------------------------------------------------
 
     async def _conversations(self) -> None:
-        after = After(only=self._tenant, tenant=self._tenant or "")
+        after = ports.After(only=self._tenant, tenant=self._tenant or "")
         while found := await self.audit.conversations(after):
             for kept in found:
                 await self._conversation(kept)
@@ -134,7 +122,7 @@ class _Verifier(Check):
 
     async def _lost(self) -> None:
         for scope in await self.audit.lost(self._tenant):
-            await self._conversation(KeptConversation(scope, Counters(), {}, there=False))
+            await self._conversation(ports.KeptConversation(scope, ports.Counters(), {}, there=False))
 
     async def _asked_only(self) -> None:
         """Windows of conversations that were never written to; if the log is damaged, they prove nothing."""
@@ -142,10 +130,10 @@ class _Verifier(Check):
             if (scope.tenant, scope.conversation) not in self._damaged:
                 self.tally.add(await self._calls.look(scope))
 
-    async def _conversation(self, kept: KeptConversation) -> None:
+    async def _conversation(self, kept: ports.KeptConversation) -> None:
         self.tally.checked["conversations"] += 1
         before = self.tally.checked.copy()
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(checks.MOST_ATTEMPTS):
             found = await self._tried(kept)
             now = await self.audit.conversation(kept.scope)
             if now is None and kept.there:
@@ -161,14 +149,14 @@ class _Verifier(Check):
         found = await self._tried(kept)
         self.tally.add(finding for finding in found if finding.kind in _TOLD_ANYWAY)
 
-    async def _tried(self, kept: KeptConversation) -> list[Finding]:
+    async def _tried(self, kept: ports.KeptConversation) -> list[Finding]:
         try:
             return await self._read(kept)
         except StoreCorruptError as error:
             self._damaged.add((kept.scope.tenant, kept.scope.conversation))
             return [at(kept.scope, "damage", "log-unreadable", f"its log cannot be read: {error}")]
 
-    async def _read(self, kept: KeptConversation) -> list[Finding]:
+    async def _read(self, kept: ports.KeptConversation) -> list[Finding]:
         """Check everything about one conversation."""
         scope = kept.scope
         walk = LogWalk(scope, keeps_sums=self.audit.keeps_sums)
@@ -197,7 +185,7 @@ class _Verifier(Check):
         return found
 
     async def _batch(
-        self, kept: KeptConversation, after: int, rows: Sequence[KeptEntry], epoch: int
+        self, kept: ports.KeptConversation, after: int, rows: Sequence[ports.KeptEntry], epoch: int
     ) -> list[Finding]:
         """Check what the entries of a slice refer to, and what was derived from them."""
         turns = [row.entry for row in rows if isinstance(row.entry, Turn)]
@@ -240,17 +228,17 @@ class _Verifier(Check):
             if (counted := counter.count(text or "")) != stored
         ]
 
-    async def _row(self, kept: KeptConversation, walk: LogWalk) -> list[Finding]:
+    async def _row(self, kept: ports.KeptConversation, walk: LogWalk) -> list[Finding]:
         found = compared(kept, walk)
         derived = [finding for finding in found if finding.level == "derived"]
         if not (self.repair and derived):
             return found
         times = None if walk.first is None or walk.last is None else (walk.first.created, walk.last.created)
         summed = kept, walk.counters(), walk.checkpoint, walk.covered_messages
-        done = await self.audit.recount(Recount(*summed, owner=kept.scope.user, times=times))
+        done = await self.audit.recount(ports.Recount(*summed, owner=kept.scope.user, times=times))
         return [replace(one, mended=done) if one in derived else one for one in found]
 
-    async def _marks(self, kept: KeptConversation, walk: LogWalk) -> list[Finding]:
+    async def _marks(self, kept: ports.KeptConversation, walk: LogWalk) -> list[Finding]:
         found: list[Finding] = []
         for tier, seq in kept.marks.items():
             self.tally.checked["watermarks"] += 1
@@ -264,7 +252,7 @@ class _Verifier(Check):
     # -- the rest -----------------------------------------------------------------------------------------------------
 
     async def _archive(self) -> None:
-        after = After(only=self._tenant, tenant=self._tenant or "", limit=50)
+        after = ports.After(only=self._tenant, tenant=self._tenant or "", limit=50)
         while found := await self.audit.pages(after):
             for kept in found:
                 self.tally.add(await self._pages.look(kept))
@@ -272,7 +260,7 @@ class _Verifier(Check):
             after = replace(after, tenant=found[-1].tenant, name=found[-1].uuid)
 
     async def _users(self) -> None:
-        after = After(only=self._tenant, tenant=self._tenant or "")
+        after = ports.After(only=self._tenant, tenant=self._tenant or "")
         while found := await self.audit.users(after):
             for owner in found:
                 self.tally.add(await self._facts.look(owner))
@@ -281,12 +269,12 @@ class _Verifier(Check):
     async def _items(self) -> None:
         store, now = self.engine.store.items, self.engine.clock.now()
         for owner in await store.owners(self._tenant):
-            after: ItemKey | None = None
+            after: ports.ItemKey | None = None
             try:
                 while items := await store.kept(owner, now=now, after=after, limit=_ITEMS):
                     self.tally.checked["items"] += len(items)
                     after = items[-1].item.item_key
-            except UNREADABLE as error:
+            except ports.UNREADABLE as error:
                 what = f"an item behind {after} cannot be read: {error!r}"
                 self.tally.add([at(owner, "damage", "item", what)])
 
@@ -306,11 +294,11 @@ class _Verifier(Check):
         self._progress(done, max(done, self._total))
 
 
-def _is_as_seen(kept: KeptConversation, now: KeptConversation) -> bool:
+def _is_as_seen(kept: ports.KeptConversation, now: ports.KeptConversation) -> bool:
     return (kept.counters, kept.marks, kept.scope) == (now.counters, now.marks, now.scope)
 
 
-def _orphan(orphan: Orphan, *, repair: bool) -> Finding:
+def _orphan(orphan: ports.Orphan, *, repair: bool) -> Finding:
     level, kind, what = _ORPHANS[orphan.kind]
     return Finding(
         level,

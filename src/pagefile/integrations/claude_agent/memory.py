@@ -29,8 +29,8 @@ from pagefile.integrations.recorder import Called, Returned, Said, completed, ke
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
 from pagefile.records import Turn
-from pagefile.shapes import compact
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.shapes.tool_arguments import compact
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.parts import MemoryPart
 
 #: The most Claude Code accepts with a prompt; beyond it, the model gets the path of a file instead.

@@ -8,15 +8,15 @@ from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
-from pagefile.engine.drafts import checked_json
+from pagefile.engine.arguments import checked_json
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain.messages import ToolUse, exchanges, tool_uses
 from pagefile.integrations.langchain.tools import Given, Whose, whose
 from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, Scope, Step
-from pagefile.shapes import step_tool
+from pagefile.shapes.message_reader import step_tool
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.page_text import LOADING_TOOLS
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.placeholder import placeholder, placeholder_uuid
 from pagefile.window.wording import WORDINGS
 

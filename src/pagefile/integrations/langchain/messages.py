@@ -15,11 +15,10 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command
 
-from pagefile.engine.drafts import result_text
+from pagefile.engine.arguments import result_text
 from pagefile.integrations.recorder import THINKING, Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.records import MAX_ID_CHARS
-from pagefile.shapes import note
-from pagefile.shapes.media import read_media
+from pagefile.shapes.media import note, read_media
 from pagefile.standalone import MEMORY_NAME
 
 M = TypeVar("M", bound=BaseMessage)

@@ -17,7 +17,7 @@ from pagefile.models.summarizers import ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.records import JsonValue
 from pagefile.text.extract import summarize
-from pagefile.tiers.summaries import SUMMARY_CHARS
+from pagefile.tiers.checkpoints import SUMMARY_CHARS
 from pagefile.window.placeholder import placeholder_uuid
 
 #: What `SummarizationMiddleware` puts before a summary.

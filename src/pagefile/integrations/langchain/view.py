@@ -32,10 +32,10 @@ from pagefile.integrations.langchain.messages import (
 from pagefile.integrations.recorder import step_of
 from pagefile.records import Turn
 from pagefile.standalone import MEMORY_NAME
-from pagefile.text.clip import clip
+from pagefile.text.sentences import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
-from pagefile.window.renderings import chat_turn
-from pagefile.window.shown import ShownTurn
+from pagefile.window.candidates import ShownTurn
+from pagefile.window.parts import chat_turn
 
 Count = Callable[[str], int]
 #: Earlier turns, as logged and as the window shows them.

@@ -8,7 +8,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, co
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.standalone import ConversationMessage, build_general_prompt
-from pagefile.text.clip import cut
+from pagefile.text.sentences import cut
 
 RETRIEVAL_HEADING = "【检索结果】"
 #: The maximum length of each retrieval result in a prompt.

@@ -26,8 +26,8 @@ from pagefile.integrations.tools import RECALL_TOOL, REMEMBER_TOOL, ToolCaller, 
 from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.tiers.workspace import ToolRule, Workspaces
+from pagefile.window.parts import Placement
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
-from pagefile.window.render import Placement
 
 #: Every tool, in the order in which they are offered.
 TOOLS = (RECALL_TOOL, REMEMBER_TOOL, LOAD_TOOL, SEARCH_TOOL)

@@ -32,10 +32,11 @@ from pydantic_ai.messages import (
 from pydantic_core import to_json, to_jsonable_python
 
 from pagefile.content import Media, Message, Part, Text, ToolCall, ToolResult
-from pagefile.engine.drafts import result_text
+from pagefile.engine.arguments import result_text
 from pagefile.integrations.recorder import Asked, Called, Happened, Returned, Said, Shown, Thought
-from pagefile.shapes import ShownStep, note
-from pagefile.window.shown import ShownTurn
+from pagefile.shapes.media import note
+from pagefile.shapes.steps import ShownStep
+from pagefile.window.candidates import ShownTurn
 
 # -- for the log ------------------------------------------------------------------------------------------------------
 

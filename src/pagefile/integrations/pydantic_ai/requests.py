@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from pagefile.integrations.pydantic_ai.messages import part_text
-from pagefile.text.clip import clip
+from pagefile.text.sentences import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.compile import CUT_TURNS
 from pagefile.window.wording import Language

@@ -31,13 +31,12 @@ from pagefile.integrations.pydantic_ai.requests import (
 )
 from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, kept, written
 from pagefile.records import Step, Turn
-from pagefile.text.scripts import language
+from pagefile.text.sentences import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspace
-from pagefile.window.parts import MemoryPart, Parts
+from pagefile.window.parts import Language, MemoryPart, Parts, Placement
 from pagefile.window.placeholder import step_note
-from pagefile.window.render import Language, Placement
 from pagefile.window.wording import WORDINGS
 
 R = TypeVar("R")

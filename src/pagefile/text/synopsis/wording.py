@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pagefile.text.clip import cut
 from pagefile.text.extract import summarize
+from pagefile.text.sentences import cut
 
 #: Images and links, including those truncated by the end of the text.
 _IMAGE = re.compile(r"!\[([^\[\]]*+)(?:\]\((?:[^()\n]++|\([^()\n]*+\))*+(?:\)|\Z)|\Z)")

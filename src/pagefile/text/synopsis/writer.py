@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from pagefile.records import JsonValue
-from pagefile.text.scripts import language
+from pagefile.text.sentences import language
 from pagefile.text.synopsis.kinds import Kind, recognise
 from pagefile.text.synopsis.lines import describe_code, describe_log, describe_search
 from pagefile.text.synopsis.markup import describe_html, describe_markdown, describe_xml, visible

@@ -11,8 +11,8 @@ from typing import Literal, cast, get_args
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.records import JsonValue
-from pagefile.text.clip import cut
 from pagefile.text.scores import Scale, normalised
+from pagefile.text.sentences import cut
 from pagefile.tiers.workspace.outline import Entry, chapters, compact, entries, left_out, outline
 from pagefile.tiers.workspace.results import (
     FoundHit,

@@ -14,17 +14,17 @@ from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
 from pagefile.ports import Clock
 from pagefile.records import JsonValue, Page, Scope, Step
-from pagefile.text.clip import clip, cut
+from pagefile.text.sentences import clip, cut
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Counter, off_loop
-from pagefile.tiers.page_text import LOADING_TOOLS, fitting_slice, is_quoted
+from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
 from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, Result, chunk_text, remember
 from pagefile.tiers.workspace.outline import entries, outline
 from pagefile.tiers.workspace.results import canonical, toc_of
 from pagefile.tiers.workspace.rules import DEFAULT_RULES, NOTHING, Kind, ToolRule, rule_for
 from pagefile.window.candidates import Form
+from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
-from pagefile.window.render import escape
 from pagefile.window.wording import WORDINGS, Wording
 
 #: Calls remembered per run; the least recently used is evicted first.

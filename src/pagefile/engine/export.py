@@ -1,0 +1,275 @@
+"""Export: a memory as JSON lines, one record per line, readable without Pagefile.
+
+The first line identifies the format. The lines of a conversation are consecutive and in order, and so are
+those of a user. The schema of each line is in `export_lines`.
+"""
+
+import json
+from base64 import b64encode
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict, replace
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias, TypeVar, cast
+
+import anyio
+import anyio.to_thread
+
+from pagefile import ports, records
+from pagefile.content import JsonValue, media_in, message_json
+from pagefile.engine import export_lines as lines
+from pagefile.engine.log_queries import KINDS, entries_of, facts_of, heads_of
+from pagefile.errors import (
+    NotFoundError,
+    StoreCorruptError,
+    StoreUnavailableError,
+)
+from pagefile.ports import KeptItem, labels_of
+from pagefile.shapes.media import note
+from pagefile.tiers.facts import TIER
+
+K = TypeVar("K")
+T = TypeVar("T")
+Json: TypeAlias = dict[str, JsonValue]
+
+_BATCH = 500
+#: More calls than are kept of any conversation.
+_ALL = 1_000_000
+#: Fields added after the first exports: omitted if empty, so that earlier versions can read the line.
+_LATER = frozenset({"project", "agent"})
+
+
+async def export_to(
+    store: ports.Store, path: str | PathLike[str], scope: records.Scope, *, clock: ports.Clock
+) -> dict[str, int]:
+    """Write a scope to a file; returns how many records of each kind."""
+    counts: Counter[str] = Counter()
+    async with written_whole(Path(path)) as file:
+        async for kind, line in export_lines(store, scope, clock=clock):
+            counts[kind] += kind != lines.FORMAT
+            await file.write(line)
+    return dict(+counts)
+
+
+@asynccontextmanager
+async def written_whole(target: Path) -> AsyncGenerator[anyio.AsyncFile[str]]:
+    """A temporary file beside the target, moved into place when complete: a failed export leaves no partial file."""
+    partial = target.with_name(target.name + ".partial")
+    try:
+        async with await anyio.open_file(partial, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+        await anyio.to_thread.run_sync(partial.replace, target)
+    except OSError as error:
+        raise StoreUnavailableError(f"Cannot write the export to {str(target)!r}: {error}.") from error
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.Path(partial).unlink(missing_ok=True)
+
+
+async def export_lines(
+    store: ports.Store, scope: records.Scope, *, clock: ports.Clock
+) -> AsyncGenerator[tuple[str, str]]:
+    """The lines of an export, each with the kind of its record; the first identifies the format.
+
+    A new kind does not change the version: an older reader imports what it knows, and then asks for an
+    upgrade.
+    """
+    yield lines.FORMAT, line_of({"type": lines.FORMAT, "version": lines.VERSION})
+    async for record in _records(store, scope, clock):
+        yield str(record["type"]), line_of(record)
+
+
+async def _records(store: ports.Store, scope: records.Scope, clock: ports.Clock) -> AsyncIterator[Json]:
+    async for head in heads_of(store.reader, scope):
+        async for record in _conversation_records(store, head, alone=scope.conversation is not None):
+            yield record
+    if scope.conversation is None:
+        async for record in _facts(store, scope):
+            yield record
+        async for record in _items(store, scope, clock):
+            yield record
+    async for record in _loose_calls(store, scope):
+        yield record
+
+
+async def _paged(
+    fetch: Callable[[K | None], Awaitable[Sequence[T]]], place: Callable[[T], K | None]
+) -> AsyncIterator[T]:
+    """All items of a list that is read in batches; `place` is what the next batch comes after."""
+    after: K | None = None
+    while True:
+        batch = await fetch(after)
+        for one in batch:
+            yield one
+        if len(batch) < _BATCH or (after := place(batch[-1])) is None:
+            return
+
+
+async def _conversation_records(
+    store: ports.Store, head: records.ConversationInfo, *, alone: bool
+) -> AsyncIterator[Json]:
+    """All lines of a conversation; with `alone`, the facts read in it are not exported."""
+    scope = head.scope
+    yield dumped_conversation(head)
+    session, calls = await _beside(store, scope)
+    if session is not None:
+        yield dumped_beside("session", scope, value=session)
+    async for page, text in _pages(store, scope):
+        yield dumped("page", page) | {"text": text}
+    shown: set[str] = set()
+    entries = ports.EntryQuery(scope, frozenset(KINDS), limit=_BATCH)
+    async for entry in entries_of(store.reader, entries):
+        async for media in _media(store, entry, shown):
+            yield media
+        yield dumped(type(entry).__name__.lower(), entry)
+    for call in calls:
+        yield dumped("call", replace(call, scope=scope))
+    read = (await store.watermarks.known(scope, TIER)).get(scope.conversation or "", 0)
+    if read and not alone:
+        # Facts must not be extracted from the same turns again: a retracted one would come back.
+        yield dumped_beside("watermark", scope, tier=TIER, seq=read)
+
+
+async def _media(store: ports.Store, entry: records.Entry, shown: set[str]) -> AsyncIterator[Json]:
+    """The images and files that first appear in this turn; those whose bytes are missing are named."""
+    for media in media_in(entry.messages) if isinstance(entry, records.Turn) else ():
+        if media.blob is not None and media.blob not in shown:
+            shown.add(media.blob)
+            try:
+                data = b64encode(await store.media.load(entry.scope, media.blob)).decode()
+                yield dumped_beside("media", entry.scope, hash=media.blob, data=data)
+            except NotFoundError:
+                # A turn may have been imported without them, which is no reason to withhold its text.
+                about = {"turn_id": entry.id, "hash": media.blob, "what": note(media)}
+                yield dumped_beside("missing", entry.scope, **about)
+
+
+async def _beside(
+    store: ports.Store, scope: records.Scope
+) -> tuple[records.JsonObject | None, Sequence[records.WindowRecord]]:
+    """What is stored beside a log: its session, and its owner's calls, oldest first."""
+    try:
+        calls = await store.calls.list(scope, limit=_ALL)
+        return await store.sessions.get(scope), calls[::-1]
+    except ports.UNREADABLE as error:
+        raise StoreCorruptError(
+            f"What belongs to conversation {scope.conversation!r} cannot be read ({error!r}): `pagefile verify` says more."
+        ) from error
+
+
+async def _facts(store: ports.Store, scope: records.Scope) -> AsyncIterator[Json]:
+    """The facts of a user, or of everyone in the tenant, each user's with their journal."""
+    for owner in await store.facts.owners(scope.tenant):
+        if scope.user in (None, owner.user):
+            facts, revisions, _ = await facts_of(store.facts, owner)
+            for fact in facts:
+                yield dumped("fact", fact)
+            for revision in revisions:
+                yield dumped_revision(revision)
+
+
+async def _items(store: ports.Store, scope: records.Scope, clock: ports.Clock) -> AsyncIterator[Json]:
+    """Items of a user, or of everyone in the tenant, with the vectors they are searched by."""
+    for owner in await store.items.owners(scope.tenant):
+        if scope.user not in (None, owner.user):
+            continue
+
+        def items(
+            after: ports.ItemKey | None, owner: records.Scope = owner
+        ) -> Awaitable[Sequence[ports.KeptItem]]:
+            return store.items.kept(owner, now=clock.now(), after=after, limit=_BATCH)
+
+        async for kept in _paged(items, lambda kept: kept.item.item_key):
+            yield dumped_item(kept, owner)
+
+
+async def _loose_calls(store: ports.Store, scope: records.Scope) -> AsyncIterator[Json]:
+    """Windows of conversations without an owner: they date from before asking for a window claimed the conversation."""
+    for place in await store.calls.loose(scope.tenant):
+        if place.within(scope):
+            for call in reversed(await store.calls.list(place, limit=_ALL)):
+                yield dumped("call", call)
+
+
+async def _pages(store: ports.Store, scope: records.Scope) -> AsyncIterator[tuple[records.Page, str]]:
+    """The pages of a conversation; a purged one has no text, only the time of its purge."""
+
+    def pages(after: str | None) -> Awaitable[Sequence[records.Page]]:
+        return store.pages.list(scope, limit=_BATCH, after=after)
+
+    async for page in _paged(pages, lambda page: page.uuid):
+        yield (page, "") if page.purged is not None else await store.pages.load(scope, page.uuid)
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+
+def dumped(kind: str, record: records.Entry | records.Fact | records.Page | records.WindowRecord) -> Json:
+    """A record of a conversation or a user."""
+    given = cast("dict[str, object]", asdict(record))
+    layout = given.pop("layout", None)
+    if layout is not None and isinstance(record, records.Turn) and record.layout is not None:
+        given["layout"] = [message_json(message) for message in record.layout]
+    del given["scope"]
+    given.pop("outcome", None)  # belongs to the call that wrote the fact, not to the fact
+    given = {name: value for name, value in given.items() if value is not None or name not in _LATER}
+    values = {name: _plain(value) for name, value in given.items()}
+    return dumped_beside(kind, record.scope, **values)
+
+
+def dumped_conversation(head: records.ConversationInfo) -> Json:
+    """The line that starts a conversation."""
+    labels = asdict(labels_of(head))
+    return {
+        "type": "conversation",
+        "id": head.scope.conversation,
+        "user_id": head.scope.user,
+        "agent": head.agent,
+        **{name: value for name, value in labels.items() if value is not None},
+    }
+
+
+def dumped_beside(kind: str, scope: records.Scope, **more: JsonValue) -> Json:
+    """Something of a conversation besides its log."""
+    return {"type": kind, "user_id": scope.user, "conversation_id": scope.conversation, **more}
+
+
+def dumped_revision(revision: records.Revision) -> Json:
+    """A change to a user's facts: each before (None for a new one) and after."""
+    pairs = zip(revision.before, revision.after, strict=True)
+    return {
+        "type": "revision",
+        "user_id": revision.scope.user,
+        "number": revision.number,
+        "at": revision.at.isoformat(),
+        "action": revision.action,
+        "facts": [{"before": was and _told(was), "after": _told(became)} for was, became in pairs],
+    }
+
+
+def _told(fact: records.Fact) -> Json:
+    """A fact within its revision, which names the user."""
+    return {key: value for key, value in dumped("fact", fact).items() if key not in {"type", "user_id"}}
+
+
+def dumped_item(kept: KeptItem, owner: records.Scope) -> Json:
+    rows = kept.vectors
+    return {
+        "type": "item",
+        "user_id": owner.user,
+        **{name: _plain(value) for name, value in asdict(kept.item).items()},
+        "maker": kept.model,
+        "dimension": None if rows is None else rows.shape[1],
+        "vectors": None if rows is None else b64encode(rows.astype("<f4").tobytes()).decode(),
+    }
+
+
+def _plain(value: object) -> JsonValue:
+    return value.isoformat() if isinstance(value, datetime) else cast("JsonValue", value)
+
+
+def line_of(record: Mapping[str, JsonValue]) -> str:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
