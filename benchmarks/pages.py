@@ -7,14 +7,14 @@ shows, what the model's tools load and find.
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
 
 from benchmarks.corpus import url_of
 from benchmarks.judged import Case, cases
-from benchmarks.judged.score import holds, lacking, misleading, own_share
+from benchmarks.judged.score import holds, lacking, language_of, misleading, own_share
 from benchmarks.report import Report, Row, machine_facts
 from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject
@@ -30,8 +30,8 @@ LOADS = (400, 1_500)
 OWN_TOKENS = 250
 #: A load ends with a line that says how to read on; that line is not part of its budget.
 _NOTE_TOKENS = 90
-#: The share of the window that a load may take, which decides how much it returns.
-_LOAD_SHARE = 2
+#: A load may take half of the window: one twice as large bounds it, as it would bound a model's call.
+_WINDOW_OF_LOAD = 2
 #: Short names of the figures, for a table.
 COLUMNS = ("told", "8k", "16k", "400", "1,500", "first", "250", "own")
 _USER = "bench"
@@ -142,6 +142,26 @@ def scores(judged: Sequence[Judged]) -> list[Score]:
     ]
 
 
+def across(judged: Sequence[Judged]) -> list[Score]:
+    """The figures of the questions that are not in the language of the result; no others are kept."""
+
+    def foreign(one: Judged, answers: tuple[Answered, ...]) -> tuple[Answered, ...]:
+        return tuple(answer for answer in answers if language_of(answer.ask) != one.case.language)
+
+    asked = [
+        replace(
+            one,
+            window={size: foreign(one, answers) for size, answers in one.window.items()},
+            loaded={size: foreign(one, answers) for size, answers in one.loaded.items()},
+            found=foreign(one, one.found),
+        )
+        for one in judged
+        if one.case.language != "mixed"
+    ]
+    told, *questions, enough, own = scores(asked)
+    return [Score(told.name, 0, 0), *questions, Score(enough.name, 0, 0), Score(own.name, 0, 0)]
+
+
 @dataclass(frozen=True, slots=True)
 class PagesReport:
     """All cases, and the figures of each kind."""
@@ -156,13 +176,13 @@ class PagesReport:
 
     @property
     def kinds(self) -> dict[str, list[Score]]:
-        """The figures by kind of result, then by language."""
+        """The figures by kind of result, then by language, then of the questions in the other one."""
         groups: dict[str, list[Judged]] = {}
         for one in self.judged:
             groups.setdefault(one.case.kind, []).append(one)
         for one in self.judged:
             groups.setdefault(f"({one.case.language})", []).append(one)
-        return {kind: scores(group) for kind, group in groups.items()}
+        return {**{kind: scores(group) for kind, group in groups.items()}, "(across)": across(self.judged)}
 
     def failures(self) -> list[str]:
         """A line for everything that was missed."""
@@ -239,7 +259,7 @@ async def _archived(memory: Memory, case: Case) -> str:
     """The uuid of the result's page, recorded in a conversation of its own."""
     chat = _chat(memory, case)
     step = {"tool": case.tool, "input": case.input, "result": case.result}
-    turn = await chat.record(user=f"{case.tool}?", assistant="OK.", steps=[step])
+    turn = await chat.record(user=f"{case.tool}?", assistant="OK.", steps=[step], id=case.name)
     assert turn.steps[0].page is not None, f"{case.name} has no page"
     return turn.steps[0].page
 
@@ -259,7 +279,7 @@ async def _loaded(
     """What the model's tool returns with a question in so many tokens; and the tokens of own text in the first of it."""
     tell(f"loading in {size:,} tokens")
     made: dict[str, tuple[tuple[Answered, ...], int]] = {}
-    settings = Settings(window_tokens=_LOAD_SHARE * size, archive=_ALL_PAGES)
+    settings = Settings(window_tokens=_WINDOW_OF_LOAD * size, archive=_ALL_PAGES)
     async with Memory.open(url, settings=settings) as memory:
         for case in chosen:
             chat, answers, own = _chat(memory, case), list[Answered](), 0
@@ -295,7 +315,7 @@ async def _windows(
 async def _fetching(memory: Memory, case: Case, ask: str, number: int) -> Conversation:
     """A conversation in whose open turn the result was just fetched."""
     chat = memory.conversation(f"{case.name}-{number}", user_id=f"{_USER}-{case.name}-{number}")
-    turn = await chat.begin(ask)
+    turn = await chat.begin(ask, id=f"{case.name}-{number}")
     await chat.step(turn, tool=case.tool, input=case.input, result=case.result)
     return chat
 

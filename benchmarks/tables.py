@@ -72,7 +72,7 @@ def show_pages(report: pages_bench.PagesReport) -> None:
     made = table("kind", *pages_bench.COLUMNS, right=pages_bench.COLUMNS)
     for kind, line in {**report.kinds, "all": figures}.items():
         shown = [f"{score.hits:g}/{score.of}" if score.of else "–" for score in line[:-1]]
-        made.add_row(kind, *shown, f"{line[-1].share:.0%}")
+        made.add_row(kind, *shown, f"{line[-1].share:.0%}" if line[-1].of else "–")
     print_table(made)
     say()
 

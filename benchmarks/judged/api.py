@@ -30,7 +30,7 @@ def orders_zh() -> Case:
         (("180",), ("订单", "order")),
         (
             ("店铺 3107 的订单里有没有人不肯收货？为什么？", "客户称外箱进水"),
-            ("Among the orders of shop 3107, which buyer's parcel needs a customs form (报关), and where does it go?", "澳门氹仔"),
+            ("Among the orders of shop 3107, which buyer's parcel needs a customs form, and where does it go?", "澳门氹仔"),
         ),
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ def charges() -> Case:
         (("100",), ("charge",)),
         (
             ("Which bank refused one of the card charges?", "Sparebank Nordvest"),
-            ("charges 里被银行拒绝 (declined) 的那笔是多少钱（分）？", "741900"),
+            ("信用卡扣款里被银行拒绝的那笔是多少钱（分）？", "741900"),
         ),
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ def pods() -> Case:
             "metadata": {"name": name, "namespace": "shop", "labels": {"app": app, "tier": "backend"},
                          "uid": f"{pick.getrandbits(64):016x}", "ownerReferences": [{"kind": "ReplicaSet", "controller": True}]},
             "spec": {"nodeName": f"ip-10-2-{pick.randrange(9)}-{pick.randrange(200)}", "containers": [
-                {"name": app, "image": f"registry.shop.example/{app}:2.{pick.randrange(40)}",
+                {"name": app, "image": f"images.shop.example/{app}:2.{pick.randrange(40)}",
                  "resources": {"limits": {"cpu": "500m", "memory": "384Mi"}},
                  "env": [{"name": "TZ", "value": "UTC"}, {"name": "POOL", "value": str(pick.randrange(5, 40))}]}]},
             "status": {"phase": "Running", "podIP": f"10.2.{pick.randrange(9)}.{pick.randrange(250)}",
@@ -150,7 +150,11 @@ def graphql() -> Case:
             "changedFiles": pick.randrange(1, 60)}}
         for n in range(50)
     ]  # fmt: skip
-    edges[33]["node"] |= {"title": "Encrypt backups with per-tenant keys", "changedFiles": 212}
+    edges[33]["node"] |= {
+        "title": "Encrypt backups with per-tenant keys",
+        "changedFiles": 212,
+        "headRefName": "feat/envelope-kms",
+    }
     body = {
         "data": {"repository": {"pullRequests": {"totalCount": 131, "edges": edges, "pageInfo": {"hasNextPage": True}}}},
         "errors": [{"type": "FORBIDDEN", "path": ["repository", "secretScanning"], "message": "Resource not accessible by integration"}],
@@ -159,7 +163,7 @@ def graphql() -> Case:
         "api/graphql-pulls", "en", "graphql", {"query": "query { repository(owner: …) { pullRequests(first: 50) …"},
         js(body),
         (("50", "131"), ("pull request", "pullRequest")),
-        (("Which pull request of the repository touches more than two hundred files?", "Encrypt backups with per-tenant keys"),),
+        (("On which branch is the pull request about encrypted backups?", "feat/envelope-kms"),),
     )  # fmt: skip
 
 
@@ -184,7 +188,7 @@ def stations_zh() -> Case:
         (("140",), ("Feature", "站", "station")),
         (
             ("成都哪个充电站点现在停用，什么时候恢复营业？", "预计 12 月 8 日恢复"),
-            ("Which of the charging sites in Chengdu (成都) offers battery swapping (换电)?", "青龙湖换电站"),
+            ("Which of the charging sites in Chengdu offers battery swapping?", "青龙湖换电站"),
         ),
     )  # fmt: skip
 
@@ -250,7 +254,7 @@ def invoices_zh() -> Case:
         (("1263", "1,263", "120"), ("发票", "invoice", "红冲", "records", "记录")),
         (
             ("10 月的发票里哪张冲掉重开了，原因是什么？", "因规格型号开错"),
-            ("Whose invoice was reversed (红冲) in October?", "西安大唐盛饮食品有限公司"),
+            ("Whose invoice was reversed in October?", "西安大唐盛饮食品有限公司"),
         ),
     )  # fmt: skip
 
@@ -280,7 +284,7 @@ def weather_zh() -> Case:
         js(body),
         (("福州",), ("预警", "预报", "forecast", "hourly", "precipitation", "temperature")),
         (
-            ("Is there an official weather warning for Fuzhou (福州)?", "暴雨橙色预警"),
+            ("Is there an official weather warning for Fuzhou?", "暴雨橙色预警"),
             ("福州这几天下大雨，室外工地要注意什么？", "请停止户外作业"),
         ),
     )  # fmt: skip

@@ -50,7 +50,7 @@ def tsc_zh() -> Case:
         "builds/tsc-zh", "zh", "bash", {"command": "npx vue-tsc --noEmit --locale zh-cn"},
         "\n".join(lines),
         (("141",), ("错误", "error")),
-        (("vue-tsc 说 Session 类型少了什么字段？", '缺少属性 "refreshAt"'), ("In how many files did vue-tsc find errors (错误)?", "在 63 个文件中")),
+        (("vue-tsc 说 Session 类型少了什么字段？", '缺少属性 "refreshAt"'), ("In how many files did vue-tsc find errors?", "在 63 个文件中")),
     )  # fmt: skip
 
 
@@ -230,6 +230,7 @@ def terraform() -> Case:
         "\n".join(lines),
         (("10 to add",), ("1 to destroy",)),
         (("Why would terraform destroy the ledger database?", "# forces replacement"), ("terraform plan 里哪个数据库资源会被重建？", "cloud_db_instance.ledger must be replaced")),
+        wrong=("YAML",),
     )  # fmt: skip
 
 

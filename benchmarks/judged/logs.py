@@ -28,7 +28,7 @@ def nginx() -> Case:
     return Case(
         "logs/nginx", "en", "read_log", {"path": "/var/log/nginx/access.log", "lines": 331},
         "\n".join(lines),
-        (("331", "502"), ("502", "log", "requests", "GET")),
+        (("331", "log", "requests"), ("502",)),
         (("Did a scanner read our git config through nginx?", 'GET /.git/config HTTP/1.1" 200'),),
         wrong=("search results",),
     )  # fmt: skip
@@ -118,7 +118,7 @@ def service_zh() -> Case:
         "logs/service-zh", "zh", "query_log", {"service": "pay-core", "last": "6m"},
         "\n".join(lines),
         (("证书校验失败", "ERROR"), ("562", "pay-core", "城商行联盟", "渠道证书")),
-        (("pay-core 证书出问题后切到哪条通道，波及几单？", "渠道=网联 影响订单=27"), ("Which channel certificate of pay-core (渠道证书) had run out?", "序列号=5A:19:E2")),
+        (("pay-core 证书出问题后切到哪条通道，波及几单？", "渠道=网联 影响订单=27"), ("Which channel certificate of pay-core had run out?", "序列号=5A:19:E2")),
     )  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def device_zh() -> Case:
         "logs/device-zh", "zh", "read_serial", {"port": "COM7", "lines": 301},
         "\n".join(lines),
         (("301", "看门狗复位"), ("电压", "采样", "通道", "看门狗")),
-        (("串口设备看门狗为什么老是重启？", "上次任务 flash_write"), ("What code does the watchdog (看门狗) of the serial device give?", "原因码 0x3C")),
+        (("串口设备看门狗为什么老是重启？", "上次任务 flash_write"), ("What code does the watchdog of the serial device give?", "原因码 0x3C")),
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def diff_zh() -> Case:
         "repository/diff-zh", "zh", "bash", {"command": "git diff HEAD~1"},
         "\n".join(lines) + "\n",
         (("15",), ("文件", "files", "diff")),
-        (("计费 rates.yaml 里短信涨到多少钱一条？", "单价: 0.045"), ("From when on does the new price for text messages (短信) hold?", "2026-12-01 起生效")),
+        (("计费 rates.yaml 里短信涨到多少钱一条？", "单价: 0.045"), ("From when on does the new price for text messages hold?", "2026-12-01 起生效")),
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def history_zh() -> Case:
         "repository/git-log-zh", "zh", "bash", {"command": "git log -n 150"},
         "\n".join(entries),
         (("150",), ("commit", "提交")),
-        (("订单分库为什么又撤销了？", "跨库分页漏单 1,140 笔"), ("Which document describes how sharding of orders (订单分库) will be redone?", "RFC-31")),
+        (("订单分库为什么又撤销了？", "跨库分页漏单 1,140 笔"), ("Which document describes how sharding of orders will be redone?", "RFC-31")),
         wrong=("search results", "搜索结果"),
     )  # fmt: skip
 
@@ -113,6 +113,7 @@ def blame() -> Case:
         "\n".join(lines),
         (("blame", "260", "lines"), ("Noor Haddad", "Ewa Lis", "Samir Khan", "batch.py", "authors")),
         (("Who set SAFE_BATCH in batch.py?", "Ingvild Moen"),),
+        wrong=("Log, 260 lines", "search results"),
     )  # fmt: skip
 
 
@@ -142,8 +143,8 @@ def listing() -> Case:
     return Case(
         "repository/ls", "en", "bash", {"command": "ls -laR /data/lake"},
         "\n".join(lines),
-        (("20", "481", "480"), ("folder", "director", "files", "entries", "ingest")),
-        (("Which huge file lies under /data/lake tmp?", "core.export.31877"), ("/data/lake 下 core.export 那个文件多大？", "412316860416")),
+        (("20", "481", "480", "exports", "412316860416"), ("folder", "director", "files", "entries", "ingest")),
+        (("How large is the core dump of the export under /data/lake?", "412316860416"), ("/data/lake 的 tmp 里那个 core 转储文件叫什么？", "core.export.31877")),
         wrong=("search results",),
     )  # fmt: skip
 
@@ -169,7 +170,7 @@ def tree_zh() -> Case:
     return Case(
         "repository/tree-zh", "zh", "bash", {"command": "tree /mnt/档案库"},
         "\n".join(lines),
-        (("321", "25"), ("文件", "目录", "files", "directories", "档案库")),
+        (("321", "25", "投标"), ("文件", "目录", "files", "directories", "档案库")),
         (("档案库里储能二期有没有没整改完的验收材料？", "整改未完成.pdf"),),
     )  # fmt: skip
 

@@ -48,6 +48,12 @@ def holds(text: str, answer: str) -> bool:
     return any(folded(form) in shown for form in (answer, *escaped))
 
 
+def language_of(question: str) -> str:
+    """The language of a question, which may quote a name in the other one."""
+    chinese = len(re.findall(r"[\u4e00-\u9fff]", question))
+    return "zh" if chinese > len(re.findall(r"[A-Za-z]+", question)) else "en"
+
+
 def decoded(result: str) -> str:
     """The strings inside a result that is JSON (also JSON inside of JSON), line by line; "" if it is no JSON."""
     return "\n".join(_strings(_parsed(result)))

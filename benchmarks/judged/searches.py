@@ -34,7 +34,7 @@ def tavily() -> Case:
     return Case(
         "search/tavily", "en", "tavily_search", {"query": "sodium-ion battery suppliers 2026", "include_raw_content": True},
         js(body),
-        (("sodium",), ("8", "series production")),
+        (("series production", "sodium against LFP"), ("8",)),
         (
             ("Which Austrian maker of sodium-ion batteries got fresh capital?", "Natrivolt of Graz"),
             ("sodium-ion 钠电池供应商里，谁会从 2027 年 5 月起收到 Natrivolt 的电池？", "Wien Energie"),
@@ -73,10 +73,10 @@ def tavily_zh() -> Case:
     return Case(
         "search/tavily-list-zh", "zh", "web_search", {"query": "慢性病 长处方 规定"},
         js(hits),
-        (("长处方", "医保", "用药"), ("6",)),
+        (("医保目录解读", "高血压门诊用药", "长处方管理规范"), ("6",)),
         (
             ("慢性病长处方一次最多开几个星期的药？", "一般不超过 12 周"),
-            ("Which doctor has to sign the first long-term prescription (长处方) for a chronic disease?", "须由主治以上医师签字"),
+            ("Which doctor has to sign the first long-term prescription for a chronic disease?", "须由主治以上医师签字"),
         ),
         wrong=("null",),
     )  # fmt: skip
@@ -104,7 +104,7 @@ def bing() -> Case:
     return Case(
         "search/bing", "en", "bing_search", {"q": "port disruption november 2026"},
         js(body),
-        (("Rotterdam strike", "port disruption"), ("10", "48,200", "48200")),
+        (("Rotterdam strike", "Dwell times at Felixstowe"), ("10", "48,200", "48200")),
         (("What do we send to customs while their IT is down at the port?", "form T2L-P"),),
     )  # fmt: skip
 
@@ -136,10 +136,10 @@ def google_zh() -> Case:
     return Case(
         "search/google-zh", "zh", "google_search", {"q": "地铁 优惠 乘车", "num": 8},
         js(body),
-        (("地铁票价调整", "地铁"), ("8", "3180", "3,180", "听证会")),
+        (("地铁票价调整", "线网规划", "环评公示"), ("8", "3180", "3,180")),
         (
             ("坐地铁时，陪残疾人一起的人也不要钱吗？", "一名陪护人员免票"),
-            ("Where in the metro station do disabled people (残疾) register to ride for free?", "须在人工通道登记"),
+            ("Where in the metro station do disabled people register to ride for free?", "须在人工通道登记"),
         ),
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ def elasticsearch() -> Case:
     return Case(
         "search/elasticsearch", "en", "es_search", {"index": "contracts-2026", "query": "early termination lease"},
         js(body),
-        (("lease",), ("25", "1284", "1,284")),
+        (("Gdynia", "Trieste", "Varna"), ("25", "1284", "1,284")),
         (
             ("Which lease lets the tenant leave early if the quay sinks?", "settles by more than 4 centimetres"),
             ("Varna 那份 lease 提前解约，通知寄给哪家律所？", "Stoyanov & Partners"),
@@ -188,10 +188,10 @@ def qdrant_zh() -> Case:
     return Case(
         "search/qdrant-zh", "zh", "qdrant_find", {"query": "逆变器 故障代码 处理", "limit": 20},
         js({"result": {"points": points}, "status": "ok", "time": 0.0041}),
-        (("20",), ("设备手册", "逆变器")),
+        (("20",), ("设备手册",)),
         (
             ("逆变器出现 F-217 告警，先做什么？", "静置 8 分钟"),
-            ("For inverter fault F-217 (逆变器), below which resistance must the cable be replaced?", "低于 0.5 兆欧"),
+            ("For inverter fault F-217, below which resistance must the cable be replaced?", "低于 0.5 兆欧"),
         ),
     )  # fmt: skip
 
@@ -209,7 +209,7 @@ def milvus_zh() -> Case:
     return Case(
         "search/milvus-zh", "zh", "milvus_text_search", {"collection": "reg_zh", "query_text": "维修资金 表决"},
         js([hits]),
-        (("24",), ("物业", "维修资金")),
+        (("24",), ("物业管理条例", "物业")),
         (("用维修资金修电梯，要多少业主点头？", "参与者过半数同意"),),
     )  # fmt: skip
 
@@ -233,7 +233,7 @@ def chroma() -> Case:
         (("20",), ("leaflet", "bilastine", "apixaban")),
         (
             ("How long may the syrup be used once the bottle's seal is broken?", "keeps for 60 days after opening"),
-            ("说明书 (leaflet) 里 20 kg 以下的孩子吃多少 syrup？", "2.5 mg of the syrup"),
+            ("说明书里二十公斤以下的孩子，糖浆吃多少？", "2.5 mg of the syrup"),
         ),
     )  # fmt: skip
 
@@ -270,7 +270,7 @@ def lightrag_zh() -> Case:
     return Case(
         "search/lightrag-zh", "zh", "query_knowledge", {"query": "合肥科立 面板 质保", "mode": "mix"},
         text,
-        (("合肥科立",), ("供应商档案", "40", "chunks", "片段", "面板")),
+        (("合肥科立",), ("供应商档案", "40", "chunks", "片段", "实体", "entities")),
         (
             ("合肥科立的屏幕有几个坏点就可以退？", "暗点超过 3 个"),
             ("Who is the after-sales contact at 合肥科立?", "袁牧之"),
@@ -282,6 +282,7 @@ def arxiv() -> Case:
     """An Atom feed of papers."""
     pick = dice("arxiv")
     entries: list[str] = []
+    titles: list[str] = []
     for n in range(15):
         title = f"{pick.choice(('Sparse', 'Paged', 'Streaming', 'Hierarchical'))} {pick.choice(('attention', 'caches', 'memory', 'retrieval'))} for long {pick.choice(('contexts', 'dialogues', 'documents'))}"
         summary = subject("paper").sentences(pick, 5)
@@ -290,6 +291,7 @@ def arxiv() -> Case:
                 "Eviction without regret in key-value caches",
                 "We show that dropping 83% of the cache costs 0.4 points on LongBench when the entries are chosen by future-query sketches. Code is released as sketchkv.",
             )
+        titles.append(title)
         entries.append(
             f"  <entry>\n    <id>http://arxiv.org/abs/2610.{pick.randrange(20000):05}v1</id>\n    <updated>2026-10-{10 + n:02}T17:59:59Z</updated>\n"
             f"    <title>{title}</title>\n    <summary>  {summary}\n</summary>\n    <author>\n      <name>{pick.choice(('Ilse Brandt', 'Kwame Osei', 'Yuki Hara'))}</name>\n    </author>\n"
@@ -304,7 +306,7 @@ def arxiv() -> Case:
     return Case(
         "search/arxiv", "en", "arxiv_search", {"search_query": 'all:"kv cache"', "max_results": 15},
         text,
-        (("arxiv",), ("kv cache", "15", "412")),
+        (("15", "412"), tuple(titles)),
         (
             ("Which arXiv paper drops most of the KV cache and loses almost nothing?", "Eviction without regret"),
             ("arXiv 上那篇讲 KV cache 淘汰的论文，代码叫什么名字？", "sketchkv"),
@@ -337,7 +339,7 @@ def ripgrep() -> Case:
     return Case(
         "search/ripgrep", "en", "grep", {"pattern": "legacyFetch", "path": "src"},
         "\n".join(lines) + "\n",
-        (("legacyFetch",), (str(len(lines)), "24", "25", "src/billing", "src/shared")),
+        (("legacyFetch",), (str(len(lines)), "24", "25")),
         (("What should be called instead of legacyFetch?", "use `request()`"), ("删除 legacyFetch 的任务编号是多少？", "PLAT-6120")),
     )  # fmt: skip
 
@@ -357,7 +359,7 @@ def code_search_zh() -> Case:
     return Case(
         "search/code-host-zh", "zh", "search_code", {"q": "round_half_even repo:yunshang/settlement"},
         js({"total_count": 10, "incomplete_results": False, "items": items}, 2),
-        (("round_half_even", "settlement"), ("10",)),
+        (("daily.py", "refund.py", "settle/"), ("10",)),
         (("settlement 仓库里日元的 round_half_even 为什么单独处理？", "先折算再取整"),),
     )  # fmt: skip
 

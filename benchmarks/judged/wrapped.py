@@ -47,7 +47,7 @@ def mcp_fetch_zh() -> Case:
         (("青山湖",), ("运维报告", "三季度")),
         (
             ("青山湖电站三季度一共卖出去多少电？", "4,318 万千瓦时"),
-            ("Which transformer of the Qingshanhu (青山湖) solar plant overheated in September?", "箱变 B07"),
+            ("Which transformer of the Qingshanhu solar plant overheated in September?", "箱变 B07"),
             ("青山湖洗光伏板的活儿交给谁做、花多少钱？", "浙江洁源"),
         ),
     )  # fmt: skip
@@ -106,7 +106,7 @@ def crawl_zh() -> Case:
         (("开放平台接入指南", "开放平台"), ("接入",)),
         (
             ("云商开放平台原来的 MD5 方式还能用到什么时候？", "2026 年 12 月 31 日"),
-            ("On the Yunshang open platform (开放平台), what happens to a callback once every attempt has failed?", "待人工处理"),
+            ("On the Yunshang open platform, what happens to a callback once every attempt has failed?", "待人工处理"),
             ("第三方应用调用开放平台，一秒钟最多几次？", "每秒 40 次"),
         ),
     )  # fmt: skip
@@ -172,7 +172,7 @@ def shell_escaped_zh() -> Case:
         (("迁移",), ("599,954", "599954", "隔离 46", "46 行", "300")),
         (
             ("会员库迁移时有多少会员没导进去，为什么？", "46 行手机号为空"),
-            ("How many rows did the member database migration (会员库迁移) move in the end?", "599,954 行"),
+            ("How many rows did the member database migration move in the end?", "599,954 行"),
         ),
         wrong=("\\u8fc1",),
     )  # fmt: skip
@@ -284,7 +284,7 @@ def confluence() -> Case:
         (("warehouse handbook",),),
         (
             ("According to the warehouse handbook, when do the inspectors come next?", "11 March 2027"),
-            ("仓库手册 (warehouse handbook) 里冷藏车到货什么情况必须拒收？", "for 25 minutes"),
+            ("仓库手册里冷藏车到货什么情况必须拒收？", "for 25 minutes"),
         ),
     )  # fmt: skip
 
@@ -341,7 +341,7 @@ def jira_zh() -> Case:
     return Case(
         "wrapped/jira-issue-zh", "zh", "jira_get_issue", {"issue_key": "PAY-3318"},
         js({"expand": "renderedFields", "id": "90112", "key": "PAY-3318", "fields": fields}),
-        (("零元订单", "PAY-3318"),),
+        (("零元订单",),),
         (
             ("零元订单付不了款，到底什么情况下才会出现？", "优惠券和积分同时抵扣"),
             ("Who tests the fix for PAY-3318 before it ships?", "回归由测试组贺连胜负责"),
@@ -364,7 +364,7 @@ def structured_content() -> Case:
         "wrapped/mcp-structured", "en", "get_departures", {"date": "2026-11-16"},
         js({"content": [{"type": "text", "text": js(found)}], "structuredContent": found, "isError": False}),
         (("96",), ("departures",)),
-        (("Why was one of the trains from Lindau or Kempten delayed by almost an hour?", "signal box fire at Hergatz"),),
+        (("Why did the train RB77 leave so late?", "signal box fire at Hergatz"),),
     )  # fmt: skip
 
 
@@ -390,7 +390,7 @@ def github_issue() -> Case:
     return Case(
         "wrapped/github-issue", "en", "get_issue", {"owner": "proxyhaus", "repo": "gate", "issue_number": 4821},
         js({"issue": issue, "comments": comments}, 2),
-        (("memory grows", "#4821", "4821"),),
+        (("memory grows",),),
         (
             ("Is there a setting that helps against the proxy's growing memory until we upgrade gate?", "session_reuse: per_tenant"),
             ("gate 代理内存不断增长的问题（issue 4821）在哪个版本修好了？", "v2.11.4"),

@@ -1,24 +1,15 @@
 """The judged set is what it says it is: fair to itself, in two languages, the same every time."""
 
 import json
-import re
 from collections import Counter
 
 import pytest
 
 from benchmarks.judged import Case, cases
 from benchmarks.judged.case import dice, numbered, planted, subject
-from benchmarks.judged.score import SYNOPSIS_CHARS, decoded, folded, holds, misleading, says
+from benchmarks.judged.score import SYNOPSIS_CHARS, decoded, folded, holds, language_of, misleading, says
 
 CASES = [pytest.param(case, id=case.name) for case in cases()]
-#: Letters of a question that are Chinese, what it quotes in brackets aside.
-CHINESE = re.compile(r"[\u4e00-\u9fff]")
-
-
-def asked_in(question: str) -> str:
-    """The language of a question, which may quote a name in the other one."""
-    words = re.sub(r"\([^)]*\)", "", question)
-    return "zh" if len(CHINESE.findall(words)) > len(re.findall(r"[A-Za-z]+", words)) else "en"
 
 
 def test_the_set_is_large_and_in_two_languages():
@@ -57,7 +48,7 @@ def test_the_set_is_the_same_twice():
 def test_a_third_of_the_questions_are_in_the_other_language():
     """People ask in their own language, whatever the tool's is."""
     crossing = [
-        asked_in(ask) != case.language
+        language_of(ask) != case.language
         for case in cases()
         if case.language != "mixed"
         for ask, _ in case.questions

@@ -118,7 +118,7 @@ def test_a_run_judges_every_figure():
     rows = {row.name: row for row in report.report.rows}
     assert len(pages.COLUMNS) == len(rows)
     assert report.ok
-    assert {"documents", "systems", "odd", "(en)", "(zh)"} == set(report.kinds)
+    assert {"documents", "systems", "odd", "(en)", "(zh)", "(across)"} == set(report.kinds)
     said = json.loads(json.dumps(report.to_json()))
     assert [case.name for case in chosen] == [one["name"] for one in said["cases"]]
     by_name = {one.case.name: one for one in report.judged}
@@ -128,6 +128,21 @@ def test_a_run_judges_every_figure():
     missed = sum(score.of - score.hits for score in pages.scores(report.judged)[1:-2])
     lines = [line for line in report.failures() if "synopsis" not in line and "tokens of its own" not in line]
     assert missed == len(lines)
+
+
+def test_questions_across_languages_are_counted_apart():
+    """Only those, and none of a result in two languages."""
+    asked = (
+        pages.Answered("几月几日？", "1 May", there=True),
+        pages.Answered("Which day?", "1 May", there=False),
+    )
+    one = pages.Judged(TRACE, 9, "KeyError", (), {}, dict.fromkeys(pages.LOADS, asked), asked, 9)
+    mixed = Case("tiny/both", "mixed", "cat", {}, "a 乙", (("a",),), ())
+    other = pages.Judged(mixed, 9, "a", (), {}, dict.fromkeys(pages.LOADS, asked), asked, 9)
+    figures = {score.name: (score.hits, score.of) for score in pages.across([one, other])}
+    assert (1, 1) == figures["pages found first"]
+    assert (1, 1) == figures["answers loaded in 400"]
+    assert (0, 0) == figures["synopses with the key fact"]
 
 
 def test_a_case_is_shown_as_a_model_sees_it():
