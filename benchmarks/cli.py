@@ -12,6 +12,7 @@ from benchmarks import core as core_bench
 from benchmarks import facts as facts_bench
 from benchmarks import history as history_bench
 from benchmarks import inspector as inspector_bench
+from benchmarks import pages as pages_bench
 from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import recall_speed as recall_speed_bench
@@ -24,6 +25,7 @@ from benchmarks.report import Report
 from benchmarks.tables import (
     show_costs,
     show_machine,
+    show_pages,
     show_peers,
     show_recall,
     show_replayed,
@@ -33,7 +35,7 @@ from benchmarks.tables import (
     show_walked,
 )
 from pagefile.cli.options import AsJson
-from pagefile.cli.output import err, print_json, visible, warn
+from pagefile.cli.output import complain, err, print_json, say, visible, warn
 from pagefile.records import JsonObject
 from pagefile.settings.sources import bench_data
 
@@ -106,6 +108,32 @@ def inspector(
     """Measure pages of a very long conversation beside those of a short one; exit code 1 when a limit is not kept."""
     report = _measured(lambda tell: inspector_bench.run(quick=quick, progress=tell))
     _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def pages(
+    *,
+    show: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Print one case as a model would see it, and judge nothing."),
+    ] = None,
+    failing: Annotated[bool, typer.Option("--failing", help="List everything that was missed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge what a model learns of archived tool results: synopses, windows, loaded passages and searches."""
+    if show is not None:
+        try:
+            say(visible(pages_bench.show(show), lines=True))
+        except LookupError as error:
+            complain(str(error.args[0]))
+            raise typer.Exit(2) from None
+        return
+    report = _measured(pages_bench.run)
+    if failing and not as_json:
+        for line in report.failures():
+            say(visible(line))
+        say()
+    _tell(report, report.report, as_json=as_json, before=lambda: show_pages(report))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from benchmarks import history as history_bench
+from benchmarks import pages as pages_bench
 from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import workspace as workspace_bench
@@ -60,6 +61,18 @@ def show_costs(report: history_bench.HistoryReport) -> None:
             f"{claim.saved():.0%}",
             f"the document's {claim.name}",
         )
+    print_table(made)
+    say()
+
+
+def show_pages(report: pages_bench.PagesReport) -> None:
+    """The judged set by kind and by language."""
+    figures = pages_bench.scores(report.judged)
+    say(f"{len(report.judged)} tool results and {figures[-3].of} questions, by kind and by language.")
+    made = table("kind", *pages_bench.COLUMNS, right=pages_bench.COLUMNS)
+    for kind, line in {**report.kinds, "all": figures}.items():
+        shown = [f"{score.hits:g}/{score.of}" if score.of else "–" for score in line[:-1]]
+        made.add_row(kind, *shown, f"{line[-1].share:.0%}" if line[-1].of else "–")
     print_table(made)
     say()
 
