@@ -1,8 +1,8 @@
 """An engine over a store that a test brings."""
 
 from pagefile.engine.engine import Engine
-from pagefile.engine.kit import Kit
 from pagefile.engine.metrics import NoMeter
+from pagefile.engine.standard_tiers import Kit
 
 
 def engine_over(store, settings, clock, counter, *, meter=None):

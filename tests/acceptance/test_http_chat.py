@@ -16,7 +16,7 @@ from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.service.chat_turn import MAX_ROUNDS
 from pagefile.settings import ArchiveSettings, ModelSettings, ServiceSettings
-from pagefile.stores.secrets import new_key
+from pagefile.stores.key_secrets import new_key
 from tests.waiting import PATIENCE_S
 
 from .http_serving import serving

@@ -19,7 +19,7 @@ from pagefile import (
 from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.settings import EmbedderSettings, ServiceSettings
-from pagefile.stores.secrets import new_key
+from pagefile.stores.key_secrets import new_key
 from tests.transcripts import CHAT
 
 from .faces import CLIENTS, MEMORIES, opened

@@ -11,7 +11,7 @@ from pagefile import Memory, SettingsError
 from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.service.auth import LAST_USED_EVERY
-from pagefile.stores.secrets import new_key
+from pagefile.stores.key_secrets import new_key
 
 from .cli_calling import pagefile, table_widths
 from .http_serving import serving

@@ -16,7 +16,7 @@ from pagefile.inspector.markup import el
 from pagefile.inspector.page_request import words
 from pagefile.records import Scope
 from pagefile.settings import ModelSettings, ServiceSettings
-from pagefile.stores.secrets import new_key
+from pagefile.stores.key_secrets import new_key
 from tests.transcripts import CHAT as MESSAGES
 from tests.waiting import until
 

@@ -11,7 +11,7 @@ from zlib import crc32
 import httpx
 
 from pagefile.records import DEFAULT_TENANT, Scope
-from pagefile.stores.secrets import new_key
+from pagefile.stores.key_secrets import new_key
 
 from .owners import EVERYBODY, NOBODY, OWNERSHIP, Names, Owner, Viewer
 

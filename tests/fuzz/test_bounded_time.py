@@ -12,12 +12,12 @@ from time import thread_time
 
 import pytest
 
-from pagefile.stores.secrets import presented
+from pagefile.stores.key_secrets import presented
 from pagefile.text.extract import anchors, summarize
 from pagefile.text.fact_ranking import fact_key, features
 from pagefile.text.fact_rules import own_words, secret_in, stated
-from pagefile.text.gate import asking
 from pagefile.text.passages import split
+from pagefile.text.recall_gate import asking
 from pagefile.text.sentences import sentences
 from pagefile.text.sources import sources
 from pagefile.text.speech import as_statement, in_first_person, said_terms

@@ -16,10 +16,10 @@ from pagefile.service.exposure import host_name, is_loopback
 from pagefile.service.inspector_auth import prefers_chinese
 from pagefile.settings.model import parsed
 from pagefile.settings.sources import load, shown
+from pagefile.stores.key_secrets import new_key, presented
 from pagefile.stores.milvus.driver import Place as MilvusPlace
 from pagefile.stores.postgres.address import Place as PostgresPlace
 from pagefile.stores.registry import open_store
-from pagefile.stores.secrets import new_key, presented
 from pagefile.tiers.page_in import checked_uuid
 from pagefile.wire.requests import behind, cursor_of
 

@@ -13,7 +13,7 @@ from pagefile.cli.measures import moment, number, plural, size, size_text, span,
 from pagefile.cli.options import Full, Limit, Newest, Query, Yes
 from pagefile.cli.output import chosen, clipped, say, shortened, show_table, visible, warn
 from pagefile.engine import Memory
-from pagefile.engine.pages import load_text
+from pagefile.engine.page_tools import load_text
 from pagefile.records import DEFAULT_TENANT, Page, PageHit, Scope
 from pagefile.tiers.archive import Archive
 

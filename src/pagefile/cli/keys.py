@@ -13,7 +13,7 @@ from pagefile.cli.output import chosen, clipped, show_table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
-from pagefile.stores.secrets import new_key
+from pagefile.stores.key_secrets import new_key
 
 _MOST_DAYS = 36_500
 _EXPIRES = Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="The key expires after this many days.")

@@ -17,7 +17,7 @@ from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import Kind
 from pagefile.engine.messages import Desk, as_of
 from pagefile.engine.ownership import check_opens
-from pagefile.engine.pages import call_tool, load_text
+from pagefile.engine.page_tools import call_tool, load_text
 from pagefile.engine.replay import Cost, Explanation, Replay, costs_of, explained_call, found_call, replayed
 from pagefile.engine.windows import make_window
 from pagefile.errors import ConflictError

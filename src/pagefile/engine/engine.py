@@ -11,13 +11,13 @@ from typing import TypeVar
 
 import anyio
 
-from pagefile.engine import outside
+from pagefile.engine import third_party_tiers
 from pagefile.engine.calls import WindowRecorder
-from pagefile.engine.elsewhere import Apart, Elsewhere
-from pagefile.engine.kit import Kit, standard_tiers
+from pagefile.engine.external_stores import Apart, Elsewhere
 from pagefile.engine.ledger import Ledger
 from pagefile.engine.metrics import MemoryChanges, MeteredSessions
 from pagefile.engine.ownership import on_behalf
+from pagefile.engine.standard_tiers import Kit, standard_tiers
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidArgumentError, SettingsError, StoreError, TierError
 from pagefile.ports import Clock, Meter, Part, SessionCache, SessionStore, Store
@@ -189,7 +189,9 @@ class Engine:
                 kept = await tier.absorb_step(*given)
                 continue
             with self.guard(tier.name):
-                kept = outside.sound_step(await outside.answered(tier, "absorb_step", *given))
+                kept = third_party_tiers.sound_step(
+                    await third_party_tiers.answered(tier, "absorb_step", *given)
+                )
         return kept
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
@@ -220,8 +222,8 @@ class Engine:
     ) -> list[Candidate]:
         """What a third-party tier offers, without invalid candidates; its trace is recorded too."""
         own = replace(request, traces={})
-        offered = await outside.answered(tier, "offer", own, timeout_s=outside.TIMEOUT_S)
-        sound, wrong = outside.sound_candidates(offered, _taken(request, found))
+        offered = await third_party_tiers.answered(tier, "offer", own, timeout_s=third_party_tiers.TIMEOUT_S)
+        sound, wrong = third_party_tiers.sound_candidates(offered, _taken(request, found))
         if wrong is not None:
             self._caught(tier.name, request.note, wrong)
         for name, trace in self._traces(tier, own, sound).items():
@@ -231,7 +233,7 @@ class Engine:
     def _traces(self, tier: Tier, own: WindowRequest, offered: Sequence[Candidate]) -> JsonObject:
         """The traces of a third-party tier; the default trace if no store could hold its own."""
         with self.guard(tier.name, own.note):
-            return outside.sound_traces(tier, own.traces, offered)
+            return third_party_tiers.sound_traces(tier, own.traces, offered)
         return {tier.name: Tier.trace(tier, offered)}
 
     def budget(self, room: int, reserved: Mapping[Beside, int], note: Note) -> Budget:
@@ -245,7 +247,7 @@ class Engine:
     def _limits_of(self, tier: Tier, room: int, note: Note) -> Mapping[Block, int]:
         """The limits of a third-party tier; the defaults if they are invalid."""
         with self.guard(tier.name, note):
-            return outside.sound_limits(tier.limits(room))
+            return third_party_tiers.sound_limits(tier.limits(room))
         return Tier.limits(tier, room)
 
     async def reconsidered(self, request: WindowRequest, window: Window, note: Note) -> bool:
@@ -261,8 +263,10 @@ class Engine:
         if tier.name not in self.outside:
             return await tier.reconsider(request, window)
         given = request, window
-        answer = await outside.answered(tier, "reconsider", *given, timeout_s=outside.TIMEOUT_S)
-        return outside.decided("reconsider", answer)
+        answer = await third_party_tiers.answered(
+            tier, "reconsider", *given, timeout_s=third_party_tiers.TIMEOUT_S
+        )
+        return third_party_tiers.decided("reconsider", answer)
 
     def handed_out(self, request: WindowRequest, window: Window, note: Note) -> None:
         """Tell the tiers that a window is going to its caller."""
@@ -270,7 +274,7 @@ class Engine:
             if type(tier).shown is Tier.shown:
                 continue
             with self.guard(tier.name, note):
-                if outside.decided("shown", tier.shown(request, window)):
+                if third_party_tiers.decided("shown", tier.shown(request, window)):
                     self.worker.wake(tier.name, request.scope)
 
     async def settle(self) -> None:
@@ -320,7 +324,7 @@ class Engine:
         if turn_id is not None or page is not None:
             return await self._erase_part(scope, turn_id, page, scrub=scrub)
         # What fails now is retried below: a third-party tier must not keep our own rows from being erased.
-        before = await self._forget(scope, {}, outside.ERASING_S)
+        before = await self._forget(scope, {}, third_party_tiers.ERASING_S)
         receipt = await self.store.erase(scope)
         # Work requested under the conversation alone belongs to its owner too.
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
@@ -366,7 +370,9 @@ class Engine:
                 continue
             failed: dict[str, Exception] = {}
             with self._collecting(tier, failed):
-                await outside.answered(tier, "forget_part", receipt, timeout_s=outside.ERASING_S)
+                await third_party_tiers.answered(
+                    tier, "forget_part", receipt, timeout_s=third_party_tiers.ERASING_S
+                )
             left += [f"{what}, which failed ({error}): erase it once more" for error in failed.values()]
         return left
 
@@ -380,10 +386,10 @@ class Engine:
                 gone.append(await tier.forget(scope))
                 continue
             with self._collecting(tier, failed):
-                counts = await outside.answered(tier, "forget", scope, timeout_s=timeout_s)
+                counts = await third_party_tiers.answered(tier, "forget", scope, timeout_s=timeout_s)
                 # Invalid counts do not mean that the erasure failed.
                 with self._collecting(tier, {}):
-                    gone.append(outside.sound_counts(counts))
+                    gone.append(third_party_tiers.sound_counts(counts))
         return _summed(*gone)
 
     def _collecting(self, tier: Tier, failed: dict[str, Exception]) -> AbstractContextManager[None]:
@@ -455,8 +461,10 @@ class Engine:
         """What a third-party tier reports about itself, or the error."""
         notes: list[str] = []
         with self.guard(tier.name, notes.append):
-            described = await outside.answered(tier, "describe", timeout_s=outside.TIMEOUT_S)
-            return outside.sound_description(described, known)
+            described = await third_party_tiers.answered(
+                tier, "describe", timeout_s=third_party_tiers.TIMEOUT_S
+            )
+            return third_party_tiers.sound_description(described, known)
         return {tier.name: {"failed": cleaned(notes[0])}}
 
 

@@ -15,13 +15,20 @@ from pagefile.engine.arguments import checked_labels
 from pagefile.engine.conversation import Conversation
 from pagefile.engine.engine import Engine
 from pagefile.engine.fact_import import import_memory
-from pagefile.engine.kit import Kit, chat_model, extractor_of, named_embedder, summarizer_of, synopsis_of
 from pagefile.engine.lifetime import connecting, opening
 from pagefile.engine.log_queries import done_turns, listing, pages_about, pages_of, recalled
 from pagefile.engine.metrics import NoMeter
 from pagefile.engine.ownership import on_behalf
-from pagefile.engine.pages import load_text
+from pagefile.engine.page_tools import load_text
 from pagefile.engine.replay import found_call
+from pagefile.engine.standard_tiers import (
+    Kit,
+    chat_model,
+    extractor_of,
+    named_embedder,
+    summarizer_of,
+    synopsis_of,
+)
 from pagefile.errors import InvalidArgumentError
 from pagefile.settings import Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store

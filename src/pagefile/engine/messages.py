@@ -15,7 +15,7 @@ from pagefile.content import Message, Shape, Text, media_in, message_json
 from pagefile.engine import arguments
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import entries_of
-from pagefile.engine.pages import loaded_again
+from pagefile.engine.page_tools import loaded_again
 from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, NotFoundError, PagefileError
 from pagefile.ports import NO_LABELS, Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
 from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_layout

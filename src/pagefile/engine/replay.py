@@ -16,10 +16,8 @@ import anyio.to_thread
 
 from pagefile.engine.arguments import Request
 from pagefile.engine.engine import Engine
-from pagefile.engine.kit import standard_tiers
 from pagefile.engine.ledger import full_tokens
 from pagefile.engine.metrics import NoMeter
-from pagefile.engine.outside import replayed_by
 from pagefile.engine.snapshots import (
     DECIDING,
     PastStore,
@@ -28,6 +26,8 @@ from pagefile.engine.snapshots import (
     turn_then,
     with_settings,
 )
+from pagefile.engine.standard_tiers import standard_tiers
+from pagefile.engine.third_party_tiers import replayed_by
 from pagefile.engine.windows import Made, assembled, hash_of
 from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundError, SettingsError
 from pagefile.ports import Clock, Store

@@ -51,7 +51,7 @@ class Watermarks(ABC):
         """Record that the tier has read a conversation up to `seq`.
 
         A watermark only rises: a lower `seq` is ignored, as is a conversation that no longer exists. `epoch`
-        is the `Head.epoch` in which the data being written was produced: if the conversation, its user or the
+        is the `ConversationInfo.epoch` in which the data being written was produced: if the conversation, its user or the
         tenant has been erased since, `ErasedError` is raised and nothing is written. This holds for every
         `epoch` parameter; None skips the check.
         """

@@ -17,7 +17,7 @@ class PageDraft:
     page: Page
     text: str
     spans: tuple[tuple[int, int], ...] = ()
-    #: `Head.epoch` when the tool was called; None skips the check for erasures.
+    #: `ConversationInfo.epoch` when the tool was called; None skips the check for erasures.
     epoch: int | None = None
     #: The conversation it is copied from, which must not have been erased either.
     origin: Scope | None = None

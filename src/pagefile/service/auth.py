@@ -30,7 +30,7 @@ from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequ
 from pagefile.inspector import urls
 from pagefile.ports import KeyStore
 from pagefile.service.problems import refused
-from pagefile.stores.secrets import presented
+from pagefile.stores.key_secrets import presented
 
 logger = logging.getLogger("pagefile.service")
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pagefile import verbs
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.log_queries import Kind
-from pagefile.engine.pages import call_tool
+from pagefile.engine.page_tools import call_tool
 from pagefile.engine.replay import checked_from_afar
 from pagefile.errors import ClosedError, StoreError, StoreUnavailableError
 from pagefile.integrations.prometheus import CONTENT_TYPE, PrometheusMeter

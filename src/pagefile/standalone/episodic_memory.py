@@ -24,7 +24,7 @@ from pagefile.records import Scope, Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
 from pagefile.standalone.milvus_collection import MilvusCollection, called, data_types, quoted
 from pagefile.stores.erasure import scope_key
-from pagefile.text.gate import asking, passes
+from pagefile.text.recall_gate import asking, passes
 from pagefile.text.sentences import clip
 
 logger = logging.getLogger("pagefile")

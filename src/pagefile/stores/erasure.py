@@ -1,6 +1,6 @@
 """What an erasure removes, and how it is numbered: decisions without a database.
 
-Every erasure gets the next number. A view says how many there were when it was read (`Head.epoch`); a write that is based on the
+Every erasure gets the next number. A view says how many there were when it was read (`ConversationInfo.epoch`); a write that is based on the
 view names that number, and the store refuses it, in the same transaction, if the tenant, the user or the conversation was erased
 since. Numbers count for the whole database, not for a scope: a conversation may begin again under another owner, and counts of two
 scopes may agree by chance. Of what was erased only a hash is left: the id of a user is often their address, which an erasure must

@@ -68,7 +68,7 @@ class Found(Generic[K]):
     """A turn and why it was found: the score is the sum of the parts, except two that say how well the turn
     itself answers.
 
-    `coverage` is the share of the question's weight whose words it contains, `similarity` its similarity in
+    `coverage` is the share of the question's weight whose words it contains, `likeness` its similarity in
     meaning.
     """
 

@@ -16,7 +16,7 @@ import anyio
 from pagefile import ports
 from pagefile.lru import Lru
 from pagefile.records import Hit, JsonObject, Scope, Turn
-from pagefile.text.gate import Gate, answers, asking, passes
+from pagefile.text.recall_gate import Gate, answers, asking, passes
 from pagefile.text.speech import in_first_person
 from pagefile.text.turn_ranking import Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, terms

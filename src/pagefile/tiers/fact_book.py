@@ -47,7 +47,7 @@ class Draft:
     valid_from: datetime | None = None
     #: Turns after the source in its conversation that may have been read before it; None if unknown.
     later: frozenset[str] | None = None
-    #: `Head.epoch` when the source was read: what was erased since is not written back. None for a new
+    #: `ConversationInfo.epoch` when the source was read: what was erased since is not written back. None for a new
     #: statement.
     epoch: int | None = None
     project: str | None = None

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from pagefile import Memory, Settings, SettingsError
-from pagefile.engine import outside
+from pagefile.engine import third_party_tiers
 from pagefile.errors import TierError
 from pagefile.settings import EmbedderSettings
 from pagefile.tiers import Tier
@@ -182,7 +182,7 @@ async def test_an_offer_that_is_not_async_is_told():
 
 async def test_a_tier_that_hangs_costs_its_candidates_only(monkeypatch):
     """The window waits for a while, and goes out without them."""
-    monkeypatch.setattr(outside, "TIMEOUT_S", 0.05)
+    monkeypatch.setattr(third_party_tiers, "TIMEOUT_S", 0.05)
 
     async def hang(self, *_):
         await anyio.sleep_forever()
@@ -416,7 +416,7 @@ async def test_a_tier_that_fails_once_is_asked_once_more():
 
 async def test_a_tier_that_hangs_does_not_keep_ours_from_being_erased(monkeypatch):
     """Before our own rows are gone, it is not waited for without end."""
-    monkeypatch.setattr(outside, "ERASING_S", 0.05)
+    monkeypatch.setattr(third_party_tiers, "ERASING_S", 0.05)
 
     async def forget(self, scope):
         await anyio.sleep_forever()

@@ -12,7 +12,7 @@ from pagefile import Memory, Settings
 from pagefile.engine.export import export_lines
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
-from pagefile.stores.secrets import new_key
+from pagefile.stores.key_secrets import new_key
 from tests.integration.postgres.serving import as_role, server, walled_role
 from tests.servers.postgres import installed
 

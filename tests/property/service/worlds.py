@@ -13,7 +13,7 @@ from pagefile.engine.export import export_lines
 from pagefile.records import Scope
 from pagefile.service.app import create_app
 from pagefile.settings import ArchiveSettings, EmbedderSettings, ServiceSettings
-from pagefile.stores.secrets import new_key
+from pagefile.stores.key_secrets import new_key
 
 TENANTS, USERS = ("红", "blue"), ("ada", "bob", None)
 #: Named in requests too, though nobody of that name is there.

@@ -10,7 +10,7 @@ from pagefile.service.auth import RateLimit
 from pagefile.service.exposure import across_origins, allowed_names, check_binding, host_name, requires_keys
 from pagefile.settings import ServiceSettings
 from pagefile.stores import InMemoryStore
-from pagefile.stores.secrets import new_key, presented
+from pagefile.stores.key_secrets import new_key, presented
 from pagefile.testing import FakeClock
 
 NOW = datetime.now(UTC)

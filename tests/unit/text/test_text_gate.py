@@ -2,7 +2,7 @@
 
 import pytest
 
-from pagefile.text.gate import (
+from pagefile.text.recall_gate import (
     BACK_SIMILARITY,
     COVERED_SIMILARITY,
     MIN_COVERAGE,

@@ -299,7 +299,7 @@ async def remains(store: Store, scope: Scope) -> list[object]:
 
 
 class EpochContract(Contract):
-    """`Head.epoch`, and every write that can name it."""
+    """`ConversationInfo.epoch`, and every write that can name it."""
 
     @pytest.mark.parametrize("what", sorted(_WRITES))
     @pytest.mark.parametrize("erased", _ERASED, ids=["conversation", "user", "tenant"])
