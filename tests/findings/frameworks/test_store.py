@@ -8,7 +8,7 @@ import pytest
 
 from pagefile import BlockingMemory
 from pagefile.integrations.langgraph_store import PagefileStore
-from tests.findings.marks import still_open
+from tests.findings.marks import finding, still_open
 
 from .promises import promised
 
@@ -48,7 +48,7 @@ def found_by_list(url):
         return len(filled(PagefileStore(memory)).search(["u"]))
 
 
-@still_open("frameworks-F23")
+@finding("frameworks-F23")
 def test_a_list_as_prefix_finds_the_same_everywhere(tmp_path):
     """A list as prefix is a prefix, whichever database holds the items."""
     assert [5, 5] == [found_by_list(url) for url in ("memory://", f"sqlite:///{tmp_path}/store.db")]
