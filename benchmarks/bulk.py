@@ -48,17 +48,17 @@ _SENTENCES_A_PARAGRAPH = 6
 
 
 def chinese_prose(chars: int, seed: int = 0) -> str:
-    """Exactly so many characters of a handbook in Chinese, in sections and paragraphs."""
+    """Exactly this many characters of a handbook in Chinese, in sections and paragraphs."""
     return _joined(_sections(random.Random(seed), _CHINESE, _CHINESE_SLOTS, "## 第{}节\n\n", ""), chars)
 
 
 def english_prose(chars: int, seed: int = 0) -> str:
-    """Exactly so many characters of a report in English, in sections and paragraphs."""
+    """Exactly this many characters of a report in English, in sections and paragraphs."""
     return _joined(_sections(random.Random(seed), _ENGLISH, _ENGLISH_SLOTS, "## Part {}\n\n", " "), chars)
 
 
 def json_records(chars: int, seed: int = 0) -> str:
-    """A JSON list of nested records, at least so many characters and one record more at most."""
+    """A JSON list of nested records, at least this many characters, and at most one record more."""
     pick = random.Random(seed)
     made: list[str] = []
     length = 2
@@ -69,7 +69,7 @@ def json_records(chars: int, seed: int = 0) -> str:
 
 
 def log_lines(chars: int, seed: int = 0) -> str:
-    """Exactly so many characters of a service's log."""
+    """Exactly this many characters of a service's log."""
     return _joined(_log(random.Random(seed)), chars)
 
 

@@ -304,7 +304,7 @@ class _Told(Protocol):
 
 
 def _measured(run: Callable[[Callable[[str], None]], R]) -> R:
-    """What a benchmark returns; what it is at stands on the terminal meanwhile."""
+    """What a benchmark returns; its progress is shown on the terminal meanwhile."""
     with err().status("Measuring…") as status:
         return run(lambda step: status.update(visible(step)))
 

@@ -51,7 +51,7 @@ _SLOTS = {
         "contract",
     ),
 }
-#: One sentence in so many is Chinese.
+#: One sentence in this many is Chinese.
 _CHINESE_SHARE = 4
 
 

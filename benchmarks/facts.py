@@ -151,7 +151,7 @@ def _ranking(size: int, rounds: int, vectorizer: Any) -> list[Row]:
             1e6 * added,
             "µs",
             built / added,
-            note=f"times faster than indexing all anew ({1e3 * built:.0f} ms)",
+            note=f"times faster than indexing all again ({1e3 * built:.0f} ms)",
         )
     ]
     if vectorizer is None:

@@ -281,7 +281,7 @@ async def _read(database: Path, counter: TokenCounter, effort: _Effort) -> list[
                 added * 1e3,
                 "ms",
                 added / ADDED_LIMIT_S,
-                note=f"of the {ADDED_LIMIT_S * 1e3:.0f} ms that the document allows; it is made when nobody waits",
+                note=f"of the {ADDED_LIMIT_S * 1e3:.0f} ms that the document allows; it is made in the background",
             ),
             ADDED_LIMIT,
         ),

@@ -50,7 +50,7 @@ class Sizes:
     waiting_turns: float = 1.0
 
     def per_request(self, way: str, turns: int) -> float:
-        """Tokens of the mean request of a conversation of so many turns."""
+        """Tokens of the mean request of a conversation of this length."""
         held = _HELD[way]
         return self.question + sum(held(self, before) for before in range(turns)) / turns
 

@@ -73,7 +73,7 @@ FACTS = (
 
 
 def small_talk(counter: TokenCounter, turns: int) -> list[Exchange]:
-    """Turns that matter to nobody, the same ones each time."""
+    """Filler turns, the same ones each time."""
     author = Author(counter)
     return [Exchange(author.side(SIZE.user), author.side(SIZE.assistant)) for _ in range(turns)]
 

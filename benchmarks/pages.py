@@ -26,7 +26,7 @@ from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 WINDOWS = (8_000, 16_000)
 #: Tokens of passages that `load_tool_history` may return.
 LOADS = (400, 1_500)
-#: A load with so few tokens must be able to show so many of the result's own.
+#: How many of a result's own tokens the smallest of these loads must be able to show.
 OWN_TOKENS = 250
 #: A load ends with a line that says how to read on; that line is not part of its budget.
 _NOTE_TOKENS = 90
@@ -109,7 +109,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """So many of so many."""
+    """How many of how many."""
 
     name: str
     hits: float
@@ -276,7 +276,7 @@ async def _found(memory: Memory, case: Case, uuid: str) -> tuple[Answered, ...]:
 async def _loaded(
     url: str, size: int, chosen: Sequence[Case], uuids: dict[str, str], counter: TokenCounter, tell: Progress
 ) -> dict[str, tuple[tuple[Answered, ...], int]]:
-    """What the model's tool returns with a question in so many tokens; and the tokens of own text in the first of it."""
+    """What the model's tool returns for a question within a budget; and the tokens of own text in the first of it."""
     tell(f"loading in {size:,} tokens")
     made: dict[str, tuple[tuple[Answered, ...], int]] = {}
     settings = Settings(window_tokens=_WINDOW_OF_LOAD * size, archive=_ALL_PAGES)

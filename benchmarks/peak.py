@@ -26,7 +26,7 @@ except ImportError:  # Windows
 LIMIT = Limit("at most", 1.5)
 _SCOPE = Scope(user="bench", conversation="chat")
 _CALLS = 50
-#: The texts repeat after so many turns: memory does not depend on what is said, and counting takes time.
+#: The texts repeat after this many turns: memory does not depend on what is said, and counting takes time.
 _DISTINCT = 500
 
 Work = Literal["windows only", "everything"]

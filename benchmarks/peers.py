@@ -48,7 +48,7 @@ class Effort:
     marks: tuple[int, ...]
     #: Sizes that only Pagefile is measured at.
     further: tuple[int, ...]
-    #: Whoever else takes longer to grow is measured where it stands.
+    #: Others that take longer to grow are measured at the size they reached.
     limit_s: float
     #: The sizes that have lines of their own.
     shown: tuple[int, ...]
@@ -66,7 +66,7 @@ class PeersReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nobody failed; being behind is no failure, it is told."""
+        """Whether no system failed; being behind is not a failure, and is reported."""
         return all(peer["status"] != "failed" for peer in self.made["peers"])
 
     @property

@@ -17,7 +17,7 @@ BUDGET = 16_000
 TRIGGER = 12_000
 #: How many items are recalled.
 RECALLED = 10
-#: What stands before everything in every prompt.
+#: What every prompt begins with.
 INSTRUCTIONS = "You are a helpful assistant. Answer from what you know of the conversation."
 
 Message = dict[str, str]
@@ -47,7 +47,7 @@ class Peer(ABC):
     used: ClassVar[str]
     #: True: making a prompt changes what it keeps, so that one must be made for every turn.
     every_turn: ClassVar[bool] = False
-    #: True: it can be asked for what stands in no prompt.
+    #: True: it can be asked for what is in no prompt.
     recalls: ClassVar[bool] = True
     #: True: its prompt holds the latest turns, not only what was found for the question.
     makes_windows: ClassVar[bool] = True
@@ -91,7 +91,7 @@ class Peer(ABC):
         return await self.recall(question) if self.recalls else ()
 
     async def idle(self) -> None:
-        """What it does while nobody waits, until there is nothing left to do."""
+        """Its background work, until there is nothing left to do."""
 
     async def fill(self, lines: Sequence[Line]) -> None:
         """Take in many turns at once, faster if it can."""

@@ -23,7 +23,7 @@ from benchmarks.peers_vectors import Address, Vectors
 from pagefile.records import JsonObject
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, TokenCounter
 
-#: From so many turns on, whoever can takes in turns in bulk; so many are recorded one by one behind them.
+#: From this many turns on, turns are imported in bulk where a system can; this many are recorded one by one after them.
 _BULK_FROM = 10_000
 _AT_LAST = 100
 #: How long the questions may take at one size, and how many are asked at least.
@@ -47,7 +47,7 @@ class Task:
     turns: int
     #: The sizes at which it is measured as it grows; none for the conversation above.
     marks: Sequence[int] = ()
-    #: Whoever takes longer to grow is measured where it stands.
+    #: A system that takes longer to grow is measured at the size it reached.
     limit_s: float = 60.0
 
     def to_json(self) -> str:
@@ -71,12 +71,12 @@ class Stopwatch:
         return returned
 
     def p50_ms(self, last: int | None = None) -> float | None:
-        """Of the last so many calls, or of all."""
+        """Of the last calls, or of all."""
         taken = self.taken[-last:] if last else self.taken
         return 1000 * median(taken) if taken else None
 
     def mean_ms(self, last: int | None = None) -> float | None:
-        """Of the last so many calls, or of all."""
+        """Of the last calls, or of all."""
         taken = self.taken[-last:] if last else self.taken
         return 1000 * fmean(taken) if taken else None
 
@@ -197,7 +197,7 @@ class Course:
         self.count += 1
 
     async def hurried(self, line: Line) -> None:
-        """A turn without a pause behind it, which nobody times."""
+        """An untimed turn without a pause after it."""
         await self.peer.record(line)
         self.count += 1
 
@@ -242,7 +242,7 @@ class Course:
 
 
 async def grow(course: Course, task: Task) -> JsonObject:
-    """All sizes, or as far as the time goes: then it is measured where it stands, if that is further than before."""
+    """All sizes, or as far as the time allows: then it is measured at the size it reached, if that is larger than the last."""
     script = lines()
     points: list[JsonObject] = []
     began, vectors = time.perf_counter(), course.peer.given.vectors
@@ -259,7 +259,7 @@ async def grow(course: Course, task: Task) -> JsonObject:
                 if course.count == mark - _AT_LAST:
                     await course.peer.idle()
                 await course.turn(line)
-            # Sizes that are reached in bulk are one's own, and nobody else waits for them.
+            # A size reached in bulk is not compared, so no other system waits for it.
             if mark <= _BULK_FROM and time.perf_counter() - began - vectors.waited > task.limit_s:
                 break
         await course.peer.idle()

@@ -52,7 +52,7 @@ class Line:
 
     @property
     def _undecided(self) -> str:
-        """Why nobody is ahead; nothing where somebody is."""
+        """Why no system is ahead; empty where one is."""
         numbers = _numbers(self.values)
         if OURS not in numbers:
             return "not measured"
@@ -60,7 +60,7 @@ class Line:
             return ""
         others = [value for name, value in numbers.items() if name != OURS]
         if not others:
-            return "nobody to compare with"
+            return "nothing to compare with"
         return "level" if self.level or any(not self._worse(value) for value in others) else ""
 
     def _worse(self, value: float) -> bool:

@@ -14,7 +14,7 @@ from benchmarks.peers_all import OURS, PEERS
 UNEXPLAINED = "no reason was found, this is ours to look into"
 #: Prompts that are larger by less are as large.
 _AS_LARGE = 1.1
-#: Of many reasons so many are enough.
+#: The most reasons that are named.
 _ENOUGH = 2
 _NUMBER = re.compile(r"\[([^|\]]*)\|([^|\]]*)\]")
 
@@ -60,7 +60,7 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One that is ahead, in a number of a conversation of so many turns, or in one that belongs to no size."""
+    """One that is ahead, in a figure for one size of conversation, or in one that has no size."""
 
     them: Told
     us: Told
@@ -187,7 +187,7 @@ def _background(case: Case) -> str | None:
         return None
     return (
         "[does|do] less for a turn: Pagefile indexes its words and its vector, archives its results and keeps a summary ready, "
-        "all while nobody waits"
+        "all in the background"
     )
 
 

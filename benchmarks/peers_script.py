@@ -1,6 +1,6 @@
 """The conversation that everybody is measured on in `pagefile bench peers`: two languages, long tool results, details to find again.
 
-It goes on for as long as it is read. Its talk repeats after a while, so every text carries a number of its own: nobody can
+It goes on for as long as it is read. Its talk repeats after a while, so every text carries its own number: no system can
 keep one text for many. The details all stand in the first turns, so that each size of conversation is asked the same.
 """
 
@@ -16,13 +16,13 @@ from pagefile.text.tokens import EstimateCounter
 
 #: In how many of the first turns the details stand.
 PLANTED_IN = 80
-#: One turn in so many calls a tool, whose result has so many characters: enough for Pagefile to page it out.
+#: One turn in this many calls a tool, whose result has this many characters: enough for Pagefile to page it out.
 RESULT_EVERY = 8
 RESULT_CHARS = 12_000
-#: The talk repeats after so many turns, the results after so many results.
+#: After how many turns the talk repeats, and after how many results the results.
 _DISTINCT_TURNS = 200
 _DISTINCT_RESULTS = 16
-#: A turn that plants a detail in the talk comes every so many turns.
+#: A turn that plants a detail in the talk comes at this interval.
 _SAID_EVERY = 3
 _SIZE = Size(user=1, assistant=4)
 _SEED = 11

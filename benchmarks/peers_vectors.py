@@ -1,6 +1,6 @@
 """Vectors for everybody from one place: the benchmark's own process has the encoder, those who are measured ask it.
 
-So the encoder is in nobody's memory, and the time that somebody waits for it is known and taken off.
+So the encoder is in no system's memory, and the time spent waiting for it is known and subtracted.
 """
 
 import secrets

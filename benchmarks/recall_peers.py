@@ -17,7 +17,7 @@ from benchmarks.recall_rankers import Ranker
 from benchmarks.recall_vectors import Remembered
 from pagefile.text.words import STOP_WORDS
 
-#: Chroma takes so many at once.
+#: The most that Chroma takes at once.
 _BATCH = 1000
 #: A turn may be stored as two memories: more are asked for, so that enough turns come back.
 _MEMORIES_A_TURN = 2

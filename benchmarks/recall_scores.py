@@ -15,7 +15,7 @@ Figure = Callable[[Asked, Sequence[str], Sequence[str]], float]
 
 
 def share(gold: Collection[str], ranked: Sequence[str], first: int) -> float:
-    """How much of what answers stands among the first."""
+    """How much of what answers is among the first."""
     return len(set(gold) & set(ranked[:first])) / len(gold)
 
 

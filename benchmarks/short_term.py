@@ -34,7 +34,7 @@ QUESTION = "What did Anna decide about the compressor, and when?"
 FEW = 100
 #: Turns behind the last checkpoint: those it leaves verbatim, and those written since.
 VERBATIM, SINCE = 8, 24
-#: A long conversation repeats itself after so many turns: making up more takes longer than writing them.
+#: A long conversation repeats itself after this many turns: making up more takes longer than writing them.
 _DISTINCT = 2_000
 #: So many turns are written before the background may catch up, as it would while a user reads.
 _BREATH = 10
@@ -219,7 +219,7 @@ class _Bench:
         return Row("context() with no checkpoint at all", long_s * 1e3, "ms", long_s / short_s, note=note)
 
     async def _app(self, memory: Memory) -> list[Row]:
-        """The document's own loop, its summaries included, which nobody waits for."""
+        """The document's own loop, its summaries included, which are made in the background."""
         app = AgentApp(memory, tenant=self.tenant)
         reads: list[float] = []
         writes: list[float] = []

@@ -40,7 +40,7 @@ def on_one_core() -> Generator[None]:
     """Keeps this thread and those it starts on one core, where the system lets us.
 
     Waking a thread takes 10 µs on the same core and 50 µs on one that fell asleep. Which of the two it is, the
-    scheduler decides anew every few seconds, and not for both sides alike.
+    scheduler decides again every few seconds, and not for both sides alike.
     """
     if sys.platform != "linux":
         yield

@@ -73,7 +73,7 @@ def _message(given: Any) -> Message:
 
 
 def user_text(content: str) -> str:
-    """What a user wrote; a list of content parts is read as its texts, and a part that is no text stays JSON."""
+    """What a user wrote; a list of content parts is read as its texts, and a part that is not text stays JSON."""
     parts = _json_list(content)
     if not parts:
         return content
@@ -120,7 +120,7 @@ class Draft:
         return text or None
 
     def take(self) -> str | None:
-        """Everything said and every call that nobody answered."""
+        """Everything said and every unanswered call."""
         self.said += self._unanswered()
         return self.take_said()
 

@@ -34,7 +34,7 @@ class Effort:
 
 
 async def windows(folder: Path, counter: TokenCounter, effort: Effort) -> list[Row]:
-    """Windows of a long and a short conversation, and beside counting the tokens anew."""
+    """Windows of a long and a short conversation, beside counting the tokens again."""
     database = folder / "windows.db"
     turns = await _two_conversations(database, counter, effort, LONG)
     async with Memory.open(url_of(database), settings=_SETTINGS) as memory:
@@ -56,7 +56,7 @@ async def windows(folder: Path, counter: TokenCounter, effort: Effort) -> list[R
         long_s * 1e3,
         "ms",
         whole_s / long_s,
-        note=f"{whole_s * 1e3:,.0f} ms to count the tokens of {effort.turns:,} turns anew",
+        note=f"{whole_s * 1e3:,.0f} ms to count the tokens of {effort.turns:,} turns again",
     )
     return [
         Row.judged(length, LENGTH_LIMIT),
@@ -67,7 +67,7 @@ async def windows(folder: Path, counter: TokenCounter, effort: Effort) -> list[R
             long_s * 1e3,
             "ms",
             window_s / long_s,
-            note=f"{window_s * 1e3:,.1f} ms to count the tokens of {in_window} turns anew",
+            note=f"{window_s * 1e3:,.1f} ms to count the tokens of {in_window} turns again",
         ),
         *await _recall(database, effort, long_s),
     ]

@@ -25,7 +25,7 @@ from pagefile.window.placeholder import LOAD_TOOL
 
 #: What is asked about, by number: some of it again a little later, as people do.
 QUESTIONS = (0, 0, 1, 1, 0, 2, 2, 1, 3, 3, 2, 3, 4, 4, 3, 5, 5, 4, 6, 6)
-#: Every so many questions the model asks for the table of contents without looking.
+#: After how many questions the model asks for the table of contents without looking.
 STUBBORN = 4
 #: Tokens of notes beside a question.
 NOTES_TOKENS = 1_500

@@ -135,5 +135,5 @@ def _page(topic: Topic, pick: random.Random) -> str:
 
 
 def as_message(result: object) -> str:
-    """A result as it stands in a prompt without any memory."""
+    """A result as it is in a prompt without any memory."""
     return json.dumps(result, ensure_ascii=False)

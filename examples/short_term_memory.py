@@ -54,7 +54,7 @@ async def handle_user_message(
     prompt = format_prompt(ctx.History, user_message)
     # 3. 调用LLM
     llm_response = call_llm(prompt)
-    # 4. 检查是否需要生成摘要: in the background, so that nobody waits for it
+    # 4. 检查是否需要生成摘要: in the background, so that no call waits for it
     if ctx.ShouldCheckpointSummary:
         background.start_soon(summarise, app, ctx.ConversationID, ctx.FullHistory)
     # 5. 写入对话记录

@@ -45,7 +45,7 @@ def scripted_model(messages: list[dict[str, Any]]) -> dict[str, Any]:
         return {"say": "权限管理配置步骤如下：新建角色、勾选菜单、设置数据范围、通知成员。"}
     if asked == QUESTIONS[1]:
         detail = next((found for text in results if (found := re.search(r"第三步：.*", text))), None)
-        if detail is None:  # only a placeholder is in view: page in what it stands for
+        if detail is None:  # only a placeholder is in view: page in the result
             uuids = re.findall(r'load_tool_history\(uuid="([^"]+)"\)', "\n".join(results))
             return {"call": "load_tool_history", "input": {"uuid": uuids[0]}}
         return {"say": detail[0]}
@@ -53,7 +53,7 @@ def scripted_model(messages: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def show(window: Window) -> None:
-    """What this model call costs, and how each tool result stands in the window."""
+    """What this model call costs, and how each tool result appears in the window."""
     print(f"   窗口: {window.tokens:,} tokens")
     for message in window.messages:
         if message["role"] == "tool":

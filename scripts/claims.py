@@ -20,7 +20,7 @@ _INTRODUCTION = """\
 <!-- Written by `make traceability` from docs/requirements/claims-004.toml; do not edit. -->
 
 Document 004 ends by saying that everything in it was implemented. In the project that it was written for, most of it was not:
-neither the ranking nor the injection that it describes. So each of its claims stands here with what is so in Pagefile, and
+neither the ranking nor the injection that it describes. So each of its claims is listed here with what is true in Pagefile, and
 with tests that fail when it is no longer so (C4-7). Where its names are: [document 004](004.md).
 
 | the document claims | here | tests |
@@ -38,7 +38,7 @@ class Claim:
 
 
 def written_claims() -> list[Claim]:
-    """Every claim of the file; a key that nobody reads is an error."""
+    """Every claim of the file; an unknown key is an error."""
     given = tomllib.loads(CLAIMS.read_text(encoding="utf-8"))["claims"]
     return [Claim(**{**one, "tests": tuple(one["tests"])}) for one in given]
 

@@ -1,7 +1,7 @@
 """Writes the reference of docs/ out of the code: settings, commands, errors, metrics, routes and Python names.
 
 `python scripts/reference.py` writes the files; a test fails while one of them is stale. What code cannot say, what to do about an
-error for one, stands in reference.toml beside this file.
+error for one, is in reference.toml beside this file.
 """
 
 import ast
@@ -410,7 +410,7 @@ def routes() -> Iterator[str]:
 
 
 def other_routes(app: Any) -> list[tuple[str, str]]:
-    """Method and path of what stands in no OpenAPI document."""
+    """Method and path of what is in no OpenAPI document."""
     known = {(one.method, one.path) for one in operations(app.openapi())}
     found = {
         (method, one.path or "")

@@ -57,7 +57,7 @@ class Subject:
         return self.space.join(self.sentence(pick) for _ in range(count))
 
     def paragraphs(self, pick: random.Random, chars: int) -> list[str]:
-        """Paragraphs of about so many characters together."""
+        """Paragraphs of about this many characters together."""
         made: list[str] = []
         while sum(map(len, made)) < chars:
             made.append(self.sentences(pick, pick.randrange(3, 6)))

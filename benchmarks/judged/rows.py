@@ -105,7 +105,7 @@ def rows_json_zh() -> Case:
 
 
 def records_json() -> Case:
-    """Rows as a bare list of objects, one value that stands out."""
+    """Rows as a bare list of objects, one value being an outlier."""
     pick = dice("records json")
     rows: list[dict[str, Any]] = [
         {

@@ -152,7 +152,7 @@ def test_who_has_no_disk_is_not_ahead_on_it():
     assert [MEM0] == made.ahead
     assert IN_MEMORY == made.values[STORE]
     alone = line("Disk, at 100 turns", told(STORE, disk_bytes=0))
-    assert "nobody to compare with" == alone.verdict
+    assert "nothing to compare with" == alone.verdict
 
 
 def test_growth_is_a_line_when_there_are_two_sizes():
@@ -289,7 +289,7 @@ def test_a_quick_run_beside_one_who_is_not_installed(tmp_path: Path, monkeypatch
     assert sentence in made.read_text(encoding="utf-8")
     report = json.loads(out.read_text(encoding="utf-8"))
     assert {OURS: "measured", MEM0: "absent"} == {one["name"]: one["status"] for one in report["peers"]}
-    assert {"nobody to compare with"} == {one["verdict"] for one in report["lines"]}
+    assert {"nothing to compare with"} == {one["verdict"] for one in report["lines"]}
     assert "Pagefile" in svg.read_text(encoding="utf-8")
     assert made.read_text(encoding="utf-8") == page(report, "p.svg")
 
