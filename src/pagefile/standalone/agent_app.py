@@ -296,7 +296,7 @@ class AgentApp:
         scope = await self._log.owned(conversation_id)
         if limit < 1:
             raise InvalidArgumentError(f"limit is {limit}: it must be at least 1.")
-        return [_row(turn) for turn in await self._log.newest_turns(scope, limit)]
+        return [_row(turn) for turn in await self._log.turns(scope, limit, newest=True)]
 
     async def query_message_by_conversation_id_asc_from_checkpoint(
         self, conversation_id: str, checkpoint_message_id: str
@@ -355,7 +355,7 @@ class AgentApp:
         if view.checkpoint is None or missing <= 0:
             return HistoryText(summary, safety, turns)
         through = view.checkpoint.covered_through_seq
-        newest = await self._log.newest_turns(scope, asked.recent_turns, view.head.reset_seq)
+        newest = await self._log.turns(scope, asked.recent_turns, view.head.reset_seq, newest=True)
         covered = [turn_lines(turn) for turn in newest if (turn.seq or 0) <= through][-missing:]
         for first in range(len(covered)):
             longer = HistoryText(summary, safety, (*covered[first:], *turns))

@@ -95,10 +95,10 @@ class ConversationSummarizer:
 
     async def should_summarize(self, conversation_id: str) -> bool:
         """判断是否需要生成/更新摘要: enough messages in all, and enough of them in neither the window nor the summary."""
-        if await self.store.count_messages(conversation_id) < self.min_messages:
-            return False
         scope = await self.store.owned(conversation_id)
         view = await self.store.view(scope)
+        if not await self.store.has_messages(view, self.min_messages):
+            return False
         due = 1 if view.checkpoint is None else self.update_delta
         # Every turn has at least one message, so this many turns are enough to decide.
         return len(messages_of(await self._slid_out(scope, view, limit=due))) >= due
@@ -162,7 +162,8 @@ class ConversationSummarizer:
         """The oldest turns that are entirely outside the window and not covered yet."""
         start = await self.store.window_start(scope, self.window_messages)
         after = max(view.head.covered_through_seq, view.head.reset_seq)
-        return await self.store.turns_between(scope, after, start, limit) if start > after + 1 else []
+        found = await self.store.turns(scope, limit, after) if start > after + 1 else []
+        return [turn for turn in found if (turn.seq or 0) < start]
 
 
 class _Bounded(Summarizer):

@@ -88,11 +88,9 @@ class ConversationHistory:
         # Read before the summary: one that takes effect in between covers more, and nothing is missing.
         view = await self.store.view(await self.store.owned(conversation_id))
         summary = await self._tried("summary", self.summarizer.get_or_generate_summary(conversation_id))
-        if view.checkpoint is None:
-            count = await self.store.count_messages(conversation_id)
-            if count < self.summarizer.min_messages:
-                return {"summary": summary, "recent_history": await self.get_recent_history(conversation_id)}
-        return {"summary": summary, "recent_history": await self._not_summarised(view)}
+        if view.checkpoint or await self.store.has_messages(view, self.summarizer.min_messages):
+            return {"summary": summary, "recent_history": await self._not_summarised(view)}
+        return {"summary": summary, "recent_history": await self.get_recent_history(conversation_id)}
 
     async def get_hybrid_history(self, conversation_id: str, current_query: str) -> list[ConversationMessage]:
         """Relevant past turns, best first, then the recent messages, without duplicates.
@@ -128,7 +126,7 @@ class ConversationHistory:
         head = view.head
         # Extra turns, as many as the window may have, for those being written right now.
         limit = min(self.window_messages + head.live_turns, MAX_RECENT_MESSAGES)
-        turns = await self.store.newest_turns(head.scope, limit, head.reset_seq)
+        turns = await self.store.turns(head.scope, limit, head.reset_seq, newest=True)
         live = messages_of(turn for turn in turns if (turn.seq or 0) > head.covered_through_seq)
         keep = min(max(self.window_messages, len(live)), MAX_RECENT_MESSAGES)
         return messages_of(turns)[-keep:]
