@@ -121,7 +121,9 @@ class AgentApp:
                 should_checkpoint_summary=ratio >= asked.threshold or shown is not whole,
                 query=asked.text,
             )
-            self._remember(asked, view, context)
+            self._asked.setdefault(asked.conversation_id, Asked()).answered(asked, view, context)
+            self._log.engine.meter.observe("pagefile_token_ratio", context.token_ratio)
+            self._log.engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)
             return context
 
     async def write_turn(self, request: MemoryWriteRequest | None) -> MemoryWriteResult:
@@ -363,12 +365,6 @@ class AgentApp:
             if tokens < asked.threshold * asked.window_tokens:
                 return longer
         return HistoryText(summary, safety, turns)
-
-    def _remember(self, asked: Query, view: LogView, context: MemoryContext) -> None:
-        known = self._asked.setdefault(asked.conversation_id, Asked())
-        known.answered(asked, view, context)
-        self._log.engine.meter.observe("pagefile_token_ratio", context.token_ratio)
-        self._log.engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)
 
     QueryMemoryContext = query_memory_context
     WriteTurn = write_turn
