@@ -441,8 +441,8 @@ def _fitting(text: str) -> str:
 def _embed(model: EmbeddingModel | None) -> _Embed:
     """A function from a text to its vector, for any kind of model."""
     functions = (getattr(model, "aembed_query", None), getattr(model, "embed_query", None), model)
-    function: Any = next(filter(callable, functions), None)
-    if function is None and not isinstance(model, Embedder):
+    usable = [function for function in functions if callable(function)]
+    if not usable and not isinstance(model, Embedder):
         raise SettingsError(
             f"embedding_model is {type(model).__name__}: Milvus needs one; give an Embedder, an object with embed_query, "
             "or a function from a text to a vector."
@@ -450,7 +450,7 @@ def _embed(model: EmbeddingModel | None) -> _Embed:
 
     async def embed(text: str) -> list[float]:
         found: Any = (
-            (await model.embed([text]))[0] if isinstance(model, Embedder) else await called(function, text)
+            (await model.embed([text]))[0] if isinstance(model, Embedder) else await called(usable[0], text)
         )
         vector = [float(number) for number in found]
         if not vector:

@@ -19,7 +19,7 @@ from pagefile.ports import (
     Store,
     TurnDraft,
 )
-from pagefile.records import ConversationInfo, Entry, Fact, Scope
+from pagefile.records import ConversationInfo, Fact, Scope
 from pagefile.testing.drafts import view
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import CHAT
@@ -68,9 +68,9 @@ async def refused(error: type[Exception], *calls: Awaitable[object], match: str 
             await call
 
 
-async def everything(store: Store, scope: Scope = CHAT) -> list[Entry]:
-    """The whole log of a conversation."""
-    return await store.reader.entries(EntryQuery(scope, _EVERYTHING, limit=10_000))
+async def everything(store: Store, scope: Scope = CHAT) -> list[Any]:
+    """The whole log of a conversation; a test knows of what kind each entry is."""
+    return [*await store.reader.entries(EntryQuery(scope, _EVERYTHING, limit=10_000))]
 
 
 async def session_of(store: Store, scope: Scope = CHAT) -> dict[str, Any]:

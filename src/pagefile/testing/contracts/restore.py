@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import anyio
 
 from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError
 from pagefile.ports import Labels, Store, labels_of
-from pagefile.records import Checkpoint, Entry, JsonObject, Scope, Turn, utc
+from pagefile.records import Entry, JsonObject, Scope, utc
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, write
 from pagefile.testing.drafts import aborted, checkpoint, done, opened, reset, step, view
 from pagefile.testing.fakes import FakeClock
@@ -45,8 +46,8 @@ class RestoreContract(Contract):
         assert await everything(store, COPY) == copied(original)
         old, new = await store.reader.view(view()), await store.reader.view(view(scope=COPY))
         assert [turn.id for turn in new.turns] == [turn.id for turn in old.turns] == ["d"]
-        assert isinstance(new.checkpoint, Checkpoint)
-        assert new.checkpoint == replace(new.checkpoint, id="k2", version=2, covered_turns=1)
+        made: Any = new.checkpoint
+        assert (made.id, made.version, made.covered_turns) == ("k2", 2, 1)
         head = replace(new.head, scope=CHAT, created=old.head.created, updated=old.head.updated)
         assert head == old.head
         assert await store.sessions.get(COPY) == await store.sessions.get(CHAT)
@@ -137,7 +138,6 @@ class RestoreContract(Contract):
         """Two conversations, a gap, a duplicate id, time going backwards: `InvalidArgumentError`, and nothing is written."""
         original = copied(await mixed_entries(store, clock))
         first = original[0]
-        assert isinstance(first, Turn)
         for entries in (
             [*original, replace(first, id="q", scope=CHAT)],
             original[1:],

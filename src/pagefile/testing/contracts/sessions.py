@@ -170,8 +170,7 @@ class SessionCacheContract(ABC):
         assert await cache.put(CHAT, value, version=7)
         found = await cache.get(CHAT)
         assert CachedSession(value, 7) == found
-        assert found is not None
-        assert list(value) == list(found.value)
+        assert found and list(value) == list(found.value)
         assert await cache.put(CHAT, {}, version=_LARGEST)
         assert CachedSession({}, _LARGEST) == await cache.get(CHAT)
 

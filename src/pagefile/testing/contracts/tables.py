@@ -26,12 +26,11 @@ class WindowLogContract(Contract):
 
     async def test_only_the_newest_are_kept(self, store: Store) -> None:
         """Per conversation the new calls belong to; other conversations keep theirs."""
-        other = ELSE
-        await store.calls.add([call(f"o{number}", scope=other) for number in range(3)], keep=3)
+        await store.calls.add([call(f"o{number}", scope=ELSE) for number in range(3)], keep=3)
         for number in range(5):
             await store.calls.add([call(f"c{number}")], keep=2)
         assert [found.id for found in await store.calls.list(CHAT)] == ["c4", "c3"]
-        assert len(await store.calls.list(other)) == 3
+        assert len(await store.calls.list(ELSE)) == 3
         await store.calls.add([call("c5")], keep=0)
         assert await store.calls.list(CHAT) == []
 
@@ -54,8 +53,7 @@ class WindowLogContract(Contract):
         await store.calls.add([call("a"), call("b", scope=Scope("tenant", "bob", "b"))], keep=10)
         for scope in (TENANT, ADA, CHAT):
             assert await store.calls.get(scope, "a") == call("a")
-        strangers = (BOB, ELSE, FIRM)
-        for scope, call_id in [*((stranger, "a") for stranger in strangers), (CHAT, "b"), (TENANT, "c")]:
+        for scope, call_id in ((BOB, "a"), (ELSE, "a"), (FIRM, "a"), (CHAT, "b"), (TENANT, "c")):
             await refused(NotFoundError, store.calls.get(scope, call_id))
         await store.calls.add([call("c")], keep=1)
         await refused(NotFoundError, store.calls.get(CHAT, "a"))
@@ -71,9 +69,8 @@ class WindowLogContract(Contract):
 
     async def test_a_conversation_that_has_calls_keeps_those(self, store: Store) -> None:
         """It gets no others, and an existing id is left as it is."""
-        other = ELSE
         await store.calls.add([call("new")], keep=10)
-        assert await store.calls.restore([call("old"), call("o", scope=other), call("new", scope=other)]) == 1
+        assert await store.calls.restore([call("old"), call("o", scope=ELSE), call("new", scope=ELSE)]) == 1
         assert [found.id for found in await store.calls.list(ADA)] == ["o", "new"]
         assert await store.calls.get(CHAT, "new") == call("new")
 
