@@ -37,19 +37,7 @@ from pagefile.testing.drafts import (
     view,
 )
 from pagefile.testing.fakes import FakeClock
-from pagefile.testing.scopes import (
-    ADA,
-    ANYBODY,
-    BOB,
-    CHAT,
-    ELSE,
-    FIRM,
-    FIRM_ADA,
-    FIRM_CHAT,
-    HIS,
-    STRANGER,
-    TENANT,
-)
+from pagefile.testing.scopes import ADA, ANYBODY, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
 
 _NOTHING = dict.fromkeys(TABLES, 0)
 
@@ -101,7 +89,7 @@ class StoreContract(Contract):
         assert (receipt.counts["conversations"], receipt.counts["facts"]) == (2, 3)
         assert await left(store, ADA) == [0, 0, 0, 0, 0]
         assert await left(store, BOB) == [1, 1, 1, 1, 1]
-        assert await left(store, FIRM_ADA) == [1, 1, 1, 1, 1]
+        assert await left(store, FIRM) == [1, 1, 1, 1, 1]
 
     async def test_erasing_a_tenant_takes_everything_of_it(self, store: Store) -> None:
         """With and without users."""

@@ -17,19 +17,7 @@ from pagefile.ports import PageDraft, PageTerms, PurgeRequest, Store
 from pagefile.records import Page, Scope
 from pagefile.testing.contracts.base import Contract, refused, write
 from pagefile.testing.drafts import AT, page
-from pagefile.testing.scopes import (
-    ADA,
-    ANYBODY,
-    BOB,
-    CHAT,
-    ELSE,
-    FIRM,
-    FIRM_ADA,
-    FIRM_CHAT,
-    HIS,
-    STRANGER,
-    TENANT,
-)
+from pagefile.testing.scopes import ADA, ANYBODY, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
 
 LATER = AT + timedelta(hours=1)
 
@@ -76,7 +64,7 @@ class PageStoreContract(Contract):
     async def test_an_unknown_or_foreign_page_is_not_found(self, store: Store) -> None:
         """An unknown page, or one of another tenant or user, raises `HandleNotFoundError`."""
         await store.pages.put(page("p"))
-        for scope, uuid in ((CHAT, "q"), (BOB, "p"), (FIRM_ADA, "p")):
+        for scope, uuid in ((CHAT, "q"), (BOB, "p"), (FIRM_CHAT, "p")):
             await refused(HandleNotFoundError, store.pages.load(scope, uuid))
 
     async def test_a_page_follows_its_user(self, store: Store) -> None:
