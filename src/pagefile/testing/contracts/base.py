@@ -7,18 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import pytest
 
-from pagefile.ports import (
-    Abort,
-    AddStep,
-    CheckpointDraft,
-    Complete,
-    EntryQuery,
-    Extend,
-    PageDraft,
-    ResetDraft,
-    Store,
-    TurnDraft,
-)
+from pagefile.ports import CheckpointDraft, EntryQuery, PageDraft, ResetDraft, Store, TurnDraft
+from pagefile.ports.log import TurnChange
 from pagefile.records import ConversationInfo, Fact, Scope
 from pagefile.testing.drafts import view
 from pagefile.testing.fakes import FakeClock
@@ -26,9 +16,7 @@ from pagefile.testing.scopes import CHAT
 
 _EVERYTHING: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
 
-Request: TypeAlias = (
-    TurnDraft | AddStep | Extend | Complete | Abort | CheckpointDraft | ResetDraft | PageDraft | Fact
-)
+Request: TypeAlias = TurnDraft | TurnChange | CheckpointDraft | ResetDraft | PageDraft | Fact
 
 
 class Contract(ABC):
@@ -66,6 +54,19 @@ async def refused(error: type[Exception], *calls: Awaitable[object], match: str 
     for call in calls:
         with pytest.raises(error, match=match):
             await call
+
+
+async def changes_nothing(
+    store: Store,
+    error: type[Exception],
+    *calls: Awaitable[object],
+    scope: Scope = CHAT,
+    match: str | None = None,
+) -> None:
+    """Every one of the calls raises this error, and the conversation stays as it was."""
+    before = await everything(store, scope), await head_of(store, scope)
+    await refused(error, *calls, match=match)
+    assert before == (await everything(store, scope), await head_of(store, scope))
 
 
 async def everything(store: Store, scope: Scope = CHAT) -> list[Any]:
