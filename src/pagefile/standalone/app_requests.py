@@ -9,9 +9,16 @@ from typing import NamedTuple, TypeVar
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
 from pagefile.records import Turn, checked_id, checked_text
-from pagefile.standalone.session import MemoryContext, MemoryQueryRequest, UserProfile, summary_line
+from pagefile.standalone.session import (
+    SPEAKERS,
+    MemoryContext,
+    MemoryQueryRequest,
+    UserProfile,
+    sides,
+    summary_line,
+)
 from pagefile.text.sentences import cut
-from pagefile.tiers.checkpoints import VERBATIM_SHARE
+from pagefile.tiers.checkpoints import verbatim
 
 R = TypeVar("R")
 
@@ -95,8 +102,7 @@ def _shortened(summary: str | None, room: int, count: Count) -> tuple[str | None
 
 def turn_lines(turn: Turn) -> str:
     """Both sides of a turn, a line each."""
-    sides = (("用户", turn.user), ("AI", turn.assistant))
-    return "\n".join(f"{speaker}: {text}" for speaker, text in sides if text)
+    return "\n".join(f"{SPEAKERS[role]}: {text}" for role, text in sides(turn))
 
 
 def safety_lines(user: UserProfile) -> tuple[str, ...]:
@@ -196,13 +202,7 @@ class Asked:
         gone = max(view.head.covered_through_seq, view.head.reset_seq)
         read_through = next((read.through_seq for read in self.reads if read.through_seq > gone), None)
         unread = 0 if read_through is None else sum((turn.seq or 0) > read_through for turn in view.turns)
-        staying, room = 0, self.window_tokens // VERBATIM_SHARE
-        for turn in reversed(view.turns[1:]):
-            room -= turn.tokens
-            if staying == recent_turns or (room < 0 and staying):
-                break
-            staying += 1
-        return max(staying, unread)
+        return max(verbatim(view.turns[1:][-recent_turns:], window_tokens=self.window_tokens), unread)
 
 
 def given(request: R | None, kind: str) -> R:

@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Final, Literal, NotRequired, TypedDict
+from typing import ClassVar, Final, NotRequired, TypedDict
 from uuid import NAMESPACE_URL, uuid5
 
 from pagefile.engine import Conversation, Memory
@@ -28,6 +28,7 @@ from pagefile.records import (
     Turn,
     checked_id,
 )
+from pagefile.standalone.session import SPEAKERS, Role, sides
 from pagefile.tiers.history import History
 
 DONE: Final[frozenset[Status]] = frozenset({"done"})
@@ -78,8 +79,6 @@ class Conversations:
         query = EntryQuery(scope, statuses=DONE, after_seq=after_seq, limit=limit, newest=newest)
         return [turn for turn in await self.reader.entries(query) if isinstance(turn, Turn)]
 
-
-Role = Literal["user", "assistant"]
 
 #: Other names for the roles.
 _ROLES: Final[dict[str, Role]] = {
@@ -145,6 +144,10 @@ class ConversationStore(Conversations):
         """The engine's own handle on the conversation."""
         return self.memory.conversation(conversation_id, user_id=user_id, tenant=self.tenant)
 
+    async def chat(self, conversation_id: str, user_id: str | None = None) -> Conversation:
+        """The same for the conversation's owner, if no user is named."""
+        return self.conversation(conversation_id, (await self.owned(conversation_id, user_id)).user)
+
     async def get_or_create_conversation_id(self, user_id: str, session_id: str) -> str:
         """The conversation id of a user's session: deterministic, the same everywhere.
 
@@ -173,8 +176,7 @@ class ConversationStore(Conversations):
         open turn makes its own. Repeating a call that names its turn changes nothing.
         """
         side = _role(role)
-        user_id = user_id or (await self.owned(conversation_id)).user
-        chat = self.conversation(conversation_id, user_id)
+        chat = await self.chat(conversation_id, user_id)
         if side == "user":
             turn = await chat.begin(content, id=turn_id, at=at, metadata=metadata)
             return _message(turn, side, content)
@@ -185,8 +187,7 @@ class ConversationStore(Conversations):
 
     async def abort_turn(self, conversation_id: str, turn_id: str) -> None:
         """Abort a turn whose answer will not come (a stream broke off): it enters no window, summary or index."""
-        scope = await self.owned(conversation_id)
-        await self.conversation(conversation_id, scope.user).abort(turn_id)
+        await (await self.chat(conversation_id)).abort(turn_id)
 
     async def list_messages(
         self, conversation_id: str, limit: int | None = None, *, desc: bool = False
@@ -326,19 +327,13 @@ class ConversationStore(Conversations):
 
 
 def messages_of(turns: Iterable[Turn]) -> list[ConversationMessage]:
-    sides = (
-        (turn, role, text)
-        for turn in turns
-        for role, text in (("user", turn.user), ("assistant", turn.assistant))
-    )
-    return [_message(turn, _ROLES[role], text) for turn, role, text in sides if text]
+    return [_message(turn, role, text) for turn in turns for role, text in sides(turn)]
 
 
 def format_messages(messages: Iterable[ConversationMessage]) -> str:
     """A line per message, with its speaker; line breaks in a text become spaces."""
-    names = {"user": "用户", "assistant": "AI"}
     return "\n".join(
-        f"{names[message['role']]}: {message['content'].replace(chr(10), ' ')}" for message in messages
+        f"{SPEAKERS[message['role']]}: {message['content'].replace(chr(10), ' ')}" for message in messages
     )
 
 

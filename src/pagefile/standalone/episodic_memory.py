@@ -20,8 +20,9 @@ from pagefile.errors import ModelOutputError, SettingsError
 from pagefile.ports import Erasures
 from pagefile.ports.world import Embedder
 from pagefile.records import Scope, Turn, checked_id, checked_text
-from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore, Role
+from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
 from pagefile.standalone.milvus_collection import MilvusCollection, called, data_types, quoted
+from pagefile.standalone.session import Role
 from pagefile.stores.erasure import scope_key
 from pagefile.text.recall_gate import asking, passes
 from pagefile.text.sentences import clip
@@ -145,8 +146,7 @@ class _LogEpisodes:
         self.store.engine.check_open()
 
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[ConversationMessage]:
-        scope = await self.store.owned(conversation_id)
-        chat = self.store.conversation(conversation_id, scope.user)
+        chat = await self.store.chat(conversation_id)
         hits = await chat.recall(query, _OVER_FETCH * top_k)
         how = asking(query)
         best = [hit for hit in hits if passes(hit.parts, "auto", how)][:top_k]
