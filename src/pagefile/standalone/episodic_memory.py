@@ -22,7 +22,7 @@ from pagefile.ports.world import Embedder
 from pagefile.records import Scope, Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
 from pagefile.standalone.milvus_collection import MilvusCollection, called, data_types, quoted
-from pagefile.standalone.session import Role
+from pagefile.standalone.session import SPEAKERS
 from pagefile.stores.erasure import scope_key
 from pagefile.text.recall_gate import asking, passes
 from pagefile.text.sentences import clip
@@ -126,8 +126,7 @@ def _recalled(
     conversation_id: str, said: tuple[str, str], timestamp: int, turn_id: str | None
 ) -> Iterator[ConversationMessage]:
     """The messages of an episode; one indexed without its turn has no ids."""
-    roles: tuple[Role, Role] = ("user", "assistant")
-    for role, content in zip(roles, said, strict=True):
+    for role, content in zip(SPEAKERS, said, strict=True):
         message = ConversationMessage(role=role, content=content, timestamp=timestamp, recalled=True)
         message["conversation_id"] = conversation_id
         if turn_id is not None:

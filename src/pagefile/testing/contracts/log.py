@@ -301,8 +301,7 @@ class TurnLogContract(Contract):
         """It raises `NotFoundError`, also if the conversation is unknown or the id is a marker's."""
         await refused(NotFoundError, store.log.advance(completed("a")))
         await store.log.mark(reset("r"))
-        for turn_id in ("a", "r"):
-            await refused(NotFoundError, store.log.advance(completed(turn_id)))
+        await refused(NotFoundError, *(store.log.advance(completed(turn_id)) for turn_id in ("a", "r")))
 
     async def test_a_reader_sees_what_a_write_returned(self, store: Store) -> None:
         """What a call returned is visible to every reader immediately."""
@@ -350,11 +349,8 @@ class MarkerContract(Contract):
         await store.log.mark(checkpoint("k2", 1, 1, summary="one, said better"))
         await store.log.mark(checkpoint("k3", 3, 2, summary="two"))
         found = [entry for entry in await everything(store) if isinstance(entry, Checkpoint)]
-        assert [(entry.version, entry.summary, entry.covered_turns) for entry in found] == [
-            (1, "one", 1),
-            (2, "one, said better", 1),
-            (3, "two", 3),
-        ]
+        told = [(entry.version, entry.summary, entry.covered_turns) for entry in found]
+        assert told == [(1, "one", 1), (2, "one, said better", 1), (3, "two", 3)]
         assert (await store.reader.view(view())).checkpoint == found[-1]
 
     @pytest.mark.parametrize(

@@ -91,14 +91,10 @@ class MessagesContract(Contract):
         """New messages and steps are appended; a missing result is filled in."""
         await store.log.append(opened("a"))
         called = await store.log.advance(extended("a", SEEN, CALL, steps=[step(result="")]))
-        assert (called.messages, called.steps) == (
-            (*plain_layout("question", (), None), SEEN, CALL),
-            (step(result=""),),
-        )
-        assert (called.tokens, called.seq) == (11, None)
-        answered = await store.log.advance(
-            Extend(CHAT, "a", (RESULT,), 4, results={0: step(given={"x": (1,)})})
-        )
+        assert called.messages == (*plain_layout("question", (), None), SEEN, CALL)
+        assert (called.steps, called.tokens, called.seq) == ((step(result=""),), 11, None)
+        filled = Extend(CHAT, "a", (RESULT,), 4, results={0: step(given={"x": (1,)})})
+        answered = await store.log.advance(filled)
         assert answered.steps == (step(given={"x": [1]}),)
         assert (await everything(store)) == [answered]
         ended = await store.log.advance(completed("a", "done then"))

@@ -131,15 +131,8 @@ class PageStoreContract(Contract):
 
     async def test_pages_are_listed_newest_first(self, store: Store) -> None:
         """Of a conversation, a user or a tenant; `after` continues after a uuid."""
-        pages = (
-            ("a", 1, CHAT),
-            ("b", 3, CHAT),
-            ("c", 2, ADA),
-            ("d", 4, BOB),
-            ("e", 3, CHAT),
-            ("f", 0, ANYBODY),
-        )
-        for uuid, minutes, scope in pages:
+        scopes = (CHAT, CHAT, ADA, BOB, CHAT, ANYBODY)
+        for uuid, minutes, scope in zip("abcdef", (1, 3, 2, 4, 3, 0), scopes, strict=True):
             await store.pages.put(page(uuid, uuid, scope=scope, minutes=minutes))
 
         async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> str:
@@ -165,9 +158,8 @@ class Shelved(Contract):
 
     @pytest.fixture
     async def shelf(self, store: Store) -> Store:
-        for minutes, (uuid, scope) in enumerate(
-            zip("abcdef", (CHAT, ELSE, HIS, ANYBODY, CHAT, FIRM_CHAT), strict=True)
-        ):
+        scopes = (CHAT, ELSE, HIS, ANYBODY, CHAT, FIRM_CHAT)
+        for uuid, minutes, scope in zip("abcdef", range(6), scopes, strict=True):
             await store.pages.put(page(uuid, uuid * 3, scope=scope, minutes=minutes, spans=((0, 1), (1, 3))))
         return store
 
@@ -222,37 +214,22 @@ class PageKeeperContract(Shelved):
         for uuid in "edcba":
             await shelf.page_keeper.pin(TENANT, uuid, pinned=True)
         await shelf.page_keeper.pin(TENANT, "e", pinned=False)
-        for scope, uuids in (
-            (CHAT, "ad"),
-            (ELSE, "b"),
-            (ADA, "ab"),
-            (STRANGER, "d"),
-            (ANYBODY, "d"),
-            (TENANT, "abcd"),
-            (FIRM, ""),
-        ):
+        theirs = {CHAT: "ad", ELSE: "b", ADA: "ab", STRANGER: "d", ANYBODY: "d", TENANT: "abcd", FIRM: ""}
+        for scope, uuids in theirs.items():
             assert names(await shelf.page_keeper.pinned(scope)) == list(uuids)
 
     async def test_an_equal_call_gives_the_newest_page(self, store: Store) -> None:
         """Created at or after a given time, loadable from the scope and not purged; without a hash there is no match."""
-        for minutes, (uuid, scope, call_hash) in enumerate(
-            (("a", CHAT, "x"), ("b", ELSE, "x"), ("c", HIS, "x"), ("d", CHAT, "y"), ("e", CHAT, ""))
-        ):
+        scopes, hashes = (CHAT, ELSE, HIS, CHAT, CHAT), ("x", "x", "x", "y", "")
+        for uuid, minutes, scope, call_hash in zip("abcde", range(5), scopes, hashes, strict=True):
             await store.pages.put(page(uuid, uuid, scope=scope, minutes=minutes, call_hash=call_hash))
 
         async def equal(scope: Scope, call_hash: str, minutes: int = 0) -> str | None:
             found = await store.page_keeper.equal_call(scope, call_hash, AT + timedelta(minutes=minutes))
             return found and found.uuid
 
-        for scope, uuid in (
-            (CHAT, "b"),
-            (ADA, "b"),
-            (BOB, "c"),
-            (ANYBODY, None),
-            (TENANT, "c"),
-            (FIRM, None),
-        ):
-            assert await equal(scope, "x") == uuid
+        newest = {CHAT: "b", ADA: "b", BOB: "c", ANYBODY: None, TENANT: "c", FIRM: None}
+        assert newest == {scope: await equal(scope, "x") for scope in newest}
         assert [await equal(CHAT, call_hash) for call_hash in ("y", "", "z")] == ["d", None, None]
         assert (await equal(ADA, "x", 1), await equal(ADA, "x", 2)) == ("b", None)
         await purged(store, ADA, uuids=frozenset({"b"}))

@@ -56,19 +56,17 @@ def shown(call_id: str, *names: str, scope: Scope = CHAT, query: str = "why?") -
 
 async def words_left(store: Store, scope: Scope = CHAT) -> str:
     """Everything that can still be read of a conversation, as one text."""
-    return "\n".join(
-        str(one)
-        for one in (
-            await everything(store, scope),
-            await store.facts.list(scope, retracted=True),
-            await store.facts.revisions(ADA),
-            await store.pages.list(ADA),
-            await store.calls.list(ADA),
-            await store.sessions.get(scope),
-            await store.terms.since(SinceRequest(ADA, {}), "v1"),
-            (await store.reader.view(view(scope=scope))).checkpoint,
-        )
-    )
+    found = [
+        await everything(store, scope),
+        await store.facts.list(scope, retracted=True),
+        await store.facts.revisions(ADA),
+        await store.pages.list(ADA),
+        await store.calls.list(ADA),
+        await store.sessions.get(scope),
+        await store.terms.since(SinceRequest(ADA, {}), "v1"),
+        (await store.reader.view(view(scope=scope))).checkpoint,
+    ]
+    return "\n".join(map(str, found))
 
 
 class PartContract(Contract):
@@ -112,9 +110,8 @@ class PartContract(Contract):
         await store.log.append(done("a", MARKER))
         old = await everything(store)
         await store.erase(CHAT, turn())
-        await refused(
-            ConflictError, store.log.append(done("a", MARKER)), store.log.restore(old), match="erased"
-        )
+        written = store.log.append(done("a", MARKER)), store.log.restore(old)
+        await refused(ConflictError, *written, match="erased")
         again = await store.erase(CHAT, turn())
         assert (again.total, again.places) == (0, (("chat", 1),))
         assert MARKER not in await words_left(store)

@@ -1,6 +1,7 @@
 """Reading the log: windows, lists, how indexes catch up, and what tiers derive from turns."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -172,10 +173,10 @@ class LogReaderContract(Contract):
             clock.advance(number % 2)
         whole = [head.scope.conversation for head in await store.reader.heads(ConversationQuery(TENANT))]
         found: list[str | None] = []
-        while slice_ := await store.reader.heads(
-            ConversationQuery(TENANT, limit=2, after=found[-1] if found else None)
-        ):
+        query = ConversationQuery(TENANT, limit=2)
+        while slice_ := await store.reader.heads(query):
             found += [head.scope.conversation for head in slice_]
+            query = replace(query, after=found[-1])
         assert found == whole
         assert sorted(name for name in found if name) == names
         for after, scope in (("nope", TENANT), ("c1", BOB)):
@@ -191,10 +192,8 @@ class Filled(Contract):
     @pytest.fixture
     async def filled(self, store: Store) -> Store:
         for scope in (C, A, B):
-            begun = [done("1", scope=scope), done("2", scope=scope), opened("x", scope=scope)]
-            await write(
-                store, *begun, aborted("x", scope=scope), done("3", scope=scope), opened("y", scope=scope)
-            )
+            await write(store, done("1", scope=scope), done("2", scope=scope), opened("x", scope=scope))
+            await write(store, aborted("x", scope=scope), done("3", scope=scope), opened("y", scope=scope))
         return store
 
 
@@ -347,11 +346,8 @@ class TermStoreContract(Filled):
         """Terms are read as written, byte for byte; the last write wins."""
         await filled.terms.write(A, [_terms("a", 1, "old"), _terms("a", 2, "", "导演 是 谁")], "v1")
         await filled.terms.write(A, [_terms("a", 1, "lost"), _terms("a", 1, "new words", "more")], "v1")
-        assert await _kept(filled, A) == [
-            ("a", 1, "new words", "more"),
-            ("a", 2, "", "导演 是 谁"),
-            ("a", 4, None, None),
-        ]
+        written = ("a", 1, "new words", "more"), ("a", 2, "", "导演 是 谁")
+        assert await _kept(filled, A) == [*written, ("a", 4, None, None)]
 
     async def test_terms_of_another_analyzer_count_as_none(self, filled: Store) -> None:
         """With another analyzer a turn is returned again; its terms then replace the old ones."""
@@ -371,9 +367,8 @@ class TermStoreContract(Filled):
 
     async def test_turns_that_are_gone_keep_nothing(self, filled: Store) -> None:
         """Positions without a turn are ignored, and erasing removes the terms."""
-        await filled.terms.write(
-            A, [_terms("a", 1, "one"), _terms("a", 99, "x"), _terms("nope", 1, "y")], "v1"
-        )
+        gone = _terms("a", 99, "x"), _terms("nope", 1, "y")
+        await filled.terms.write(A, [_terms("a", 1, "one"), *gone], "v1")
         await filled.terms.write(FIRM, [_terms("a", 1, "foreign")], "v1")
         assert (await _kept(filled, A))[0] == ("a", 1, "one", "")
         receipt = await filled.erase(A)

@@ -85,14 +85,9 @@ class VectorIndexContract(Contract):
 
     async def test_a_scope_gives_its_own(self, store: Store, index: VectorIndex) -> None:
         """A user's, one of their conversations', or a tenant's; a conversation without a user only by name. All others find nothing."""
-        places = {
-            "mine": Scope("t", "ada", "mine"),
-            "mine too": Scope("t", "ada", "mine too"),
-            "bob's": Scope("t", "bob", "bob's"),
-            "nobody's": Scope("t", None, "nobody's"),
-            "elsewhere": Scope("other", "ada", "mine"),
-        }
-        await index.put(MODEL, [await said(store, scope, 1, (1, 2, 3, 4)) for scope in places.values()])
+        owners = {"mine": "ada", "mine too": "ada", "bob's": "bob", "nobody's": None}
+        scopes = [*(Scope("t", user, name) for name, user in owners.items()), Scope("other", "ada", "mine")]
+        await index.put(MODEL, [await said(store, scope, 1, (1, 2, 3, 4)) for scope in scopes])
 
         async def found(scope: Scope) -> list[str]:
             near = await index.search(MODEL, scope, vector(1, 2, 3, 4), 10)
@@ -135,9 +130,8 @@ class VectorIndexContract(Contract):
         """By the next search, sequentially and concurrently."""
         for seq in range(1, 6):
             await index.put(MODEL, [await said(store, CHAT, seq, (1, seq, 0, 0))])
-            assert set(range(1, seq + 1)) == set(
-                seqs(await index.search(MODEL, CHAT, vector(0, 1, 0, 0), 10))
-            )
+            found = await index.search(MODEL, CHAT, vector(0, 1, 0, 0), 10)
+            assert set(range(1, seq + 1)) == set(seqs(found))
         rows = [await said(store, CHAT, seq, (0, 0, 1, seq)) for seq in range(6, 26)]
         async with anyio.create_task_group() as group:
             for row in rows:
