@@ -199,12 +199,12 @@ class AgentApp:
         staying = asked.verbatim(view, recent_turns)
         if staying >= len(view.turns):
             raise nothing_to_cover(view.head, staying)
-        await self._log.engine.tier(History).checkpoints.cover(
-            scope,
-            summary,
+        through, version = (
             view.turns[-1 - staying].seq or 0,
-            epoch=asked.made_in(view),
-            expected_version=view.checkpoint.version if view.checkpoint else 0,
+            view.checkpoint.version if view.checkpoint else 0,
+        )
+        await self._log.checkpoints.cover(
+            scope, summary, through, epoch=asked.made_in(view), expected_version=version
         )
 
     async def _degrade(self, scope: Scope) -> None:

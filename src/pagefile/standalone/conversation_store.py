@@ -29,6 +29,7 @@ from pagefile.records import (
     checked_id,
 )
 from pagefile.standalone.session import SPEAKERS, Role, sides
+from pagefile.tiers.checkpoints import Checkpoints
 from pagefile.tiers.history import History
 
 DONE: Final[frozenset[Status]] = frozenset({"done"})
@@ -51,6 +52,10 @@ class Conversations:
     @property
     def reader(self) -> LogReader:
         return self.engine.store.reader
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        return self.engine.tier(History).checkpoints
 
     def scope(self, conversation_id: str, user_id: str | None = None) -> Scope:
         """The scope of a conversation; without a user, for any of them."""
@@ -251,7 +256,7 @@ class ConversationStore(Conversations):
             )
         listed = self._listed.get(conversation_id) or _Listed(view.head.epoch, view.head.epoch)
         try:
-            made = await self.engine.tier(History).checkpoints.cover(
+            made = await self.checkpoints.cover(
                 scope, summary, through_seq, epoch=listed.first, expected_version=expected_version
             )
         except ErasedError:
@@ -332,9 +337,12 @@ def messages_of(turns: Iterable[Turn]) -> list[ConversationMessage]:
 
 def format_messages(messages: Iterable[ConversationMessage]) -> str:
     """A line per message, with its speaker; line breaks in a text become spaces."""
-    return "\n".join(
-        f"{SPEAKERS[message['role']]}: {message['content'].replace(chr(10), ' ')}" for message in messages
-    )
+    return lines_of((message["role"], message["content"]) for message in messages)
+
+
+def lines_of(said: Iterable[tuple[str, str]]) -> str:
+    """The same, from roles and texts."""
+    return "\n".join(f"{SPEAKERS[_role(role)]}: {text.replace(chr(10), ' ')}" for role, text in said)
 
 
 def _message(turn: Turn, role: Role, content: str) -> ConversationMessage:
