@@ -71,16 +71,12 @@ class ConversationEpisodicMemory:
     ) -> None:
         if isinstance(milvus_client, Memory):
             milvus_client = ConversationStore(milvus_client)
-        self._episodes = (
-            _LogEpisodes(milvus_client)
-            if isinstance(milvus_client, ConversationStore)
-            else _MilvusEpisodes(
-                MilvusCollection(milvus_client, collection_name),
-                _embed(embedding_model),
-                None if dim is None else at_least(1, dim, "dim"),
-                min_score,
-            )
-        )
+        if isinstance(milvus_client, ConversationStore):
+            self._episodes = _LogEpisodes(milvus_client)
+        else:
+            collection = MilvusCollection(milvus_client, collection_name)
+            length = None if dim is None else at_least(1, dim, "dim")
+            self._episodes = _MilvusEpisodes(collection, _embed(embedding_model), length, min_score)
 
     async def index_episode(
         self, conversation_id: str, user_message: str, assistant_message: str, *, turn_id: str | None = None
@@ -334,11 +330,8 @@ class _MilvusEpisodes:
 
     async def _newest(self, conversation_id: str) -> int:
         """The epoch of a conversation's last erasure."""
-        numbers = [
-            await store.engine.store.reader.epoch(store.scope(conversation_id))
-            for store in self.stores.values()
-        ]
-        return max(numbers, default=0)
+        stores = self.stores.values()
+        return max([await store.reader.epoch(store.scope(conversation_id)) for store in stores], default=0)
 
     async def _erased(self) -> Mapping[str, int]:
         """Erasures that Milvus has yet to carry out."""
@@ -357,7 +350,7 @@ class _MilvusEpisodes:
     async def _epoch(self) -> int | None:
         """The current erasure epoch; None while no memory is followed."""
         await self._erasures()
-        return None if self.store is None else await self.store.engine.store.reader.epoch()
+        return None if self.store is None else await self.store.reader.epoch()
 
     @asynccontextmanager
     async def _owing(self, epoch: int | None) -> AsyncGenerator[None]:

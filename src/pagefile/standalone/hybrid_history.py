@@ -8,6 +8,7 @@ LangChain's: a template would interpret braces typed by a user.
 """
 
 from collections.abc import Awaitable, Iterator, Sequence
+from itertools import islice
 from typing import TypedDict, TypeVar
 
 from pagefile.engine import Memory
@@ -132,8 +133,8 @@ class ConversationHistory:
         return messages_of(turns)[-keep:]
 
     async def _tried(self, part: str, work: Awaitable[T]) -> T | None:
-        """A failing part only costs its own block, never the answer; it is logged and counted."""
-        return await self.store.engine.guarded(part, _no_receipt, work)
+        """A failing part only costs its own block, never the answer; it is logged and counted, in no receipt."""
+        return await self.store.engine.guarded(part, lambda _: None, work)
 
     _get_context = get_context
     _get_hybrid_history = get_hybrid_history
@@ -148,20 +149,14 @@ def unique_relevant(
     """
     seen_turns = {message.get("turn_id") for message in recent}
     seen_texts = {tuple(message["content"] for message in pair) for pair in pairs(recent)}
-    kept: list[list[ConversationMessage]] = []
-    for pair in pairs(relevant):
+
+    def is_new(pair: Sequence[ConversationMessage]) -> bool:
         turn_id = pair[0].get("turn_id")
         if turn_id is None:
-            if tuple(message["content"] for message in pair) in seen_texts:
-                continue
-        elif turn_id in seen_turns:
-            continue
-        kept.append(pair)
-    return [message for pair in kept[:top_k] for message in pair]
+            return tuple(message["content"] for message in pair) not in seen_texts
+        return turn_id not in seen_turns
 
-
-def _no_receipt(_: str) -> None:
-    """This history has no receipt: failures are logged and counted instead."""
+    return [message for pair in islice(filter(is_new, pairs(relevant)), top_k) for message in pair]
 
 
 # -- the prompt ----------------------------------------------------------------------------------------------------------

@@ -23,19 +23,7 @@ from pagefile.ports import (
 from pagefile.records import Scope
 from pagefile.stores.erasure import TABLES, scope_key
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
-from pagefile.testing.drafts import (
-    AT,
-    added,
-    api_key,
-    call,
-    checkpoint,
-    done,
-    fact,
-    opened,
-    page,
-    picturing,
-    view,
-)
+from pagefile.testing.drafts import AT, added, api_key, call, checkpoint, done, fact, opened, page, picturing
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import ADA, ANYBODY, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
 
@@ -136,7 +124,7 @@ class StoreContract(Contract):
             ClosedError,
             store.log.append(done("b")),
             store.log.restore([]),
-            store.reader.view(view()),
+            head_of(store),
             store.reader.entries(EntryQuery(CHAT)),
             store.source.since(SinceRequest(CHAT, {})),
             store.facts.list(ADA),

@@ -10,7 +10,6 @@ from pagefile.ports import EntryQuery, Part, SinceRequest, Store, TurnTerms
 from pagefile.records import ERASED, Scope, Step, WindowRecord
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, write
 from pagefile.testing.drafts import (
-    AT,
     call,
     checkpoint,
     completed,
@@ -78,7 +77,7 @@ class PartContract(Contract):
         await store.log.append(done("after", assistant="last"))
         await store.facts.put(replace(fact("f", MARKER), source_turn="a", source_quote=MARKER))
         await store.facts.put(replace(fact("g"), source_turn="before"))
-        await store.terms.write(CHAT, [TurnTerms("chat", 2, "a", AT, MARKER, "")], "v1")
+        await store.terms.write(CHAT, [TurnTerms("chat", 2, "a", clock.now(), MARKER, "")], "v1")
         await store.calls.add([shown("w", "a"), shown("v", "before"), shown("u", query=MARKER)], keep=9)
         before = await everything(store)
         receipt = await store.erase(CHAT, turn())
@@ -98,7 +97,7 @@ class PartContract(Contract):
         gone = left[1]
         assert gone.erased
         assert (gone.seq, gone.status, gone.user, gone.text) == (2, "aborted", ERASED, ERASED)
-        assert [gone.created, gone.at] == [before[1].created, AT]
+        assert (gone.created, gone.at) == (before[1].created, before[1].at)
         head = await head_of(store)
         assert (head.last_seq, head.turns, head.live_turns, head.live_tokens) == (3, 2, 2, 20)
         assert [one.id for one in (await store.reader.view(view())).turns] == ["before", "after"]
