@@ -14,7 +14,6 @@ from time import perf_counter
 from weakref import WeakValueDictionary
 
 import anyio
-import anyio.to_thread
 
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import on_behalf
@@ -58,6 +57,7 @@ from pagefile.standalone.session import (
 )
 from pagefile.stores.encoding import to_json
 from pagefile.stores.rules import no_head
+from pagefile.tiers.base import off_loop
 from pagefile.tiers.checkpoints import RETRY_S, nothing_to_cover
 from pagefile.tiers.history import History
 
@@ -106,8 +106,7 @@ class AgentApp:
             scope = view.head.scope
             whole = await self._history(scope, view, session, asked)
             show = partial(asked.shown, whole, self._log.engine.counter.count)
-            in_thread = len(whole.text) + len(asked.text) >= _THREAD_FROM_CHARS
-            shown, tokens = await anyio.to_thread.run_sync(show) if in_thread else show()
+            shown, tokens = await off_loop(show, len(whole.text) + len(asked.text), _THREAD_FROM_CHARS)
             ratio = tokens / asked.window_tokens
             context = MemoryContext(
                 conversation_id=asked.conversation_id,

@@ -19,9 +19,9 @@ from pagefile.engine.arguments import at_least
 from pagefile.errors import ModelOutputError, SettingsError
 from pagefile.ports import Erasures
 from pagefile.ports.world import Embedder
-from pagefile.records import Scope, Turn, checked_id, checked_text
+from pagefile.records import Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
-from pagefile.standalone.milvus_collection import MilvusCollection, called, data_types, quoted
+from pagefile.standalone.milvus_collection import MAX_FIELD_BYTES, MilvusCollection, called, quoted
 from pagefile.standalone.session import SPEAKERS
 from pagefile.stores.erasure import scope_key
 from pagefile.text.recall_gate import asking, passes
@@ -33,10 +33,8 @@ COLLECTION = "conversation_episodes"
 TOP_K = 3
 #: Episodes with a lower cosine similarity to the question are irrelevant.
 MIN_SCORE = 0.3
-#: Milvus' limit for a text field, in bytes; a character takes up to four.
-MAX_FIELD_BYTES = 65_535
+#: A longer text is cut to this: a character takes up to four bytes.
 _MAX_FIELD_CHARS = 16_000
-_MAX_ID_BYTES = 1020
 #: The fields needed to tell which turn an episode belongs to.
 _WORDS = ("id", "conversation_id", "user_message", "assistant_message")
 #: Fields of ours, in collections that have room for more than the document's.
@@ -256,10 +254,6 @@ class _MilvusEpisodes:
                 rows, [row for row in rows if row["conversation_id"] == conversation_id]
             )
 
-    async def erase(self, scope: Scope) -> int:
-        """Does nothing itself: the erasure is recorded as owed, and `erase_before` carries it out."""
-        return 0
-
     async def erase_before(self, erased: Mapping[str, int]) -> int:
         """Erase what was indexed before erasures; see `VectorIndex.erase_before` for how they are named.
 
@@ -380,7 +374,7 @@ class _MilvusEpisodes:
         if self.fits:
             return
         if not await self.collection.is_there():
-            await self._create(length)
+            await self.collection.create(length)
         stored = await self._looked_at()
         self.fits = stored == length
         if not self.fits:
@@ -396,21 +390,6 @@ class _MilvusEpisodes:
         self.dynamic = bool(described.get("enable_dynamic_field"))
         return next(
             (int(known["params"]["dim"]) for known in described["fields"] if known["name"] == "embedding"), 0
-        )
-
-    async def _create(self, length: int) -> None:
-        kinds, client = data_types(), self.collection.client
-        schema = client.create_schema(auto_id=False, enable_dynamic_field=True)
-        schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_MAX_ID_BYTES)
-        schema.add_field("conversation_id", kinds.VARCHAR, max_length=_MAX_ID_BYTES)
-        for name in ("user_message", "assistant_message"):
-            schema.add_field(name, kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
-        schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=length)
-        schema.add_field("created_at", kinds.INT64)
-        index = client.prepare_index_params()
-        index.add_index("embedding", index_type="AUTOINDEX", metric_type="COSINE")
-        await self.collection.call(
-            "create_collection", schema=schema, index_params=index, consistency_level="Strong"
         )
 
 
