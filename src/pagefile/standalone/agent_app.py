@@ -8,7 +8,6 @@ Checkpoints are made only by the caller, as in the document, whatever the memory
 import logging
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from weakref import WeakValueDictionary
@@ -33,12 +32,9 @@ from pagefile.standalone.app_requests import (
     HistoryText,
     Query,
     bounded,
-    counted_text,
     defaultMemoryRecentTurns,
     given,
     or_default,
-    safety_lines,
-    turn_lines,
 )
 from pagefile.standalone.conversation_store import Conversations
 from pagefile.standalone.session import (
@@ -103,8 +99,8 @@ class AgentApp:
         with _told("QueryMemoryContext error: %s"):
             asked = Query.of(request, self._log.engine.settings.max_message_chars)
             view, session = await self._read(self._log.scope(asked.conversation_id), _EVERYTHING)
-            scope = view.head.scope
-            whole = await self._history(scope, view, session, asked)
+            live = HistoryText.of(view, session.user_snapshot)
+            whole = await self._with_covered(live, view, asked)
             show = partial(asked.shown, whole, self._log.engine.counter.count)
             shown, tokens = await off_loop(show, len(whole.text) + len(asked.text), _THREAD_FROM_CHARS)
             ratio = tokens / asked.window_tokens
@@ -113,7 +109,7 @@ class AgentApp:
                 mode=session.message_context.mode,
                 session=session,
                 history=shown.text,
-                full_history=replace(whole, turns=tuple(turn_lines(turn) for turn in view.turns)).text,
+                full_history=live.text,
                 estimated_tokens=tokens,
                 token_ratio=ratio,
                 # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
@@ -347,23 +343,15 @@ class AgentApp:
             engine.failed("store", error)
         return view, present(scope, stored, view)
 
-    async def _history(self, scope: Scope, view: LogView, session: SessionValue, asked: Query) -> HistoryText:
-        """The complete history, before anything is dropped to fit."""
-        summary = view.checkpoint.summary if view.checkpoint else None
-        turns = tuple(turn_lines(turn) for turn in view.turns)
-        safety = safety_lines(session.user_snapshot)
-        missing = asked.recent_turns - len(turns)
+    async def _with_covered(self, live: HistoryText, view: LogView, asked: Query) -> HistoryText:
+        """The history with turns that the summary covers, if the request asks for more than are live."""
+        missing = asked.recent_turns - len(live.turns)
         if view.checkpoint is None or missing <= 0:
-            return HistoryText(summary, safety, turns)
-        through = view.checkpoint.covered_through_seq
-        newest = await self._log.turns(scope, asked.recent_turns, view.head.reset_seq, newest=True)
-        covered = [turn_lines(turn) for turn in newest if (turn.seq or 0) <= through][-missing:]
-        for first in range(len(covered)):
-            longer = HistoryText(summary, safety, (*covered[first:], *turns))
-            tokens = self._log.engine.counter.count(counted_text(longer.text, asked.text))
-            if tokens < asked.threshold * asked.window_tokens:
-                return longer
-        return HistoryText(summary, safety, turns)
+            return live
+        head = view.head
+        newest = await self._log.turns(head.scope, asked.recent_turns, head.reset_seq, newest=True)
+        covered = [turn for turn in newest if (turn.seq or 0) <= view.checkpoint.covered_through_seq]
+        return asked.longer(live, covered[-missing:], self._log.engine.counter.count)
 
     QueryMemoryContext = query_memory_context
     WriteTurn = write_turn

@@ -50,6 +50,12 @@ class HistoryText:
     safety: tuple[str, ...]
     turns: tuple[str, ...]
 
+    @classmethod
+    def of(cls, view: LogView, user: UserProfile) -> "HistoryText":
+        """The summary and every live turn."""
+        summary = view.checkpoint.summary if view.checkpoint else None
+        return cls(summary, safety_lines(user), tuple(map(turn_lines, view.turns)))
+
     @property
     def text(self) -> str:
         head = [] if self.summary is None else [summary_line(self.summary)]
@@ -140,6 +146,15 @@ class Query:
                 or_default(request.model_context_window, defaultModelContextWindow, "model_context_window")
             ),
         )
+
+    def longer(self, history: HistoryText, covered: Sequence[Turn], count: Count) -> HistoryText:
+        """The history with the newest of these older turns, as long as it stays below the threshold."""
+        older = list(map(turn_lines, covered))
+        for first in range(len(older)):
+            whole = replace(history, turns=(*older[first:], *history.turns))
+            if count(counted_text(whole.text, self.text)) < self.threshold * self.window_tokens:
+                return whole
+        return history
 
     def shown(self, history: HistoryText, count: Count) -> tuple[HistoryText, int]:
         """The part of a history that fits, and its tokens together with the question."""
