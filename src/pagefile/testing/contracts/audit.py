@@ -47,8 +47,7 @@ class AuditorContract(Contract):
             found += [kept.scope for kept in slice_]
             after = After(found[-1].tenant, found[-1].conversation or "", limit=2)
         assert found == scopes
-        only = await audit.conversations(After("b", "", "b"))
-        assert [kept.scope for kept in only] == scopes[3:]
+        assert [kept.scope for kept in await audit.conversations(After("b", "", "b"))] == scopes[3:]
         assert await audit.size(None) == 6
         assert await audit.size("b") == 3
 

@@ -60,8 +60,7 @@ class MessagesContract(Contract):
 
     async def test_a_turn_in_the_short_form_has_the_messages_that_follow_from_it(self, store: Store) -> None:
         """`layout` is None, also when it is read back."""
-        turn = await store.log.append(done("a", steps=[step()]))
-        assert turn.layout is None
+        assert (await store.log.append(done("a", steps=[step()]))).layout is None
         (read,) = await everything(store)
         assert (read.layout, read.messages) == (None, plain_layout("question", range(1), "answer"))
 
@@ -143,8 +142,7 @@ class MessagesContract(Contract):
 
     async def test_messages_for_a_turn_that_has_moved_on_conflict(self, store: Store) -> None:
         """Another number of messages, or another caller's steps; nothing is written."""
-        await store.log.append(opened("a"))
-        await store.log.advance(extended("a", CALL, steps=[step()]))
+        await write(store, opened("a"), extended("a", CALL, steps=[step()]))
         late = (
             extended("a", SEEN, after=1),
             extended("a", SEEN, after=7),
@@ -212,8 +210,7 @@ class MessagesContract(Contract):
         assert [one.layout for one in await everything(store, copy)] == [LAYOUT]
         assert await store.media.load(copy, key) == b"one"
         await refused(NotFoundError, store.media.load(copy, hashlib.sha256(b"nowhere").hexdigest()))
-        new = replace(original, id="b", scope=copy, seq=2)
-        assert await store.log.restore([new], blobs=blobs) == 1
+        assert await store.log.restore([replace(original, id="b", scope=copy, seq=2)], blobs=blobs) == 1
         assert (await head_of(store, copy)).turns == 2
 
 

@@ -209,8 +209,7 @@ class PartContract(Contract):
             await store.log.append(done("a", MARKER, scope=scope))
             await store.log.mark(checkpoint("k", 1, scope=scope, summary=MARKER))
         await write(store, done("a", "other words", scope=ELSE), done("a", MARKER, scope=HIS))
-        receipt = await store.erase(CHAT, turn())
-        assert sorted(receipt.places) == [("chat", 1), ("fork", 1)]
+        assert sorted((await store.erase(CHAT, turn())).places) == [("chat", 1), ("fork", 1)]
         for scope in (CHAT, FORK):
             assert MARKER not in await words_left(store, scope)
         for scope in (ELSE, HIS):
@@ -222,8 +221,7 @@ class PartContract(Contract):
         await write(store, *(opened("a", MARKER, scope=scope) for scope in (CHAT, FORK)))
         await store.log.advance(replace(completed("a", f"Noted: {MARKER}"), scope=answered))
         await store.calls.add([shown("w", query=f"Noted: {MARKER}")], keep=9)
-        receipt = await store.erase(CHAT, turn())
-        assert {"chat", "fork"} == {name for name, _ in receipt.places}
+        assert {"chat", "fork"} == {name for name, _ in (await store.erase(CHAT, turn())).places}
         for scope in (CHAT, FORK):
             assert MARKER not in await words_left(store, scope)
 
@@ -241,8 +239,7 @@ class PartContract(Contract):
     async def test_the_pages_of_a_turn_go_with_it(self, store: Store) -> None:
         """Except those another turn also made with an equal call, or that the turn only loaded."""
         await write(store, *(page(uuid, f"text of {uuid}", spans=((0, 4),)) for uuid in ("p", "q", "r")))
-        loaded = paged("r", "load")
-        await store.log.append(done("a", steps=[paged("p"), paged("q"), loaded]))
+        await store.log.append(done("a", steps=[paged("p"), paged("q"), paged("r", "load")]))
         await store.log.append(done("b", steps=[paged("q"), paged("p", "load", "text of p")], tokens=30))
         receipt = await store.erase(CHAT, turn())
         for name in ("tool_result_archive", "archive_passage", "blobs"):

@@ -301,8 +301,7 @@ class WatermarksContract(Filled):
         await filled.watermarks.advance(A, "t", 4, epoch=None)
         await filled.watermarks.advance(Scope("tenant", "ada", "nope"), "t", 4, epoch=None)
         assert await filled.watermarks.known(TENANT, "t") == {"a": 4}
-        receipt = await filled.erase(A)
-        assert receipt.counts["watermarks"] == 1
+        assert (await filled.erase(A)).counts["watermarks"] == 1
         await filled.watermarks.advance(A, "t", 4, epoch=None)
         assert await filled.watermarks.known(TENANT, "t") == {}
 
@@ -371,8 +370,7 @@ class TermStoreContract(Filled):
         await filled.terms.write(A, [_terms("a", 1, "one"), *gone], "v1")
         await filled.terms.write(FIRM, [_terms("a", 1, "foreign")], "v1")
         assert (await _kept(filled, A))[0] == ("a", 1, "one", "")
-        receipt = await filled.erase(A)
-        assert receipt.counts["turn_terms"] == 1
+        assert (await filled.erase(A)).counts["turn_terms"] == 1
         await filled.log.append(done("1", scope=A))
         assert await _kept(filled, A) == [("a", 1, None, None)]
 

@@ -48,8 +48,7 @@ class RestoreContract(Contract):
         assert [turn.id for turn in new.turns] == [turn.id for turn in old.turns] == ["d"]
         made: Any = new.checkpoint
         assert (made.id, made.version, made.covered_turns) == ("k2", 2, 1)
-        head = replace(new.head, scope=CHAT, created=old.head.created, updated=old.head.updated)
-        assert head == old.head
+        assert replace(new.head, scope=CHAT, created=old.head.created, updated=old.head.updated) == old.head
         assert await store.sessions.get(COPY) == await store.sessions.get(CHAT)
 
     async def test_an_empty_conversation_gets_its_agent_and_its_session(
@@ -59,8 +58,7 @@ class RestoreContract(Contract):
         value: JsonObject = {"own": ["甲", 1.5, None], "user_snapshot": {"allergies": ["青霉素"]}}
         clock.advance(86_400)
         labels = Labels("alpha", "en", "UTC")
-        new = await store.log.restore(copied, agent="triage", session=value, labels=labels)
-        assert new == len(copied)
+        assert await store.log.restore(copied, agent="triage", session=value, labels=labels) == len(copied)
         assert labels_of(await head_of(store, COPY)) == labels
         assert await store.sessions.get(COPY) == value
         seen = await store.reader.view(view(scope=COPY))

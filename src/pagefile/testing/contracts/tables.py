@@ -91,8 +91,7 @@ class WindowLogContract(Contract):
             found = await store.calls.list(scope)
             assert [one.id for one in found] == ids
             assert [await store.calls.get(scope, one.id) for one in found] == found
-            behind = [one.id for one in await store.calls.list(scope, after=ids[0])]
-            assert behind == ids[1:]
+            assert [one.id for one in await store.calls.list(scope, after=ids[0])] == ids[1:]
             for foreign in {"hers", "his", "none", "old"}.difference(ids):
                 await refused(NotFoundError, store.calls.get(scope, foreign))
                 await refused(NotFoundError, store.calls.list(scope, after=foreign))
@@ -235,8 +234,7 @@ class ItemStoreContract(Contract):
         """None for missing items."""
         await put(store, ItemWrite(NOTES, "a", 1), ItemWrite(("notes",), "a", 2))
         keys = [(("notes",), "a"), (NOTES, "b"), (NOTES, "a"), (NOTES, "a")]
-        found = await store.items.get(ADA, keys, now=AT)
-        assert [item and item.value for item in found] == [2, None, 1, 1]
+        assert [item and item.value for item in await store.items.get(ADA, keys, now=AT)] == [2, None, 1, 1]
 
     async def test_a_value_is_replaced_and_keeps_its_age(self, store: Store) -> None:
         """With everything that belongs to it; the last of several writes to one key wins, including a removal."""

@@ -141,8 +141,7 @@ class VectorIndexContract(Contract):
     async def test_zeros_are_near_nothing(self, store: Store, index: VectorIndex) -> None:
         """Neither as the query nor as a stored vector."""
         zeros = await said(store, CHAT, 1, (0, 0, 0, 0))
-        row = await said(store, CHAT, 2, (1, 0, 0, 0))
-        await index.put(MODEL, [zeros, row])
+        await index.put(MODEL, [zeros, await said(store, CHAT, 2, (1, 0, 0, 0))])
         assert [2] == seqs(await index.search(MODEL, CHAT, vector(1, 1, 0, 0), 10))
         assert [] == await index.search(MODEL, CHAT, vector(0, 0, 0, 0), 10)
         await index.put(MODEL, [VectorRow(CHAT, 2, "turn-2", AT, vector(0, 0, 0, 0))])
@@ -167,8 +166,7 @@ class VectorIndexContract(Contract):
             await index.prepare(model)
         assert [Collection(other, 0), Collection(MODEL, 0), Collection(wider, 0)] == await index.collections()
         row = await said(store, CHAT, 1, (1, 0, 0, 0))
-        late = await said(store, CHAT, 2, (1, 0, 0, 0))
-        await index.put(MODEL, [row, late])
+        await index.put(MODEL, [row, await said(store, CHAT, 2, (1, 0, 0, 0))])
         await index.put(wider, [VectorRow(CHAT, 1, "turn-1", AT, vector(0, 0, 0, 0, 1))])
         assert [1, 2] == sorted(seqs(await index.search(MODEL, CHAT, vector(1, 0, 0, 0), 10)))
         assert [1] == seqs(await index.search(wider, CHAT, vector(0, 0, 0, 0, 1), 10))
@@ -228,8 +226,7 @@ class VectorIndexContract(Contract):
         (left,) = await index.search(MODEL, Scope("t"), vector(1, 0, 0, 0), 10)
         assert "c" == left.conversation
         assert [Collection(other, 1), Collection(MODEL, 1)] == await index.collections()
-        part = Part("turn-1")
-        assert 2 == (await store.erase(kept, part)).counts["conversation_episodes"]
+        assert 2 == (await store.erase(kept, Part("turn-1"))).counts["conversation_episodes"]
         assert [] == await index.search(MODEL, Scope("t"), vector(1, 0, 0, 0), 10)
         await index.put(MODEL, [await said(store, kept, 2, (1, 0, 0, 0))])
         assert 1 == (await store.erase(Scope("t"))).counts["conversation_episodes"]
@@ -253,8 +250,7 @@ class VectorIndexContract(Contract):
         other = EmbeddingModel("another", 4)
         for model in (MODEL, other):
             await index.put(model, list(rows.values()), epoch=4)
-        again = await said(store, Scope("t", "ada", "a"), 2, (1, 0, 0, 0))
-        await index.put(MODEL, [again], epoch=5)
+        await index.put(MODEL, [await said(store, Scope("t", "ada", "a"), 2, (1, 0, 0, 0))], epoch=5)
         # Each of a user's conversations is named too: this one only got its owner after its vector was stored.
         erased = {scope_key("t", "ada"): 5, scope_key("t", None, "late"): 5}
         assert 4 == await index.erase_before(erased)
