@@ -103,7 +103,9 @@ def _method(module: Module, owner: str, name: str, owners: list[ast.ClassDef]) -
 @cache
 def _module(root: Path, package: tuple[str, ...]) -> Module | None:
     for top in (root, root / "src"):
-        for path in (top.joinpath(*package).with_suffix(".py"), top.joinpath(*package, "__init__.py")):
+        folder = top.joinpath(*package)
+        # A package that imports its names on first use lists them in its stub.
+        for path in (folder.with_suffix(".py"), folder / "__init__.pyi", folder / "__init__.py"):
             if package and path.is_file():
                 return parsed(top, path)
     return None

@@ -8,13 +8,11 @@ Checkpoints are made only by the caller, as in the document, whatever the memory
 import logging
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from weakref import WeakValueDictionary
 
 import anyio
-import anyio.to_thread
 
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import on_behalf
@@ -34,12 +32,9 @@ from pagefile.standalone.app_requests import (
     HistoryText,
     Query,
     bounded,
-    counted_text,
     defaultMemoryRecentTurns,
     given,
     or_default,
-    safety_lines,
-    turn_lines,
 )
 from pagefile.standalone.conversation_store import Conversations
 from pagefile.standalone.session import (
@@ -58,6 +53,7 @@ from pagefile.standalone.session import (
 )
 from pagefile.stores.encoding import to_json
 from pagefile.stores.rules import no_head
+from pagefile.tiers.base import off_loop
 from pagefile.tiers.checkpoints import RETRY_S, nothing_to_cover
 from pagefile.tiers.history import History
 
@@ -103,25 +99,26 @@ class AgentApp:
         with _told("QueryMemoryContext error: %s"):
             asked = Query.of(request, self._log.engine.settings.max_message_chars)
             view, session = await self._read(self._log.scope(asked.conversation_id), _EVERYTHING)
-            scope = view.head.scope
-            whole = await self._history(scope, view, session, asked)
+            live = HistoryText.of(view, session.user_snapshot)
+            whole = await self._with_covered(live, view, asked)
             show = partial(asked.shown, whole, self._log.engine.counter.count)
-            in_thread = len(whole.text) + len(asked.text) >= _THREAD_FROM_CHARS
-            shown, tokens = await anyio.to_thread.run_sync(show) if in_thread else show()
+            shown, tokens = await off_loop(show, len(whole.text) + len(asked.text), _THREAD_FROM_CHARS)
             ratio = tokens / asked.window_tokens
             context = MemoryContext(
                 conversation_id=asked.conversation_id,
                 mode=session.message_context.mode,
                 session=session,
                 history=shown.text,
-                full_history=replace(whole, turns=tuple(turn_lines(turn) for turn in view.turns)).text,
+                full_history=live.text,
                 estimated_tokens=tokens,
                 token_ratio=ratio,
                 # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
                 should_checkpoint_summary=ratio >= asked.threshold or shown is not whole,
                 query=asked.text,
             )
-            self._remember(asked, view, context)
+            self._asked.setdefault(asked.conversation_id, Asked()).answered(asked, view, context)
+            self._log.engine.meter.observe("pagefile_token_ratio", context.token_ratio)
+            self._log.engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)
             return context
 
     async def write_turn(self, request: MemoryWriteRequest | None) -> MemoryWriteResult:
@@ -197,12 +194,12 @@ class AgentApp:
         staying = asked.verbatim(view, recent_turns)
         if staying >= len(view.turns):
             raise nothing_to_cover(view.head, staying)
-        await self._log.engine.tier(History).checkpoints.cover(
-            scope,
-            summary,
+        through, version = (
             view.turns[-1 - staying].seq or 0,
-            epoch=asked.made_in(view),
-            expected_version=view.checkpoint.version if view.checkpoint else 0,
+            view.checkpoint.version if view.checkpoint else 0,
+        )
+        await self._log.checkpoints.cover(
+            scope, summary, through, epoch=asked.made_in(view), expected_version=version
         )
 
     async def _degrade(self, scope: Scope) -> None:
@@ -296,7 +293,7 @@ class AgentApp:
         scope = await self._log.owned(conversation_id)
         if limit < 1:
             raise InvalidArgumentError(f"limit is {limit}: it must be at least 1.")
-        return [_row(turn) for turn in await self._log.newest_turns(scope, limit)]
+        return [_row(turn) for turn in await self._log.turns(scope, limit, newest=True)]
 
     async def query_message_by_conversation_id_asc_from_checkpoint(
         self, conversation_id: str, checkpoint_message_id: str
@@ -346,29 +343,15 @@ class AgentApp:
             engine.failed("store", error)
         return view, present(scope, stored, view)
 
-    async def _history(self, scope: Scope, view: LogView, session: SessionValue, asked: Query) -> HistoryText:
-        """The complete history, before anything is dropped to fit."""
-        summary = view.checkpoint.summary if view.checkpoint else None
-        turns = tuple(turn_lines(turn) for turn in view.turns)
-        safety = safety_lines(session.user_snapshot)
-        missing = asked.recent_turns - len(turns)
+    async def _with_covered(self, live: HistoryText, view: LogView, asked: Query) -> HistoryText:
+        """The history with turns that the summary covers, if the request asks for more than are live."""
+        missing = asked.recent_turns - len(live.turns)
         if view.checkpoint is None or missing <= 0:
-            return HistoryText(summary, safety, turns)
-        through = view.checkpoint.covered_through_seq
-        newest = await self._log.newest_turns(scope, asked.recent_turns, view.head.reset_seq)
-        covered = [turn_lines(turn) for turn in newest if (turn.seq or 0) <= through][-missing:]
-        for first in range(len(covered)):
-            longer = HistoryText(summary, safety, (*covered[first:], *turns))
-            tokens = self._log.engine.counter.count(counted_text(longer.text, asked.text))
-            if tokens < asked.threshold * asked.window_tokens:
-                return longer
-        return HistoryText(summary, safety, turns)
-
-    def _remember(self, asked: Query, view: LogView, context: MemoryContext) -> None:
-        known = self._asked.setdefault(asked.conversation_id, Asked())
-        known.answered(asked, view, context)
-        self._log.engine.meter.observe("pagefile_token_ratio", context.token_ratio)
-        self._log.engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)
+            return live
+        head = view.head
+        newest = await self._log.turns(head.scope, asked.recent_turns, head.reset_seq, newest=True)
+        covered = [turn for turn in newest if (turn.seq or 0) <= view.checkpoint.covered_through_seq]
+        return asked.longer(live, covered[-missing:], self._log.engine.counter.count)
 
     QueryMemoryContext = query_memory_context
     WriteTurn = write_turn

@@ -9,9 +9,16 @@ from typing import NamedTuple, TypeVar
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
 from pagefile.records import Turn, checked_id, checked_text
-from pagefile.standalone.session import MemoryContext, MemoryQueryRequest, UserProfile, summary_line
+from pagefile.standalone.session import (
+    SPEAKERS,
+    MemoryContext,
+    MemoryQueryRequest,
+    UserProfile,
+    sides,
+    summary_line,
+)
 from pagefile.text.sentences import cut
-from pagefile.tiers.checkpoints import VERBATIM_SHARE
+from pagefile.tiers.checkpoints import verbatim
 
 R = TypeVar("R")
 
@@ -42,6 +49,12 @@ class HistoryText:
     summary: str | None
     safety: tuple[str, ...]
     turns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, view: LogView, user: UserProfile) -> "HistoryText":
+        """The summary and every live turn."""
+        summary = view.checkpoint.summary if view.checkpoint else None
+        return cls(summary, safety_lines(user), tuple(map(turn_lines, view.turns)))
 
     @property
     def text(self) -> str:
@@ -95,8 +108,7 @@ def _shortened(summary: str | None, room: int, count: Count) -> tuple[str | None
 
 def turn_lines(turn: Turn) -> str:
     """Both sides of a turn, a line each."""
-    sides = (("用户", turn.user), ("AI", turn.assistant))
-    return "\n".join(f"{speaker}: {text}" for speaker, text in sides if text)
+    return "\n".join(f"{SPEAKERS[role]}: {text}" for role, text in sides(turn))
 
 
 def safety_lines(user: UserProfile) -> tuple[str, ...]:
@@ -134,6 +146,15 @@ class Query:
                 or_default(request.model_context_window, defaultModelContextWindow, "model_context_window")
             ),
         )
+
+    def longer(self, history: HistoryText, covered: Sequence[Turn], count: Count) -> HistoryText:
+        """The history with the newest of these older turns, as long as it stays below the threshold."""
+        older = list(map(turn_lines, covered))
+        for first in range(len(older)):
+            whole = replace(history, turns=(*older[first:], *history.turns))
+            if count(counted_text(whole.text, self.text)) < self.threshold * self.window_tokens:
+                return whole
+        return history
 
     def shown(self, history: HistoryText, count: Count) -> tuple[HistoryText, int]:
         """The part of a history that fits, and its tokens together with the question."""
@@ -196,13 +217,7 @@ class Asked:
         gone = max(view.head.covered_through_seq, view.head.reset_seq)
         read_through = next((read.through_seq for read in self.reads if read.through_seq > gone), None)
         unread = 0 if read_through is None else sum((turn.seq or 0) > read_through for turn in view.turns)
-        staying, room = 0, self.window_tokens // VERBATIM_SHARE
-        for turn in reversed(view.turns[1:]):
-            room -= turn.tokens
-            if staying == recent_turns or (room < 0 and staying):
-                break
-            staying += 1
-        return max(staying, unread)
+        return max(verbatim(view.turns[1:][-recent_turns:], window_tokens=self.window_tokens), unread)
 
 
 def given(request: R | None, kind: str) -> R:

@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar, Final, Literal, NotRequired, TypedDict
+from typing import ClassVar, Final, NotRequired, TypedDict
 from uuid import NAMESPACE_URL, uuid5
 
 from pagefile.engine import Conversation, Memory
@@ -21,7 +21,6 @@ from pagefile.ports import EntryQuery, LogReader, LogView, ViewRequest
 from pagefile.records import (
     DEFAULT_TENANT,
     Checkpoint,
-    ConversationInfo,
     Hit,
     JsonObject,
     Scope,
@@ -29,6 +28,8 @@ from pagefile.records import (
     Turn,
     checked_id,
 )
+from pagefile.standalone.session import SPEAKERS, Role, sides
+from pagefile.tiers.checkpoints import Checkpoints
 from pagefile.tiers.history import History
 
 DONE: Final[frozenset[Status]] = frozenset({"done"})
@@ -52,6 +53,10 @@ class Conversations:
     def reader(self) -> LogReader:
         return self.engine.store.reader
 
+    @property
+    def checkpoints(self) -> Checkpoints:
+        return self.engine.tier(History).checkpoints
+
     def scope(self, conversation_id: str, user_id: str | None = None) -> Scope:
         """The scope of a conversation; without a user, for any of them."""
         return Scope(self.tenant, user_id or None, checked_id(conversation_id, "conversation_id"))
@@ -66,27 +71,19 @@ class Conversations:
 
     async def turns_after(self, scope: Scope, seq: int) -> AsyncIterator[list[Turn]]:
         """Done turns after a position in the log, in batches of some hundreds."""
-        while batch := await self._turns(EntryQuery(scope, statuses=DONE, after_seq=seq, limit=_BATCH)):
+        while batch := await self.turns(scope, _BATCH, seq):
             yield batch
             seq = batch[-1].seq or seq
             if len(batch) < _BATCH:
                 return
 
-    async def turns_between(self, scope: Scope, after_seq: int, before_seq: int, limit: int) -> list[Turn]:
-        """The first done turns between two positions in the log."""
-        found = await self._turns(EntryQuery(scope, statuses=DONE, after_seq=after_seq, limit=limit))
-        return [turn for turn in found if (turn.seq or 0) < before_seq]
-
-    async def newest_turns(self, scope: Scope, limit: int, after_seq: int = 0) -> list[Turn]:
-        """The last done turns after a position in the log."""
-        query = EntryQuery(scope, statuses=DONE, after_seq=after_seq, limit=limit, newest=True)
-        return await self._turns(query)
-
-    async def _turns(self, query: EntryQuery) -> list[Turn]:
+    async def turns(
+        self, scope: Scope, limit: int, after_seq: int = 0, *, newest: bool = False
+    ) -> list[Turn]:
+        """The first or the newest done turns after a position in the log, oldest first."""
+        query = EntryQuery(scope, statuses=DONE, after_seq=after_seq, limit=limit, newest=newest)
         return [turn for turn in await self.reader.entries(query) if isinstance(turn, Turn)]
 
-
-Role = Literal["user", "assistant"]
 
 #: Other names for the roles.
 _ROLES: Final[dict[str, Role]] = {
@@ -97,10 +94,8 @@ _ROLES: Final[dict[str, Role]] = {
 }
 _OPEN: Final[frozenset[Status]] = frozenset({"open"})
 _NEWEST = 20
-#: After every turn.
-_NO_END = 2**62
-#: How many conversations' message counts and listings are cached.
-_COUNTED = 10_000
+#: How many conversations' listings are remembered.
+_REMEMBERED = 10_000
 
 
 class ConversationMessage(TypedDict):
@@ -136,22 +131,6 @@ class ConversationSummary:
 
 
 @dataclass(slots=True)
-class _Counted:
-    """The number of messages up to a position in the log."""
-
-    #: When the conversation began: one that was erased and started again is a different one.
-    began: datetime
-    reset_seq: int
-    through_seq: int
-    messages: int = 0
-
-    def goes_on(self, head: ConversationInfo, through_seq: int) -> bool:
-        """Whether counting can continue from here."""
-        same = (self.began, self.reset_seq) == (head.created, head.reset_seq)
-        return same and self.through_seq <= through_seq
-
-
-@dataclass(slots=True)
 class _Listed:
     """The epochs in which messages were listed since the last summary: the next one may be based on any of them."""
 
@@ -164,12 +143,15 @@ class ConversationStore(Conversations):
 
     def __init__(self, memory: Memory, *, tenant: str | None = None) -> None:
         super().__init__(memory, tenant)
-        self._counts: Lru[tuple[str, str], _Counted] = Lru(_COUNTED)
-        self._listed: Lru[str, _Listed] = Lru(_COUNTED)
+        self._listed: Lru[str, _Listed] = Lru(_REMEMBERED)
 
     def conversation(self, conversation_id: str, user_id: str | None = None) -> Conversation:
         """The engine's own handle on the conversation."""
         return self.memory.conversation(conversation_id, user_id=user_id, tenant=self.tenant)
+
+    async def chat(self, conversation_id: str, user_id: str | None = None) -> Conversation:
+        """The same for the conversation's owner, if no user is named."""
+        return self.conversation(conversation_id, (await self.owned(conversation_id, user_id)).user)
 
     async def get_or_create_conversation_id(self, user_id: str, session_id: str) -> str:
         """The conversation id of a user's session: deterministic, the same everywhere.
@@ -199,8 +181,7 @@ class ConversationStore(Conversations):
         open turn makes its own. Repeating a call that names its turn changes nothing.
         """
         side = _role(role)
-        user_id = user_id or (await self.owned(conversation_id)).user
-        chat = self.conversation(conversation_id, user_id)
+        chat = await self.chat(conversation_id, user_id)
         if side == "user":
             turn = await chat.begin(content, id=turn_id, at=at, metadata=metadata)
             return _message(turn, side, content)
@@ -211,8 +192,7 @@ class ConversationStore(Conversations):
 
     async def abort_turn(self, conversation_id: str, turn_id: str) -> None:
         """Abort a turn whose answer will not come (a stream broke off): it enters no window, summary or index."""
-        scope = await self.owned(conversation_id)
-        await self.conversation(conversation_id, scope.user).abort(turn_id)
+        await (await self.chat(conversation_id)).abort(turn_id)
 
     async def list_messages(
         self, conversation_id: str, limit: int | None = None, *, desc: bool = False
@@ -227,14 +207,20 @@ class ConversationStore(Conversations):
         if limit is None or not desc:
             found = await self._oldest(scope, view.head.reset_seq, limit)
             return found[::-1] if desc else found
-        newest = messages_of(await self.newest_turns(scope, limit, view.head.reset_seq))
+        newest = messages_of(await self.turns(scope, limit, view.head.reset_seq, newest=True))
         return newest[::-1][:limit]
 
     async def count_messages(self, conversation_id: str) -> int:
         """The number of messages since the conversation began or was last reset."""
         scope = await self.owned(conversation_id)
         head = (await self.view(scope)).head
-        return await self._count("all", scope, head, head.last_seq)
+        return await self._count(scope, head.reset_seq, head.last_seq)
+
+    async def has_messages(self, view: LogView, count: int) -> bool:
+        """Whether a conversation has at least this many messages; reads no more of it than that."""
+        # Every turn has at least one message.
+        turns = await self.turns(view.head.scope, count, view.head.reset_seq, newest=True)
+        return len(messages_of(turns)) >= count
 
     # -- the summary ------------------------------------------------------------------------------------------------------
 
@@ -245,7 +231,7 @@ class ConversationStore(Conversations):
         if view.checkpoint is None:
             return None
         through = view.checkpoint.covered_through_seq
-        return _summary(view.checkpoint, await self._count("covered", scope, view.head, through))
+        return _summary(view.checkpoint, await self._count(scope, view.head.reset_seq, through))
 
     async def save_summary(
         self,
@@ -270,7 +256,7 @@ class ConversationStore(Conversations):
             )
         listed = self._listed.get(conversation_id) or _Listed(view.head.epoch, view.head.epoch)
         try:
-            made = await self.engine.tier(History).checkpoints.cover(
+            made = await self.checkpoints.cover(
                 scope, summary, through_seq, epoch=listed.first, expected_version=expected_version
             )
         except ErasedError:
@@ -304,22 +290,14 @@ class ConversationStore(Conversations):
                 found |= {turn.id: turn for turn in batch if turn.id in ids}
         return found
 
-    async def _count(self, what: str, scope: Scope, head: ConversationInfo, through_seq: int) -> int:
-        """Messages up to a position in the log; reads only what was written since the last count."""
-        key = what, scope.conversation or ""
-        known = self._counts.get(key)
-        if known is None or not known.goes_on(head, through_seq):
-            known = self._counts[key] = _Counted(head.created, head.reset_seq, head.reset_seq)
-        if known.through_seq == through_seq:
-            return known.messages
-        async for batch in self.turns_after(scope, known.through_seq):
-            # A concurrent count of the same conversation may have been faster.
-            fresh = [turn for turn in batch if known.through_seq < (turn.seq or 0) <= through_seq]
-            known.messages += len(messages_of(fresh))
-            known.through_seq = max(known.through_seq, min(batch[-1].seq or 0, through_seq))
+    async def _count(self, scope: Scope, after_seq: int, through_seq: int) -> int:
+        """The number of messages between two positions in the log."""
+        count = 0
+        async for batch in self.turns_after(scope, after_seq):
+            count += len(messages_of(turn for turn in batch if (turn.seq or 0) <= through_seq))
             if (batch[-1].seq or 0) >= through_seq:
                 break
-        return known.messages
+        return count
 
     async def window_start(self, scope: Scope, window_messages: int) -> int:
         """The position of the oldest turn among the newest messages; 0 if there are no others."""
@@ -327,7 +305,7 @@ class ConversationStore(Conversations):
         if not window_messages:
             return head.last_seq + 1
         left = window_messages
-        for turn in reversed(await self.newest_turns(scope, window_messages, head.reset_seq)):
+        for turn in reversed(await self.turns(scope, window_messages, head.reset_seq, newest=True)):
             left -= len(messages_of([turn]))
             if left <= 0:
                 return turn.seq or 0
@@ -336,7 +314,7 @@ class ConversationStore(Conversations):
     async def turn_of(self, hit: Hit) -> Turn | None:
         """A recalled turn with both sides separate; None if it was erased meanwhile."""
         after = hit.before.seq or 0 if hit.before else 0
-        found = await self.turns_between(await self.owned(hit.conversation_id), after, _NO_END, limit=1)
+        found = await self.turns(await self.owned(hit.conversation_id), 1, after)
         return found[0] if found and found[0].id == hit.id else None
 
     async def _oldest(self, scope: Scope, reset_seq: int, limit: int | None) -> list[ConversationMessage]:
@@ -354,20 +332,17 @@ class ConversationStore(Conversations):
 
 
 def messages_of(turns: Iterable[Turn]) -> list[ConversationMessage]:
-    sides = (
-        (turn, role, text)
-        for turn in turns
-        for role, text in (("user", turn.user), ("assistant", turn.assistant))
-    )
-    return [_message(turn, _ROLES[role], text) for turn, role, text in sides if text]
+    return [_message(turn, role, text) for turn in turns for role, text in sides(turn)]
 
 
 def format_messages(messages: Iterable[ConversationMessage]) -> str:
     """A line per message, with its speaker; line breaks in a text become spaces."""
-    names = {"user": "用户", "assistant": "AI"}
-    return "\n".join(
-        f"{names[message['role']]}: {message['content'].replace(chr(10), ' ')}" for message in messages
-    )
+    return lines_of((message["role"], message["content"]) for message in messages)
+
+
+def lines_of(said: Iterable[tuple[str, str]]) -> str:
+    """The same, from roles and texts."""
+    return "\n".join(f"{SPEAKERS[_role(role)]}: {text.replace(chr(10), ' ')}" for role, text in said)
 
 
 def _message(turn: Turn, role: Role, content: str) -> ConversationMessage:

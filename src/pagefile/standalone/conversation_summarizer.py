@@ -16,15 +16,9 @@ from pagefile.models.summarizers import CallableSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, LogView, Summarizer, SummaryRequest
 from pagefile.records import Scope, Turn
 from pagefile.standalone.agent_memory import texts_in
-from pagefile.standalone.conversation_store import (
-    ConversationMessage,
-    ConversationStore,
-    format_messages,
-    messages_of,
-)
+from pagefile.standalone.conversation_store import ConversationStore, lines_of, messages_of
 from pagefile.text.sentences import cut, sentences
 from pagefile.tiers.checkpoints import SUMMARY_CHARS, summary_of
-from pagefile.tiers.history import History
 
 logger = logging.getLogger("pagefile")
 
@@ -95,10 +89,10 @@ class ConversationSummarizer:
 
     async def should_summarize(self, conversation_id: str) -> bool:
         """判断是否需要生成/更新摘要: enough messages in all, and enough of them in neither the window nor the summary."""
-        if await self.store.count_messages(conversation_id) < self.min_messages:
-            return False
         scope = await self.store.owned(conversation_id)
         view = await self.store.view(scope)
+        if not await self.store.has_messages(view, self.min_messages):
+            return False
         due = 1 if view.checkpoint is None else self.update_delta
         # Every turn has at least one message, so this many turns are enough to decide.
         return len(messages_of(await self._slid_out(scope, view, limit=due))) >= due
@@ -143,26 +137,24 @@ class ConversationSummarizer:
                 conflicts = 0
 
     async def _merge(self, scope: Scope, view: LogView, turns: Sequence[Turn]) -> None:
-        previous = view.checkpoint
-        made = await summary_of(
-            turns, previous.summary if previous else None, self._writer, self.max_summary_chars
+        summary, version = (
+            (view.checkpoint.summary, view.checkpoint.version) if view.checkpoint else (None, 0)
         )
+        made = await summary_of(turns, summary, self._writer, self.max_summary_chars)
         if made.trouble is not None:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
             self.store.engine.meter.count("pagefile_degraded_total", tier="summarizer")
-        await self.store.engine.tier(History).checkpoints.cover(
-            scope,
-            made.text,
-            turns[-1].seq or 0,
-            epoch=view.head.epoch,
-            expected_version=previous.version if previous else 0,
+        through = turns[-1].seq or 0
+        await self.store.checkpoints.cover(
+            scope, made.text, through, epoch=view.head.epoch, expected_version=version
         )
 
     async def _slid_out(self, scope: Scope, view: LogView, *, limit: int) -> list[Turn]:
         """The oldest turns that are entirely outside the window and not covered yet."""
         start = await self.store.window_start(scope, self.window_messages)
         after = max(view.head.covered_through_seq, view.head.reset_seq)
-        return await self.store.turns_between(scope, after, start, limit) if start > after + 1 else []
+        found = await self.store.turns(scope, limit, after) if start > after + 1 else []
+        return [turn for turn in found if (turn.seq or 0) < start]
 
 
 class _Bounded(Summarizer):
@@ -178,13 +170,8 @@ class _Bounded(Summarizer):
 
 def conversation_text(request: SummaryRequest) -> str:
     """The input for a model: the summary so far, if any, and the messages since."""
-    said = [
-        ConversationMessage(role="user" if speaker == "user" else "assistant", content=text, timestamp=0)
-        for speaker, text in request.said
-    ]
-    if not request.previous:
-        return format_messages(said)
-    return f"已有摘要：\n{request.previous}\n\n新的对话：\n{format_messages(said)}"
+    said = lines_of(request.said)
+    return f"已有摘要：\n{request.previous}\n\n新的对话：\n{said}" if request.previous else said
 
 
 def whole_sentences(text: str, max_chars: int) -> str:

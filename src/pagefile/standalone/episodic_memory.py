@@ -6,8 +6,7 @@ indexes itself, and the engine's recall is used. Either way, irrelevant turns ar
 
 import logging
 import time
-from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
@@ -20,9 +19,10 @@ from pagefile.engine.arguments import at_least
 from pagefile.errors import ModelOutputError, SettingsError
 from pagefile.ports import Erasures
 from pagefile.ports.world import Embedder
-from pagefile.records import Scope, Turn, checked_id, checked_text
+from pagefile.records import Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
-from pagefile.standalone.milvus_collection import MilvusCollection, called, data_types, quoted
+from pagefile.standalone.milvus_collection import MAX_FIELD_BYTES, MilvusCollection, called, quoted
+from pagefile.standalone.session import SPEAKERS
 from pagefile.stores.erasure import scope_key
 from pagefile.text.recall_gate import asking, passes
 from pagefile.text.sentences import clip
@@ -33,12 +33,12 @@ COLLECTION = "conversation_episodes"
 TOP_K = 3
 #: Episodes with a lower cosine similarity to the question are irrelevant.
 MIN_SCORE = 0.3
-#: Milvus' limit for a text field, in bytes; a character takes up to four.
-MAX_FIELD_BYTES = 65_535
+#: A longer text is cut to this: a character takes up to four bytes.
 _MAX_FIELD_CHARS = 16_000
-_MAX_ID_BYTES = 1020
 #: The fields needed to tell which turn an episode belongs to.
 _WORDS = ("id", "conversation_id", "user_message", "assistant_message")
+#: Fields of ours, in collections that have room for more than the document's.
+_MARKS = ("turn_id", "epoch")
 #: Fetch more than requested: the best matches may turn out to be irrelevant.
 _OVER_FETCH = 3
 
@@ -69,16 +69,12 @@ class ConversationEpisodicMemory:
     ) -> None:
         if isinstance(milvus_client, Memory):
             milvus_client = ConversationStore(milvus_client)
-        self._episodes: _Episodes = (
-            _LogEpisodes(milvus_client)
-            if isinstance(milvus_client, ConversationStore)
-            else _MilvusEpisodes(
-                MilvusCollection(milvus_client, collection_name),
-                _embed(embedding_model),
-                None if dim is None else at_least(1, dim, "dim"),
-                min_score,
-            )
-        )
+        if isinstance(milvus_client, ConversationStore):
+            self._episodes = _LogEpisodes(milvus_client)
+        else:
+            collection = MilvusCollection(milvus_client, collection_name)
+            length = None if dim is None else at_least(1, dim, "dim")
+            self._episodes = _MilvusEpisodes(collection, _embed(embedding_model), length, min_score)
 
     async def index_episode(
         self, conversation_id: str, user_message: str, assistant_message: str, *, turn_id: str | None = None
@@ -101,8 +97,7 @@ class ConversationEpisodicMemory:
         conversation_id = checked_id(conversation_id, "conversation_id")
         if not checked_text(query, "query").strip():
             return []
-        found = await self._episodes.recall(conversation_id, query, at_least(1, top_k, "top_k"))
-        return [message for episode in found for message in episode.messages()]
+        return await self._episodes.recall(conversation_id, query, at_least(1, top_k, "top_k"))
 
     async def forget(self, conversation_id: str) -> int:
         """Erase the episodes of a conversation; returns how many there were.
@@ -121,78 +116,52 @@ class ConversationEpisodicMemory:
         self._episodes.follow(store)
 
 
+def _recalled(
+    conversation_id: str, said: tuple[str, str], timestamp: int, turn_id: str | None
+) -> Iterator[ConversationMessage]:
+    """The messages of an episode; one indexed without its turn has no ids."""
+    for role, content in zip(SPEAKERS, said, strict=True):
+        message = ConversationMessage(role=role, content=content, timestamp=timestamp, recalled=True)
+        message["conversation_id"] = conversation_id
+        if turn_id is not None:
+            message["turn_id"], message["id"] = turn_id, f"{turn_id}:{role}"
+        if content:
+            yield message
+
+
 @dataclass(frozen=True, slots=True)
-class _Episode:
-    conversation_id: str
-    user: str
-    assistant: str
-    timestamp: int
-    #: None for an episode indexed without one.
-    turn_id: str | None
+class _LogEpisodes:
+    """Episodes in the engine's own log, which needs no indexing and follows every erasure."""
 
-    def messages(self) -> list[ConversationMessage]:
-        found: list[ConversationMessage] = [
-            {"role": "user", "content": self.user, "timestamp": self.timestamp},
-            {"role": "assistant", "content": self.assistant, "timestamp": self.timestamp},
+    store: ConversationStore
+
+    async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None:
+        self.store.engine.check_open()
+
+    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[ConversationMessage]:
+        chat = await self.store.chat(conversation_id)
+        hits = await chat.recall(query, _OVER_FETCH * top_k)
+        how = asking(query)
+        best = [hit for hit in hits if passes(hit.parts, "auto", how)][:top_k]
+        turns = [await self.store.turn_of(hit) for hit in best]
+        return [
+            message
+            for turn in turns
+            if turn is not None
+            for message in _recalled(conversation_id, _said(turn), int(turn.at.timestamp()), turn.id)
         ]
-        for message in found:
-            message["conversation_id"] = self.conversation_id
-            message["recalled"] = True
-            if self.turn_id is not None:
-                message["turn_id"] = self.turn_id
-                message["id"] = f"{self.turn_id}:{message['role']}"
-        return [message for message in found if message["content"]]
-
-
-class _Episodes(ABC):
-    """A place where episodes are stored."""
-
-    @abstractmethod
-    async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None: ...
-
-    @abstractmethod
-    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]: ...
 
     async def forget(self, conversation_id: str) -> int:
         return 0
 
-    def follow(self, store: ConversationStore) -> None:
-        """The log needs no following."""
-
-
-# -- the log -----------------------------------------------------------------------------------------------------------
-
-
-class _LogEpisodes(_Episodes):
-    """Episodes in the engine's own log."""
-
-    def __init__(self, store: ConversationStore) -> None:
-        self._store = store
-
-    async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None:
-        self._store.engine.check_open()
-
-    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
-        scope = await self._store.owned(conversation_id)
-        chat = self._store.conversation(conversation_id, scope.user)
-        hits = await chat.recall(query, _OVER_FETCH * top_k)
-        how = asking(query)
-        best = [hit for hit in hits if passes(hit.parts, "auto", how)][:top_k]
-        turns = [await self._store.turn_of(hit) for hit in best]
-        return [
-            _Episode(
-                conversation_id, turn.user or "", turn.assistant or "", int(turn.at.timestamp()), turn.id
-            )
-            for turn in turns
-            if turn is not None
-        ]
+    def follow(self, store: ConversationStore) -> None: ...
 
 
 # -- Milvus ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _MilvusEpisodes(_Episodes):
+class _MilvusEpisodes:
     """A separate collection with the document's fields."""
 
     collection: MilvusCollection
@@ -232,22 +201,17 @@ class _MilvusEpisodes(_Episodes):
                 if not await self._is_known(conversation_id, turn_id):
                     logger.info("a turn that the log does not have (any more) was not indexed")
                     return
-            await self._put(row, turn_id, epoch)
+            marks = zip(_MARKS, (turn_id, epoch), strict=True) if self.dynamic else ()
+            row |= {name: value for name, value in marks if value is not None}
+            async with self._owing(epoch):
+                await self.collection.call("upsert" if turn_id else "insert", data=[row])
         if self.store is not None:
             await self.store.engine.elsewhere.follow(self)
 
-    async def _put(self, row: dict[str, Any], turn_id: str | None, epoch: int | None) -> None:
-        if self.dynamic:
-            marks = {"epoch": epoch, "turn_id": turn_id}
-            row |= {name: value for name, value in marks.items() if value is not None}
-        async with self._owing(epoch):
-            await self.collection.call("upsert" if turn_id else "insert", data=[row])
-
-    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[_Episode]:
+    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[ConversationMessage]:
         vector = await self.embed(query)
         async with self.lock:
             await self._ready(len(vector))
-        fields = ["conversation_id", "user_message", "assistant_message", "created_at"]
         # An embedded collection is missing for a moment while it is rewritten.
         async with self.lock if await self.collection.in_file() else nullcontext():
             found = await self.collection.call(
@@ -256,24 +220,19 @@ class _MilvusEpisodes(_Episodes):
                 anns_field="embedding",
                 filter=f"conversation_id == {quoted(conversation_id)}",
                 limit=top_k,
-                output_fields=[*fields, "turn_id", "epoch"] if self.dynamic else fields,
+                output_fields=[*_WORDS, "created_at", *(_MARKS if self.dynamic else ())],
                 consistency_level="Strong",
             )
         erased, newest = await self._erased(), await self._newest(conversation_id)
         hits = [(float(hit["distance"]), cast("Mapping[str, Any]", hit["entity"])) for hit in found[0]]
         return [
-            _Episode(
-                conversation_id,
-                str(row["user_message"]),
-                str(row["assistant_message"]),
-                int(row["created_at"]),
-                cast("str | None", row.get("turn_id")),
-            )
+            message
             for score, row in hits
             # The filter already asks for it; checked again, so that no other conversation can ever leak.
             if score >= self.min_score
             and row["conversation_id"] == conversation_id
             and not self._is_hidden(row, erased, newest)
+            for message in _recalled(conversation_id, _words(row), int(row["created_at"]), row.get("turn_id"))
         ]
 
     # -- erasing ------------------------------------------------------------------------------------------------------
@@ -295,10 +254,6 @@ class _MilvusEpisodes(_Episodes):
                 rows, [row for row in rows if row["conversation_id"] == conversation_id]
             )
 
-    async def erase(self, scope: Scope) -> int:
-        """Does nothing itself: the erasure is recorded as owed, and `erase_before` carries it out."""
-        return 0
-
     async def erase_before(self, erased: Mapping[str, int]) -> int:
         """Erase what was indexed before erasures; see `VectorIndex.erase_before` for how they are named.
 
@@ -319,8 +274,8 @@ class _MilvusEpisodes(_Episodes):
         if not await self.collection.is_there():
             return []
         await self._looked_at()
-        fields = ["id", "conversation_id"]
-        return [row async for row in self.collection.rows([*fields, "epoch"] if self.dynamic else fields)]
+        marks = ("epoch",) if self.dynamic else ()
+        return [row async for row in self.collection.rows(["id", "conversation_id", *marks])]
 
     async def _remove(self, rows: Sequence[Mapping[str, Any]], going: Sequence[Mapping[str, Any]]) -> int:
         gone = {str(row["id"]) for row in going}
@@ -343,7 +298,12 @@ class _MilvusEpisodes(_Episodes):
             own = {str(row["id"]): row for row in rows if row["conversation_id"] == name}
             for store in self.stores.values():
                 turns = await store.standing(name, own.keys())
-                found |= {turn.id for turn in turns.values() if _is_of(own[turn.id], turn)}
+                # The row has the turn's text as far as Milvus can hold it.
+                found |= {
+                    turn.id
+                    for turn in turns.values()
+                    if tuple(map(_fitting, _said(turn))) == _words(own[turn.id])
+                }
         return found
 
     async def _is_known(self, conversation_id: str, turn_id: str) -> bool:
@@ -364,11 +324,8 @@ class _MilvusEpisodes(_Episodes):
 
     async def _newest(self, conversation_id: str) -> int:
         """The epoch of a conversation's last erasure."""
-        numbers = [
-            await store.engine.store.reader.epoch(store.scope(conversation_id))
-            for store in self.stores.values()
-        ]
-        return max(numbers, default=0)
+        stores = self.stores.values()
+        return max([await store.reader.epoch(store.scope(conversation_id)) for store in stores], default=0)
 
     async def _erased(self) -> Mapping[str, int]:
         """Erasures that Milvus has yet to carry out."""
@@ -387,7 +344,7 @@ class _MilvusEpisodes(_Episodes):
     async def _epoch(self) -> int | None:
         """The current erasure epoch; None while no memory is followed."""
         await self._erasures()
-        return None if self.store is None else await self.store.engine.store.reader.epoch()
+        return None if self.store is None else await self.store.reader.epoch()
 
     @asynccontextmanager
     async def _owing(self, epoch: int | None) -> AsyncGenerator[None]:
@@ -417,7 +374,7 @@ class _MilvusEpisodes(_Episodes):
         if self.fits:
             return
         if not await self.collection.is_there():
-            await self._create(length)
+            await self.collection.create(length)
         stored = await self._looked_at()
         self.fits = stored == length
         if not self.fits:
@@ -435,26 +392,13 @@ class _MilvusEpisodes(_Episodes):
             (int(known["params"]["dim"]) for known in described["fields"] if known["name"] == "embedding"), 0
         )
 
-    async def _create(self, length: int) -> None:
-        kinds, client = data_types(), self.collection.client
-        schema = client.create_schema(auto_id=False, enable_dynamic_field=True)
-        schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_MAX_ID_BYTES)
-        schema.add_field("conversation_id", kinds.VARCHAR, max_length=_MAX_ID_BYTES)
-        for name in ("user_message", "assistant_message"):
-            schema.add_field(name, kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
-        schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=length)
-        schema.add_field("created_at", kinds.INT64)
-        index = client.prepare_index_params()
-        index.add_index("embedding", index_type="AUTOINDEX", metric_type="COSINE")
-        await self.collection.call(
-            "create_collection", schema=schema, index_params=index, consistency_level="Strong"
-        )
+
+def _said(turn: Turn) -> tuple[str, str]:
+    return turn.user or "", turn.assistant or ""
 
 
-def _is_of(row: Mapping[str, Any], turn: Turn) -> bool:
-    """Whether an episode holds exactly the text of a turn."""
-    said = _fitting(turn.user or ""), _fitting(turn.assistant or "")
-    return said == (row["user_message"], row["assistant_message"])
+def _words(row: Mapping[str, Any]) -> tuple[str, str]:
+    return str(row["user_message"]), str(row["assistant_message"])
 
 
 def _fitting(text: str) -> str:
@@ -467,25 +411,19 @@ def _fitting(text: str) -> str:
 
 def _embed(model: EmbeddingModel | None) -> _Embed:
     """A function from a text to its vector, for any kind of model."""
-    if isinstance(model, Embedder):
-        embedder = model
+    functions = (getattr(model, "aembed_query", None), getattr(model, "embed_query", None), model)
+    usable = [function for function in functions if callable(function)]
+    if not usable and not isinstance(model, Embedder):
+        raise SettingsError(
+            f"embedding_model is {type(model).__name__}: Milvus needs one; give an Embedder, an object with embed_query, "
+            "or a function from a text to a vector."
+        )
 
-        async def embed_one(text: str) -> Any:
-            return (await embedder.embed([text]))[0]
-
-        return _checked(embed_one)
-    for function in (getattr(model, "aembed_query", None), getattr(model, "embed_query", None), model):
-        if callable(function):
-            return _checked(function)
-    raise SettingsError(
-        f"embedding_model is {type(model).__name__}: Milvus needs one; give an Embedder, an object with embed_query, "
-        "or a function from a text to a vector."
-    )
-
-
-def _checked(function: Callable[[str], Any]) -> _Embed:
     async def embed(text: str) -> list[float]:
-        vector = [float(number) for number in await called(function, text)]
+        found: Any = (
+            (await model.embed([text]))[0] if isinstance(model, Embedder) else await called(usable[0], text)
+        )
+        vector = [float(number) for number in found]
         if not vector:
             raise ModelOutputError("The embedding model returned an empty vector.")
         return vector

@@ -8,6 +8,7 @@ LangChain's: a template would interpret braces typed by a user.
 """
 
 from collections.abc import Awaitable, Iterator, Sequence
+from itertools import islice
 from typing import TypedDict, TypeVar
 
 from pagefile.engine import Memory
@@ -88,11 +89,9 @@ class ConversationHistory:
         # Read before the summary: one that takes effect in between covers more, and nothing is missing.
         view = await self.store.view(await self.store.owned(conversation_id))
         summary = await self._tried("summary", self.summarizer.get_or_generate_summary(conversation_id))
-        if view.checkpoint is None:
-            count = await self.store.count_messages(conversation_id)
-            if count < self.summarizer.min_messages:
-                return {"summary": summary, "recent_history": await self.get_recent_history(conversation_id)}
-        return {"summary": summary, "recent_history": await self._not_summarised(view)}
+        if view.checkpoint or await self.store.has_messages(view, self.summarizer.min_messages):
+            return {"summary": summary, "recent_history": await self._not_summarised(view)}
+        return {"summary": summary, "recent_history": await self.get_recent_history(conversation_id)}
 
     async def get_hybrid_history(self, conversation_id: str, current_query: str) -> list[ConversationMessage]:
         """Relevant past turns, best first, then the recent messages, without duplicates.
@@ -128,14 +127,14 @@ class ConversationHistory:
         head = view.head
         # Extra turns, as many as the window may have, for those being written right now.
         limit = min(self.window_messages + head.live_turns, MAX_RECENT_MESSAGES)
-        turns = await self.store.newest_turns(head.scope, limit, head.reset_seq)
+        turns = await self.store.turns(head.scope, limit, head.reset_seq, newest=True)
         live = messages_of(turn for turn in turns if (turn.seq or 0) > head.covered_through_seq)
         keep = min(max(self.window_messages, len(live)), MAX_RECENT_MESSAGES)
         return messages_of(turns)[-keep:]
 
     async def _tried(self, part: str, work: Awaitable[T]) -> T | None:
-        """A failing part only costs its own block, never the answer; it is logged and counted."""
-        return await self.store.engine.guarded(part, _no_receipt, work)
+        """A failing part only costs its own block, never the answer; it is logged and counted, in no receipt."""
+        return await self.store.engine.guarded(part, lambda _: None, work)
 
     _get_context = get_context
     _get_hybrid_history = get_hybrid_history
@@ -150,20 +149,14 @@ def unique_relevant(
     """
     seen_turns = {message.get("turn_id") for message in recent}
     seen_texts = {tuple(message["content"] for message in pair) for pair in pairs(recent)}
-    kept: list[list[ConversationMessage]] = []
-    for pair in pairs(relevant):
+
+    def is_new(pair: Sequence[ConversationMessage]) -> bool:
         turn_id = pair[0].get("turn_id")
         if turn_id is None:
-            if tuple(message["content"] for message in pair) in seen_texts:
-                continue
-        elif turn_id in seen_turns:
-            continue
-        kept.append(pair)
-    return [message for pair in kept[:top_k] for message in pair]
+            return tuple(message["content"] for message in pair) not in seen_texts
+        return turn_id not in seen_turns
 
-
-def _no_receipt(_: str) -> None:
-    """This history has no receipt: failures are logged and counted instead."""
+    return [message for pair in islice(filter(is_new, pairs(relevant)), top_k) for message in pair]
 
 
 # -- the prompt ----------------------------------------------------------------------------------------------------------

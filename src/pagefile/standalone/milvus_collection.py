@@ -15,6 +15,9 @@ import anyio.to_thread
 
 from pagefile.errors import MissingExtraError, StoreError
 
+#: Milvus' limit for a text field, and ours for an id, in bytes.
+MAX_FIELD_BYTES = 65_535
+_MAX_ID_BYTES = 1020
 #: The suffix of a collection being rewritten, before it replaces the original.
 _REWRITTEN = "_rewritten"
 #: The most rows a server returns at once.
@@ -82,6 +85,20 @@ class MilvusCollection:
             else:
                 await self.ask("rename_collection", old_name=self._new, new_name=self.name)
         return bool(await self.call("has_collection"))
+
+    async def create(self, dimension: int) -> None:
+        """Create it with the document's fields, and room for others."""
+        kinds = _pymilvus().DataType
+        schema = self.client.create_schema(auto_id=False, enable_dynamic_field=True)
+        schema.add_field("id", kinds.VARCHAR, is_primary=True, max_length=_MAX_ID_BYTES)
+        schema.add_field("conversation_id", kinds.VARCHAR, max_length=_MAX_ID_BYTES)
+        for name in ("user_message", "assistant_message"):
+            schema.add_field(name, kinds.VARCHAR, max_length=MAX_FIELD_BYTES)
+        schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=dimension)
+        schema.add_field("created_at", kinds.INT64)
+        index = self.client.prepare_index_params()
+        index.add_index("embedding", index_type="AUTOINDEX", metric_type="COSINE")
+        await self.call("create_collection", schema=schema, index_params=index, consistency_level="Strong")
 
     async def rows(self, fields: Sequence[str], first: int = 0, end: int = _END) -> AsyncIterator[Row]:
         """These fields of every row, by creation time: a server limits the number of results and does not order them."""
@@ -163,11 +180,6 @@ def quoted(text: str) -> str:
     for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
         text = text.replace(plain, escaped)
     return f'"{text}"'
-
-
-def data_types() -> Any:
-    """The field types of a collection."""
-    return _pymilvus().DataType
 
 
 def _pymilvus() -> Any:

@@ -4,14 +4,14 @@ Every type can be created, read and changed with our names (`conversation_id`) o
 Where a session and the log differ, the log is right.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from functools import wraps
 from math import isfinite
 from operator import attrgetter
 from types import UnionType
-from typing import Any, TypeVar, cast, dataclass_transform, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, dataclass_transform, get_args, get_origin
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
@@ -31,11 +31,22 @@ WINDOW_TURNS = 8
 
 R = TypeVar("R")
 
+Role: TypeAlias = Literal["user", "assistant"]
+#: How speakers are named in a prompt.
+SPEAKERS: Final[dict[Role, str]] = {"user": "用户", "assistant": "AI"}
 #: The words for a speaker that are understood.
 _ROLES = {
     **dict.fromkeys(("user", "human"), "user"),
     **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant"),
 }
+
+
+def sides(turn: Turn) -> Iterator[tuple[Role, str]]:
+    """Who said what in a turn; a side without a text is left out."""
+    if turn.user:
+        yield "user", turn.user
+    if turn.assistant:
+        yield "assistant", turn.assistant
 
 
 def spellings(name: str) -> set[str]:
@@ -392,9 +403,4 @@ def _beside(stored: JsonValue, part: JsonValue) -> JsonValue:
 
 
 def window_messages(turns: Sequence[Turn]) -> list[Message]:
-    return [
-        Message(role, text)
-        for turn in turns[-WINDOW_TURNS:]
-        for role, text in (("user", turn.user), ("assistant", turn.assistant))
-        if text
-    ]
+    return [Message(role, text) for turn in turns[-WINDOW_TURNS:] for role, text in sides(turn)]

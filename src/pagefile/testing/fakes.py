@@ -89,15 +89,7 @@ class InMemorySessions(SessionCache):
         return CachedSession(from_json(kept.text), kept.version)
 
     async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
-        text, place = to_json(value), _place(scope)
-        checked_version(version)
-        if not self._answers():
-            return False
-        kept = self._living(scope)
-        if kept is not None and kept.version >= version:
-            return False
-        self._kept[place] = _Kept(text, version, self._clock.now() + self._ttl)
-        return True
+        return self._keep(scope, to_json(value), version)
 
     async def drop(self, scope: Scope) -> None:
         place = _place(scope)
@@ -107,12 +99,7 @@ class InMemorySessions(SessionCache):
             del self._kept[place]
 
     async def erase(self, scope: Scope, *, version: int) -> bool:
-        place = _place(scope)
-        checked_version(version)
-        if not self._answers():
-            return False
-        self._kept[place] = _Kept(None, version, self._clock.now() + self._ttl)
-        return True
+        return self._keep(scope, None, version)
 
     @property
     def name(self) -> str:
@@ -135,6 +122,15 @@ class InMemorySessions(SessionCache):
     def _answers(self) -> bool:
         self.errors += self.down and not self._closed
         return not (self.down or self._closed)
+
+    def _keep(self, scope: Scope, text: str | None, version: int) -> bool:
+        place, kept = _place(scope), self._living(scope)
+        checked_version(version)
+        late = text is not None and kept is not None and kept.version >= version
+        if not self._answers() or late:
+            return False
+        self._kept[place] = _Kept(text, version, self._clock.now() + self._ttl)
+        return True
 
     def _living(self, scope: Scope) -> _Kept | None:
         kept = self._kept.get(_place(scope))

@@ -273,7 +273,7 @@ class Checkpoints:
 
     async def _prepare(self, scope: Scope, view: ports.LogView, rules: WindowRules) -> _Prepared | None:
         erasures = self._erasures
-        staying = partial(_verbatim, window_tokens=rules.window_tokens)
+        staying = partial(verbatim, window_tokens=rules.window_tokens)
         covered = _Covered.after(view.checkpoint, summary_chars(rules.window_tokens))
         await self._cover(covered, scope, view, rules.recent_turns, staying)
         if not covered.through_seq:
@@ -381,7 +381,7 @@ def nothing_to_cover(head: ConversationInfo, recent_turns: int) -> InvalidArgume
     )
 
 
-def _verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:
+def verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:
     """How many of the newest turns stay: all, or fewer if they alone would fill half of the window, but at least one."""
     room = window_tokens // VERBATIM_SHARE
     staying = 0

@@ -7,28 +7,16 @@ from typing import Any, Literal, TypeAlias
 
 import pytest
 
-from pagefile.ports import (
-    Abort,
-    AddStep,
-    CheckpointDraft,
-    Complete,
-    EntryQuery,
-    Extend,
-    PageDraft,
-    ResetDraft,
-    Store,
-    TurnDraft,
-)
-from pagefile.records import ConversationInfo, Entry, Fact, Scope
+from pagefile.ports import CheckpointDraft, EntryQuery, PageDraft, ResetDraft, Store, TurnDraft
+from pagefile.ports.log import TurnChange
+from pagefile.records import ConversationInfo, Fact, Scope
 from pagefile.testing.drafts import view
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import CHAT
 
 _EVERYTHING: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
 
-Request: TypeAlias = (
-    TurnDraft | AddStep | Extend | Complete | Abort | CheckpointDraft | ResetDraft | PageDraft | Fact
-)
+Request: TypeAlias = TurnDraft | TurnChange | CheckpointDraft | ResetDraft | PageDraft | Fact
 
 
 class Contract(ABC):
@@ -68,9 +56,22 @@ async def refused(error: type[Exception], *calls: Awaitable[object], match: str 
             await call
 
 
-async def everything(store: Store, scope: Scope = CHAT) -> list[Entry]:
-    """The whole log of a conversation."""
-    return await store.reader.entries(EntryQuery(scope, _EVERYTHING, limit=10_000))
+async def changes_nothing(
+    store: Store,
+    error: type[Exception],
+    *calls: Awaitable[object],
+    scope: Scope = CHAT,
+    match: str | None = None,
+) -> None:
+    """Every one of the calls raises this error, and the conversation stays as it was."""
+    before = await everything(store, scope), await head_of(store, scope)
+    await refused(error, *calls, match=match)
+    assert before == (await everything(store, scope), await head_of(store, scope))
+
+
+async def everything(store: Store, scope: Scope = CHAT) -> list[Any]:
+    """The whole log of a conversation; a test knows of what kind each entry is."""
+    return [*await store.reader.entries(EntryQuery(scope, _EVERYTHING, limit=10_000))]
 
 
 async def session_of(store: Store, scope: Scope = CHAT) -> dict[str, Any]:

@@ -119,8 +119,7 @@ class FactStoreContract(Contract):
         await store.erase(ADA)
         assert await store.facts.changed(ADA) == (0, 0)
         assert list(await store.facts.revisions(ADA)) == []
-        again = await revise(store, ADA, fact("new", scope=ADA))
-        assert again.number > newest
+        assert (await revise(store, ADA, fact("new", scope=ADA))).number > newest
 
     async def test_erasing_a_conversation_erases_the_history_of_its_facts(self, store: Store) -> None:
         """The history of other facts stays."""
@@ -198,18 +197,15 @@ class FactRestoreContract(Contract):
         assert again.number > newest
         assert again.before == (facts[0],)
         assert [one.number for one in await store.facts.revisions(COPY, after=newest)] == [again.number]
-        theirs = await revise(store, BOB, fact("new", scope=BOB))
-        assert theirs.number < newest
+        assert (await revise(store, BOB, fact("new", scope=BOB))).number < newest
 
     async def test_the_journal_of_a_user_who_has_one_stays(self, store: Store) -> None:
         """Facts with unknown ids are added as new ones; existing ones stay as they are."""
         facts, journal = await lived(store)
-        mine = replace(facts[0], text="another text")
-        first = await store.facts.put(mine)
+        first = await store.facts.put(replace(facts[0], text="another text"))
         assert await store.facts.restore(COPY, facts, journal) == (2, 0)
         assert await store.facts.list(COPY, retracted=True) == [first, *facts[1:]]
-        actions = [one.action for one in await store.facts.revisions(COPY)]
-        assert actions == ["stored", "stored", "stored"]
+        assert [one.action for one in await store.facts.revisions(COPY)] == ["stored", "stored", "stored"]
 
     async def test_facts_without_a_journal_are_new_ones(self, store: Store) -> None:
         """As in exports of earlier versions."""

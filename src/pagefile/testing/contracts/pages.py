@@ -17,19 +17,7 @@ from pagefile.ports import PageDraft, PageTerms, PurgeRequest, Store
 from pagefile.records import Page, Scope
 from pagefile.testing.contracts.base import Contract, refused, write
 from pagefile.testing.drafts import AT, page
-from pagefile.testing.scopes import (
-    ADA,
-    ANYBODY,
-    BOB,
-    CHAT,
-    ELSE,
-    FIRM,
-    FIRM_ADA,
-    FIRM_CHAT,
-    HIS,
-    STRANGER,
-    TENANT,
-)
+from pagefile.testing.scopes import ADA, ANYBODY, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
 
 LATER = AT + timedelta(hours=1)
 
@@ -76,7 +64,7 @@ class PageStoreContract(Contract):
     async def test_an_unknown_or_foreign_page_is_not_found(self, store: Store) -> None:
         """An unknown page, or one of another tenant or user, raises `HandleNotFoundError`."""
         await store.pages.put(page("p"))
-        for scope, uuid in ((CHAT, "q"), (BOB, "p"), (FIRM_ADA, "p")):
+        for scope, uuid in ((CHAT, "q"), (BOB, "p"), (FIRM_CHAT, "p")):
             await refused(HandleNotFoundError, store.pages.load(scope, uuid))
 
     async def test_a_page_follows_its_user(self, store: Store) -> None:
@@ -114,8 +102,8 @@ class PageStoreContract(Contract):
         """`PagePurgedError` tells a model the uuid, the tool, the time and the summary; to other users it is unknown."""
         await store.pages.put(page("p"))
         await store.page_keeper.purge(PurgeRequest(CHAT, LATER, frozenset({"p"})))
-        with pytest.raises(PagePurgedError, match=r"'p'.*'search'.*2026-02-09 09:00.*three reasons"):
-            await store.pages.load(CHAT, "p")
+        told = r"'p'.*'search'.*2026-02-09 09:00.*three reasons"
+        await refused(PagePurgedError, store.pages.load(CHAT, "p"), match=told)
         for scope in (BOB, FIRM):
             await refused(HandleNotFoundError, store.pages.load(scope, "p"), match="no archived page")
 
@@ -143,15 +131,8 @@ class PageStoreContract(Contract):
 
     async def test_pages_are_listed_newest_first(self, store: Store) -> None:
         """Of a conversation, a user or a tenant; `after` continues after a uuid."""
-        pages = (
-            ("a", 1, CHAT),
-            ("b", 3, CHAT),
-            ("c", 2, ADA),
-            ("d", 4, BOB),
-            ("e", 3, CHAT),
-            ("f", 0, ANYBODY),
-        )
-        for uuid, minutes, scope in pages:
+        scopes = (CHAT, CHAT, ADA, BOB, CHAT, ANYBODY)
+        for uuid, minutes, scope in zip("abcdef", (1, 3, 2, 4, 3, 0), scopes, strict=True):
             await store.pages.put(page(uuid, uuid, scope=scope, minutes=minutes))
 
         async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> str:
@@ -172,12 +153,15 @@ def names(pages: Sequence[Page]) -> list[str]:
     return [found.uuid for found in pages]
 
 
-async def shelve(store: Store) -> None:
+class Shelved(Contract):
     """Pages of several owners, oldest first, three bytes each."""
-    for minutes, (uuid, scope) in enumerate(
-        (("a", CHAT), ("b", ELSE), ("c", HIS), ("d", ANYBODY), ("e", CHAT), ("f", FIRM_CHAT))
-    ):
-        await store.pages.put(page(uuid, uuid * 3, scope=scope, minutes=minutes, spans=((0, 1), (1, 3))))
+
+    @pytest.fixture
+    async def shelf(self, store: Store) -> Store:
+        scopes = (CHAT, ELSE, HIS, ANYBODY, CHAT, FIRM_CHAT)
+        for uuid, minutes, scope in zip("abcdef", range(6), scopes, strict=True):
+            await store.pages.put(page(uuid, uuid * 3, scope=scope, minutes=minutes, spans=((0, 1), (1, 3))))
+        return store
 
 
 async def purged(store: Store, scope: Scope, **conditions: object) -> list[str]:
@@ -185,154 +169,128 @@ async def purged(store: Store, scope: Scope, **conditions: object) -> list[str]:
     return names(await store.page_keeper.purge(replace(PurgeRequest(scope, LATER), **conditions)))
 
 
-class PageKeeperContract(Contract):
+class PageKeeperContract(Shelved):
     """`PageKeeper`."""
 
-    async def test_tenants_are_those_with_a_text(self, store: Store) -> None:
+    async def test_tenants_are_those_with_a_text(self, shelf: Store) -> None:
         """In order; a tombstone does not count."""
-        assert [] == await store.page_keeper.tenants()
-        await shelve(store)
-        assert ["firm", "tenant"] == await store.page_keeper.tenants()
-        await purged(store, FIRM, max_bytes=0)
-        assert ["tenant"] == await store.page_keeper.tenants()
+        assert ["firm", "tenant"] == await shelf.page_keeper.tenants()
+        for scope, left in ((FIRM, ["tenant"]), (TENANT, [])):
+            await purged(shelf, scope, max_bytes=0)
+            assert left == await shelf.page_keeper.tenants()
 
-    async def test_a_page_is_known_without_its_text(self, store: Store) -> None:
+    async def test_a_page_is_known_without_its_text(self, shelf: Store) -> None:
         """Purged or not; an unknown or foreign page raises `HandleNotFoundError`."""
-        await shelve(store)
-        assert await store.page_keeper.page(CHAT, "b") == (await store.pages.load(CHAT, "b"))[0]
-        await purged(store, TENANT, uuids=frozenset({"b"}))
-        assert (await store.page_keeper.page(ADA, "b")).purged == LATER
+        assert await shelf.page_keeper.page(CHAT, "b") == (await shelf.pages.load(CHAT, "b"))[0]
+        await purged(shelf, TENANT, uuids=frozenset({"b"}))
+        assert (await shelf.page_keeper.page(ADA, "b")).purged == LATER
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
-            await refused(HandleNotFoundError, store.page_keeper.page(scope, uuid))
+            await refused(HandleNotFoundError, shelf.page_keeper.page(scope, uuid))
 
-    async def test_pinning_is_for_whoever_may_load(self, store: Store) -> None:
+    async def test_pinning_is_for_whoever_may_load(self, shelf: Store) -> None:
         """Pinning is idempotent; an unknown, foreign or purged page raises."""
-        await shelve(store)
-        pinned = await store.page_keeper.pin(CHAT, "b", pinned=True)
+        pinned = await shelf.page_keeper.pin(CHAT, "b", pinned=True)
         assert pinned.pinned
-        assert await store.page_keeper.pin(CHAT, "b", pinned=True) == pinned
-        assert (await store.pages.load(CHAT, "b"))[0] == pinned
-        assert not (await store.page_keeper.pin(CHAT, "b", pinned=False)).pinned
-        assert not (await store.page_keeper.page(CHAT, "b")).pinned
+        assert await shelf.page_keeper.pin(CHAT, "b", pinned=True) == pinned
+        assert (await shelf.pages.load(CHAT, "b"))[0] == pinned
+        assert not (await shelf.page_keeper.pin(CHAT, "b", pinned=False)).pinned
+        assert not (await shelf.page_keeper.page(CHAT, "b")).pinned
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
-            await refused(HandleNotFoundError, store.page_keeper.pin(scope, uuid, pinned=True))
-        await purged(store, CHAT, uuids=frozenset({"a"}))
-        await refused(PagePurgedError, store.page_keeper.pin(CHAT, "a", pinned=True))
+            await refused(HandleNotFoundError, shelf.page_keeper.pin(scope, uuid, pinned=True))
+        await purged(shelf, CHAT, uuids=frozenset({"a"}))
+        await refused(PagePurgedError, shelf.page_keeper.pin(CHAT, "a", pinned=True))
 
-    async def test_touching_counts_loads(self, store: Store) -> None:
+    async def test_touching_counts_loads(self, shelf: Store) -> None:
         """Once each time a page is named; missing, purged and foreign ones are ignored, and the time never goes back."""
-        await shelve(store)
-        await purged(store, CHAT, uuids=frozenset({"e"}))
-        await store.page_keeper.touch(CHAT, ["a", "nope", "b", "c", "e", "a"], LATER)
-        await store.page_keeper.touch(CHAT, ["a"], AT)
-        await store.page_keeper.touch(CHAT, [], AT)
-        counted = [(found.uuid, found.loads, found.last_load) for found in await store.pages.list(TENANT)]
+        await purged(shelf, CHAT, uuids=frozenset({"e"}))
+        await shelf.page_keeper.touch(CHAT, ["a", "nope", "b", "c", "e", "a"], LATER)
+        await shelf.page_keeper.touch(CHAT, ["a"], AT)
+        await shelf.page_keeper.touch(CHAT, [], AT)
+        counted = [(found.uuid, found.loads, found.last_load) for found in await shelf.pages.list(TENANT)]
         assert counted == [("e", 0, None), ("d", 0, None), ("c", 0, None), ("b", 1, LATER), ("a", 3, LATER)]
 
-    async def test_pinned_pages_are_of_a_conversation_or_a_user(self, store: Store) -> None:
+    async def test_pinned_pages_are_of_a_conversation_or_a_user(self, shelf: Store) -> None:
         """Oldest first; a conversation's include those without a user, never another user's."""
-        await shelve(store)
         for uuid in "edcba":
-            await store.page_keeper.pin(TENANT, uuid, pinned=True)
-        await store.page_keeper.pin(TENANT, "e", pinned=False)
-        for scope, uuids in (
-            (CHAT, "ad"),
-            (ELSE, "b"),
-            (ADA, "ab"),
-            (STRANGER, "d"),
-            (ANYBODY, "d"),
-            (TENANT, "abcd"),
-            (FIRM, ""),
-        ):
-            assert names(await store.page_keeper.pinned(scope)) == list(uuids)
+            await shelf.page_keeper.pin(TENANT, uuid, pinned=True)
+        await shelf.page_keeper.pin(TENANT, "e", pinned=False)
+        theirs = {CHAT: "ad", ELSE: "b", ADA: "ab", STRANGER: "d", ANYBODY: "d", TENANT: "abcd", FIRM: ""}
+        for scope, uuids in theirs.items():
+            assert names(await shelf.page_keeper.pinned(scope)) == list(uuids)
 
     async def test_an_equal_call_gives_the_newest_page(self, store: Store) -> None:
         """Created at or after a given time, loadable from the scope and not purged; without a hash there is no match."""
-        for minutes, (uuid, scope, call_hash) in enumerate(
-            (("a", CHAT, "x"), ("b", ELSE, "x"), ("c", HIS, "x"), ("d", CHAT, "y"), ("e", CHAT, ""))
-        ):
+        scopes, hashes = (CHAT, ELSE, HIS, CHAT, CHAT), ("x", "x", "x", "y", "")
+        for uuid, minutes, scope, call_hash in zip("abcde", range(5), scopes, hashes, strict=True):
             await store.pages.put(page(uuid, uuid, scope=scope, minutes=minutes, call_hash=call_hash))
 
         async def equal(scope: Scope, call_hash: str, minutes: int = 0) -> str | None:
             found = await store.page_keeper.equal_call(scope, call_hash, AT + timedelta(minutes=minutes))
             return found and found.uuid
 
-        for scope, uuid in (
-            (CHAT, "b"),
-            (ADA, "b"),
-            (BOB, "c"),
-            (ANYBODY, None),
-            (TENANT, "c"),
-            (FIRM, None),
-        ):
-            assert await equal(scope, "x") == uuid
+        newest = {CHAT: "b", ADA: "b", BOB: "c", ANYBODY: None, TENANT: "c", FIRM: None}
+        assert newest == {scope: await equal(scope, "x") for scope in newest}
         assert [await equal(CHAT, call_hash) for call_hash in ("y", "", "z")] == ["d", None, None]
         assert (await equal(ADA, "x", 1), await equal(ADA, "x", 2)) == ("b", None)
         await purged(store, ADA, uuids=frozenset({"b"}))
         assert await equal(CHAT, "x") == "a"
 
-    async def test_purging_leaves_a_tombstone(self, store: Store) -> None:
+    async def test_purging_leaves_a_tombstone(self, shelf: Store) -> None:
         """With everything but the text and passages; purging is idempotent."""
-        await shelve(store)
-        await store.page_keeper.touch(CHAT, ["a"], AT)
-        before = await store.page_keeper.page(CHAT, "a")
+        await shelf.page_keeper.touch(CHAT, ["a"], AT)
+        before = await shelf.page_keeper.page(CHAT, "a")
         request = PurgeRequest(CHAT, LATER, frozenset({"a", "b", "nope"}))
-        gone = await store.page_keeper.purge(request)
+        gone = await shelf.page_keeper.purge(request)
         assert gone == [replace(before, purged=LATER)]
-        assert await store.page_keeper.purge(request) == []
-        assert await store.page_keeper.page(CHAT, "a") == gone[0]
-        assert await store.page_index.read(CHAT, ["a"]) == []
-        assert await loadable(store, TENANT, "abcde") == set("bcde")
+        assert await shelf.page_keeper.purge(request) == []
+        assert await shelf.page_keeper.page(CHAT, "a") == gone[0]
+        assert await shelf.page_index.read(CHAT, ["a"]) == []
+        assert await loadable(shelf, TENANT, "abcde") == set("bcde")
 
-    async def test_purging_by_age_and_by_name(self, store: Store) -> None:
+    async def test_purging_by_age_and_by_name(self, shelf: Store) -> None:
         """A page that meets any condition is purged, oldest first; one created exactly at the limit stays. No condition purges nothing."""
-        await shelve(store)
-        assert await purged(store, TENANT) == []
+        assert await purged(shelf, TENANT) == []
         before = AT + timedelta(minutes=1)
-        assert await purged(store, TENANT, before=before, uuids=frozenset({"d", "c", "f"})) == ["a", "c", "d"]
-        assert await loadable(store, TENANT, "abcde") == set("be")
-        assert await loadable(store, FIRM, "f") == {"f"}
+        assert await purged(shelf, TENANT, before=before, uuids=frozenset({"d", "c", "f"})) == ["a", "c", "d"]
+        assert await loadable(shelf, TENANT, "abcde") == set("be")
+        assert await loadable(shelf, FIRM, "f") == {"f"}
 
-    async def test_purging_by_size_takes_the_oldest(self, store: Store) -> None:
+    async def test_purging_by_size_takes_the_oldest(self, shelf: Store) -> None:
         """The remaining pages of the scope take at most `max_bytes`; pinned pages count but stay."""
-        await shelve(store)
-        assert await purged(store, TENANT, max_bytes=15) == []
-        await store.page_keeper.pin(TENANT, "a", pinned=True)
-        assert await purged(store, TENANT, max_bytes=14) == ["b"]
-        assert await purged(store, TENANT, max_bytes=8, uuids=frozenset({"e"})) == ["c", "e"]
-        assert await purged(store, TENANT, max_bytes=0) == ["d"]
-        assert await loadable(store, TENANT, "abcde") == {"a"}
+        assert await purged(shelf, TENANT, max_bytes=15) == []
+        await shelf.page_keeper.pin(TENANT, "a", pinned=True)
+        assert await purged(shelf, TENANT, max_bytes=14) == ["b"]
+        assert await purged(shelf, TENANT, max_bytes=8, uuids=frozenset({"e"})) == ["c", "e"]
+        assert await purged(shelf, TENANT, max_bytes=0) == ["d"]
+        assert await loadable(shelf, TENANT, "abcde") == {"a"}
 
-    async def test_purging_keeps_to_its_scope(self, store: Store) -> None:
+    async def test_purging_keeps_to_its_scope(self, shelf: Store) -> None:
         """A conversation's are its own pages and those without a user there; never another user's."""
-        await shelve(store)
-        assert await purged(store, BOB, before=LATER, uuids=frozenset("abde")) == ["c"]
-        assert await purged(store, STRANGER, max_bytes=0) == ["d"]
-        assert await purged(store, CHAT, max_bytes=3) == ["a"]
-        assert await purged(store, ADA, max_bytes=0) == ["b", "e"]
+        assert await purged(shelf, BOB, before=LATER, uuids=frozenset("abde")) == ["c"]
+        assert await purged(shelf, STRANGER, max_bytes=0) == ["d"]
+        assert await purged(shelf, CHAT, max_bytes=3) == ["a"]
+        assert await purged(shelf, ADA, max_bytes=0) == ["b", "e"]
 
-    async def test_pages_are_erased_alone(self, store: Store) -> None:
+    async def test_pages_are_erased_alone(self, shelf: Store) -> None:
         """Including pinned ones and tombstones, without a trace; others' pages stay, and so does a text shared with another page."""
-        await shelve(store)
-        await store.page_keeper.pin(TENANT, "a", pinned=True)
-        await purged(store, TENANT, uuids=frozenset({"b"}))
-        assert 0 == await store.page_keeper.erase(BOB, ["a", "b", "nowhere"])
-        assert 2 == await store.page_keeper.erase(TENANT, ["a", "b", "a"])
-        assert await loadable(store, TENANT, "abcde") == set("cde")
+        await shelf.page_keeper.pin(TENANT, "a", pinned=True)
+        await purged(shelf, TENANT, uuids=frozenset({"b"}))
+        assert 0 == await shelf.page_keeper.erase(BOB, ["a", "b", "nowhere"])
+        assert 2 == await shelf.page_keeper.erase(TENANT, ["a", "b", "a"])
+        assert await loadable(shelf, TENANT, "abcde") == set("cde")
         for uuid in "ab":
-            await refused(HandleNotFoundError, store.page_keeper.page(TENANT, uuid))
-        assert "a" not in await store.page_index.uuids(TENANT)
-        assert await loadable(store, FIRM, "f") == {"f"}
+            await refused(HandleNotFoundError, shelf.page_keeper.page(TENANT, uuid))
+        assert "a" not in await shelf.page_index.uuids(TENANT)
+        assert await loadable(shelf, FIRM, "f") == {"f"}
 
-    async def test_pinned_pages_are_never_purged(self, store: Store) -> None:
+    async def test_pinned_pages_are_never_purged(self, shelf: Store) -> None:
         """By no condition, until they are unpinned."""
-        await shelve(store)
-        await store.page_keeper.pin(CHAT, "a", pinned=True)
+        await shelf.page_keeper.pin(CHAT, "a", pinned=True)
         everything = {"uuids": frozenset({"a"}), "before": LATER, "max_bytes": 0}
-        assert await purged(store, ELSE, **everything) == ["b"]
-        assert await purged(store, CHAT, **everything) == ["d", "e"]
-        await store.page_keeper.pin(CHAT, "a", pinned=False)
-        assert await purged(store, CHAT, **everything) == ["a"]
+        assert await purged(shelf, ELSE, **everything) == ["b"]
+        assert await purged(shelf, CHAT, **everything) == ["d", "e"]
+        await shelf.page_keeper.pin(CHAT, "a", pinned=False)
+        assert await purged(shelf, CHAT, **everything) == ["a"]
 
     async def test_a_text_goes_with_the_last_page_that_holds_it(self, store: Store) -> None:
         """Until then it counts for each of them."""
@@ -343,42 +301,38 @@ class PageKeeperContract(Contract):
         assert await purged(store, HIS, max_bytes=3) == ["b"]
         assert (await store.erase(HIS)).counts["blobs"] == 0
 
-    async def test_tombstones_are_erased(self, store: Store) -> None:
+    async def test_tombstones_are_erased(self, shelf: Store) -> None:
         """Erasing removes everything."""
-        await shelve(store)
-        await purged(store, CHAT, uuids=frozenset({"a"}))
-        counts = (await store.erase(ADA)).counts
+        await purged(shelf, CHAT, uuids=frozenset({"a"}))
+        counts = (await shelf.erase(ADA)).counts
         assert (counts["tool_result_archive"], counts["blobs"], counts["archive_passage"]) == (3, 2, 4)
-        await refused(HandleNotFoundError, store.pages.load(TENANT, "a"), match="no archived page")
+        await refused(HandleNotFoundError, shelf.pages.load(TENANT, "a"), match="no archived page")
 
 
-class PageIndexContract(Contract):
+class PageIndexContract(Shelved):
     """`PageIndex`."""
 
-    async def test_living_pages_of_a_scope_oldest_first(self, store: Store) -> None:
+    async def test_living_pages_of_a_scope_oldest_first(self, shelf: Store) -> None:
         """Of a conversation, a user or a tenant; without purged ones."""
-        await shelve(store)
         for scope, uuids in ((CHAT, "ade"), (ADA, "abe"), (ANYBODY, "d"), (TENANT, "abcde"), (BOB, "c")):
-            assert await store.page_index.uuids(scope) == list(uuids)
-        await purged(store, TENANT, uuids=frozenset("ac"))
-        assert await store.page_index.uuids(TENANT) == ["b", "d", "e"]
+            assert await shelf.page_index.uuids(scope) == list(uuids)
+        await purged(shelf, TENANT, uuids=frozenset("ac"))
+        assert await shelf.page_index.uuids(TENANT) == ["b", "d", "e"]
 
-    async def test_terms_come_back_as_they_were_written(self, store: Store) -> None:
+    async def test_terms_come_back_as_they_were_written(self, shelf: Store) -> None:
         """None before they are written; writing again replaces them."""
-        await shelve(store)
         spans = ((0, 1), (1, 3))
-        assert await store.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, None)]
+        assert await shelf.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, None)]
         for terms in (("", "头晕 血压"), ("x", "")):
-            await store.page_index.write(CHAT, "a", terms)
-            assert await store.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, terms)]
+            await shelf.page_index.write(CHAT, "a", terms)
+            assert await shelf.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, terms)]
 
-    async def test_passages_are_read_in_the_order_asked_for(self, store: Store) -> None:
+    async def test_passages_are_read_in_the_order_asked_for(self, shelf: Store) -> None:
         """Missing, purged and foreign pages are left out."""
-        await shelve(store)
-        await purged(store, CHAT, uuids=frozenset({"a"}))
-        read = await store.page_index.read(CHAT, ["e", "nope", "a", "c", "d", "b"])
+        await purged(shelf, CHAT, uuids=frozenset({"a"}))
+        read = await shelf.page_index.read(CHAT, ["e", "nope", "a", "c", "d", "b"])
         assert [found.uuid for found in read] == ["e", "d", "b"]
-        assert await store.page_index.read(CHAT, []) == []
+        assert await shelf.page_index.read(CHAT, []) == []
 
     async def test_a_page_without_passages_has_nothing_to_index(self, store: Store) -> None:
         """Its terms exist and are empty."""
@@ -386,17 +340,15 @@ class PageIndexContract(Contract):
         await store.page_index.write(CHAT, "p", [])
         assert await store.page_index.read(CHAT, ["p"]) == [PageTerms("p", (), ())]
 
-    async def test_terms_are_one_for_each_passage(self, store: Store) -> None:
+    async def test_terms_are_one_for_each_passage(self, shelf: Store) -> None:
         """Any other number raises `InvalidArgumentError` and changes nothing."""
-        await shelve(store)
         for terms in ([], ["x"], ["x", "y", "z"]):
-            await refused(InvalidArgumentError, store.page_index.write(CHAT, "a", terms))
-        assert (await store.page_index.read(CHAT, ["a"]))[0].terms is None
+            await refused(InvalidArgumentError, shelf.page_index.write(CHAT, "a", terms))
+        assert (await shelf.page_index.read(CHAT, ["a"]))[0].terms is None
 
-    async def test_writing_to_a_page_that_is_gone_does_nothing(self, store: Store) -> None:
+    async def test_writing_to_a_page_that_is_gone_does_nothing(self, shelf: Store) -> None:
         """Unknown, purged or foreign."""
-        await shelve(store)
-        await purged(store, CHAT, uuids=frozenset({"a"}))
+        await purged(shelf, CHAT, uuids=frozenset({"a"}))
         for scope, uuid in ((CHAT, "nope"), (CHAT, "a"), (BOB, "b"), (FIRM, "b")):
-            await store.page_index.write(scope, uuid, ["x", "y"])
-        assert (await store.page_index.read(ADA, ["b"]))[0].terms is None
+            await shelf.page_index.write(scope, uuid, ["x", "y"])
+        assert (await shelf.page_index.read(ADA, ["b"]))[0].terms is None

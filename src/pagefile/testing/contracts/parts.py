@@ -1,15 +1,15 @@
 """Erasing a single turn or page."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, NotFoundError
 from pagefile.ports import EntryQuery, Part, SinceRequest, Store, TurnTerms
-from pagefile.records import ERASED, Checkpoint, Scope, Step, Turn, WindowRecord
+from pagefile.records import ERASED, Scope, Step, WindowRecord
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, write
 from pagefile.testing.drafts import (
-    AT,
     call,
     checkpoint,
     completed,
@@ -55,19 +55,17 @@ def shown(call_id: str, *names: str, scope: Scope = CHAT, query: str = "why?") -
 
 async def words_left(store: Store, scope: Scope = CHAT) -> str:
     """Everything that can still be read of a conversation, as one text."""
-    return "\n".join(
-        str(one)
-        for one in (
-            await everything(store, scope),
-            await store.facts.list(scope, retracted=True),
-            await store.facts.revisions(ADA),
-            await store.pages.list(ADA),
-            await store.calls.list(ADA),
-            await store.sessions.get(scope),
-            await store.terms.since(SinceRequest(ADA, {}), "v1"),
-            (await store.reader.view(view(scope=scope))).checkpoint,
-        )
-    )
+    found = [
+        await everything(store, scope),
+        await store.facts.list(scope, retracted=True),
+        await store.facts.revisions(ADA),
+        await store.pages.list(ADA),
+        await store.calls.list(ADA),
+        await store.sessions.get(scope),
+        await store.terms.since(SinceRequest(ADA, {}), "v1"),
+        (await store.reader.view(view(scope=scope))).checkpoint,
+    ]
+    return "\n".join(map(str, found))
 
 
 class PartContract(Contract):
@@ -79,7 +77,7 @@ class PartContract(Contract):
         await store.log.append(done("after", assistant="last"))
         await store.facts.put(replace(fact("f", MARKER), source_turn="a", source_quote=MARKER))
         await store.facts.put(replace(fact("g"), source_turn="before"))
-        await store.terms.write(CHAT, [TurnTerms("chat", 2, "a", AT, MARKER, "")], "v1")
+        await store.terms.write(CHAT, [TurnTerms("chat", 2, "a", clock.now(), MARKER, "")], "v1")
         await store.calls.add([shown("w", "a"), shown("v", "before"), shown("u", query=MARKER)], keep=9)
         before = await everything(store)
         receipt = await store.erase(CHAT, turn())
@@ -97,10 +95,9 @@ class PartContract(Contract):
         left = await everything(store)
         assert [left[0], left[2]] == [before[0], before[2]]
         gone = left[1]
-        assert isinstance(gone, Turn)
         assert gone.erased
         assert (gone.seq, gone.status, gone.user, gone.text) == (2, "aborted", ERASED, ERASED)
-        assert [gone.created, gone.at] == [before[1].created, AT]
+        assert (gone.created, gone.at) == (before[1].created, before[1].at)
         head = await head_of(store)
         assert (head.last_seq, head.turns, head.live_turns, head.live_tokens) == (3, 2, 2, 20)
         assert [one.id for one in (await store.reader.view(view())).turns] == ["before", "after"]
@@ -112,9 +109,8 @@ class PartContract(Contract):
         await store.log.append(done("a", MARKER))
         old = await everything(store)
         await store.erase(CHAT, turn())
-        await refused(
-            ConflictError, store.log.append(done("a", MARKER)), store.log.restore(old), match="erased"
-        )
+        written = store.log.append(done("a", MARKER)), store.log.restore(old)
+        await refused(ConflictError, *written, match="erased")
         again = await store.erase(CHAT, turn())
         assert (again.total, again.places) == (0, (("chat", 1),))
         assert MARKER not in await words_left(store)
@@ -165,15 +161,13 @@ class PartContract(Contract):
         assert (receipt.counts["ai_message"], receipt.counts["conversation_summaries"]) == (3, 1)
         assert MARKER not in await words_left(store)
         entries = await everything(store)
-        erased = [entry.seq for entry in entries if isinstance(entry, Turn) and entry.erased]
+        erased = [entry.seq for entry in entries if getattr(entry, "erased", False)]
         assert (len(entries), erased) == (6, [3, 4, 6])
-        seen = await store.reader.view(view())
-        assert isinstance(seen.checkpoint, Checkpoint)
+        seen: Any = await store.reader.view(view())
         assert (seen.checkpoint.id, [one.id for one in seen.turns]) == ("k1", ["b"])
         assert (seen.head.covered_through_seq, seen.head.turns, seen.head.live_turns) == (1, 2, 1)
         assert (await session_of(store))["message_context"]["summary"] == "early words"
-        mark = await store.log.mark(checkpoint("k4", 5, 1, summary="anew"))
-        assert isinstance(mark, Checkpoint)
+        mark: Any = await store.log.mark(checkpoint("k4", 5, 1, summary="a new one"))
         assert (mark.seq, mark.version) == (7, 2)
 
     async def test_without_a_summary_before_it_everything_is_live(self, store: Store) -> None:
@@ -195,8 +189,7 @@ class PartContract(Contract):
         await store.log.mark(checkpoint("k2", 4, summary="of b"))
         await store.erase(CHAT, turn())
         assert MARKER not in await words_left(store)
-        seen = await store.reader.view(view())
-        assert seen.checkpoint is not None
+        seen: Any = await store.reader.view(view())
         assert (seen.checkpoint.id, seen.head.reset_seq, seen.head.turns) == ("k2", 3, 1)
         assert (await store.log.mark(checkpoint("k3", 4, 2))).seq == 6
 
@@ -215,13 +208,11 @@ class PartContract(Contract):
         for scope in (CHAT, FORK):
             await store.log.append(done("a", MARKER, scope=scope))
             await store.log.mark(checkpoint("k", 1, scope=scope, summary=MARKER))
-        other, bob = Scope("tenant", "ada", "other"), HIS
-        await write(store, done("a", "other words", scope=other), done("a", MARKER, scope=bob))
-        receipt = await store.erase(CHAT, turn())
-        assert sorted(receipt.places) == [("chat", 1), ("fork", 1)]
+        await write(store, done("a", "other words", scope=ELSE), done("a", MARKER, scope=HIS))
+        assert sorted((await store.erase(CHAT, turn())).places) == [("chat", 1), ("fork", 1)]
         for scope in (CHAT, FORK):
             assert MARKER not in await words_left(store, scope)
-        for scope in (other, bob):
+        for scope in (ELSE, HIS):
             assert (await head_of(store, scope)).live_turns == 1
 
     @pytest.mark.parametrize("answered", [CHAT, FORK], ids=["original", "copy"])
@@ -230,8 +221,7 @@ class PartContract(Contract):
         await write(store, *(opened("a", MARKER, scope=scope) for scope in (CHAT, FORK)))
         await store.log.advance(replace(completed("a", f"Noted: {MARKER}"), scope=answered))
         await store.calls.add([shown("w", query=f"Noted: {MARKER}")], keep=9)
-        receipt = await store.erase(CHAT, turn())
-        assert {"chat", "fork"} == {name for name, _ in receipt.places}
+        assert {"chat", "fork"} == {name for name, _ in (await store.erase(CHAT, turn())).places}
         for scope in (CHAT, FORK):
             assert MARKER not in await words_left(store, scope)
 
@@ -249,15 +239,13 @@ class PartContract(Contract):
     async def test_the_pages_of_a_turn_go_with_it(self, store: Store) -> None:
         """Except those another turn also made with an equal call, or that the turn only loaded."""
         await write(store, *(page(uuid, f"text of {uuid}", spans=((0, 4),)) for uuid in ("p", "q", "r")))
-        loaded = paged("r", "load")
-        await store.log.append(done("a", steps=[paged("p"), paged("q"), loaded]))
+        await store.log.append(done("a", steps=[paged("p"), paged("q"), paged("r", "load")]))
         await store.log.append(done("b", steps=[paged("q"), paged("p", "load", "text of p")], tokens=30))
         receipt = await store.erase(CHAT, turn())
         for name in ("tool_result_archive", "archive_passage", "blobs"):
             assert receipt.counts[name] == 1
         assert {one.uuid for one in await store.pages.list(CHAT)} == {"q", "r"}
         left = (await everything(store))[1]
-        assert isinstance(left, Turn)
         assert [(one.page, one.result) for one in left.steps] == [("q", "see p"), (None, ERASED)]
         assert (left.tokens, (await head_of(store)).live_tokens) == (29, 29)
 
@@ -274,16 +262,12 @@ class PartContract(Contract):
         assert (receipt.page, receipt.counts["tool_result_archive"], receipt.counts["blobs"]) == ("p", 2, 0)
         assert (receipt.counts["ai_message"], receipt.counts["context_calls"]) == (3, 1)
         first, second, mark = await everything(store)
-        assert isinstance(first, Turn)
-        assert isinstance(second, Turn)
-        assert isinstance(mark, Checkpoint)
         steps = [(one.page, one.whole, one.result) for one in first.steps]
         assert steps == [(None, True, ERASED), ("equal", False, "see p")]
         assert (first.status, first.user, first.tokens) == ("done", "question", 19)
         assert second.steps[0].result == ERASED
         assert mark.archive_refs == ("equal",)
-        seen = await store.reader.view(view())
-        assert seen.checkpoint is not None
+        seen: Any = await store.reader.view(view())
         assert seen.checkpoint.archive_refs == ("equal",)
         for uuid in ("p", "copy"):
             await refused(HandleNotFoundError, store.pages.load(ADA, uuid))
@@ -292,13 +276,12 @@ class PartContract(Contract):
     @pytest.mark.parametrize("part", [turn(), of_page()], ids=["turn", "page"])
     async def test_what_was_read_before_is_not_written_behind_it(self, store: Store, part: Part) -> None:
         """Within its conversation; writes elsewhere are accepted."""
-        other = ELSE
-        await write(store, done("a"), done("b", scope=other), page("p"))
+        await write(store, done("a"), done("b", scope=ELSE), page("p"))
         epoch = (await head_of(store)).epoch
         await store.erase(CHAT, part)
-        await refused(ErasedError, store.log.mark(replace(checkpoint("k", 1), epoch=epoch)))
-        await refused(ErasedError, store.sessions.put(CHAT, {}, epoch=epoch))
-        await store.log.mark(replace(checkpoint("k", 1, scope=other), epoch=epoch))
+        late = replace(checkpoint("k", 1), epoch=epoch)
+        await refused(ErasedError, store.log.mark(late), store.sessions.put(CHAT, {}, epoch=epoch))
+        await store.log.mark(replace(late, scope=ELSE))
         await store.log.mark(replace(checkpoint("k", 1), epoch=(await head_of(store)).epoch))
 
     async def test_places_outside_begin_its_conversation_again(self, store: Store) -> None:

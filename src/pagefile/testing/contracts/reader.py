@@ -1,8 +1,10 @@
 """Reading the log: windows, lists, how indexes catch up, and what tiers derive from turns."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import anyio
+import pytest
 
 from pagefile.errors import NotFoundError
 from pagefile.ports import ConversationQuery, EntryQuery, LogView, SinceRequest, Store, TurnRef, TurnTerms
@@ -171,10 +173,10 @@ class LogReaderContract(Contract):
             clock.advance(number % 2)
         whole = [head.scope.conversation for head in await store.reader.heads(ConversationQuery(TENANT))]
         found: list[str | None] = []
-        while slice_ := await store.reader.heads(
-            ConversationQuery(TENANT, limit=2, after=found[-1] if found else None)
-        ):
+        query = ConversationQuery(TENANT, limit=2)
+        while slice_ := await store.reader.heads(query):
             found += [head.scope.conversation for head in slice_]
+            query = replace(query, after=found[-1])
         assert found == whole
         assert sorted(name for name in found if name) == names
         for after, scope in (("nope", TENANT), ("c1", BOB)):
@@ -184,12 +186,15 @@ class LogReaderContract(Contract):
 A, B, C = (Scope("tenant", user, name) for user, name in (("ada", "a"), ("bob", "b"), ("ada", "c")))
 
 
-async def fill(store: Store) -> None:
+class Filled(Contract):
     """Three conversations of two users; each has three done turns, an aborted one and an open one."""
-    for scope in (C, A, B):
-        await write(store, done("1", scope=scope), done("2", scope=scope))
-        await write(store, opened("x", scope=scope), aborted("x", scope=scope))
-        await write(store, done("3", scope=scope), opened("y", scope=scope))
+
+    @pytest.fixture
+    async def filled(self, store: Store) -> Store:
+        for scope in (C, A, B):
+            await write(store, done("1", scope=scope), done("2", scope=scope), opened("x", scope=scope))
+            await write(store, aborted("x", scope=scope), done("3", scope=scope), opened("y", scope=scope))
+        return store
 
 
 async def found(
@@ -200,35 +205,31 @@ async def found(
     return [(turn.scope.conversation, turn.seq) for turn in turns]
 
 
-class TurnSourceContract(Contract):
+class TurnSourceContract(Filled):
     """`TurnSource`."""
 
-    async def test_since_gives_done_turns_by_conversation_and_place(self, store: Store) -> None:
+    async def test_since_gives_done_turns_by_conversation_and_place(self, filled: Store) -> None:
         """Ordered by conversation id, then `seq`; without open or aborted turns."""
-        await fill(store)
-        assert await found(store, ADA) == [(name, seq) for name in "ac" for seq in (1, 2, 4)]
-        assert await found(store, TENANT) == [(name, seq) for name in "abc" for seq in (1, 2, 4)]
-        assert await found(store, FIRM) == []
+        assert await found(filled, ADA) == [(name, seq) for name in "ac" for seq in (1, 2, 4)]
+        assert await found(filled, TENANT) == [(name, seq) for name in "abc" for seq in (1, 2, 4)]
+        assert await found(filled, FIRM) == []
 
-    async def test_since_leaves_out_what_is_known(self, store: Store) -> None:
+    async def test_since_leaves_out_what_is_known(self, filled: Store) -> None:
         """Only what came after the highest known `seq` of each conversation."""
-        await fill(store)
-        assert await found(store, ADA, {"a": 2, "c": 4}) == [("a", 4)]
-        assert await found(store, TENANT, {"a": 4, "b": 1, "c": 99}) == [("b", 2), ("b", 4)]
+        assert await found(filled, ADA, {"a": 2, "c": 4}) == [("a", 4)]
+        assert await found(filled, TENANT, {"a": 4, "b": 1, "c": 99}) == [("b", 2), ("b", 4)]
 
-    async def test_since_stops_at_the_limit(self, store: Store) -> None:
+    async def test_since_stops_at_the_limit(self, filled: Store) -> None:
         """Continuing with what is then known gives the rest."""
-        await fill(store)
-        assert await found(store, TENANT, limit=4) == [("a", 1), ("a", 2), ("a", 4), ("b", 1)]
-        assert await found(store, TENANT, {"a": 4, "b": 1}, 2) == [("b", 2), ("b", 4)]
-        assert await found(store, TENANT, limit=0) == []
+        assert await found(filled, TENANT, limit=4) == [("a", 1), ("a", 2), ("a", 4), ("b", 1)]
+        assert await found(filled, TENANT, {"a": 4, "b": 1}, 2) == [("b", 2), ("b", 4)]
+        assert await found(filled, TENANT, limit=0) == []
 
-    async def test_since_of_one_conversation(self, store: Store) -> None:
+    async def test_since_of_one_conversation(self, filled: Store) -> None:
         """A scope with a conversation gives only that one, and nothing of another user's."""
-        await fill(store)
-        assert await found(store, C) == [("c", 1), ("c", 2), ("c", 4)]
-        assert await found(store, Scope("tenant", None, "b")) == []
-        assert await found(store, Scope("tenant", "ada", "b")) == []
+        assert await found(filled, C) == [("c", 1), ("c", 2), ("c", 4)]
+        assert await found(filled, Scope("tenant", None, "b")) == []
+        assert await found(filled, Scope("tenant", "ada", "b")) == []
 
     async def test_since_includes_what_was_reset_away(self, store: Store) -> None:
         """Turns before a reset or a checkpoint left the window, not the memory."""
@@ -237,92 +238,83 @@ class TurnSourceContract(Contract):
         assert [(turn.id, turn.seq) for turn in turns] == [("1", 1), ("2", 3), ("3", 5)]
         assert {turn.scope for turn in turns} == {CHAT}
 
-    async def test_around_gives_turns_with_their_neighbours(self, store: Store) -> None:
+    async def test_around_gives_turns_with_their_neighbours(self, filled: Store) -> None:
         """In the requested order; neighbours are the adjacent done turns."""
-        await fill(store)
         refs = [TurnRef("c", 4), TurnRef("a", 1), TurnRef("c", 2)]
-        near = await store.source.around(ADA, refs)
+        near = await filled.source.around(ADA, refs)
         assert [(place.turn.scope, place.turn.seq) for place in near] == [(C, 4), (A, 1), (C, 2)]
         places = [(place.before and place.before.seq, place.after and place.after.seq) for place in near]
         assert places == [(2, None), (None, 2), (1, 4)]
 
-    async def test_around_leaves_out_what_is_not_there(self, store: Store) -> None:
+    async def test_around_leaves_out_what_is_not_there(self, filled: Store) -> None:
         """Turns that are gone, were aborted, or belong to another user."""
-        await fill(store)
         refs = [TurnRef("a", 3), TurnRef("a", 9), TurnRef("nope", 1), TurnRef("b", 1), TurnRef("a", 2)]
-        near = await store.source.around(ADA, refs)
+        near = await filled.source.around(ADA, refs)
         assert [(place.turn.scope.conversation, place.turn.seq) for place in near] == [("a", 2)]
-        assert await store.source.around(A, [TurnRef("c", 1)]) == []
-        assert await store.source.around(TENANT, []) == []
+        assert await filled.source.around(A, [TurnRef("c", 1)]) == []
+        assert await filled.source.around(TENANT, []) == []
 
 
-class WatermarksContract(Contract):
+class WatermarksContract(Filled):
     """`Watermarks`."""
 
-    async def test_nothing_is_known_at_first(self, store: Store) -> None:
+    async def test_nothing_is_known_at_first(self, filled: Store) -> None:
         """A tier that has never read anything has no watermarks and is behind on everything."""
-        await fill(store)
-        assert await store.watermarks.known(TENANT, "t") == {}
-        behind = await store.watermarks.behind("t")
+        assert await filled.watermarks.known(TENANT, "t") == {}
+        behind = await filled.watermarks.behind("t")
         assert [(one.scope, one.seq, one.last_seq) for one in behind] == [(A, 0, 4), (B, 0, 4), (C, 0, 4)]
 
-    async def test_it_rises_and_never_falls(self, store: Store) -> None:
+    async def test_it_rises_and_never_falls(self, filled: Store) -> None:
         """A lower position is ignored: a late writer undoes nothing."""
-        await fill(store)
-        await store.watermarks.advance(A, "t", 3, epoch=None)
-        await store.watermarks.advance(A, "t", 2, epoch=None)
-        assert await store.watermarks.known(A, "t") == {"a": 3}
-        await store.watermarks.advance(A, "t", 4, epoch=None)
-        assert await store.watermarks.known(A, "t") == {"a": 4}
+        await filled.watermarks.advance(A, "t", 3, epoch=None)
+        await filled.watermarks.advance(A, "t", 2, epoch=None)
+        assert await filled.watermarks.known(A, "t") == {"a": 3}
+        await filled.watermarks.advance(A, "t", 4, epoch=None)
+        assert await filled.watermarks.known(A, "t") == {"a": 4}
 
-    async def test_tiers_and_scopes_are_apart(self, store: Store) -> None:
+    async def test_tiers_and_scopes_are_apart(self, filled: Store) -> None:
         """A tier sees only its own marks, for a tenant, a user or a conversation."""
-        await fill(store)
         for scope, seq in ((A, 1), (B, 2), (C, 4)):
-            await store.watermarks.advance(scope, "t", seq, epoch=None)
-        await store.watermarks.advance(A, "other", 4, epoch=None)
-        assert await store.watermarks.known(TENANT, "t") == {"a": 1, "b": 2, "c": 4}
-        assert await store.watermarks.known(ADA, "t") == {"a": 1, "c": 4}
-        assert await store.watermarks.known(Scope("tenant", "ada", "b"), "t") == {}
-        assert await store.watermarks.known(Scope("tenant", None, "b"), "t") == {}
-        assert await store.watermarks.known(B, "t") == {"b": 2}
-        assert await store.watermarks.known(FIRM, "t") == {}
+            await filled.watermarks.advance(scope, "t", seq, epoch=None)
+        await filled.watermarks.advance(A, "other", 4, epoch=None)
+        assert await filled.watermarks.known(TENANT, "t") == {"a": 1, "b": 2, "c": 4}
+        assert await filled.watermarks.known(ADA, "t") == {"a": 1, "c": 4}
+        assert await filled.watermarks.known(Scope("tenant", "ada", "b"), "t") == {}
+        assert await filled.watermarks.known(Scope("tenant", None, "b"), "t") == {}
+        assert await filled.watermarks.known(B, "t") == {"b": 2}
+        assert await filled.watermarks.known(FIRM, "t") == {}
 
-    async def test_behind_is_what_was_written_since(self, store: Store) -> None:
+    async def test_behind_is_what_was_written_since(self, filled: Store) -> None:
         """Turns, checkpoints and resets advance a log; a tier at its end is not behind."""
-        await fill(store)
         for scope in (A, B, C):
-            await store.watermarks.advance(scope, "t", 4, epoch=None)
-        assert await store.watermarks.behind("t") == []
-        await write(store, done("4", scope=B), reset("r", scope=C))
-        behind = await store.watermarks.behind("t")
+            await filled.watermarks.advance(scope, "t", 4, epoch=None)
+        assert await filled.watermarks.behind("t") == []
+        await write(filled, done("4", scope=B), reset("r", scope=C))
+        behind = await filled.watermarks.behind("t")
         assert [(one.scope, one.seq, one.last_seq) for one in behind] == [(B, 4, 5), (C, 4, 5)]
-        assert [one.scope for one in await store.watermarks.behind("t", limit=1)] == [B]
-        assert await store.watermarks.behind("t", tenant="firm") == []
-        assert len(await store.watermarks.behind("t", tenant="tenant")) == 2
+        assert [one.scope for one in await filled.watermarks.behind("t", limit=1)] == [B]
+        assert await filled.watermarks.behind("t", tenant="firm") == []
+        assert len(await filled.watermarks.behind("t", tenant="tenant")) == 2
 
-    async def test_what_is_gone_has_no_watermark(self, store: Store) -> None:
+    async def test_what_is_gone_has_no_watermark(self, filled: Store) -> None:
         """Erasing removes them, and a missing conversation gets none."""
-        await fill(store)
-        await store.watermarks.advance(A, "t", 4, epoch=None)
-        await store.watermarks.advance(Scope("tenant", "ada", "nope"), "t", 4, epoch=None)
-        assert await store.watermarks.known(TENANT, "t") == {"a": 4}
-        receipt = await store.erase(A)
-        assert receipt.counts["watermarks"] == 1
-        await store.watermarks.advance(A, "t", 4, epoch=None)
-        assert await store.watermarks.known(TENANT, "t") == {}
+        await filled.watermarks.advance(A, "t", 4, epoch=None)
+        await filled.watermarks.advance(Scope("tenant", "ada", "nope"), "t", 4, epoch=None)
+        assert await filled.watermarks.known(TENANT, "t") == {"a": 4}
+        assert (await filled.erase(A)).counts["watermarks"] == 1
+        await filled.watermarks.advance(A, "t", 4, epoch=None)
+        assert await filled.watermarks.known(TENANT, "t") == {}
 
-    async def test_a_tier_begins_anew(self, store: Store) -> None:
+    async def test_a_tier_begins_anew(self, filled: Store) -> None:
         """Dropping resets one tier everywhere, and returns the number of conversations affected."""
-        await fill(store)
         for scope in (A, B):
-            await store.watermarks.advance(scope, "t", 4, epoch=None)
-            await store.watermarks.advance(scope, "other", 4, epoch=None)
-        assert await store.watermarks.tiers() == ["other", "t"]
-        assert await store.watermarks.drop("t") == 2
-        assert await store.watermarks.drop("t") == 0
-        assert await store.watermarks.known(TENANT, "t") == {}
-        assert await store.watermarks.known(TENANT, "other") == {"a": 4, "b": 4}
+            await filled.watermarks.advance(scope, "t", 4, epoch=None)
+            await filled.watermarks.advance(scope, "other", 4, epoch=None)
+        assert await filled.watermarks.tiers() == ["other", "t"]
+        assert await filled.watermarks.drop("t") == 2
+        assert await filled.watermarks.drop("t") == 0
+        assert await filled.watermarks.known(TENANT, "t") == {}
+        assert await filled.watermarks.known(TENANT, "other") == {"a": 4, "b": 4}
 
 
 def _terms(name: str, seq: int, said: str, answered: str = "") -> TurnTerms:
@@ -336,61 +328,51 @@ async def _kept(
     return [(one.conversation, one.seq, one.said, one.answered) for one in found]
 
 
-class TermStoreContract(Contract):
+class TermStoreContract(Filled):
     """`TermStore`."""
 
-    async def test_turns_without_terms_are_told(self, store: Store) -> None:
+    async def test_turns_without_terms_are_told(self, filled: Store) -> None:
         """The same turns in the same order as from the source, with positions and times but no terms yet."""
-        await fill(store)
         for scope in (TENANT, ADA, C, FIRM):
-            turns = await store.source.since(SinceRequest(scope, {"a": 1}))
-            found = await store.terms.since(SinceRequest(scope, {"a": 1}), "v1")
+            turns = await filled.source.since(SinceRequest(scope, {"a": 1}))
+            found = await filled.terms.since(SinceRequest(scope, {"a": 1}), "v1")
             assert [(one.conversation, one.seq, one.turn_id, one.at) for one in found] == [
                 (turn.scope.conversation, turn.seq, turn.id, turn.at) for turn in turns
             ]
             assert {(one.said, one.answered) for one in found} <= {(None, None)}
 
-    async def test_terms_are_kept_and_replaced(self, store: Store) -> None:
+    async def test_terms_are_kept_and_replaced(self, filled: Store) -> None:
         """Terms are read as written, byte for byte; the last write wins."""
-        await fill(store)
-        await store.terms.write(A, [_terms("a", 1, "old"), _terms("a", 2, "", "导演 是 谁")], "v1")
-        await store.terms.write(A, [_terms("a", 1, "lost"), _terms("a", 1, "new words", "more")], "v1")
-        assert await _kept(store, A) == [
-            ("a", 1, "new words", "more"),
-            ("a", 2, "", "导演 是 谁"),
-            ("a", 4, None, None),
-        ]
+        await filled.terms.write(A, [_terms("a", 1, "old"), _terms("a", 2, "", "导演 是 谁")], "v1")
+        await filled.terms.write(A, [_terms("a", 1, "lost"), _terms("a", 1, "new words", "more")], "v1")
+        written = ("a", 1, "new words", "more"), ("a", 2, "", "导演 是 谁")
+        assert await _kept(filled, A) == [*written, ("a", 4, None, None)]
 
-    async def test_terms_of_another_analyzer_count_as_none(self, store: Store) -> None:
+    async def test_terms_of_another_analyzer_count_as_none(self, filled: Store) -> None:
         """With another analyzer a turn is returned again; its terms then replace the old ones."""
-        await fill(store)
-        await store.terms.write(A, [_terms("a", 1, "first")], "v1")
-        assert (await _kept(store, A, "v2"))[0] == ("a", 1, None, None)
-        await store.terms.write(A, [_terms("a", 1, "second")], "v2")
-        assert (await _kept(store, A, "v2"))[0] == ("a", 1, "second", "")
-        assert (await _kept(store, A, "v1"))[0] == ("a", 1, None, None)
+        await filled.terms.write(A, [_terms("a", 1, "first")], "v1")
+        assert (await _kept(filled, A, "v2"))[0] == ("a", 1, None, None)
+        await filled.terms.write(A, [_terms("a", 1, "second")], "v2")
+        assert (await _kept(filled, A, "v2"))[0] == ("a", 1, "second", "")
+        assert (await _kept(filled, A, "v1"))[0] == ("a", 1, None, None)
 
-    async def test_since_goes_on_behind_what_is_known(self, store: Store) -> None:
+    async def test_since_goes_on_behind_what_is_known(self, filled: Store) -> None:
         """Limited, and continued like the source's."""
-        await fill(store)
-        first = await store.terms.since(SinceRequest(TENANT, {}, 4), "v1")
+        first = await filled.terms.since(SinceRequest(TENANT, {}, 4), "v1")
         assert [(one.conversation, one.seq) for one in first] == [("a", 1), ("a", 2), ("a", 4), ("b", 1)]
-        rest = await store.terms.since(SinceRequest(TENANT, {"a": 4, "b": 1}, 2), "v1")
+        rest = await filled.terms.since(SinceRequest(TENANT, {"a": 4, "b": 1}, 2), "v1")
         assert [(one.conversation, one.seq) for one in rest] == [("b", 2), ("b", 4)]
-        assert await store.terms.since(SinceRequest(TENANT, {}, 0), "v1") == []
+        assert await filled.terms.since(SinceRequest(TENANT, {}, 0), "v1") == []
 
-    async def test_turns_that_are_gone_keep_nothing(self, store: Store) -> None:
+    async def test_turns_that_are_gone_keep_nothing(self, filled: Store) -> None:
         """Positions without a turn are ignored, and erasing removes the terms."""
-        await fill(store)
-        await store.terms.write(
-            A, [_terms("a", 1, "one"), _terms("a", 99, "x"), _terms("nope", 1, "y")], "v1"
-        )
-        await store.terms.write(FIRM, [_terms("a", 1, "foreign")], "v1")
-        assert (await _kept(store, A))[0] == ("a", 1, "one", "")
-        receipt = await store.erase(A)
-        assert receipt.counts["turn_terms"] == 1
-        await store.log.append(done("1", scope=A))
-        assert await _kept(store, A) == [("a", 1, None, None)]
+        gone = _terms("a", 99, "x"), _terms("nope", 1, "y")
+        await filled.terms.write(A, [_terms("a", 1, "one"), *gone], "v1")
+        await filled.terms.write(FIRM, [_terms("a", 1, "foreign")], "v1")
+        assert (await _kept(filled, A))[0] == ("a", 1, "one", "")
+        assert (await filled.erase(A)).counts["turn_terms"] == 1
+        await filled.log.append(done("1", scope=A))
+        assert await _kept(filled, A) == [("a", 1, None, None)]
 
     async def test_what_a_reset_hides_from_windows_keeps_its_terms(self, store: Store) -> None:
         """A reset removes turns from the window, not from memory."""

@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import anyio
+import pytest
 
 from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError
 from pagefile.ports import Labels, Store, labels_of
-from pagefile.records import Checkpoint, Entry, JsonObject, Scope, Turn, utc
-from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, write
+from pagefile.records import Entry, JsonObject, Scope, utc
+from pagefile.testing.contracts.base import Contract, changes_nothing, everything, head_of, session_of, write
 from pagefile.testing.drafts import aborted, checkpoint, done, opened, reset, step, view
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import ADA, CHAT
@@ -17,77 +19,73 @@ from pagefile.testing.scopes import ADA, CHAT
 COPY = Scope("copy", "ada", "chat")
 
 
-async def mixed_entries(store: Store, clock: FakeClock) -> list[Entry]:
-    """A conversation with entries of every kind."""
-    await write(store, done("a", steps=[step()], metadata={"n": 1}), done("b"), checkpoint("k1", 1))
-    await store.log.mark(reset("r"))
-    clock.advance(5)
-    await write(store, done("c", tokens=21), opened("x"), aborted("x"), done("d", tokens=34))
-    await write(store, checkpoint("k2", 5), opened("y"))
-    return await everything(store)
-
-
-def copied(entries: list[Entry]) -> list[Entry]:
-    """The same entries in another tenant."""
-    return [replace(entry, scope=COPY) for entry in entries]
-
-
 class RestoreContract(Contract):
     """`TurnLog.restore`."""
 
+    @pytest.fixture
+    async def original(self, store: Store, clock: FakeClock) -> list[Any]:
+        """A conversation with entries of every kind."""
+        turns = done("a", steps=[step()], metadata={"n": 1}), done("b")
+        await write(store, *turns, checkpoint("k1", 1), reset("r"))
+        clock.advance(5)
+        await write(store, done("c", tokens=21), opened("x"), aborted("x"), done("d", tokens=34))
+        await write(store, checkpoint("k2", 5), opened("y"))
+        return await everything(store)
+
+    @pytest.fixture
+    def copied(self, original: list[Any]) -> list[Any]:
+        """The same entries in another tenant."""
+        return [replace(entry, scope=COPY) for entry in original]
+
     async def test_into_an_empty_conversation_everything_is_as_it_was(
-        self, store: Store, clock: FakeClock
+        self, store: Store, clock: FakeClock, copied: list[Any]
     ) -> None:
         """Entries keep `seq` and `created`; counters, checkpoint and session follow from them."""
-        original = await mixed_entries(store, clock)
         clock.advance(86_400)
-        assert await store.log.restore(copied(original)) == len(original)
-        assert await everything(store, COPY) == copied(original)
+        assert await store.log.restore(copied) == len(copied)
+        assert await everything(store, COPY) == copied
         old, new = await store.reader.view(view()), await store.reader.view(view(scope=COPY))
         assert [turn.id for turn in new.turns] == [turn.id for turn in old.turns] == ["d"]
-        assert isinstance(new.checkpoint, Checkpoint)
-        assert new.checkpoint == replace(new.checkpoint, id="k2", version=2, covered_turns=1)
-        head = replace(new.head, scope=CHAT, created=old.head.created, updated=old.head.updated)
-        assert head == old.head
+        made: Any = new.checkpoint
+        assert (made.id, made.version, made.covered_turns) == ("k2", 2, 1)
+        assert replace(new.head, scope=CHAT, created=old.head.created, updated=old.head.updated) == old.head
         assert await store.sessions.get(COPY) == await store.sessions.get(CHAT)
 
     async def test_an_empty_conversation_gets_its_agent_and_its_session(
-        self, store: Store, clock: FakeClock
+        self, store: Store, clock: FakeClock, copied: list[Any]
     ) -> None:
         """Exactly as given, and the conversation continues from there; times are still those of the entries."""
-        original = copied(await mixed_entries(store, clock))
         value: JsonObject = {"own": ["甲", 1.5, None], "user_snapshot": {"allergies": ["青霉素"]}}
         clock.advance(86_400)
         labels = Labels("alpha", "en", "UTC")
-        new = await store.log.restore(original, agent="triage", session=value, labels=labels)
-        assert new == len(original)
+        assert await store.log.restore(copied, agent="triage", session=value, labels=labels) == len(copied)
         assert labels_of(await head_of(store, COPY)) == labels
         assert await store.sessions.get(COPY) == value
         seen = await store.reader.view(view(scope=COPY))
         assert (seen.head.agent, seen.profile) == ("triage", value["user_snapshot"])
-        assert seen.head.updated == max(entry.created for entry in original)
+        assert seen.head.updated == max(entry.created for entry in copied)
         await store.log.append(done("e", scope=COPY))
         assert (await session_of(store, COPY))["own"] == value["own"]
 
-    async def test_a_session_that_is_there_stays(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_session_that_is_there_stays(self, store: Store, copied: list[Any]) -> None:
         """Put by an application or made by turns: the one that comes with the entries is ignored."""
-        original = copied(await mixed_entries(store, clock))
         await store.sessions.put(COPY, {"own": 1})
-        await store.log.restore(original, agent="triage", session={"own": 2})
+        await store.log.restore(copied, agent="triage", session={"own": 2})
         found = await session_of(store, COPY)
         assert found["own"] == 1
-        assert await store.log.restore(original, agent="other", session={"own": 3}) == 0
+        assert await store.log.restore(copied, agent="other", session={"own": 3}) == 0
         assert await store.sessions.get(COPY) == found
         assert (await head_of(store, COPY)).agent == "triage"
 
-    async def test_life_goes_on_after_restoring(self, store: Store, clock: FakeClock) -> None:
+    async def test_life_goes_on_after_restoring(
+        self, store: Store, clock: FakeClock, copied: list[Any]
+    ) -> None:
         """The next turn takes the next position, with a later time than all before it."""
-        original = await mixed_entries(store, clock)
         clock.advance(-86_400)
-        await store.log.restore(copied(original))
+        await store.log.restore(copied)
         turn = await store.log.append(done("e", scope=COPY))
         assert turn.seq == 9
-        assert turn.created > max(entry.created for entry in original if entry.seq is not None)
+        assert turn.created > max(entry.created for entry in copied if entry.seq is not None)
 
     async def test_the_hour_that_a_clock_change_repeats_is_two_hours(self, store: Store) -> None:
         """Two times that differ only in `fold` are equal in Python, and an hour apart."""
@@ -100,23 +98,21 @@ class RestoreContract(Contract):
         assert [utc(turn.at) for turn in found] == [utc(at) for at in times]
         assert found[1].at - found[0].at == timedelta(hours=1)
 
-    async def test_restoring_twice_is_restoring_once(self, store: Store, clock: FakeClock) -> None:
+    async def test_restoring_twice_is_restoring_once(self, store: Store, copied: list[Any]) -> None:
         """The second time nothing is new."""
-        original = copied(await mixed_entries(store, clock))
-        await store.log.restore(original)
+        await store.log.restore(copied)
         before = await head_of(store, COPY)
-        assert await store.log.restore(original) == 0
-        assert await everything(store, COPY) == original
+        assert await store.log.restore(copied) == 0
+        assert await everything(store, COPY) == copied
         assert await head_of(store, COPY) == before
         assert await store.log.restore([]) == 0
 
     async def test_into_a_conversation_with_entries_new_turns_are_appended(
-        self, store: Store, clock: FakeClock
+        self, store: Store, copied: list[Any]
     ) -> None:
         """Turns with new ids take the next positions; markers are left out."""
-        original = copied(await mixed_entries(store, clock))
         await write(store, done("a", steps=[step()], scope=COPY), done("z", scope=COPY))
-        assert await store.log.restore(original) == 5
+        assert await store.log.restore(copied) == 5
         entries = await everything(store, COPY)
         places = [(entry.id, entry.seq) for entry in entries]
         assert places == [("a", 1), ("z", 2), ("b", 3), ("c", 4), ("x", 5), ("d", 6), ("y", None)]
@@ -125,33 +121,26 @@ class RestoreContract(Contract):
         head = await head_of(store, COPY)
         assert (head.turns, head.live_tokens) == (5, 10 + 10 + 10 + 21 + 34)
 
-    async def test_a_turn_with_another_text_conflicts(self, store: Store, clock: FakeClock) -> None:
+    async def test_a_turn_with_another_text_conflicts(self, store: Store, copied: list[Any]) -> None:
         """It raises `ConflictError`, and nothing is written."""
-        original = copied(await mixed_entries(store, clock))
         await store.log.append(done("d", "else", scope=COPY))
-        before = await everything(store, COPY)
-        await refused(ConflictError, store.log.restore(original))
-        assert await everything(store, COPY) == before
+        await changes_nothing(store, ConflictError, store.log.restore(copied), scope=COPY)
 
-    async def test_what_does_not_belong_together_is_refused(self, store: Store, clock: FakeClock) -> None:
+    async def test_what_does_not_belong_together_is_refused(self, store: Store, copied: list[Any]) -> None:
         """Two conversations, a gap, a duplicate id, time going backwards: `InvalidArgumentError`, and nothing is written."""
-        original = copied(await mixed_entries(store, clock))
-        first = original[0]
-        assert isinstance(first, Turn)
-        for entries in (
-            [*original, replace(first, id="q", scope=CHAT)],
-            original[1:],
-            [*original, replace(first, seq=9, created=original[-1].created + timedelta(days=1))],
-            [replace(first, created=first.created + timedelta(days=1)), *original[1:]],
-            [replace(first, seq=None), *original[1:]],
-        ):
-            await refused(InvalidArgumentError, store.log.restore(entries))
-        assert await everything(store, COPY) == []
+        first = copied[0]
+        together = (
+            [*copied, replace(first, id="q", scope=CHAT)],
+            copied[1:],
+            [*copied, replace(first, seq=9, created=copied[-1].created + timedelta(days=1))],
+            [replace(first, created=first.created + timedelta(days=1)), *copied[1:]],
+            [replace(first, seq=None), *copied[1:]],
+        )
+        await changes_nothing(store, InvalidArgumentError, *map(store.log.restore, together), scope=COPY)
 
-    async def test_what_must_be_new_is_not_mixed(self, store: Store, clock: FakeClock) -> None:
+    async def test_what_must_be_new_is_not_mixed(self, store: Store, copied: list[Any]) -> None:
         """With `expect_empty`, the first of several concurrent restores into one conversation succeeds, the others conflict."""
-        original = copied(await mixed_entries(store, clock))
-        others = [replace(entry, id=f"{entry.id}-2") for entry in original]
+        others = [replace(entry, id=f"{entry.id}-2") for entry in copied]
         outcomes: list[object] = []
 
         async def restore(entries: list[Entry]) -> None:
@@ -161,28 +150,25 @@ class RestoreContract(Contract):
                 outcomes.append(str(error))
 
         async with anyio.create_task_group() as together:
-            together.start_soon(restore, original)
+            together.start_soon(restore, copied)
             together.start_soon(restore, others)
         assert sorted(map(type, outcomes), key=str) == [int, str]
         assert "There is a conversation 'chat' already" in str(outcomes)
-        assert await everything(store, COPY) in (original, others)
+        assert await everything(store, COPY) in (copied, others)
 
-    async def test_watermarks_come_with_the_entries(self, store: Store, clock: FakeClock) -> None:
+    async def test_watermarks_come_with_the_entries(self, store: Store, copied: list[Any]) -> None:
         """Atomically, so that no tier reads what counts as read; not into a conversation that has entries."""
-        original = copied(await mixed_entries(store, clock))
-        await store.log.restore(original, marks={"facts": 5, "other": 1})
+        await store.log.restore(copied, marks={"facts": 5, "other": 1})
         assert await store.watermarks.known(COPY, "facts") == {"chat": 5}
         assert await store.watermarks.known(COPY, "other") == {"chat": 1}
-        await store.log.restore(original, marks={"facts": 7})
+        await store.log.restore(copied, marks={"facts": 7})
         assert await store.watermarks.known(COPY, "facts") == {"chat": 5}
 
-    async def test_what_was_erased_since_is_not_restored(self, store: Store, clock: FakeClock) -> None:
+    async def test_what_was_erased_since_is_not_restored(self, store: Store, original: list[Any]) -> None:
         """It raises `ErasedError` if the epoch it was read in is given."""
-        original = await mixed_entries(store, clock)
         epoch = (await store.reader.view(view())).head.epoch
         copy = Scope("tenant", "ada", "copy")
         await store.erase(ADA)
         entries = [replace(entry, scope=copy) for entry in original]
-        await refused(ErasedError, store.log.restore(entries, epoch=epoch))
-        assert await everything(store, copy) == []
+        await changes_nothing(store, ErasedError, store.log.restore(entries, epoch=epoch), scope=copy)
         assert await store.log.restore(entries) == len(entries)

@@ -138,15 +138,9 @@ _TTL_S = 1800
 _LARGEST = 2**53 - 1
 #: Ids designed to look like each other's keys.
 _ALIKE = (
-    Scope("a", None, "b:c"),
-    Scope("a:b", None, "c"),
-    Scope("a%3Ab", None, "c"),
-    Scope(DEFAULT_TENANT, None, "a:b:c"),
-    Scope(DEFAULT_TENANT, None, "c"),
-    Scope(DEFAULT_TENANT, None, "c:version"),
-    Scope(DEFAULT_TENANT, None, "tenant:a:session:b:c"),
-    Scope("tenant", None, "中文 {x}\n"),
-    Scope("tenant", None, "中文 {x}"),
+    *(Scope(tenant, None, name) for tenant, name in (("a", "b:c"), ("a:b", "c"), ("a%3Ab", "c"))),
+    *(Scope(DEFAULT_TENANT, None, name) for name in ("a:b:c", "c", "c:version", "tenant:a:session:b:c")),
+    *(Scope("tenant", None, name) for name in ("中文 {x}\n", "中文 {x}")),
 )
 
 
@@ -170,8 +164,7 @@ class SessionCacheContract(ABC):
         assert await cache.put(CHAT, value, version=7)
         found = await cache.get(CHAT)
         assert CachedSession(value, 7) == found
-        assert found is not None
-        assert list(value) == list(found.value)
+        assert found and list(value) == list(found.value)
         assert await cache.put(CHAT, {}, version=_LARGEST)
         assert CachedSession({}, _LARGEST) == await cache.get(CHAT)
 
@@ -284,12 +277,8 @@ class SessionCacheContract(ABC):
         """Invalid JSON, a version out of range, no conversation."""
         for value, version in (({"x": float("nan")}, 1), ({}, -1), ({}, _LARGEST + 1)):
             await refused(InvalidArgumentError, cache.put(CHAT, value, version=version))
-        await refused(
-            InvalidArgumentError,
-            cache.get(Scope("t")),
-            cache.put(Scope("t"), {}, version=1),
-            cache.drop(Scope("t")),
-        )
+        calls = cache.get(Scope("t")), cache.put(Scope("t"), {}, version=1), cache.drop(Scope("t"))
+        await refused(InvalidArgumentError, *calls)
         assert await cache.get(CHAT) is None
 
     async def test_a_closed_cache_has_nothing(self, cache: SessionCache) -> None:

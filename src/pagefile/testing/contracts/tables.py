@@ -1,13 +1,14 @@
 """The small tables beside the log: recorded windows, API keys and items."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
 from pagefile.ports import ItemWrite, Store
+from pagefile.ports.items import Namespace
 from pagefile.records import Scope
 from pagefile.testing.contracts.base import Contract, refused
 from pagefile.testing.drafts import AT, api_key, call, done
@@ -26,12 +27,11 @@ class WindowLogContract(Contract):
 
     async def test_only_the_newest_are_kept(self, store: Store) -> None:
         """Per conversation the new calls belong to; other conversations keep theirs."""
-        other = ELSE
-        await store.calls.add([call(f"o{number}", scope=other) for number in range(3)], keep=3)
+        await store.calls.add([call(f"o{number}", scope=ELSE) for number in range(3)], keep=3)
         for number in range(5):
             await store.calls.add([call(f"c{number}")], keep=2)
         assert [found.id for found in await store.calls.list(CHAT)] == ["c4", "c3"]
-        assert len(await store.calls.list(other)) == 3
+        assert len(await store.calls.list(ELSE)) == 3
         await store.calls.add([call("c5")], keep=0)
         assert await store.calls.list(CHAT) == []
 
@@ -54,8 +54,7 @@ class WindowLogContract(Contract):
         await store.calls.add([call("a"), call("b", scope=Scope("tenant", "bob", "b"))], keep=10)
         for scope in (TENANT, ADA, CHAT):
             assert await store.calls.get(scope, "a") == call("a")
-        strangers = (BOB, ELSE, FIRM)
-        for scope, call_id in [*((stranger, "a") for stranger in strangers), (CHAT, "b"), (TENANT, "c")]:
+        for scope, call_id in ((BOB, "a"), (ELSE, "a"), (FIRM, "a"), (CHAT, "b"), (TENANT, "c")):
             await refused(NotFoundError, store.calls.get(scope, call_id))
         await store.calls.add([call("c")], keep=1)
         await refused(NotFoundError, store.calls.get(CHAT, "a"))
@@ -71,9 +70,8 @@ class WindowLogContract(Contract):
 
     async def test_a_conversation_that_has_calls_keeps_those(self, store: Store) -> None:
         """It gets no others, and an existing id is left as it is."""
-        other = ELSE
         await store.calls.add([call("new")], keep=10)
-        assert await store.calls.restore([call("old"), call("o", scope=other), call("new", scope=other)]) == 1
+        assert await store.calls.restore([call("old"), call("o", scope=ELSE), call("new", scope=ELSE)]) == 1
         assert [found.id for found in await store.calls.list(ADA)] == ["o", "new"]
         assert await store.calls.get(CHAT, "new") == call("new")
 
@@ -83,33 +81,31 @@ class WindowLogContract(Contract):
         await store.calls.add([call("hers"), call("his", scope=bob), call("none", scope=nobody)], keep=9)
         for_her = replace(call("old", scope=nobody), options={"moment": {"owner": CHAT.user}})
         await store.calls.add([for_her], keep=9)
-        for scope, ids in (
-            (CHAT, ["old", "hers"]),
-            (bob, ["his"]),
-            (nobody, ["none"]),
-            (TENANT, ["old", "none", "his", "hers"]),
-        ):
+        theirs = {
+            CHAT: ["old", "hers"],
+            bob: ["his"],
+            nobody: ["none"],
+            TENANT: ["old", "none", "his", "hers"],
+        }
+        for scope, ids in theirs.items():
             found = await store.calls.list(scope)
             assert [one.id for one in found] == ids
             assert [await store.calls.get(scope, one.id) for one in found] == found
-            behind = [one.id for one in await store.calls.list(scope, after=ids[0])]
-            assert behind == ids[1:]
+            assert [one.id for one in await store.calls.list(scope, after=ids[0])] == ids[1:]
             for foreign in {"hers", "his", "none", "old"}.difference(ids):
                 await refused(NotFoundError, store.calls.get(scope, foreign))
                 await refused(NotFoundError, store.calls.list(scope, after=foreign))
 
     async def test_loose_calls_are_of_conversations_that_nobody_owns(self, store: Store) -> None:
         """Ordered by id, for one tenant or all, with the scopes of the calls."""
-        unwritten = Scope("tenant", "ada", "unwritten")
+        theirs = [Scope("tenant", user, "unwritten") for user in ("ada", "bob")]
+        firm = [Scope("firm", "eve", "x")]
         await store.log.append(done("t"))
-        for number, scope in enumerate(
-            (CHAT, unwritten, replace(unwritten, user="bob"), Scope("firm", "eve", "x"))
-        ):
+        for number, scope in enumerate((CHAT, *theirs, *firm)):
             await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
-        theirs = [unwritten, replace(unwritten, user="bob")]
         assert await store.calls.loose("tenant") == theirs
-        assert await store.calls.loose("firm") == [Scope("firm", "eve", "x")]
-        assert await store.calls.loose(None) == [Scope("firm", "eve", "x"), *theirs]
+        assert await store.calls.loose("firm") == firm
+        assert await store.calls.loose(None) == [*firm, *theirs]
 
 
 _HOURS_LATER = AT + timedelta(hours=2)
@@ -211,6 +207,17 @@ NOTES = ("notes", "中文")
 _LATER = AT + timedelta(minutes=1)
 
 
+async def put(store: Store, *writes: ItemWrite, scope: Scope = ADA, now: datetime = AT) -> None:
+    """Writes items together."""
+    await store.items.write(scope, writes, now=now)
+
+
+async def item_of(store: Store, namespace: Namespace = NOTES, key: str = "a", *, now: datetime) -> Any:
+    """Ada's item under a key, or None."""
+    (found,) = await store.items.get(ADA, [(namespace, key)], now=now)
+    return found
+
+
 class ItemStoreContract(Contract):
     """`ItemStore`."""
 
@@ -218,51 +225,40 @@ class ItemStoreContract(Contract):
         """Any JSON, any labels and any key."""
         odd = ("a/b~c", "~1", "é.\u2028", "/")
         values: dict[str, Any] = {"text": "中文\u0000", "n": [1, 2.5, None, True, {"deep": {}}]}
-        await store.items.write(ADA, [ItemWrite(odd, "k/~ é", values)], now=AT)
-        (item,) = await store.items.get(ADA, [(odd, "k/~ é")], now=AT)
-        assert item is not None
+        await put(store, ItemWrite(odd, "k/~ é", values))
+        item = await item_of(store, odd, "k/~ é", now=AT)
         assert (item.namespace, item.key, item.value) == (odd, "k/~ é", values)
         assert (item.created, item.updated, item.expires, item.ttl_s) == (AT, AT, None, None)
 
     async def test_keys_are_answered_in_their_order(self, store: Store) -> None:
         """None for missing items."""
-        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1), ItemWrite(("notes",), "a", 2)], now=AT)
+        await put(store, ItemWrite(NOTES, "a", 1), ItemWrite(("notes",), "a", 2))
         keys = [(("notes",), "a"), (NOTES, "b"), (NOTES, "a"), (NOTES, "a")]
-        found = await store.items.get(ADA, keys, now=AT)
-        assert [item and item.value for item in found] == [2, None, 1, 1]
+        assert [item and item.value for item in await store.items.get(ADA, keys, now=AT)] == [2, None, 1, 1]
 
     async def test_a_value_is_replaced_and_keeps_its_age(self, store: Store) -> None:
         """With everything that belongs to it; the last of several writes to one key wins, including a removal."""
         rows = np.ones((1, 2), dtype=np.float32)
-        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, 600.0, rows, "m")], now=AT)
-        await store.items.write(ADA, [ItemWrite(NOTES, "a", 2), ItemWrite(NOTES, "a", 3)], now=_LATER)
-        (item,) = await store.items.get(ADA, [(NOTES, "a")], now=_LATER)
-        assert item is not None
+        await put(store, ItemWrite(NOTES, "a", 1, 600.0, rows, "m"))
+        await put(store, ItemWrite(NOTES, "a", 2), ItemWrite(NOTES, "a", 3), now=_LATER)
+        item = await item_of(store, now=_LATER)
         assert (item.value, item.created, item.updated, item.expires) == (3, AT, _LATER, None)
         assert await store.items.vectors(ADA, (), "m", now=_LATER) == []
-        await store.items.write(ADA, [ItemWrite(NOTES, "a", 4), ItemWrite(NOTES, "a", None)], now=_LATER)
-        assert await store.items.get(ADA, [(NOTES, "a")], now=_LATER) == [None]
-        await store.items.write(ADA, [ItemWrite(NOTES, "a", None)], now=_LATER)
+        await put(store, ItemWrite(NOTES, "a", 4), ItemWrite(NOTES, "a", None), now=_LATER)
+        assert await item_of(store, now=_LATER) is None
+        await put(store, ItemWrite(NOTES, "a", None), now=_LATER)
 
     async def test_a_write_is_all_or_nothing(self, store: Store) -> None:
         """If one item cannot be written, none is."""
-        for bad in (
-            ItemWrite(NOTES, "b", {"x": float("nan")}),
-            ItemWrite(("\0",), "b", 1),
-            ItemWrite(NOTES, "\0", 1),
-        ):
-            await refused(
-                InvalidArgumentError, store.items.write(ADA, [ItemWrite(NOTES, "a", 1), bad], now=AT)
-            )
+        not_json = ItemWrite(NOTES, "b", {"x": float("nan")})
+        for bad in (not_json, ItemWrite(("\0",), "b", 1), ItemWrite(NOTES, "\0", 1)):
+            await refused(InvalidArgumentError, put(store, ItemWrite(NOTES, "a", 1), bad))
         assert await store.items.under(ADA, (), now=AT) == []
 
     async def test_a_prefix_is_one_of_whole_labels(self, store: Store) -> None:
         """Last updated first, then by namespace and key; limited if requested."""
-        early = [ItemWrite(("a",), "1", 1), ItemWrite(("a", "b"), "2", 2), ItemWrite(("ab",), "3", 3)]
-        await store.items.write(ADA, early, now=AT)
-        await store.items.write(
-            ADA, [ItemWrite(("a", "b", "c"), "4", 4), ItemWrite(("a0",), "5", 5)], now=_LATER
-        )
+        await put(store, ItemWrite(("a",), "1", 1), ItemWrite(("a", "b"), "2", 2), ItemWrite(("ab",), "3", 3))
+        await put(store, ItemWrite(("a", "b", "c"), "4", 4), ItemWrite(("a0",), "5", 5), now=_LATER)
 
         async def listed(*prefix: str, limit: int | None = None, offset: int = 0) -> list[str]:
             found = await store.items.under(ADA, prefix, now=_LATER, limit=limit, offset=offset)
@@ -281,7 +277,7 @@ class ItemStoreContract(Contract):
     async def test_nobody_sees_the_items_of_another(self, store: Store) -> None:
         """Not another user's, not those without a user, not another tenant's; conversations have no items."""
         for scope in (ADA, BOB, TENANT, FIRM_ADA):
-            await store.items.write(scope, [ItemWrite(NOTES, "a", str(scope))], now=AT)
+            await put(store, ItemWrite(NOTES, "a", str(scope)), scope=scope)
         for scope in (ADA, BOB, TENANT, FIRM_ADA):
             assert [item.value for item in await store.items.under(scope, (), now=AT)] == [str(scope)]
         await refused(InvalidArgumentError, store.items.under(CHAT, (), now=AT))
@@ -289,37 +285,32 @@ class ItemStoreContract(Contract):
     async def test_an_item_that_has_expired_is_not_there(self, store: Store) -> None:
         """It is in no result; written again, it is a new item."""
         rows = np.ones((1, 2), dtype=np.float32)
-        await store.items.write(
-            ADA, [ItemWrite(NOTES, "a", 1, 60.0, rows, "m"), ItemWrite(NOTES, "b", 2, 61.0)], now=AT
-        )
+        await put(store, ItemWrite(NOTES, "a", 1, 60.0, rows, "m"), ItemWrite(NOTES, "b", 2, 61.0))
         assert [item.key for item in await store.items.under(ADA, (), now=AT)] == ["a", "b"]
         assert [item.key for item in await store.items.under(ADA, (), now=_LATER)] == ["b"]
-        assert await store.items.get(ADA, [(NOTES, "a")], now=_LATER) == [None]
+        assert await item_of(store, now=_LATER) is None
         assert await store.items.vectors(ADA, (), "m", now=_LATER) == []
         much_later = _LATER + timedelta(minutes=1)
         assert await store.items.namespaces(ADA, (), now=much_later) == []
-        await store.items.write(ADA, [ItemWrite(NOTES, "a", 3, 60.0)], now=much_later)
-        (item,) = await store.items.get(ADA, [(NOTES, "a")], now=much_later)
-        assert item is not None
+        await put(store, ItemWrite(NOTES, "a", 3, 60.0), now=much_later)
+        item = await item_of(store, now=much_later)
         assert (item.created, item.expires) == (much_later, much_later + timedelta(minutes=1))
 
     async def test_touching_begins_a_life_anew(self, store: Store) -> None:
         """Only for existing items that have an expiry."""
-        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, 90.0), ItemWrite(NOTES, "b", 2)], now=AT)
+        await put(store, ItemWrite(NOTES, "a", 1, 90.0), ItemWrite(NOTES, "b", 2))
         keys = [(NOTES, "a"), (NOTES, "b"), (NOTES, "c")]
         await store.items.touch(ADA, keys, now=_LATER)
-        one, other, _ = await store.items.get(ADA, keys, now=_LATER)
-        assert one is not None
-        assert other is not None
-        assert (one.expires, other.expires) == (_LATER + timedelta(seconds=90), None)
         over = _LATER + timedelta(seconds=90)
+        touched = [await item_of(store, key=key, now=_LATER) for key in "ab"]
+        assert [one.expires for one in touched] == [over, None]
         await store.items.touch(ADA, keys, now=over)
-        assert await store.items.get(ADA, keys[:1], now=over) == [None]
+        assert await item_of(store, now=over) is None
 
     async def test_sweeping_removes_what_has_expired(self, store: Store) -> None:
         """Once, and only the user's own."""
         for scope in (ADA, BOB):
-            await store.items.write(scope, [ItemWrite(NOTES, "a", 1, 60.0), ItemWrite(NOTES, "b", 2)], now=AT)
+            await put(store, ItemWrite(NOTES, "a", 1, 60.0), ItemWrite(NOTES, "b", 2), scope=scope)
         assert await store.items.sweep(ADA, now=AT) == 0
         assert await store.items.sweep(ADA, now=_LATER) == 1
         assert await store.items.sweep(ADA, now=_LATER) == 0
@@ -328,20 +319,18 @@ class ItemStoreContract(Contract):
     async def test_vectors_are_of_one_maker(self, store: Store) -> None:
         """The rows are returned as written, in the order of the items."""
         one = np.array([[1, 2], [3, 4]], dtype=np.float32)
-        await store.items.write(ADA, [ItemWrite(NOTES, "a", 1, None, one, "m")], now=AT)
-        writes = [ItemWrite(NOTES, "b", 2, None, one[:1], "m"), ItemWrite(NOTES, "c", 3, None, one, "other"), ItemWrite(NOTES, "d", 4)]  # fmt: skip
-        await store.items.write(ADA, writes, now=_LATER)
+        await put(store, ItemWrite(NOTES, "a", 1, None, one, "m"))
+        other = ItemWrite(NOTES, "c", 3, None, one, "other"), ItemWrite(NOTES, "d", 4)
+        await put(store, ItemWrite(NOTES, "b", 2, None, one[:1], "m"), *other, now=_LATER)
         found = await store.items.vectors(ADA, ("notes",), "m", now=_LATER)
-        assert [(item.key, item.rows.tolist()) for item in found] == [
-            ("b", [[1, 2]]),
-            ("a", [[1, 2], [3, 4]]),
-        ]
+        rows = [(item.key, item.rows.tolist()) for item in found]
+        assert rows == [("b", [[1, 2]]), ("a", [[1, 2], [3, 4]])]
         assert await store.items.vectors(ADA, ("else",), "m", now=_LATER) == []
 
     async def test_items_are_erased_with_their_user_or_tenant(self, store: Store) -> None:
         """They are counted; a conversation has none to erase."""
         for scope in (ADA, BOB, TENANT, FIRM_ADA):
-            await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
+            await put(store, ItemWrite(NOTES, "a", 1), scope=scope)
         assert (await store.erase(CHAT)).counts["items"] == 0
         assert (await store.erase(ADA)).counts["items"] == 1
         assert await store.items.under(ADA, (), now=AT) == []
@@ -351,8 +340,8 @@ class ItemStoreContract(Contract):
     async def test_owners_are_told_by_tenant_and_user(self, store: Store) -> None:
         """Those without a user first; an owner whose items were all removed is not listed."""
         for scope in (BOB, ADA, TENANT, FIRM_ADA):
-            await store.items.write(scope, [ItemWrite(NOTES, "a", 1)], now=AT)
-        await store.items.write(BOB, [ItemWrite(NOTES, "a", None)], now=AT)
+            await put(store, ItemWrite(NOTES, "a", 1), scope=scope)
+        await put(store, ItemWrite(NOTES, "a", None), scope=BOB)
         assert await store.items.owners("tenant") == [TENANT, ADA]
         assert await store.items.owners(None) == [FIRM_ADA, TENANT, ADA]
 
@@ -360,19 +349,16 @@ class ItemStoreContract(Contract):
         """With times, expiries and vectors, page by page; existing items stay as they are, expired ones are skipped."""
         one = np.array([[1, 2], [3, 4]], dtype=np.float32)
         odd = ("a/b~c", "é")
-        writes = [ItemWrite(odd, "k", {"中": [1]}, None, one, "m"), ItemWrite(NOTES, "a", 1, 60.0)]
-        await store.items.write(ADA, [*writes, ItemWrite(NOTES, "b", 2, 3600.0)], now=AT)
+        first = ItemWrite(odd, "k", {"中": [1]}, None, one, "m")
+        await put(store, first, ItemWrite(NOTES, "a", 1, 60.0), ItemWrite(NOTES, "b", 2, 3600.0))
         kept = await store.items.kept(ADA, now=AT, limit=2)
         kept += await store.items.kept(ADA, now=AT, after=kept[-1].item.item_key)
         assert [one.item.item_key for one in kept] == [(odd, "k"), (NOTES, "a"), (NOTES, "b")]
-        await store.items.write(BOB, [ItemWrite(NOTES, "b", "his own")], now=AT)
+        await put(store, ItemWrite(NOTES, "b", "his own"), scope=BOB)
         assert await store.items.restore(BOB, kept, now=_LATER) == 1
-        found = await store.items.kept(BOB, now=_LATER)
-        assert [(one.item.item_key, one.item.value) for one in found] == [
-            ((odd, "k"), {"中": [1]}),
-            ((NOTES, "b"), "his own"),
-        ]
+        found: list[Any] = await store.items.kept(BOB, now=_LATER)
+        values = [(one.item.item_key, one.item.value) for one in found]
+        assert values == [((odd, "k"), {"中": [1]}), ((NOTES, "b"), "his own")]
         assert (found[0].item, found[0].model) == (kept[0].item, "m")
-        assert found[0].vectors is not None
         assert found[0].vectors.tolist() == one.tolist()
         assert await store.items.restore(BOB, kept, now=_LATER) == 0

@@ -85,14 +85,9 @@ class VectorIndexContract(Contract):
 
     async def test_a_scope_gives_its_own(self, store: Store, index: VectorIndex) -> None:
         """A user's, one of their conversations', or a tenant's; a conversation without a user only by name. All others find nothing."""
-        places = {
-            "mine": Scope("t", "ada", "mine"),
-            "mine too": Scope("t", "ada", "mine too"),
-            "bob's": Scope("t", "bob", "bob's"),
-            "nobody's": Scope("t", None, "nobody's"),
-            "elsewhere": Scope("other", "ada", "mine"),
-        }
-        await index.put(MODEL, [await said(store, scope, 1, (1, 2, 3, 4)) for scope in places.values()])
+        owners = {"mine": "ada", "mine too": "ada", "bob's": "bob", "nobody's": None}
+        scopes = [*(Scope("t", user, name) for name, user in owners.items()), Scope("other", "ada", "mine")]
+        await index.put(MODEL, [await said(store, scope, 1, (1, 2, 3, 4)) for scope in scopes])
 
         async def found(scope: Scope) -> list[str]:
             near = await index.search(MODEL, scope, vector(1, 2, 3, 4), 10)
@@ -135,9 +130,8 @@ class VectorIndexContract(Contract):
         """By the next search, sequentially and concurrently."""
         for seq in range(1, 6):
             await index.put(MODEL, [await said(store, CHAT, seq, (1, seq, 0, 0))])
-            assert set(range(1, seq + 1)) == set(
-                seqs(await index.search(MODEL, CHAT, vector(0, 1, 0, 0), 10))
-            )
+            found = await index.search(MODEL, CHAT, vector(0, 1, 0, 0), 10)
+            assert set(range(1, seq + 1)) == set(seqs(found))
         rows = [await said(store, CHAT, seq, (0, 0, 1, seq)) for seq in range(6, 26)]
         async with anyio.create_task_group() as group:
             for row in rows:
@@ -147,8 +141,7 @@ class VectorIndexContract(Contract):
     async def test_zeros_are_near_nothing(self, store: Store, index: VectorIndex) -> None:
         """Neither as the query nor as a stored vector."""
         zeros = await said(store, CHAT, 1, (0, 0, 0, 0))
-        row = await said(store, CHAT, 2, (1, 0, 0, 0))
-        await index.put(MODEL, [zeros, row])
+        await index.put(MODEL, [zeros, await said(store, CHAT, 2, (1, 0, 0, 0))])
         assert [2] == seqs(await index.search(MODEL, CHAT, vector(1, 1, 0, 0), 10))
         assert [] == await index.search(MODEL, CHAT, vector(0, 0, 0, 0), 10)
         await index.put(MODEL, [VectorRow(CHAT, 2, "turn-2", AT, vector(0, 0, 0, 0))])
@@ -158,8 +151,8 @@ class VectorIndexContract(Contract):
         """With both numbers and what to do; nothing of the call is stored. So are values that are not numbers."""
         rows = [await said(store, CHAT, 1, (1, 0, 0, 0)), await said(store, CHAT, 2, (1, 0, 0))]
         await refused(VectorIndexError, index.put(MODEL, rows), match=r"3 dimensions.* 4.*pagefile rebuild")
-        with pytest.raises(VectorIndexError, match="NaN"):
-            await index.put(MODEL, [rows[0], await said(store, CHAT, 3, (1, 0, float("nan"), 0))])
+        rows[1] = await said(store, CHAT, 3, (1, 0, float("nan"), 0))
+        await refused(VectorIndexError, index.put(MODEL, rows), match="NaN")
         await refused(VectorIndexError, index.search(MODEL, CHAT, vector(1, 0), 10), match="2 dimensions")
         assert [] == await index.search(MODEL, CHAT, vector(1, 0, 0, 0), 10)
 
@@ -173,8 +166,7 @@ class VectorIndexContract(Contract):
             await index.prepare(model)
         assert [Collection(other, 0), Collection(MODEL, 0), Collection(wider, 0)] == await index.collections()
         row = await said(store, CHAT, 1, (1, 0, 0, 0))
-        late = await said(store, CHAT, 2, (1, 0, 0, 0))
-        await index.put(MODEL, [row, late])
+        await index.put(MODEL, [row, await said(store, CHAT, 2, (1, 0, 0, 0))])
         await index.put(wider, [VectorRow(CHAT, 1, "turn-1", AT, vector(0, 0, 0, 0, 1))])
         assert [1, 2] == sorted(seqs(await index.search(MODEL, CHAT, vector(1, 0, 0, 0), 10)))
         assert [1] == seqs(await index.search(wider, CHAT, vector(0, 0, 0, 0, 1), 10))
@@ -234,8 +226,7 @@ class VectorIndexContract(Contract):
         (left,) = await index.search(MODEL, Scope("t"), vector(1, 0, 0, 0), 10)
         assert "c" == left.conversation
         assert [Collection(other, 1), Collection(MODEL, 1)] == await index.collections()
-        part = Part("turn-1")
-        assert 2 == (await store.erase(kept, part)).counts["conversation_episodes"]
+        assert 2 == (await store.erase(kept, Part("turn-1"))).counts["conversation_episodes"]
         assert [] == await index.search(MODEL, Scope("t"), vector(1, 0, 0, 0), 10)
         await index.put(MODEL, [await said(store, kept, 2, (1, 0, 0, 0))])
         assert 1 == (await store.erase(Scope("t"))).counts["conversation_episodes"]
@@ -259,8 +250,7 @@ class VectorIndexContract(Contract):
         other = EmbeddingModel("another", 4)
         for model in (MODEL, other):
             await index.put(model, list(rows.values()), epoch=4)
-        again = await said(store, Scope("t", "ada", "a"), 2, (1, 0, 0, 0))
-        await index.put(MODEL, [again], epoch=5)
+        await index.put(MODEL, [await said(store, Scope("t", "ada", "a"), 2, (1, 0, 0, 0))], epoch=5)
         # Each of a user's conversations is named too: this one only got its owner after its vector was stored.
         erased = {scope_key("t", "ada"): 5, scope_key("t", None, "late"): 5}
         assert 4 == await index.erase_before(erased)
