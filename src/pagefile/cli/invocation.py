@@ -18,6 +18,7 @@ from pagefile.cli.output import print_json, say, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
+from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
 
@@ -84,6 +85,11 @@ class Invocation:
     place: Place
     tenant: str | None = None
     as_json: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        """The whole tenant."""
+        return Scope(DEFAULT_TENANT if self.tenant is None else self.tenant)
 
     @cached_property
     def settings(self) -> Settings:

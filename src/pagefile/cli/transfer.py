@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import number, plural
-from pagefile.cli.options import UserId
+from pagefile.cli.options import UserId, in_conversation
 from pagefile.cli.progress import moving
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.imports import read_dump, take_over
@@ -23,9 +23,7 @@ def export(
     cli: Invocation,
     file: Annotated[Path, Argument(help="The file to write; an earlier export is replaced.")],
     *,
-    conversation: Annotated[
-        str | None, Option("--conversation", "-c", help="Only this conversation.")
-    ] = None,
+    conversation: Annotated[str | None, in_conversation(help="Only this conversation.")] = None,
     user_id: UserId = None,
 ) -> None:
     """Write everything that is stored, except API keys, to a file of JSON lines."""
@@ -47,8 +45,7 @@ def import_(
         Option("--from", help="Which memory the dump is from."),
     ] = "pagefile",
     conversation: Annotated[
-        str | None,
-        Option("--conversation", "-c", help="The conversation of messages that name none."),
+        str | None, in_conversation(help="The conversation of messages that name none.")
     ] = None,
     user_id: Annotated[str | None, Option(help="The user, where the dump does not name one.")] = None,
 ) -> None:
