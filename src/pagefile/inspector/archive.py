@@ -126,14 +126,13 @@ def show(data: Archive, reader: Reader) -> ui.View:
 
 
 def _search(data: Archive, reader: Reader) -> Element:
-    say, asked, user = reader.say, reader.asked, ui.user_field(reader)
+    asked, user = reader.asked, ui.user_field(reader)
     return ui.asking_form(
         reader,
-        urls.ARCHIVE,
-        say("archive.search"),
-        ui.field_of(say("archive.search"), "q", data.search, kind="search"),
+        "archive.search",
+        ui.search_field(reader, "archive.search", data.search),
         user,
-        button=ui.button(say("ask.search")),
+        button=ui.button(reader, "ask.search"),
         conversation_id=asked.conversation_id,
         user_id=asked.user_id if user is None else None,
     )
@@ -174,21 +173,14 @@ def _hits(data: Archive, reader: Reader) -> Element:
     say, number = reader.say, reader.number
     if not data.hits:
         return ui.empty(say("archive.no_match", q=data.search))
-    items = [
-        el(
-            "li",
-            el(
-                "p",
-                _link(hit.page, reader, q=data.search),
-                " ",
-                ui.badge(say("score", score=f"{hit.score:.3f}"), "soft"),
-            ),
-            el("blockquote", hit.passage[:600]),
-            ui.soft(say("archive.at", start=number(hit.start), length=number(hit.page.length))),
-        )
-        for hit in data.hits
-    ]
-    return ui.card(None, el("ol", items, class_="hits"))
+
+    def item(hit: PageHit) -> Element:
+        score = ui.badge(say("score", score=f"{hit.score:.3f}"), "soft")
+        title = el("p", _link(hit.page, reader, q=data.search), " ", score)
+        at = ui.soft(say("archive.at", start=number(hit.start), length=number(hit.page.length)))
+        return el("li", title, el("blockquote", hit.passage[:600]), at)
+
+    return ui.card(None, el("ol", [item(hit) for hit in data.hits], class_="hits"))
 
 
 def show_page(data: Opened, reader: Reader) -> ui.View:
@@ -227,7 +219,7 @@ def show_page(data: Opened, reader: Reader) -> ui.View:
 def _pin(page: Page, reader: Reader) -> Element | None:
     if page.purged is not None or page.scope.conversation is None:
         return None
-    pin = ui.button(reader.say("page.unpin" if page.pinned else "page.pin"), None)
+    pin = ui.button(reader, "page.unpin" if page.pinned else "page.pin", None)
     hint = ui.soft(reader.say("page.pin_about"), "span")
     place = reader.asked.here(urls.PAGE, uuid=page.uuid)
     return ui.form(reader, place, pin, " ", hint, pinned="no" if page.pinned else "yes")
@@ -238,15 +230,14 @@ def _text(data: Opened, reader: Reader) -> Element:
     if data.text is None:
         return ui.card(say("page.text"), ui.notice(say("page.purged_about")))
     all_of_it = reader.here(urls.PAGE, say("page.whole"), uuid=page.uuid) if data.query else None
+    scope = {"conversation_id": asked.conversation_id, "user_id": asked.user_id}
     search = ui.asking_form(
         reader,
-        urls.PAGE,
-        say("page.passage"),
-        ui.field_of(say("page.passage"), "q", data.query, kind="search"),
-        button=[ui.button(say("page.find")), all_of_it],
+        "page.passage",
+        ui.search_field(reader, "page.passage", data.query),
+        button=[ui.button(reader, "page.find"), all_of_it],
         uuid=page.uuid,
-        conversation_id=asked.conversation_id,
-        user_id=asked.user_id,
+        **scope,
     )
     where = _where(data, reader) if data.query is None else None
     again = where if len(data.text) > 3000 else None

@@ -169,11 +169,11 @@ class Reader:
         past = (self.now - at).total_seconds()
         if past < _MINUTE:
             return self.say("time.now" if past > -_MINUTE else "time.later")
-        for seconds, key in ((_DAY, "time.days"), (_HOUR, "time.hours"), (_MINUTE, "time.minutes")):
-            if past >= seconds:
-                number = int(past // seconds)
-                return self.say(key, n=f"{number:,}") if number < 30 or seconds < _DAY else self.day(at)
-        return self.day(at)
+        if past >= 30 * _DAY:
+            return self.day(at)
+        units = ((_DAY, "time.days"), (_HOUR, "time.hours"), (_MINUTE, "time.minutes"))
+        seconds, key = next(unit for unit in units if past >= unit[0])
+        return self.say(key, n=int(past // seconds))
 
     def day(self, at: datetime) -> str:
         at = at.astimezone(UTC)

@@ -108,25 +108,23 @@ def _form(data: Compared, reader: Reader) -> Element:
         return _shown(data.recorded.get(name))
 
     def number(name: str) -> Element:
-        hint = say("replay.was", was=was(name) or "–")
-        now = data.changes.get(name, was(name))
-        more = {"inputmode": "decimal", "autocomplete": "off"}
-        return ui.field_of(say(f"set.{name}"), f"set.{name}", now, hint=hint, **more)
+        more = {
+            "hint": say("replay.was", was=was(name) or "–"),
+            "inputmode": "decimal",
+            "autocomplete": "off",
+        }
+        return ui.field_of(reader, f"set.{name}", f"set.{name}", data.changes.get(name, was(name)), **more)
 
     def choice(name: str, known: tuple[str, ...]) -> Element:
         options = [(one, say(f"set.{name}.{one}")) for one in known]
-        return ui.choice_of(say(f"set.{name}"), f"set.{name}", data.changes.get(name, was(name)), options)
+        now = data.changes.get(name, was(name))
+        return ui.choice_of(reader, f"set.{name}", f"set.{name}", now, options)
 
-    numbers, choices = map(number, _OFFERED), (choice(name, known) for name, known in _CHOICES.items())
+    choices = [choice(name, known) for name, known in _CHOICES.items()]
+    fields = el("div", [*map(number, _OFFERED)], choices, class_="grid")
     reset = reader.link(urls.REPLAY, say("replay.reset"), call_id=data.call.id)
-    return ui.asking_form(
-        reader,
-        urls.REPLAY,
-        say("replay.change"),
-        el("div", [*numbers], [*choices], class_="grid"),
-        button=[ui.button(say("replay.go")), reset],
-        call_id=data.call.id,
-    )
+    buttons = [ui.button(reader, "replay.go"), reset]
+    return ui.asking_form(reader, "replay.change", fields, button=buttons, call_id=data.call.id)
 
 
 def _comparison(replay: Replay, reader: Reader) -> list[Content]:
@@ -142,14 +140,13 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
         for key, window in (("replay.before", replay.before), ("replay.after", replay.after))
     ]
     both = el("div", sides, class_="two")
+    candidates = ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
     return [
         inexact(replay.exact, replay.why, reader),
         ui.notice(say("replay.same"), "good") if compared.same else None,
         ui.figures(reader, values),
         ui.card(say("replay.windows"), both, _blocks(compared.blocks, reader)),
-        ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
-        if compared.changed
-        else None,
+        candidates if compared.changed else None,
         ui.card(say("replay.diff"), _diff(compared.diff, reader)) if compared.diff else None,
     ]
 

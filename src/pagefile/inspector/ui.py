@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import Reader
@@ -32,12 +32,8 @@ class View:
     script: bool = False
     #: Without navigation, for readers who are not signed in.
     bare: bool = False
-    #: Whether the page has a JSON twin: a problem has none.
+    #: Whether the page has a JSON twin: problems and the sign-in have none.
     twin: bool = True
-
-    @property
-    def has_twin(self) -> bool:
-        return self.twin and not self.bare
 
 
 def some(name: str, *inside: Content, **attributes: object) -> Element | None:
@@ -160,13 +156,11 @@ def form(
     return el("form", values, *inside, method="post", action=place, class_=class_)
 
 
-def asking_form(
-    reader: Reader, path: str, label: str, *inside: Content, button: Content, **hidden: str | None
-) -> Element:
-    """A form that only looks something up, for the same tenant."""
+def asking_form(reader: Reader, key: str, *inside: Content, button: Content, **hidden: object) -> Element:
+    """A form that asks the same page for something else, for the same tenant."""
     values = _hidden({**hidden, "tenant": hidden.get("tenant", reader.asked.tenant)})
-    role = {"class_": "ask", "role": "search", "aria_label": label}
-    return el("form", values, *inside, button, method="get", action=path, **role)
+    role = {"class_": "ask", "role": "search", "aria_label": reader.say(key)}
+    return el("form", values, *inside, button, method="get", action=reader.path, **role)
 
 
 def _hidden(values: Mapping[str, object]) -> list[Element]:
@@ -174,57 +168,59 @@ def _hidden(values: Mapping[str, object]) -> list[Element]:
     return [el("input", type="hidden", name=name, value=value) for name, value in values.items() if value]
 
 
-def button(text: str, class_: str | None = "primary", **more: object) -> Element:
-    return el("button", text, class_=class_, **more)
+def button(reader: Reader, key: str, class_: str | None = "primary", **more: object) -> Element:
+    return el("button", reader.say(key), class_=class_, **more)
 
 
 def field_of(
-    label: str,
-    name: str,
-    value: str | None = None,
-    *,
-    kind: str = "text",
-    hint: str | None = None,
-    **more: object,
+    reader: Reader, key: str, name: str, value: str | None = None, *, kind: str = "text", **more: Any
 ) -> Element:
-    return labelled(
-        label, el("input", type=kind, name=name, value=value, **more), some("small", hint, class_="hint")
-    )
+    """An input; `hint` is shown beneath it."""
+    hint: str | None = more.pop("hint", None)
+    field = el("input", type=kind, name=name, value=value, **more)
+    return _labelled(reader, key, field, some("small", hint, class_="hint"))
 
 
-def labelled(label: str, *inside: Content) -> Element:
-    return el("label", el("span", label), *inside, class_="field")
+def search_field(reader: Reader, key: str, value: str | None, **more: object) -> Element:
+    return field_of(reader, key, "q", value, kind="search", **more)
 
 
-def text_field(label: str, name: str, text: str | None = None, *, rows: int = 2, **more: object) -> Element:
-    return labelled(label, el("textarea", text, name=name, rows=rows, required=True, **more))
+def text_field(reader: Reader, key: str, name: str, text: str | None = None, **more: object) -> Element:
+    given = {"rows": 2, "required": True, **more}
+    return _labelled(reader, key, el("textarea", text, name=name, **given))
 
 
-def choice_of(label: str, name: str, chosen: str, options: Sequence[tuple[str, str]]) -> Element:
+def choice_of(
+    reader: Reader, key: str, name: str, chosen: str, options: Iterable[tuple[str, str]]
+) -> Element:
     made = [el("option", text, value=value, selected=value == chosen) for value, text in options]
-    return labelled(label, el("select", made, name=name))
+    return _labelled(reader, key, el("select", made, name=name))
 
 
-def tick(label: str, name: str, *, checked: bool = False) -> Element:
+def _labelled(reader: Reader, key: str, *inside: Content) -> Element:
+    return el("label", el("span", reader.say(key)), *inside, class_="field")
+
+
+def tick(reader: Reader, key: str, name: str, *, checked: bool = False) -> Element:
     box = el("input", type="checkbox", name=name, value="yes", checked=checked)
-    return el("label", box, label, class_="tick")
+    return el("label", box, reader.say(key), class_="tick")
 
 
 def user_field(
     reader: Reader,
-    *,
     users: Sequence[str] | None = None,
     otherwise: str | None = None,
+    *,
     required: bool = False,
 ) -> Content:
     """The user to look at, with suggestions; nothing if the reader's key decides that."""
     if "user_id" in reader.asked.bound:
         return None
-    value = reader.asked.user_id or otherwise
+    value, known = reader.asked.user_id or otherwise, None if users is None else "users"
+    field = field_of(reader, "field.user", "user_id", value, list=known, required=required)
     if users is None:
-        return field_of(reader.say("field.user"), "user_id", value, required=required)
-    known = el("datalist", [el("option", value=user) for user in users], id="users")
-    return [field_of(reader.say("field.user"), "user_id", value, list="users", required=required), known]
+        return field
+    return [field, el("datalist", [el("option", value=user) for user in users], id="users")]
 
 
 # -- links ---------------------------------------------------------------------------------------------------------------
