@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Invocation, command, confirm, group, whose
+from pagefile.cli.invocation import Invocation, check_search, command, confirm, group, whose
 from pagefile.cli.measures import moment, number, plural, size, size_text, span, span_text
 from pagefile.cli.options import Full, Limit, Newest, Query, Yes, in_conversation, of_user
 from pagefile.cli.output import clipped, say, shortened, show_records, show_table, visible, warn
@@ -202,10 +202,7 @@ def search(
     full: Full = False,
 ) -> None:
     """Find archived pages, best first, each with its best passage and its position."""
-    if not query.strip():
-        raise BadParameter("the question is empty: say what to look for")
-    if conversation is None and user_id is None:
-        raise BadParameter("say where to search: --user-id ID or --conversation ID")
+    check_search(query, conversation, user_id, "--user-id ID or --conversation ID")
 
     async def work(memory: Memory) -> list[PageHit]:
         if conversation is None:
@@ -285,7 +282,6 @@ async def _checked(memory: Memory, scope: Scope, uuids: Iterable[str]) -> list[s
 
 
 async def _purged(memory: Memory, tenant: str | None, wanted: dict[str, Any]) -> tuple[list[Page], int]:
-    """The purged pages, and the bytes this freed."""
     gone = await memory.purge(**wanted)
     # Equal texts are stored once, and removed with the last page that uses them.
     texts = {page.content_hash: page.stored_bytes for page in gone}

@@ -7,26 +7,16 @@ from typing import Annotated
 import anyio
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Invocation, command, confirm, existing, whose
+from pagefile.cli.invocation import Invocation, check_search, command, confirm, existing, whose
 from pagefile.cli.measures import plural
 from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes, at_time, in_conversation
 from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_counts, show_records, show_table
 from pagefile.engine import Memory
 from pagefile.engine.arguments import check_erased
 from pagefile.errors import PagefileError
-from pagefile.records import (
-    DEFAULT_TENANT,
-    Checkpoint,
-    ConversationInfo,
-    ErasureReceipt,
-    Hit,
-    Listing,
-    Scope,
-    Turn,
-)
+from pagefile.records import DEFAULT_TENANT, Checkpoint, ConversationInfo, Hit, Listing, Scope, Turn
 from pagefile.text.visible import visible
 
-_LIMIT = 20
 _TIMEOUT_S = 5.0
 
 
@@ -62,7 +52,7 @@ def show(
     conversation: Annotated[str | None, Argument(help="A conversation; without one, all are listed.")] = None,
     *,
     user_id: UserId = None,
-    limit: Newest = _LIMIT,
+    limit: Newest = 20,
     full: Full = False,
 ) -> None:
     """List the conversations, or show one: its turns and its checkpoints."""
@@ -158,10 +148,7 @@ def recall(
     full: Full = False,
 ) -> None:
     """Find past turns, best first, with the score of each."""
-    if not query.strip():
-        raise BadParameter("the question is empty: say what to look for")
-    if conversation is None and user_id is None:
-        raise BadParameter("say where to search: --conversation ID or --user-id ID")
+    check_search(query, conversation, user_id, "--conversation ID or --user-id ID")
 
     async def work(memory: Memory) -> list[Hit]:
         # This process may be the first to see what others wrote: a short wait lets it be found by meaning too.
@@ -225,17 +212,17 @@ def forget(
         confirm(f"erase {what} for good", otherwise="nothing was erased.")
     scope = Scope(tenant or DEFAULT_TENANT, user_id, conversation)
     receipt = cli.run(lambda memory: memory.engine.erase(scope, turn_id=turn, page=uuid, scrub=scrub))
+
+    def shown() -> None:
+        say(f"Erased {visible(what)}\n")
+        show_counts(receipt.counts)
+        for pending in receipt.pending:
+            say(f"\nStill to be erased: {visible(pending)}")
+
     cli.answer(
         chosen(receipt, "scope at counts total pending turn_id page places"),
-        lambda: _show_erased(receipt, what),
+        shown,
         # Files are rewritten even if the rows were erased earlier.
         found=receipt.total or scrub,
         missing=f"There was nothing to forget: {what}.",
     )
-
-
-def _show_erased(receipt: ErasureReceipt, what: str) -> None:
-    say(f"Erased {visible(what)}\n")
-    show_counts(receipt.counts)
-    for pending in receipt.pending:
-        say(f"\nStill to be erased: {visible(pending)}")

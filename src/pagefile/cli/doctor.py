@@ -20,14 +20,13 @@ from pagefile.text.tokens import open_counter
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.turn_index import OtherModelError
 
-State = Literal["ok", "note", "broken"]
 _EXTRA = "extra "
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     name: str
-    state: State
+    state: Literal["ok", "note", "broken"]
     found: str
     #: What to do, if anything.
     advice: str = ""
@@ -144,7 +143,6 @@ def _database(settings: Settings) -> Iterator[Check]:
 
 
 def _recall(settings: Settings) -> Check:
-    """Whether turns are found by meaning, and if not, why."""
     try:
         found = run(settings, lambda memory: memory.engine.tier(Episodes).derivation.examine())
     except OtherModelError as error:

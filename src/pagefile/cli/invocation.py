@@ -80,8 +80,6 @@ async def existing(
 
 @dataclass(frozen=True)
 class Invocation:
-    """One call of a command, with the shared options."""
-
     place: Place
     tenant: str | None = None
     as_json: bool = False
@@ -161,6 +159,13 @@ def command(
         return invoked if within is None else within.command(name)(invoked)
 
     return decorated
+
+
+def check_search(query: str, conversation: str | None, user_id: str | None, options: str) -> None:
+    if not query.strip():
+        raise typer.BadParameter("the question is empty: say what to look for")
+    if conversation is None and user_id is None:
+        raise typer.BadParameter(f"say where to search: {options}")
 
 
 def confirm(action: str, *, otherwise: str) -> None:

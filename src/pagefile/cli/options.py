@@ -44,8 +44,6 @@ Query = Annotated[str, Argument(help="The text to search for.")]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The database and the settings file that were named."""
-
     db: str | None = None
     config: Path | None = None
 

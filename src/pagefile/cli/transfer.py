@@ -15,6 +15,7 @@ from pagefile.cli.progress import moving
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.imports import read_dump, take_over
 
+_MARK = b'"pagefile-export"'
 _SAY_WHOSE = "If it is a dump of another memory, say of which: --from mem0 | redis-agent-memory | langchain."
 
 
@@ -82,25 +83,23 @@ def _take_over(cli: Invocation, file: Path, source: str, **whose: str | None) ->
 
 def _check_target(file: Path) -> None:
     """Never overwrite a file that is not an export, such as a database."""
-    if not file.exists():
-        return
-    head = b""
-    if file.is_file():
-        with file.open("rb") as opened:
-            head = opened.read(64)
-    if head and b'"pagefile-export"' not in head:
+    head = _head(file) if file.is_file() else b""
+    if head and _MARK not in head[:64]:
         raise TransferError(f"{str(file)!r} exists and is not an export: choose another name.")
 
 
 def _may_be_a_dump(file: Path) -> bool:
     """Whether a file is JSON but does not begin like an export."""
+    head = _head(file).removeprefix(BOM_UTF8).lstrip()
+    return head.startswith((b"{", b"[")) and _MARK not in head
+
+
+def _head(file: Path) -> bytes:
     with file.open("rb") as opened:
-        head = opened.read(256).removeprefix(BOM_UTF8).lstrip()
-    return head.startswith((b"{", b"[")) and b'"pagefile-export"' not in head
+        return opened.read(256)
 
 
 def _taken(counts: Mapping[str, int], left_out: Mapping[str, int]) -> str:
-    """What was imported from a dump, and what was left out."""
     told = f"Imported {plural(counts['turn'], 'turn')} and {plural(counts['fact'], 'fact')}."
     others = {"there already": counts["known"], "rejected": counts["rejected"], **left_out}
     left = [f"{what} ({number(count)})" for what, count in others.items() if count]

@@ -18,7 +18,7 @@ from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import JsonValue, Listing, Scope, WindowRecord
 from pagefile.text.visible import visible
 from pagefile.window.candidates import Message
-from pagefile.window.comparison import CandidateChange, Comparison, DiffLine
+from pagefile.window.comparison import CandidateChange, DiffLine
 from pagefile.window.parts import parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 
@@ -115,8 +115,6 @@ def _counter(receipt: Receipt) -> str:
 
 
 def _show_messages(messages: Sequence[Message], *, full: bool) -> None:
-    """The messages a model gets, one row each."""
-
     def text(message: Message) -> str:
         calls = f"[calls tools] {message['tool_calls']}" if message.get("tool_calls") else ""
         return " ".join(part for part in (str(message.get("content") or ""), calls) if part)
@@ -127,7 +125,6 @@ def _show_messages(messages: Sequence[Message], *, full: bool) -> None:
 
 
 def _show_receipt(receipt: Receipt, *, full: bool) -> None:
-    """Every candidate, kept or dropped, and why."""
     columns = ("block", "id", "kept", "form", ">tokens", ">score", "reason")
     show_table(columns, _rows(receipt.verdicts, full=full))
     for note in receipt.degraded:
@@ -350,15 +347,12 @@ def _show_exactness(*, exact: bool, why: Sequence[str]) -> None:
 # -- replays -------------------------------------------------------------------------------------------------------------
 
 
-def _show_replay(found: Replay, *, full: bool) -> None:
-    _show_call(found.call)
-    _show_exactness(exact=found.exact, why=found.why)
-    changes = ", ".join(f"{name}={value}" for name, value in found.changes.items())
+def _show_replay(replayed: Replay, *, full: bool) -> None:
+    _show_call(replayed.call)
+    _show_exactness(exact=replayed.exact, why=replayed.why)
+    changes = ", ".join(f"{name}={value}" for name, value in replayed.changes.items())
     say(f"changed: {changes or 'nothing'}\n")
-    _show_comparison(found.comparison, full=full)
-
-
-def _show_comparison(found: Comparison, *, full: bool) -> None:
+    found = replayed.comparison
     rows = [(one.block, one.before, one.after, _signed(one.difference)) for one in found.blocks]
     total = ("in all", found.tokens_before, found.tokens_after, _signed(found.difference))
     show_table(("block", ">before", ">after", ">difference"), rows, total=total)

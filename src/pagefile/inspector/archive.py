@@ -43,22 +43,18 @@ class Opened:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Archive:
-    """Pages of the tenant, of a user, or of a conversation."""
-    search = asked.text("q")
+    search, after, everywhere = asked.text("q"), asked.text("after"), asked.conversation_id is None
     if search is not None:
-        return Archive((), None, search, tuple(await _found(memory, asked, search)))
-    after = asked.text("after")
-    if asked.conversation_id is not None:
-        pages = await chat_of(memory, asked).pages(limit=PER_PAGE, after=after)
-    else:
+        if everywhere:
+            hits = await memory.search_tool_history(search, **asked.owner, limit=_HITS)
+        else:
+            hits = await chat_of(memory, asked).search_tool_history(search, _HITS, here=True)
+        return Archive((), None, search, tuple(hits))
+    if everywhere:
         pages = await memory.pages(**asked.owner, limit=PER_PAGE, after=after)
+    else:
+        pages = await chat_of(memory, asked).pages(limit=PER_PAGE, after=after)
     return Archive(tuple(pages), pages.next, None, ())
-
-
-async def _found(memory: Memory, asked: PageRequest, search: str) -> list[PageHit]:
-    if asked.conversation_id is not None:
-        return await chat_of(memory, asked).search_tool_history(search, _HITS, here=True)
-    return await memory.search_tool_history(search, **asked.owner, limit=_HITS)
 
 
 async def gather_page(memory: Memory, asked: PageRequest) -> Opened:
@@ -139,21 +135,24 @@ def _search(data: Archive, reader: Reader) -> Element:
 
 
 def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
-    sizes = ui.numbers("archive.chars", "archive.tokens", "archive.bytes", "archive.loads")
+    sizes = ui.numbers(*_sizes(pages[0], reader))
     columns = {"archive.result": "row", "archive.state": "", **sizes, "archive.when": "when"}
-    rows = [
-        (
-            [_link(page, reader), el("p", page.result_summary[:160], class_="snippet")],
-            _state(page, reader),
-            page.length,
-            page.tokens,
-            reader.size(page.stored_bytes),
-            page.loads,
-            page.created,
-        )
-        for page in pages
-    ]
+
+    def row(page: Page) -> tuple[ui.Value, ...]:
+        result = [_link(page, reader), el("p", page.result_summary[:160], class_="snippet")]
+        return result, _state(page, reader), *_sizes(page, reader).values(), page.created
+
+    rows = [row(page) for page in pages]
     return ui.table(reader, reader.say("nav.archive"), columns, rows, class_="roomy")
+
+
+def _sizes(page: Page, reader: Reader) -> dict[str, ui.Value]:
+    return {
+        "archive.chars": page.length,
+        "archive.tokens": page.tokens,
+        "archive.bytes": reader.size(page.stored_bytes),
+        "archive.loads": page.loads,
+    }
 
 
 def _link(page: Page, reader: Reader, **more: object) -> Element:
@@ -189,13 +188,7 @@ def show_page(data: Opened, reader: Reader) -> ui.View:
     if scope.conversation is not None:
         conversation = {"conversation_id": scope.conversation, "user_id": scope.user}
         crumbs = ((reader.asked.to(urls.CONVERSATION, **conversation), scope.conversation), *crumbs)
-    values: dict[str, ui.Value] = {
-        "archive.chars": page.length,
-        "archive.tokens": page.tokens,
-        "archive.bytes": reader.size(page.stored_bytes),
-        "archive.loads": page.loads,
-        "archive.when": reader.time(page.created, exact=True),
-    }
+    values = {**_sizes(page, reader), "archive.when": reader.time(page.created, exact=True)}
     sources = el("ul", [el("li", one) for one in page.sources]) if page.sources else None
     about = ui.definitions(
         ("uuid", el("code", page.uuid)),

@@ -165,7 +165,6 @@ def _crumbs(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
 
 
 def question(call: WindowRecord, reader: Reader) -> Content:
-    """What the window was requested for."""
     return ui.some("q", call.query) or reader.say("calls.turn")
 
 
@@ -243,7 +242,6 @@ def _verdicts(receipt: Receipt, reader: Reader) -> Element:
 
 
 def left_out(count: int, reader: Reader) -> Content:
-    """How many rows are not shown."""
     return ui.soft(reader.say("verdict.more", n=reader.number(count))) if count else None
 
 

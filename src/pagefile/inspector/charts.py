@@ -41,7 +41,6 @@ def level(value: float, most: float, label: str) -> Element:
 
 
 def gauge(share: float, class_: str, **more: object) -> Element:
-    """A bar that is filled up to a share."""
     filled = _bar(x=0, width=f"{share * 100:.1f}", height=6, class_=class_)
     return _strip(filled, "0 0 100 6", "level", **more)
 

@@ -1,8 +1,8 @@
 """Conversations and their sessions: searchable lists, and the state an agent keeps for a conversation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
 
 from pagefile.engine import Conversation, Memory
 from pagefile.inspector import ui, urls
@@ -17,12 +17,8 @@ LOOKED_AT = 2_000
 _COUNTED = 200
 _SESSIONS_SHOWN = 30
 
-_ORDERS: dict[str, Callable[[ConversationInfo], Any]] = {
-    "written": lambda head: head.updated,
-    "begun": lambda head: head.created,
-    "turns": lambda head: head.turns,
-    "tokens": lambda head: head.live_tokens,
-}
+#: The orders of the list, and the attributes that they sort by.
+_ORDERS = {"written": "updated", "begun": "created", "turns": "turns", "tokens": "live_tokens"}
 
 
 def chat_in(memory: Memory, scope: Scope) -> Conversation:
@@ -60,13 +56,12 @@ async def _row(memory: Memory, head: ConversationInfo) -> Row:
 def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
     counts = ui.numbers("conv.turns", "conv.live", "conv.archived")
     columns = {"conv.conversation": "row", **counts, "conv.written": "when"}
-    made = [_cells(row, reader) for row in rows]
-    return ui.table(reader, reader.say("nav.conversations"), columns, made, class_="roomy")
+    cells = [_cells(row, reader) for row in rows]
+    return ui.table(reader, reader.say("nav.conversations"), columns, cells, class_="roomy")
 
 
-def _cells(row: Row, reader: Reader) -> tuple[Any, ...]:
-    head, name = row.head, row.head.scope.conversation or ""
-    user = head.scope.user
+def _cells(row: Row, reader: Reader) -> tuple[ui.Value, ...]:
+    head, name, user = row.head, row.head.scope.conversation or "", row.head.scope.user
     owner = el("span", user or reader.say("conv.nobody"), class_="who" if user else "who soft")
     link = reader.link(urls.CONVERSATION, name, conversation_id=name, user_id=user)
     agent = ui.some("span", head.agent, class_="tag")
@@ -100,7 +95,7 @@ async def gather(memory: Memory, asked: PageRequest) -> Conversations:
     search, order = asked.text("q"), asked.choice("sort", *_ORDERS)
     found = [head for head in listing if search is None or _fits(head, search.casefold())]
     if order != "written":
-        found.sort(key=_ORDERS[order], reverse=True)
+        found.sort(key=attrgetter(_ORDERS[order]), reverse=True)
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(asked.whole("page", 1, least=1), pages)
     rows = await rows_of(memory, found[(page - 1) * PER_PAGE : page * PER_PAGE])
@@ -168,8 +163,6 @@ def _pager(data: Conversations, reader: Reader) -> Element | None:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A conversation and its session value, if it has one."""
-
     head: ConversationInfo
     value: JsonObject | None
 
@@ -185,8 +178,6 @@ class Sessions:
 
 
 async def gather_sessions(memory: Memory, asked: PageRequest) -> Sessions:
-    """Session values as stored in the database."""
-
     async def session(head: ConversationInfo) -> Session:
         return Session(head, await chat_in(memory, head.scope).session())
 

@@ -23,9 +23,7 @@ class Erasing:
 
 async def gather(memory: Memory, asked: PageRequest) -> Erasing:
     scope = _named(asked)
-    if scope is None:
-        return Erasing(None, 0, more=False, turns=0)
-    heads = await _heads(memory, asked)
+    heads = await _heads(memory, asked) if scope else Listing[ConversationInfo]([])
     turns = sum(head.turns for head in heads)
     return Erasing(scope, len(heads), more=heads.next is not None, turns=turns)
 
@@ -40,10 +38,9 @@ async def _heads(memory: Memory, asked: PageRequest) -> Listing[ConversationInfo
 
 
 def _named(asked: PageRequest) -> Scope | None:
-    tenant = asked.tenant or DEFAULT_TENANT
-    if asked.conversation_id is not None:
-        return Scope(tenant, asked.user_id, asked.conversation_id)
-    return Scope(tenant, asked.user_id) if asked.user_id is not None else None
+    if asked.conversation_id is None and asked.user_id is None:
+        return None
+    return Scope(asked.tenant or DEFAULT_TENANT, asked.user_id, asked.conversation_id)
 
 
 async def erase(memory: Memory, asked: PageRequest) -> ErasureReceipt:

@@ -15,8 +15,6 @@ _CHANGES_SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A user's facts and how they came to be."""
-
     user_id: str | None
     users: tuple[str, ...]
     facts: tuple[Fact, ...]
@@ -182,8 +180,7 @@ def _revisions(data: Facts, reader: Reader) -> Element | None:
 
 
 def _revision(one: Revision, reader: Reader) -> tuple[ui.Value, ...]:
-    known = f"action.{one.action}"
-    action = reader.say(known) if reader.knows(known) else one.action
+    action = reader.known(f"action.{one.action}", one.action)
     texts = [el("p", _change(before, after)) for before, after in zip(one.before, one.after, strict=False)]
     label = reader.say("revision.undo_number", n=one.number)
     undo = ui.button(reader, "revision.undo", "quiet", aria_label=label)

@@ -34,8 +34,6 @@ class WordHit:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a question brings back, both ways."""
-
     query: str | None
     hits: tuple[Hit, ...]
     plain: tuple[WordHit, ...]
@@ -136,7 +134,7 @@ def _parts(hit: Hit, most: float, reader: Reader, *, first: bool) -> Element:
     """What a score is made of, largest first."""
 
     def name_of(part: str) -> str:
-        return reader.say(f"part.{part}") if reader.knows(f"part.{part}") else part
+        return reader.known(f"part.{part}", part)
 
     def row(name: str, value: float) -> Element:
         bar = gauge(min(1.0, abs(value) / most), "fill" if value >= 0 else "against", aria_hidden="true")

@@ -49,7 +49,6 @@ class Compared:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Compared:
-    """Replay the call with the settings of the query string."""
     call, chat = await called(memory, asked)
     recorded = _recorded(call)
     names = [name.removeprefix("set.") for name in asked.values if name.startswith("set.")]
@@ -77,9 +76,9 @@ def _shown(value: JsonValue) -> str:
         case None:
             return ""
         case bool():
-            return "true" if value else "false"
+            return str(value).lower()
         case float() if value.is_integer():
-            return str(int(value)) if abs(value) > 1 else f"{value:g}"
+            return str(int(value))
         case _:
             return str(value)
 

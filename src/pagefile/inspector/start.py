@@ -46,7 +46,6 @@ class Start:
 
 
 async def gather(memory: Memory, asked: PageRequest, *, version: str, base: str, demo: DemoState) -> Start:
-    """The latest conversations and what the service runs on."""
     found = await memory.conversations(**asked.owner, limit=_SHOWN)
     rows = await rows_of(memory, found)
     return Start(rows, found.next is not None, await memory.describe(), version, base, demo)
@@ -123,14 +122,14 @@ def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
 
 
 def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> ui.View:
-    say, known = reader.say, reader.knows(f"problem.{code}")
+    say = reader.say
     body = [
         ui.notice(detail, "bad"),
         ui.soft(say("problem.status", status=status, code=code)),
         el("p", reader.link(urls.HOME, say("problem.back"))),
     ]
-    lead = say(f"problem.{code}.about") if known else None
-    return ui.View(say(f"problem.{code}") if known else title, body, lead=lead, twin=False)
+    title, lead = reader.known(f"problem.{code}", title), reader.known(f"problem.{code}.about", "")
+    return ui.View(title, body, lead=lead, twin=False)
 
 
 # -- the demo ------------------------------------------------------------------------------------------------------------
@@ -144,7 +143,6 @@ class Filling:
         self.state = DemoState()
 
     def start(self, settings: Settings) -> None:
-        """Start, unless it is already running."""
         if self.state.running:
             raise ConflictError("The demo is being filled in already: look again in a moment.")
         self.state = DemoState(running=True)

@@ -34,7 +34,6 @@ class Anchors:
 
     @classmethod
     def of(cls, before: Checkpoint | None, one: Checkpoint) -> "Anchors":
-        """Of a checkpoint, compared with the one before it."""
         carried = frozenset(one.anchors)
         return cls(
             tuple(anchor for anchor in one.anchors if anchor in one.summary),
@@ -45,8 +44,6 @@ class Anchors:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One slice of a conversation's log."""
-
     head: ConversationInfo
     entries: tuple[Entry, ...]
     anchors: Mapping[str, Anchors]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from pagefile.inspector.markup import Content, Element, el
@@ -67,7 +68,8 @@ def notice(text: Content, kind: str = "note") -> Element:
 def confirmation(reader: Reader) -> Content:
     """A confirmation of the action that led here, if there was one."""
     key = f"done.{reader.asked.text('done')}"
-    return notice(reader.say(key), "bad" if key == "done.failed" else "good") if reader.knows(key) else None
+    text = reader.known(key, "")
+    return notice(text, "bad" if key == "done.failed" else "good") if text else None
 
 
 def badge(text: str, kind: str = "") -> Element:
@@ -75,7 +77,6 @@ def badge(text: str, kind: str = "") -> Element:
 
 
 def soft(text: Content, name: str = "p") -> Element:
-    """Something said in passing."""
     return el(name, text, class_="soft")
 
 
@@ -94,7 +95,6 @@ def _pairs(pairs: Sequence[tuple[str, Content]], class_: str) -> Element:
 
 
 def numbers(*keys: str) -> dict[str, str]:
-    """Columns of numbers."""
     return dict.fromkeys(keys, "num")
 
 
@@ -114,17 +114,15 @@ def table(
     heads = [_heading(column, kind, reader) for column, kind in columns.items()]
     kinds = list(columns.values())
     made = [[_cell(value, kind, reader) for value, kind in zip(row, kinds, strict=True)] for row in rows]
-    classes = [*row_classes] or [None] * len(made)
-    body = [el("tr", cells, class_=kind) for cells, kind in zip(made, classes, strict=True)]
+    body = [el("tr", cells, class_=kind) for cells, kind in zip_longest(made, row_classes)]
     title = el("caption", caption, class_="unseen")
     inner = el("table", title, el("thead", el("tr", heads)), el("tbody", body), class_=class_)
     return scrolling(inner, caption, class_="scroll")
 
 
 def _heading(column: str, kind: str, reader: Reader) -> Element:
-    text: Content = reader.say(column) if reader.knows(column) else column
-    if kind == "action":
-        text = el("span", text, class_="unseen")
+    name = reader.known(column, column)
+    text = el("span", name, class_="unseen") if kind == "action" else name
     return el("th", text, scope="col", class_="num" if kind == "num" else None)
 
 
@@ -232,7 +230,6 @@ def step_to(text: str, href: str | None, **more: object) -> Element:
 
 
 def pager(reader: Reader, *steps: Content) -> Element:
-    """Links to what comes before and after."""
     return el("nav", *steps, aria_label=reader.say("pager.label"), class_="pager")
 
 
@@ -267,7 +264,6 @@ def code(value: object) -> Element:
 
 
 def message(given: Mapping[str, object], reader: Reader) -> Element:
-    """A prompt message as it was sent."""
     role, content, calls = str(given.get("role", "")), given.get("content"), given.get("tool_calls")
     spoken = said(content, reader) if isinstance(content, str) and content else None
     return el(

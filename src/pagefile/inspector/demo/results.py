@@ -64,7 +64,6 @@ _WORDS = read("results")
 
 
 def _paper(picks: Picks, topic: str, chars: int) -> str:
-    """A report with headings, numbers and sources."""
     lines = [f"# {topic.capitalize()}", "", f"Source: https://example.org/reports/{picks.seed}", ""]
     size = 0
     while size < chars:
@@ -88,7 +87,6 @@ def _finding(picks: Picks) -> str:
 
 
 def _hits(picks: Picks, topic: str, chars: int) -> str:
-    """Web search results as JSON."""
     found: list[dict[str, object]] = []
     size = 0
     while size < chars:

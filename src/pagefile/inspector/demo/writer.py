@@ -30,8 +30,6 @@ _CONFIDENCE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class DemoReport:
-    """What was written."""
-
     conversations: int
     turns: int
     facts: int
@@ -87,7 +85,6 @@ async def fill_demo(
 
 
 async def demo_present(memory: Memory) -> bool:
-    """Whether the demo is complete."""
     return all([await _complete(memory, person) for person in PEOPLE])
 
 
@@ -205,7 +202,6 @@ class _Writer:
         self._written["windows"] += 1
 
     async def _loaded(self, chat: Conversation, turn: Turn, tool: str, query: str) -> Turn:
-        """The model reloads an archived result."""
         page = next((page for page in await chat.pages() if page.tool == tool), None)
         if page is None:
             return turn
