@@ -49,12 +49,10 @@ def remember(
     *,
     user_id: Annotated[str, Option(help="The user it is about.")],
     category: Annotated[
-        str | None,
-        Option(help="Such as preference or correction; corrections have a budget of their own."),
+        str | None, Option(help="Such as preference or correction; corrections have a budget of their own.")
     ] = None,
     attribute: Annotated[
-        str | None,
-        Option(help="What it is about, such as residence; it replaces what was known about that."),
+        str | None, Option(help="What it is about, such as residence; it replaces what was known about that.")
     ] = None,
     confidence: Annotated[float, Option(min=0, max=1, help="How sure it is.")] = 1.0,
 ) -> None:
@@ -134,8 +132,7 @@ def import_facts(
 ) -> None:
     """Import the facts and the profile of a memory.json; a second time changes nothing."""
     counts = cli.run(
-        lambda memory: memory.import_facts(file, user_id=user_id, tenant=cli.tenant),
-        must_exist=False,
+        lambda memory: memory.import_facts(file, user_id=user_id, tenant=cli.tenant), must_exist=False
     )
     cli.answer(counts, ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) + ".")
 

@@ -55,12 +55,10 @@ def verify(
     *,
     tenant: Annotated[str | None, Option(help="Only this tenant; by default all.")] = None,
     full: Annotated[
-        bool,
-        Option("--full", help="Compare every value, not a sample; the database checks itself in full."),
+        bool, Option("--full", help="Compare every value, not a sample; the database checks itself in full.")
     ] = False,
     repair: Annotated[
-        bool,
-        Option("--repair", help="Rebuild derived data that is wrong; never touches what was recorded."),
+        bool, Option("--repair", help="Rebuild derived data that is wrong; never touches what was recorded.")
     ] = False,
 ) -> None:
     """Prove that everything recorded is still there; exit code 1 when something is wrong.
@@ -180,8 +178,7 @@ def upgrade(
     cli: Invocation,
     *,
     backup: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Where to put the copy; next to the database by default."),
+        Path | None, Option(metavar="FILE", help="Where to put the copy; next to the database by default.")
     ] = None,
     no_backup: Annotated[bool, Option("--no-backup", help="Make no copy, because one exists.")] = False,
 ) -> None:

@@ -246,12 +246,11 @@ def left_out(count: int, reader: Reader) -> Content:
 
 
 def _verdict(one: Verdict, reader: Reader) -> tuple[ui.Value, ...]:
-    say = reader.say
-    kept = ui.badge(say("verdict.kept", form=one.form or ""), "in")
+    kept = ui.badge(reader.say("verdict.kept", form=one.form or ""), "in")
     return (
         ui.key_of(one.block, reader),
         el("code", one.id),
-        kept if one.kept else ui.badge(say("verdict.dropped"), "gone"),
+        kept if one.kept else ui.badge(reader.say("verdict.dropped"), "gone"),
         one.tokens,
         "–" if one.score is None else f"{one.score:.3f}",
         [reader.reason(one.reason), el("small", reader.reason(one.note)) if one.note else None],

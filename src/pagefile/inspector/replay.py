@@ -101,27 +101,26 @@ def show(data: Compared, reader: Reader) -> ui.View:
 
 
 def _form(data: Compared, reader: Reader) -> Element:
-    say = reader.say
 
     def was(name: str) -> str:
         return _shown(data.recorded.get(name))
 
     def number(name: str) -> Element:
         more = {
-            "hint": say("replay.was", was=was(name) or "–"),
+            "hint": reader.say("replay.was", was=was(name) or "–"),
             "inputmode": "decimal",
             "autocomplete": "off",
         }
         return ui.field_of(reader, f"set.{name}", f"set.{name}", data.changes.get(name, was(name)), **more)
 
     def choice(name: str, known: tuple[str, ...]) -> Element:
-        options = [(one, say(f"set.{name}.{one}")) for one in known]
+        options = [(one, reader.say(f"set.{name}.{one}")) for one in known]
         now = data.changes.get(name, was(name))
         return ui.choice_of(reader, f"set.{name}", f"set.{name}", now, options)
 
     choices = [choice(name, known) for name, known in _CHOICES.items()]
     fields = el("div", [*map(number, _OFFERED)], choices, class_="grid")
-    reset = reader.link(urls.REPLAY, say("replay.reset"), call_id=data.call.id)
+    reset = reader.link(urls.REPLAY, reader.say("replay.reset"), call_id=data.call.id)
     buttons = [ui.button(reader, "replay.go"), reset]
     return ui.asking_form(reader, "replay.change", fields, button=buttons, call_id=data.call.id)
 

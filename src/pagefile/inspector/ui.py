@@ -249,10 +249,7 @@ def said(text: str, reader: Reader) -> Content:
     left = len(text) - _SHOWN - len(rest)
     more = el("summary", reader.say("text.more", n=reader.number(len(text) - _SHOWN)))
     cut = soft(reader.say("text.cut", n=reader.number(left))) if left else None
-    return [
-        el("div", text[:_SHOWN], class_="text"),
-        el("details", more, el("div", rest, class_="text"), cut),
-    ]
+    return [el("div", text[:_SHOWN], class_="text"), el("details", more, el("div", rest, class_="text"), cut)]
 
 
 def whole(text: str) -> Element:
