@@ -28,14 +28,6 @@ _LISTED = 100
 _CONFIDENCE = 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class DemoReport:
-    conversations: int
-    turns: int
-    facts: int
-    windows: int
-
-
 class DemoClock:
     """A clock that shows the time of the turn being written."""
 
@@ -50,6 +42,14 @@ class DemoClock:
     def set(self, moment: datetime) -> None:
         """Jump to a point in time, possibly an earlier one for another conversation."""
         self._at = moment
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReport:
+    conversations: int
+    turns: int
+    facts: int
+    windows: int
 
 
 async def fill_demo(
