@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from typing import Literal, TypedDict
 from urllib.parse import urlencode
 
@@ -93,19 +92,24 @@ Language = Literal["en", "zh"]
 Theme = Literal["auto", "light", "dark"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
+#: The engine's reasons, and the keys of their translations.
+_REASONS = {
+    r"never cut": "why.never_cut",
+    r"fits": "why.fits",
+    r"fits as (?P<form>\w+)": "why.fits_as",
+    r"over budget": "why.over_budget",
+    r"over its own budget of (?P<n>\d+) tokens": "why.own_budget",
+    r"not read: older than what fits": "why.not_read",
+    r"behind a newer turn that did not fit": "why.behind",
+    r"(?P<n>\d+) facts of lower rank": "why.lower_rank",
+    r"covers (?P<turns>\d+) turns up to (?P<seq>\d+); (?P<kept>\d+) of (?P<all>\d+) anchors survive, "
+    r"(?P<beside>\d+) of them beside the summary": "why.covers",
+}
 
 
 def words() -> Mapping[str, Sequence[str]]:
     """Every text of the pages: a key, then English and Chinese side by side, so that neither can be forgotten."""
     return table("pagefile.inspector", "words")
-
-
-@cache
-def _reasons() -> Mapping[str, re.Pattern[str]]:
-    """The engine's reasons, by the keys of their texts. The English ones are the engine's own, with `#` before a turn's number."""
-    english = {key: re.escape(text[0]) for key, text in words().items() if key.startswith("why.")}
-    plain = {key: text.replace(r"\#", "") for key, text in english.items()}
-    return {key: re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>\\w+)", text)) for key, text in plain.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +137,8 @@ class Reader:
 
     def reason(self, text: str) -> str:
         """A reason of the engine in the reader's language; an unknown one is shown as it is."""
-        matches = ((key, pattern.fullmatch(text)) for key, pattern in _reasons().items())
-        return next((self.say(key, **found.groupdict()) for key, found in matches if found), text)
+        matches = ((re.fullmatch(pattern, text), key) for pattern, key in _REASONS.items())
+        return next((self.say(key, **found.groupdict()) for found, key in matches if found), text)
 
     def number(self, value: float) -> str:
         if isinstance(value, int) or value.is_integer():
