@@ -1,20 +1,21 @@
 """`archive`: archived tool results, their disk usage, and their removal."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Invocation, command, confirm, group, whose
+from pagefile.cli.invocation import Invocation, check_search, command, confirm, group, whose
 from pagefile.cli.measures import moment, number, plural, size, size_text, span, span_text
-from pagefile.cli.options import Full, Limit, Newest, Query, Yes
-from pagefile.cli.output import chosen, clipped, say, shortened, show_table, visible, warn
+from pagefile.cli.options import Full, Limit, Newest, Query, Yes, in_conversation, of_user
+from pagefile.cli.output import clipped, say, shortened, show_records, show_table, visible, warn
 from pagefile.engine import Memory
 from pagefile.engine.page_tools import load_text
-from pagefile.records import DEFAULT_TENANT, Page, PageHit, Scope
+from pagefile.records import Listing, Page, PageHit, Scope
 from pagefile.tiers.archive import Archive
 
 #: Pages read at a time.
@@ -26,69 +27,35 @@ _PASSAGE = 300
 app = group("List, read, search, pin and purge archived tool results.")
 
 Uuid = Annotated[str, Argument(help="The page, as its placeholder names it.")]
-User = Annotated[str | None, Option("--user-id", "--user", help="Only pages of this user.")]
-InConversation = Annotated[
-    str | None, Option("--conversation", "-c", help="Only pages of this conversation.")
-]
+User = Annotated[str | None, of_user(help="Only pages of this user.")]
+InConversation = Annotated[str | None, in_conversation(help="Only pages of this conversation.")]
 
 
 # -- reading with full access to the database: any page of a tenant, or all of them --------------------------------------
 
 
-def _everybody(tenant: str | None) -> Scope:
-    return Scope(DEFAULT_TENANT if tenant is None else tenant)
-
-
-async def _page(memory: Memory, uuid: str, tenant: str | None) -> Page:
+async def _page(memory: Memory, scope: Scope, uuid: str) -> Page:
     """A page, whatever its owner."""
-    return await memory.engine.tier(Archive).page(_everybody(tenant), uuid)
+    return await memory.engine.tier(Archive).page(scope, uuid)
 
 
 async def _every_page(
-    memory: Memory, *, user_id: str | None = None, conversation: str | None = None, tenant: str | None = None
+    memory: Memory, tenant: str | None, user_id: str | None = None, conversation: str | None = None
 ) -> AsyncIterator[Page]:
     """All pages of a scope, newest first."""
-    after: str | None = None
+    pages: Callable[..., Awaitable[Listing[Page]]] = partial(memory.pages, user_id=user_id, tenant=tenant)
+    if conversation is not None:
+        pages = (await whose(memory, conversation, user_id, tenant)).pages
+    found = await pages(limit=_BATCH)
     while True:
-        if conversation is None:
-            found = await memory.pages(user_id=user_id, tenant=tenant, limit=_BATCH, after=after)
-        else:
-            chat = await whose(memory, conversation, user_id, tenant)
-            found = await chat.pages(limit=_BATCH, after=after)
         for page in found:
             yield page
-        after = found.next
-        if after is None:
+        if found.next is None:
             return
+        found = await pages(limit=_BATCH, after=found.next)
 
 
 # -- listing -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Totals:
-    """The totals of a list of pages; purged ones count as pages only."""
-
-    pages: int = 0
-    chars: int = 0
-    tokens: int = 0
-    pinned: int = 0
-    purged: int = 0
-    _texts: dict[str, int] = field(default_factory=dict[str, int])
-
-    def add(self, page: Page) -> None:
-        self.pages += 1
-        self.pinned += page.pinned
-        self.purged += page.purged is not None
-        if page.purged is None:
-            self.chars += page.length
-            self.tokens += page.tokens
-            self._texts[page.content_hash] = page.stored_bytes
-
-    @property
-    def stored_bytes(self) -> int:
-        """What the texts take on disk; equal ones are stored once."""
-        return sum(self._texts.values())
 
 
 @command(app, "ls")
@@ -97,48 +64,54 @@ def list_pages(
 ) -> None:
     """List the archived pages, newest first, and what they take on disk."""
     newest: list[Page] = []
-    totals = _Totals()
+    totals = Counter(pages=0, chars=0, tokens=0, stored_bytes=0, pinned=0, purged=0)
 
     async def work(memory: Memory) -> None:
-        async for page in _every_page(memory, user_id=user_id, conversation=conversation, tenant=cli.tenant):
-            totals.add(page)
+        # Equal texts are stored once.
+        texts: dict[str, int] = {}
+        async for page in _every_page(memory, cli.tenant, user_id, conversation):
             if len(newest) < limit:
                 newest.append(page)
+            totals.update(pages=1, pinned=page.pinned, purged=page.purged is not None)
+            if page.purged is None:
+                totals.update(chars=page.length, tokens=page.tokens)
+                texts[page.content_hash] = page.stored_bytes
+        totals["stored_bytes"] = sum(texts.values())
 
     cli.run(work)
-    counts = chosen(totals, "pages chars tokens stored_bytes pinned purged")
     cli.answer(
-        {"pages": newest, "more": totals.pages > len(newest), "totals": counts},
+        {"pages": newest, "more": totals["pages"] > len(newest), "totals": totals},
         lambda: _show_pages(newest, totals),
         found=newest,
         missing="There are no archived pages here: a tool result longer than `archive.threshold` becomes one.",
     )
 
 
-def _show_pages(pages: Sequence[Page], totals: _Totals) -> None:
-    now = datetime.now(UTC)
-    rows = [
-        (
-            span_text(now - page.created),
-            page.tokens,
-            "–" if page.purged else size_text(page.stored_bytes),
-            page.loads,
-            _about(page),
-        )
-        for page in pages
-    ]
-    show_table((">age", ">tokens", ">stored", ">loads", "page"), rows)
-    if totals.pages > len(pages):
+def _show_pages(pages: Sequence[Page], totals: Counter[str]) -> None:
+    show_records(
+        pages,
+        {
+            ">age": _age,
+            ">tokens": lambda page: page.tokens,
+            ">stored": lambda page: "–" if page.purged else size_text(page.stored_bytes),
+            ">loads": lambda page: page.loads,
+            "page": _about,
+        },
+    )
+    if totals["pages"] > len(pages):
         say(f"\nThere are more: --limit {len(pages) * 10} shows them.")
-    states = {"pinned": totals.pinned, "purged": totals.purged}
     parts = [
-        plural(totals.pages, "page"),
-        *(f"{count} {word}" for word, count in states.items() if count),
-        plural(totals.chars, "character"),
-        plural(totals.tokens, "token"),
-        f"{size_text(totals.stored_bytes)} on disk",
+        plural(totals["pages"], "page"),
+        *(f"{totals[state]} {state}" for state in ("pinned", "purged") if totals[state]),
+        plural(totals["chars"], "character"),
+        plural(totals["tokens"], "token"),
+        f"{size_text(totals['stored_bytes'])} on disk",
     ]
     say(f"\n{' · '.join(parts)}")
+
+
+def _age(page: Page) -> str:
+    return span_text(datetime.now(UTC) - page.created)
 
 
 def _about(page: Page) -> str:
@@ -173,12 +146,11 @@ def show(
     start = offset or 0
 
     async def work(memory: Memory) -> tuple[Page, str | None]:
-        page = await _page(memory, uuid, cli.tenant)
+        page = await _page(memory, cli.scope, uuid)
         if not full and not in_part:
             return page, None
-        return page, await load_text(
-            memory.engine, page.scope, page.uuid, query=query, offset=start, limit=limit
-        )
+        wanted: dict[str, Any] = {"query": query, "offset": start, "limit": limit}
+        return page, await load_text(memory.engine, page.scope, page.uuid, **wanted)
 
     page, text = cli.run(work)
     end = 0 if text is None or query is not None else start + len(text)
@@ -222,18 +194,15 @@ def search(
     cli: Invocation,
     query: Query,
     *,
-    user_id: Annotated[str | None, Option("--user-id", "--user", help="Search all pages of a user.")] = None,
+    user_id: Annotated[str | None, of_user(help="Search all pages of a user.")] = None,
     conversation: Annotated[
-        str | None, Option("--conversation", "-c", help="Search one conversation, whichever user owns it.")
+        str | None, in_conversation(help="Search one conversation, whichever user owns it.")
     ] = None,
     limit: Limit = 5,
     full: Full = False,
 ) -> None:
     """Find archived pages, best first, each with its best passage and its position."""
-    if not query.strip():
-        raise BadParameter("the question is empty: say what to look for")
-    if conversation is None and user_id is None:
-        raise BadParameter("say where to search: --user-id ID or --conversation ID")
+    check_search(query, conversation, user_id, "--user-id ID or --conversation ID")
 
     async def work(memory: Memory) -> list[PageHit]:
         if conversation is None:
@@ -248,62 +217,18 @@ def search(
 
 
 def _show_hits(hits: Sequence[PageHit], *, full: bool) -> None:
-    passages = [f"{_about(hit.page)}\n{shortened(hit.passage, _PASSAGE, full=full)}" for hit in hits]
-    rows = [(f"{hit.score:.2f}", hit.start, passage) for hit, passage in zip(hits, passages, strict=True)]
-    show_table((">score", ">offset", "passage"), rows, apart=True)
+    show_records(
+        hits,
+        {
+            ">score": lambda hit: f"{hit.score:.2f}",
+            ">offset": lambda hit: hit.start,
+            "passage": lambda hit: f"{_about(hit.page)}\n{shortened(hit.passage, _PASSAGE, full=full)}",
+        },
+        apart=True,
+    )
 
 
 # -- purging and pinning -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Purge:
-    """Whose pages to purge, and which."""
-
-    uuids: Sequence[str] | None = None
-    older_than: timedelta | None = None
-    max_bytes: int | None = None
-    user_id: str | None = None
-    conversation_id: str | None = None
-    tenant: str | None = None
-
-    @property
-    def conditions(self) -> list[str]:
-        said: list[str] = []
-        if self.uuids:
-            said.append(plural(len(self.uuids), "named page"))
-        if self.older_than is not None:
-            said.append(f"pages older than {span_text(self.older_than)}")
-        if self.max_bytes is not None:
-            said.append(f"the oldest pages beyond {size_text(self.max_bytes)}")
-        return said
-
-    @property
-    def words(self) -> str:
-        whose = {"conversation": self.conversation_id, "user": self.user_id, "tenant": self.tenant}
-        of = "".join(f" of {kind} {name!r}" for kind, name in whose.items() if name is not None)
-        return " and ".join(self.conditions) + of
-
-    async def checked(self, memory: Memory) -> "_Purge":
-        """The request with its uuids as stored; a missing page is an error before anything is removed."""
-        if self.uuids is None:
-            return self
-        pages = [await _page(memory, uuid, self.tenant) for uuid in self.uuids]
-        for page in pages:
-            if page.pinned:
-                warn(f"{page.uuid} is pinned and stays: `pagefile archive unpin` it first.")
-        return replace(self, uuids=list(dict.fromkeys(page.uuid for page in pages)))
-
-    async def done(self, memory: Memory) -> tuple[list[Page], int]:
-        """The purged pages, and the bytes this freed."""
-        gone = await memory.purge(**asdict(self))
-        # Equal texts are stored once, and removed with the last page that uses them.
-        texts = {page.content_hash: page.stored_bytes for page in gone}
-        if texts:
-            async for page in _every_page(memory, tenant=self.tenant):
-                if page.purged is None:
-                    texts.pop(page.content_hash, None)
-        return gone, sum(texts.values())
 
 
 @command(app)
@@ -323,25 +248,54 @@ def purge(
     yes: Yes = False,
 ) -> None:
     """Remove the texts of archived pages; what they were stays as a tombstone, pinned pages stay whole."""
-    wanted = _Purge(uuids, older_than, max_bytes, user_id, conversation, cli.tenant)
-    if not wanted.conditions:
+    if not uuids and older_than is None and max_bytes is None:
         raise BadParameter("say what to purge: --uuid, --older-than or --max-bytes")
-    wanted = cli.run(wanted.checked)
+    named = cli.run(lambda memory: _checked(memory, cli.scope, uuids or ()))
+    conditions = {
+        plural(len(named), "named page"): bool(named),
+        f"pages older than {span_text(older_than or timedelta())}": older_than is not None,
+        f"the oldest pages beyond {size_text(max_bytes or 0)}": max_bytes is not None,
+    }
+    owner = {"conversation": conversation, "user": user_id, "tenant": cli.tenant}
+    of = "".join(f" of {kind} {name!r}" for kind, name in owner.items() if name is not None)
+    words = " and ".join(said for said, given in conditions.items() if given) + of
     if not yes:
-        confirm(f"purge the text of {wanted.words} for good", otherwise="nothing was purged.")
-    gone, freed = cli.run(wanted.done)
+        confirm(f"purge the text of {words} for good", otherwise="nothing was purged.")
+    which = {"uuids": named or None, "older_than": older_than, "max_bytes": max_bytes}
+    scope = {"user_id": user_id, "conversation_id": conversation, "tenant": cli.tenant}
+    gone, freed = cli.run(lambda memory: _purged(memory, cli.tenant, {**which, **scope}))
     cli.answer(
         {"purged": gone, "bytes_freed": freed},
         lambda: _show_purged(gone, freed),
         found=gone,
-        missing=f"There was nothing to purge: {wanted.words}.",
+        missing=f"There was nothing to purge: {words}.",
     )
 
 
+async def _checked(memory: Memory, scope: Scope, uuids: Iterable[str]) -> list[str]:
+    """The uuids as stored; a missing page is an error before anything is removed."""
+    pages = [await _page(memory, scope, uuid) for uuid in uuids]
+    for page in pages:
+        if page.pinned:
+            warn(f"{page.uuid} is pinned and stays: `pagefile archive unpin` it first.")
+    return list(dict.fromkeys(page.uuid for page in pages))
+
+
+async def _purged(memory: Memory, tenant: str | None, wanted: dict[str, Any]) -> tuple[list[Page], int]:
+    gone = await memory.purge(**wanted)
+    # Equal texts are stored once, and removed with the last page that uses them.
+    texts = {page.content_hash: page.stored_bytes for page in gone}
+    if texts:
+        async for page in _every_page(memory, tenant):
+            if page.purged is None:
+                texts.pop(page.content_hash, None)
+    return gone, sum(texts.values())
+
+
 def _show_purged(pages: Sequence[Page], freed: int) -> None:
-    now = datetime.now(UTC)
-    rows = [(span_text(now - page.created), size_text(page.stored_bytes), _about(page)) for page in pages]
-    show_table((">age", ">stored", "tombstone"), rows)
+    show_records(
+        pages, {">age": _age, ">stored": lambda page: size_text(page.stored_bytes), "tombstone": _about}
+    )
     say(f"\nPurged {plural(len(pages), 'page')}: {size_text(freed)} freed.")
 
 
@@ -360,5 +314,4 @@ def unpin(cli: Invocation, uuid: Uuid) -> None:
 
 
 def _with_pin(cli: Invocation, uuid: str, *, pinned: bool) -> Page:
-    scope = _everybody(cli.tenant)
-    return cli.run(lambda memory: memory.engine.tier(Archive).pin(scope, uuid, pinned=pinned))
+    return cli.run(lambda memory: memory.engine.tier(Archive).pin(cli.scope, uuid, pinned=pinned))

@@ -7,25 +7,16 @@ from typing import Annotated
 import anyio
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Invocation, command, confirm, existing, whose
-from pagefile.cli.measures import plural, when
-from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes
-from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_counts, show_table, visible
+from pagefile.cli.invocation import Invocation, check_search, command, confirm, existing, whose
+from pagefile.cli.measures import plural
+from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes, at_time, in_conversation
+from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_counts, show_records, show_table
 from pagefile.engine import Memory
 from pagefile.engine.arguments import check_erased
 from pagefile.errors import PagefileError
-from pagefile.records import (
-    DEFAULT_TENANT,
-    Checkpoint,
-    ConversationInfo,
-    ErasureReceipt,
-    Hit,
-    Listing,
-    Scope,
-    Turn,
-)
+from pagefile.records import DEFAULT_TENANT, Checkpoint, ConversationInfo, Hit, Listing, Scope, Turn
+from pagefile.text.visible import visible
 
-_LIMIT = 20
 _TIMEOUT_S = 5.0
 
 
@@ -41,12 +32,7 @@ def record(
         str | None, Option("--id", help="The turn's id: writing it again changes nothing.")
     ] = None,
     at: Annotated[
-        datetime | None,
-        Option(
-            parser=when,
-            metavar="2026-01-31T09:30",
-            help="When it was said, now unless given (UTC unless it says otherwise).",
-        ),
+        datetime | None, at_time(help="When it was said, now unless given (UTC unless it says otherwise).")
     ] = None,
 ) -> None:
     """Write one turn; when this returns, it is on disk."""
@@ -66,7 +52,7 @@ def show(
     conversation: Annotated[str | None, Argument(help="A conversation; without one, all are listed.")] = None,
     *,
     user_id: UserId = None,
-    limit: Newest = _LIMIT,
+    limit: Newest = 20,
     full: Full = False,
 ) -> None:
     """List the conversations, or show one: its turns and its checkpoints."""
@@ -95,19 +81,16 @@ def show(
 
 
 def _show_heads(heads: Listing[ConversationInfo]) -> None:
-    columns = (">turns", ">live tokens", "last written", "~user", "conversation")
-    rows = [
-        (
-            head.turns,
-            head.live_tokens,
-            head.updated,
-            visible(scope.user or "–"),
-            visible(scope.conversation or ""),
-        )
-        for head in heads
-        for scope in (head.scope,)
-    ]
-    show_table(columns, rows)
+    show_records(
+        heads,
+        {
+            ">turns": lambda head: head.turns,
+            ">live tokens": lambda head: head.live_tokens,
+            "last written": lambda head: head.updated,
+            "~user": lambda head: visible(head.scope.user or "–"),
+            "conversation": lambda head: visible(head.scope.conversation or ""),
+        },
+    )
     if heads.next:
         say(f"\nThere are more: --limit {len(heads) * 10} shows them.")
 
@@ -138,17 +121,16 @@ def _sides(turn: Turn) -> Iterator[tuple[str, str]]:
 
 def _show_checkpoints(checkpoints: Sequence[Checkpoint], *, full: bool) -> None:
     say("\nCheckpoints\n")
-    rows = [
-        (
-            str(one.version),
-            str(one.seq),
-            f"…{one.covered_through_seq} ({plural(one.covered_turns, 'turn')})",
-            one.tokens,
-            shortened(one.summary, 120, full=full),
-        )
-        for one in checkpoints
-    ]
-    show_table((">version", ">seq", "covers", ">tokens", "summary"), rows)
+    show_records(
+        checkpoints,
+        {
+            ">version": lambda one: str(one.version),
+            ">seq": lambda one: str(one.seq),
+            "covers": lambda one: f"…{one.covered_through_seq} ({plural(one.covered_turns, 'turn')})",
+            ">tokens": lambda one: one.tokens,
+            "summary": lambda one: shortened(one.summary, 120, full=full),
+        },
+    )
 
 
 # -- recall --------------------------------------------------------------------------------------------------------------
@@ -159,19 +141,14 @@ def recall(
     cli: Invocation,
     query: Query,
     *,
-    conversation: Annotated[
-        str | None, Option("--conversation", "-c", help="Search one conversation.")
-    ] = None,
+    conversation: Annotated[str | None, in_conversation(help="Search one conversation.")] = None,
     user_id: Annotated[str | None, Option(help="Search all conversations of a user.")] = None,
     limit: Limit = 10,
     scores: Annotated[bool, Option("--scores", help="Show the parts of each score.")] = False,
     full: Full = False,
 ) -> None:
     """Find past turns, best first, with the score of each."""
-    if not query.strip():
-        raise BadParameter("the question is empty: say what to look for")
-    if conversation is None and user_id is None:
-        raise BadParameter("say where to search: --conversation ID or --user-id ID")
+    check_search(query, conversation, user_id, "--conversation ID or --user-id ID")
 
     async def work(memory: Memory) -> list[Hit]:
         # This process may be the first to see what others wrote: a short wait lets it be found by meaning too.
@@ -188,17 +165,16 @@ def recall(
 
 
 def _show_hits(hits: Sequence[Hit], *, scores: bool, full: bool) -> None:
-    rows = [
-        (
-            f"{hit.score:.2f}",
-            *([_parts(hit)] if scores else []),
-            f"{hit.at.astimezone():%Y-%m-%d}",
-            visible(hit.conversation_id),
-            shortened(hit.text, 160, full=full),
-        )
-        for hit in hits
-    ]
-    show_table((">score", *(["parts"] if scores else []), "said", "~conversation", "text"), rows)
+    show_records(
+        hits,
+        {
+            ">score": lambda hit: f"{hit.score:.2f}",
+            **({"parts": _parts} if scores else {}),
+            "said": lambda hit: f"{hit.at.astimezone():%Y-%m-%d}",
+            "~conversation": lambda hit: visible(hit.conversation_id),
+            "text": lambda hit: shortened(hit.text, 160, full=full),
+        },
+    )
 
 
 def _parts(hit: Hit) -> str:
@@ -230,24 +206,23 @@ def forget(
         uuid = check_erased(user_id, conversation, tenant, turn_id=turn, page=page)
     except PagefileError as error:
         raise BadParameter(str(error)) from error
-    settings = cli.settings
+    # Wrong settings are reported before the question.
+    _ = cli.settings
     if not yes:
         confirm(f"erase {what} for good", otherwise="nothing was erased.")
     scope = Scope(tenant or DEFAULT_TENANT, user_id, conversation)
-    receipt = cli.run(
-        lambda memory: memory.engine.erase(scope, turn_id=turn, page=uuid, scrub=scrub), settings=settings
-    )
+    receipt = cli.run(lambda memory: memory.engine.erase(scope, turn_id=turn, page=uuid, scrub=scrub))
+
+    def shown() -> None:
+        say(f"Erased {visible(what)}\n")
+        show_counts(receipt.counts)
+        for pending in receipt.pending:
+            say(f"\nStill to be erased: {visible(pending)}")
+
     cli.answer(
         chosen(receipt, "scope at counts total pending turn_id page places"),
-        lambda: _show_erased(receipt, what),
+        shown,
         # Files are rewritten even if the rows were erased earlier.
         found=receipt.total or scrub,
         missing=f"There was nothing to forget: {what}.",
     )
-
-
-def _show_erased(receipt: ErasureReceipt, what: str) -> None:
-    say(f"Erased {visible(what)}\n")
-    show_counts(receipt.counts)
-    for pending in receipt.pending:
-        say(f"\nStill to be erased: {visible(pending)}")

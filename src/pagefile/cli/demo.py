@@ -37,7 +37,7 @@ def demo(
 
 def _show(report: DemoReport, settings: Settings) -> None:
     where = database_file(settings.url) or shown(settings.url)
-    if not report.added:
+    if not report.turns:
         say(f"The demo is in {where} already: nothing was added.")
     else:
         say(

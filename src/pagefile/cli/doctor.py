@@ -2,7 +2,6 @@
 
 import platform
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -16,19 +15,18 @@ from pagefile.cli.measures import number, plural
 from pagefile.cli.output import say, show_table, visible
 from pagefile.errors import PagefileError
 from pagefile.settings import Settings
-from pagefile.settings.sources import Loaded, shown
+from pagefile.settings.sources import DEFAULT, shown
 from pagefile.text.tokens import open_counter
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.turn_index import OtherModelError
 
-State = Literal["ok", "note", "broken"]
 _EXTRA = "extra "
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     name: str
-    state: State
+    state: Literal["ok", "note", "broken"]
     found: str
     #: What to do, if anything.
     advice: str = ""
@@ -38,33 +36,25 @@ class Check:
 def doctor(cli: Invocation) -> None:
     """Check the installation, the settings and the database; exit code 1 when something is broken."""
     checks = [*_installation(), *_in_force(cli), *_extras()]
-    broken = [check for check in checks if check.state == "broken"]
-    cli.answer({"ok": not broken, "checks": checks}, lambda: _show(checks))
+    broken = sum(check.state == "broken" for check in checks)
+    cli.answer({"ok": not broken, "checks": checks}, lambda: _show(checks, broken))
     if broken:
         raise typer.Exit(1)
 
 
-def _summary(checks: list[Check]) -> str:
-    if broken := [check for check in checks if check.state == "broken"]:
-        return f"{len(broken)} broken."
-    # A missing extra is a choice, not worth a note.
-    notes = [check.name for check in checks if check.state == "note" and not check.name.startswith(_EXTRA)]
-    if not notes:
-        return "All is well."
-    return f"Nothing is broken; worth reading: {plural(len(notes), 'note')} ({', '.join(notes)})."
-
-
-def _show(checks: list[Check]) -> None:
-    rows = [
-        (
-            check.state,
-            check.name,
-            visible(check.found) + (f"\n→ {visible(check.advice)}" if check.advice else ""),
-        )
-        for check in checks
-    ]
+def _show(checks: list[Check], broken: int) -> None:
+    advised = [(one, f"\n→ {visible(one.advice)}" if one.advice else "") for one in checks]
+    rows = [(one.state, one.name, visible(one.found) + advice) for one, advice in advised]
     show_table(("", "what", "found"), rows)
-    say(f"\n{_summary(checks)}")
+    # A missing extra is a choice, not worth a note.
+    notes = [one.name for one in checks if one.state == "note" and not one.name.startswith(_EXTRA)]
+    if broken:
+        say(f"\n{broken} broken.")
+    elif notes:
+        told = f"{plural(len(notes), 'note')} ({', '.join(notes)})"
+        say(f"\nNothing is broken; worth reading: {told}.")
+    else:
+        say("\nAll is well.")
 
 
 @command(tenant=False)
@@ -93,9 +83,7 @@ def _written(value: object) -> str:
 
 def _installation() -> Iterator[Check]:
     yield Check("pagefile", "ok", metadata.version("pagefile"))
-    supported = sys.version_info >= (3, 11)
-    advice = "" if supported else "Pagefile needs Python 3.11 or newer."
-    yield Check("Python", "ok" if supported else "broken", platform.python_version(), advice)
+    yield Check("Python", "ok", platform.python_version())
     yield Check("SQLite", "ok", f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})")
 
 
@@ -105,18 +93,11 @@ def _in_force(cli: Invocation) -> Iterator[Check]:
     except PagefileError as error:
         yield Check("settings", "broken", str(error), "Correct the settings, then run this again.")
         return
-    yield _settings(found)
+    changed = ", ".join(name for name, origin in found.origins.items() if origin != DEFAULT)
+    said = f"set are {changed}" if changed else "all defaults"
+    yield Check("settings", "ok", f"{found.file or 'no file'}; {said}")
     yield _tokenizer(found.settings)
-    database = _database(found.settings)
-    yield from database
-    if database[0].state != "broken":
-        yield from _recall(found.settings)
-
-
-def _settings(found: Loaded) -> Check:
-    changed = [name for name, origin in found.origins.items() if origin != "default"]
-    said = f"set are {', '.join(changed)}" if changed else "all defaults"
-    return Check("settings", "ok", f"{found.file or 'no file'}; {said}")
+    yield from _database(found.settings)
 
 
 def _tokenizer(settings: Settings) -> Check:
@@ -130,52 +111,44 @@ def _tokenizer(settings: Settings) -> Check:
     return Check("tokenizer", "note", f"{counter.name}, counts are estimates", advice)
 
 
-def _database(settings: Settings) -> list[Check]:
-    """The state of the database, and erasures still pending in external stores."""
+def _database(settings: Settings) -> Iterator[Check]:
+    """The state of the database, erasures still pending in external stores, and how turns are found in it."""
     place = str(shown(settings.url))
     file = database_file(settings.url)
-    if file is not None and not file.exists():
-        if file.parent.is_dir():
-            advice = "It is created when the first turn is recorded."
-            return [Check("database", "ok", f"{place}: not there yet", advice)]
-        return [Check("database", "broken", place, f"Make the directory {str(file.parent)!r}.")]
-    try:
-        described = run(settings, lambda memory: memory.describe())
-    except PagefileError as error:
-        return [Check("database", "broken", place, str(error))]
-    owed = cast("Mapping[str, int]", described["erasures_owed"])
-    return [_described(place, cast("Mapping[str, object]", described["store"])), *_owed(owed)]
-
-
-def _owed(owed: Mapping[str, int]) -> Iterator[Check]:
-    for place, count in owed.items():
-        yield Check(
-            f"erasures in {place}",
-            "note",
-            f"{plural(count, 'scope')} still to be erased there: it could not be reached when they were erased here",
-            "Start it, and a process that uses it, which erases them within a minute.",
-        )
-
-
-def _recall(settings: Settings) -> Iterator[Check]:
-    """Whether turns are found by meaning, and if not, why; a database that does not exist yet is not checked."""
+    missing = file is not None and not file.exists()
+    if file is not None and missing and not file.parent.is_dir():
+        yield Check("database", "broken", place, f"Make the directory {str(file.parent)!r}.")
+        return
+    if missing:
+        advice = "It is created when the first turn is recorded."
+        yield Check("database", "ok", f"{place}: not there yet", advice)
+    else:
+        try:
+            described = run(settings, lambda memory: memory.describe())
+        except PagefileError as error:
+            yield Check("database", "broken", place, str(error))
+            return
+        yield _described(place, cast("Mapping[str, object]", described["store"]))
+        for store, count in cast("Mapping[str, int]", described["erasures_owed"]).items():
+            yield Check(
+                f"erasures in {store}",
+                "note",
+                f"{plural(count, 'scope')} still to be erased there: it could not be reached when they were erased here",
+                "Start it, and a process that uses it, which erases them within a minute.",
+            )
     if settings.embedder.name == "none" or settings.vectors == "none":
         yield Check("recall", "ok", "by word, as configured")
-        return
-    file = database_file(settings.url)
-    if file is not None and not file.exists():
-        return
+    elif not missing:
+        yield _recall(settings)
+
+
+def _recall(settings: Settings) -> Check:
     try:
         found = run(settings, lambda memory: memory.engine.tier(Episodes).derivation.examine())
     except OtherModelError as error:
-        yield Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
+        return Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
     except PagefileError as error:
-        yield Check("recall", "broken", f"by word only: {error}", 'Fix it, or set embedder.name to "none".')
-    else:
-        yield _by_meaning(found)
-
-
-def _by_meaning(found: Mapping[str, object]) -> Check:
+        return Check("recall", "broken", f"by word only: {error}", 'Fix it, or set embedder.name to "none".')
     vectors = cast("Mapping[str, int]", found["vectors"])
     own = vectors.get(str(found["embedder"]), 0)
     told = f"by word and meaning: {found['embedder']} in {found['home']}, {plural(own, 'vector')}"

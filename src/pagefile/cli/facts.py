@@ -10,8 +10,9 @@ from typer import Argument, Option
 from typer.core import TyperGroup
 
 from pagefile.cli.invocation import Invocation, command, group
-from pagefile.cli.measures import LEAST_CHARS, telling_chars, when
-from pagefile.cli.output import clipped, show_table, visible
+from pagefile.cli.measures import LEAST_CHARS, telling_chars
+from pagefile.cli.options import at_time
+from pagefile.cli.output import clipped, show_records, show_table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import Fact, Revision, Scope, checked_id
@@ -48,12 +49,10 @@ def remember(
     *,
     user_id: Annotated[str, Option(help="The user it is about.")],
     category: Annotated[
-        str | None,
-        Option(help="Such as preference or correction; corrections have a budget of their own."),
+        str | None, Option(help="Such as preference or correction; corrections have a budget of their own.")
     ] = None,
     attribute: Annotated[
-        str | None,
-        Option(help="What it is about, such as residence; it replaces what was known about that."),
+        str | None, Option(help="What it is about, such as residence; it replaces what was known about that.")
     ] = None,
     confidence: Annotated[float, Option(min=0, max=1, help="How sure it is.")] = 1.0,
 ) -> None:
@@ -79,19 +78,12 @@ def list_facts(
     user_id: User,
     *,
     as_of: Annotated[
-        datetime | None,
-        Option(
-            parser=when,
-            metavar="2026-01-31T09:30",
-            help="What was held at this time (UTC unless it says otherwise).",
-        ),
+        datetime | None, at_time(help="What was held at this time (UTC unless it says otherwise).")
     ] = None,
     history: Annotated[bool, Option("--history", help="Superseded and retracted ones too.")] = False,
 ) -> None:
     """List what is held about a user, oldest first."""
-    found = cli.run(
-        lambda memory: memory.facts(user_id, cli.tenant, as_of=as_of, history=history),
-    )
+    found = cli.run(lambda memory: memory.facts(user_id, cli.tenant, as_of=as_of, history=history))
     missing = f"Nothing is held about {user_id!r}: `pagefile remember` writes a fact."
     cli.answer(found, lambda: _show(found, history=history), found=found, missing=missing)
 
@@ -125,7 +117,7 @@ def retract(
     """Retract a fact; it stays on record as retracted."""
 
     async def work(memory: Memory) -> Fact:
-        return await memory.retract(await _named(memory, fact_id, cli.tenant), tenant=cli.tenant)
+        return await memory.retract(await _named(memory, fact_id, cli.scope), tenant=cli.tenant)
 
     fact = cli.run(work)
     cli.answer(fact, f"Retracted: {clipped(fact.text)}")
@@ -140,15 +132,13 @@ def import_facts(
 ) -> None:
     """Import the facts and the profile of a memory.json; a second time changes nothing."""
     counts = cli.run(
-        lambda memory: memory.import_facts(file, user_id=user_id, tenant=cli.tenant),
-        must_exist=False,
+        lambda memory: memory.import_facts(file, user_id=user_id, tenant=cli.tenant), must_exist=False
     )
     cli.answer(counts, ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) + ".")
 
 
-async def _named(memory: Memory, name: str, tenant: str | None) -> str:
+async def _named(memory: Memory, name: str, scope: Scope) -> str:
     """The full id of a fact, from itself or a prefix as listed by `facts`."""
-    scope = Scope() if tenant is None else Scope(tenant)
     facts = memory.engine.store.facts
     try:
         return (await facts.get(scope, checked_id(name, "fact id"))).id
@@ -174,18 +164,17 @@ def _show_revisions(found: Sequence[Revision]) -> None:
 
 def _show(found: Sequence[Fact], *, history: bool) -> None:
     chars = telling_chars([fact.id for fact in found])
-    rows = [
-        (
-            visible(fact.id[:chars]),
-            fact.recorded,
-            *((_ended(fact) or "–",) if history else ()),
-            clipped(fact.category or "–", 14),
-            f"{fact.confidence:.2f}",
-            visible(fact.text),
-        )
-        for fact in found
-    ]
-    show_table(("id", "recorded", *(["until"] if history else []), "category", ">sure", "fact"), rows)
+    show_records(
+        found,
+        {
+            "id": lambda fact: visible(fact.id[:chars]),
+            "recorded": lambda fact: fact.recorded,
+            **({"until": lambda fact: _ended(fact) or "–"} if history else {}),
+            "category": lambda fact: clipped(fact.category or "–", 14),
+            ">sure": lambda fact: f"{fact.confidence:.2f}",
+            "fact": lambda fact: visible(fact.text),
+        },
+    )
 
 
 def _ended(fact: Fact) -> datetime | None:

@@ -18,6 +18,7 @@ from pagefile.cli.output import print_json, say, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
+from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
 
@@ -79,11 +80,14 @@ async def existing(
 
 @dataclass(frozen=True)
 class Invocation:
-    """One call of a command, with the shared options."""
-
     place: Place
     tenant: str | None = None
     as_json: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        """The whole tenant."""
+        return Scope(DEFAULT_TENANT if self.tenant is None else self.tenant)
 
     @cached_property
     def settings(self) -> Settings:
@@ -155,6 +159,13 @@ def command(
         return invoked if within is None else within.command(name)(invoked)
 
     return decorated
+
+
+def check_search(query: str, conversation: str | None, user_id: str | None, options: str) -> None:
+    if not query.strip():
+        raise typer.BadParameter("the question is empty: say what to look for")
+    if conversation is None and user_id is None:
+        raise typer.BadParameter(f"say where to search: {options}")
 
 
 def confirm(action: str, *, otherwise: str) -> None:

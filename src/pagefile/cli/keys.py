@@ -9,10 +9,11 @@ from typer import Argument, Option
 
 from pagefile.cli.invocation import Invocation, command, group
 from pagefile.cli.measures import moment, span
+from pagefile.cli.options import of_user
 from pagefile.cli.output import chosen, clipped, show_table, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
-from pagefile.records import DEFAULT_TENANT, ApiKey, Scope
+from pagefile.records import ApiKey, Scope
 from pagefile.stores.key_secrets import new_key
 
 _MOST_DAYS = 36_500
@@ -26,15 +27,12 @@ def add(
     cli: Invocation,
     name: Annotated[str, Argument(help="What to call it, such as the program that will use it.")],
     *,
-    user_id: Annotated[
-        str | None,
-        Option("--user-id", "--user", help="Only this user's memory, else the whole tenant's."),
-    ] = None,
+    user_id: Annotated[str | None, of_user(help="Only this user's memory, else the whole tenant's.")] = None,
     expires: Annotated[float | None, _EXPIRES] = None,
 ) -> None:
     """Make a key and print it, this once: only a hash of it is stored."""
     now = datetime.now(UTC)
-    scope = Scope(DEFAULT_TENANT if cli.tenant is None else cli.tenant, user_id)
+    scope = Scope(cli.scope.tenant, user_id)
     key, text = new_key(name, scope, created=now, expires=_end(now, expires))
     cli.run(lambda memory: memory.engine.store.keys.add(key), must_exist=False)
     cli.answer(

@@ -55,12 +55,10 @@ def verify(
     *,
     tenant: Annotated[str | None, Option(help="Only this tenant; by default all.")] = None,
     full: Annotated[
-        bool,
-        Option("--full", help="Compare every value, not a sample; the database checks itself in full."),
+        bool, Option("--full", help="Compare every value, not a sample; the database checks itself in full.")
     ] = False,
     repair: Annotated[
-        bool,
-        Option("--repair", help="Rebuild derived data that is wrong; never touches what was recorded."),
+        bool, Option("--repair", help="Rebuild derived data that is wrong; never touches what was recorded.")
     ] = False,
 ) -> None:
     """Prove that everything recorded is still there; exit code 1 when something is wrong.
@@ -180,8 +178,7 @@ def upgrade(
     cli: Invocation,
     *,
     backup: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Where to put the copy; next to the database by default."),
+        Path | None, Option(metavar="FILE", help="Where to put the copy; next to the database by default.")
     ] = None,
     no_backup: Annotated[bool, Option("--no-backup", help="Make no copy, because one exists.")] = False,
 ) -> None:
@@ -192,7 +189,9 @@ def upgrade(
     """
     settings = cli.settings
     file = existing_file(settings.url)
-    schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, _server(settings))
+    if file is None and not settings.url.startswith(("postgresql://", "postgres://")):
+        raise SettingsError("There is nothing to upgrade: this store ends with its process.")
+    schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, settings.url)
     copy = None if no_backup or not schema.behind else _copy(file, backup, schema)
     if schema.found != schema.newest:
         cli.run(_opened)
@@ -200,27 +199,17 @@ def upgrade(
     cli.answer({"from": schema.found, "to": schema.newest, "backup": told}, _done(schema, copy))
 
 
-def _server(settings: Settings) -> str:
-    if not settings.url.startswith(("postgresql://", "postgres://")):
-        raise SettingsError("There is nothing to upgrade: this store ends with its process.")
-    return settings.url
-
-
 def _copy(file: Path | None, backup: Path | None, schema: Schema) -> Path:
     if file is None:
-        raise SettingsError(_by_hand(schema, backup or _DUMP))
+        command = schema.dump(backup or _DUMP) if schema.dump else "pg_dump"
+        absent = " (it is one of PostgreSQL's client programs, which are not installed here)"
+        raise SettingsError(
+            f"The database is at schema {schema.found} and would be brought to {schema.newest}. Copy it first, with "
+            f"`{command}`{'' if shutil.which('pg_dump') else absent}, then run `pagefile upgrade --no-backup`. Nothing was changed."
+        )
     copy = backup or file.with_name(f"{file.name}.schema-{schema.found}")
     anyio.run(back_up_file, file, copy)
     return copy
-
-
-def _by_hand(schema: Schema, copy: Path) -> str:
-    command = schema.dump(copy) if schema.dump else "pg_dump"
-    absent = " (it is one of PostgreSQL's client programs, which are not installed here)"
-    return (
-        f"The database is at schema {schema.found} and would be brought to {schema.newest}. Copy it first, with "
-        f"`{command}`{'' if shutil.which('pg_dump') else absent}, then run `pagefile upgrade --no-backup`. Nothing was changed."
-    )
 
 
 async def _opened(_memory: object) -> None:

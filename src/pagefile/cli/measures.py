@@ -16,7 +16,6 @@ _BYTES: Mapping[str, int] = {
 _SECONDS: Mapping[str, int] = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _MOST_S = 1000 * 365 * 86_400
 
-_BAR_CELLS = 40
 #: Characters of an id that are shown, as with commits, and the minimum needed to look one up.
 SHOWN_CHARS, LEAST_CHARS = 8, 4
 
@@ -87,14 +86,12 @@ def number(value: float) -> str:
 
 def plural(count: int, word: str) -> str:
     """`1 turn`, `2 turns`, `2 entries`."""
-    if count == 1:
-        return f"1 {word}"
-    return (
-        f"{number(count)} {word.removesuffix('y')}ies" if word.endswith("ry") else f"{number(count)} {word}s"
-    )
+    if count != 1:
+        word = f"{word.removesuffix('y')}ies" if word.endswith("ry") else f"{word}s"
+    return f"{number(count)} {word}"
 
 
-def bar(share: float, cells: int = _BAR_CELLS) -> str:
+def bar(share: float, cells: int = 40) -> str:
     filled = min(cells, ceil(share * cells))
     return "█" * filled + "░" * (cells - filled)
 

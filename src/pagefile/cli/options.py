@@ -1,10 +1,13 @@
 """Options and arguments that several commands share."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
+
+from pagefile.cli.measures import when
 
 _WHERE = "Where"
 Db = Annotated[
@@ -32,14 +35,15 @@ Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")
 Newest = Annotated[int, Option(min=1, help="How many of the newest to show.")]
 Limit = Annotated[int, Option(min=1, help="How many to find.")]
 Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
+at_time = partial(Option, parser=when, metavar="2026-01-31T09:30")
+in_conversation = partial(Option, "--conversation", "-c")
+of_user = partial(Option, "--user-id", "--user")
 Named = Annotated[str, Argument(help="The conversation.")]
 Query = Annotated[str, Argument(help="The text to search for.")]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The database and the settings file that were named."""
-
     db: str | None = None
     config: Path | None = None
 

@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from rich import box
 from rich.cells import cell_len, set_cell_size
@@ -16,6 +16,7 @@ from pagefile.cli.measures import moment, number
 from pagefile.json_values import to_json
 from pagefile.text.visible import visible
 
+T = TypeVar("T")
 #: What a cell of a table may hold: numbers and times are formatted, None is left empty.
 Cell: TypeAlias = str | int | datetime | None
 
@@ -94,6 +95,13 @@ def show_table(
         made.add_section()
         made.add_row(*map(_cell, total))
     print_table(made)
+
+
+def show_records(
+    records: Iterable[T], columns: Mapping[str, Callable[[T], Cell]], *, apart: bool = False
+) -> None:
+    """Print a row per record; a column, marked as in `show_table`, says what it shows of one."""
+    show_table([*columns], ([cell(one) for cell in columns.values()] for one in records), apart=apart)
 
 
 def _cell(value: Cell) -> str:

@@ -46,7 +46,6 @@ def serve(
 
 
 def _server(settings: Settings) -> Callable[[socket.socket], None]:
-    """The function that serves a socket until told to stop."""
     from pagefile.service import workers  # noqa: PLC0415 - slow to import, and no other command needs it
 
     workers.check(settings)
@@ -74,13 +73,10 @@ def _listening(service: ServiceSettings) -> socket.socket:
         listener = socket.create_server((service.host, service.port), family=family)
     except OSError as error:
         where = f"{service.host}:{service.port}"
+        told = f"Cannot listen on {where} ({error}): choose another --host or --port."
         if error.errno == errno.EADDRINUSE:
-            raise SettingsError(
-                f"{where} is in use: stop the program that listens there, or choose another --port."
-            ) from error
-        raise SettingsError(
-            f"Cannot listen on {where} ({error}): choose another --host or --port."
-        ) from error
+            told = f"{where} is in use: stop the program that listens there, or choose another --port."
+        raise SettingsError(told) from error
     # Accepted connections inherit it. asyncio does not set it on a socket it did not create, and then every response on a
     # keep-alive connection waits 40 ms between head and body for the client's acknowledgement.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

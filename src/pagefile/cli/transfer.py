@@ -10,11 +10,12 @@ from typer import Argument, Option
 
 from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import number, plural
-from pagefile.cli.options import UserId
+from pagefile.cli.options import UserId, in_conversation
 from pagefile.cli.progress import moving
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.imports import read_dump, take_over
 
+_MARK = b'"pagefile-export"'
 _SAY_WHOSE = "If it is a dump of another memory, say of which: --from mem0 | redis-agent-memory | langchain."
 
 
@@ -23,9 +24,7 @@ def export(
     cli: Invocation,
     file: Annotated[Path, Argument(help="The file to write; an earlier export is replaced.")],
     *,
-    conversation: Annotated[
-        str | None, Option("--conversation", "-c", help="Only this conversation.")
-    ] = None,
+    conversation: Annotated[str | None, in_conversation(help="Only this conversation.")] = None,
     user_id: UserId = None,
 ) -> None:
     """Write everything that is stored, except API keys, to a file of JSON lines."""
@@ -47,8 +46,7 @@ def import_(
         Option("--from", help="Which memory the dump is from."),
     ] = "pagefile",
     conversation: Annotated[
-        str | None,
-        Option("--conversation", "-c", help="The conversation of messages that name none."),
+        str | None, in_conversation(help="The conversation of messages that name none.")
     ] = None,
     user_id: Annotated[str | None, Option(help="The user, where the dump does not name one.")] = None,
 ) -> None:
@@ -85,25 +83,23 @@ def _take_over(cli: Invocation, file: Path, source: str, **whose: str | None) ->
 
 def _check_target(file: Path) -> None:
     """Never overwrite a file that is not an export, such as a database."""
-    if not file.exists():
-        return
-    head = b""
-    if file.is_file():
-        with file.open("rb") as opened:
-            head = opened.read(64)
-    if head and b'"pagefile-export"' not in head:
+    head = _head(file) if file.is_file() else b""
+    if head and _MARK not in head[:64]:
         raise TransferError(f"{str(file)!r} exists and is not an export: choose another name.")
 
 
 def _may_be_a_dump(file: Path) -> bool:
     """Whether a file is JSON but does not begin like an export."""
+    head = _head(file).removeprefix(BOM_UTF8).lstrip()
+    return head.startswith((b"{", b"[")) and _MARK not in head
+
+
+def _head(file: Path) -> bytes:
     with file.open("rb") as opened:
-        head = opened.read(256).removeprefix(BOM_UTF8).lstrip()
-    return head.startswith((b"{", b"[")) and b'"pagefile-export"' not in head
+        return opened.read(256)
 
 
 def _taken(counts: Mapping[str, int], left_out: Mapping[str, int]) -> str:
-    """What was imported from a dump, and what was left out."""
     told = f"Imported {plural(counts['turn'], 'turn')} and {plural(counts['fact'], 'fact')}."
     others = {"there already": counts["known"], "rejected": counts["rejected"], **left_out}
     left = [f"{what} ({number(count)})" for what, count in others.items() if count]

@@ -11,13 +11,14 @@ from typer import Argument, Option
 from pagefile.cli.invocation import Invocation, command, existing, whose
 from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_chars
 from pagefile.cli.options import Full, Named, Newest, UserId
-from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, visible, warn
+from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_records, show_table, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.replay import CHANGEABLE, Explanation, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import JsonValue, Listing, Scope, WindowRecord
+from pagefile.text.visible import visible
 from pagefile.window.candidates import Message
-from pagefile.window.comparison import CandidateChange, Comparison, DiffLine
+from pagefile.window.comparison import CandidateChange, DiffLine
 from pagefile.window.parts import parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 
@@ -114,19 +115,16 @@ def _counter(receipt: Receipt) -> str:
 
 
 def _show_messages(messages: Sequence[Message], *, full: bool) -> None:
-    """The messages a model gets, one row each."""
-    rows: list[tuple[str, str]] = []
-    for message in messages:
-        content = str(message.get("content") or "")
-        calls = "" if not message.get("tool_calls") else f"[calls tools] {message['tool_calls']}"
-        text = " ".join(part for part in (content, calls) if part)
-        rows.append((str(message["role"]), shortened(text, 200, full=full)))
+    def text(message: Message) -> str:
+        calls = f"[calls tools] {message['tool_calls']}" if message.get("tool_calls") else ""
+        return " ".join(part for part in (str(message.get("content") or ""), calls) if part)
+
+    rows = [(str(one["role"]), shortened(text(one), 200, full=full)) for one in messages]
     show_table(("role", "content"), rows)
     say()
 
 
 def _show_receipt(receipt: Receipt, *, full: bool) -> None:
-    """Every candidate, kept or dropped, and why."""
     columns = ("block", "id", "kept", "form", ">tokens", ">score", "reason")
     show_table(columns, _rows(receipt.verdicts, full=full))
     for note in receipt.degraded:
@@ -180,21 +178,24 @@ def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit
 
 def _show_calls(found: Listing[WindowRecord], limit: int) -> None:
     chars = telling_chars([call.id for call in found])
-    budgets = [call.options.get("window_tokens") for call in found]
-    rows = [
-        (
-            visible(call.id[:chars]),
-            call.at,
-            call.tokens,
-            budget if isinstance(budget, int) else None,
-            clipped(call.query or "", 80),
-        )
-        for call, budget in zip(found, budgets, strict=True)
-    ]
-    show_table(("call", "made", ">tokens", ">of", "question"), rows)
+    show_records(
+        found,
+        {
+            "call": lambda call: visible(call.id[:chars]),
+            "made": lambda call: call.at,
+            ">tokens": lambda call: call.tokens,
+            ">of": _budget,
+            "question": lambda call: clipped(call.query or "", 80),
+        },
+    )
     if found.next:
         say(f"\nThere are more: --limit {limit * 10} shows them.")
     say(f"\npagefile explain {visible(found[0].id[:chars])}  shows what the model saw.")
+
+
+def _budget(call: WindowRecord) -> int | None:
+    budget = call.options.get("window_tokens")
+    return budget if isinstance(budget, int) else None
 
 
 @command()
@@ -208,7 +209,7 @@ def explain(
     """Show what the model saw in a recorded call, and why. Nothing is written."""
 
     async def work(memory: Memory) -> Explanation:
-        chat, call_id = await _called(memory, call, cli.tenant)
+        chat, call_id = await _called(memory, call, cli.scope)
         return await chat.explain(call_id)
 
     found = cli.run(work)
@@ -246,7 +247,7 @@ def replay(
     wanted = dict(_change(change) for change in changes or ())
 
     async def work(memory: Memory) -> Replay:
-        chat, call_id = await _called(memory, call, cli.tenant)
+        chat, call_id = await _called(memory, call, cli.scope)
         return await chat.replay(call_id, **wanted)
 
     found = cli.run(work)
@@ -260,33 +261,28 @@ def replay(
     cli.answer(value, lambda: _show_replay(found, full=full))
 
 
-async def _called(memory: Memory, name: str, tenant: str | None) -> tuple[Conversation, str]:
+async def _called(memory: Memory, name: str, tenant: Scope) -> tuple[Conversation, str]:
     """The conversation and the id of a recorded call, from its id or from a prefix as listed by `calls`."""
-    call = await _named(memory, name, tenant)
+    try:
+        call = await memory.call(name, tenant=tenant.tenant)
+    except NotFoundError:
+        found = await _beginning(memory, name, tenant) if len(name) >= LEAST_CHARS else []
+        if not found:
+            raise
+        if len(found) > 1:
+            told = " and ".join(call.id for call in found)
+            raise SettingsError(f"{name!r} is the beginning of more than one call: {told}.") from None
+        call = found[0]
     scope = call.scope
     return await whose(memory, scope.conversation or "", scope.user, scope.tenant), call.id
 
 
-async def _named(memory: Memory, name: str, tenant: str | None) -> WindowRecord:
-    try:
-        return await memory.call(name, tenant=tenant)
-    except NotFoundError:
-        found = await _beginning(memory, name, tenant) if len(name) >= LEAST_CHARS else []
-        if len(found) > 1:
-            told = " and ".join(call.id for call in found)
-            raise SettingsError(f"{name!r} is the beginning of more than one call: {told}.") from None
-        if not found:
-            raise
-        return found[0]
-
-
-async def _beginning(memory: Memory, name: str, tenant: str | None) -> list[WindowRecord]:
+async def _beginning(memory: Memory, name: str, tenant: Scope) -> list[WindowRecord]:
     """At most two calls whose ids have this prefix."""
     found: list[WindowRecord] = []
-    scope = Scope() if tenant is None else Scope(tenant)
     after: str | None = None
     listed = memory.engine.store.calls.list
-    while len(found) < 2 and (calls := await listed(scope, limit=_SLICE, after=after)):
+    while len(found) < 2 and (calls := await listed(tenant, limit=_SLICE, after=after)):
         found += [call for call in calls if call.id.startswith(name)]
         after = calls[-1].id
     return found[:2]
@@ -313,20 +309,19 @@ def _show_call(call: WindowRecord) -> None:
 def _show_bill(found: Explanation) -> None:
     call, receipt = found.call, found.receipt
 
-    def row(block: str, tokens: int, *counts: int) -> tuple[Cell, ...]:
-        share = tokens / receipt.budget
-        return (
-            block,
-            tokens,
-            f"{share:.1%}",
-            *(counts or ("", "")),
-            bar(share, 20) if tokens and counts else "",
-        )
+    def share(tokens: int) -> str:
+        return f"{tokens / receipt.budget:.1%}"
 
-    rows = [row(one.block, one.tokens, one.kept, one.dropped) for one in found.blocks]
+    def filled(tokens: int) -> str:
+        return bar(tokens / receipt.budget, 20) if tokens else ""
+
+    rows: list[tuple[Cell, ...]] = [
+        (one.block, one.tokens, share(one.tokens), one.kept, one.dropped, filled(one.tokens))
+        for one in found.blocks
+    ]
+    framing = ("framing", receipt.framing, share(receipt.framing), "", "", "")
     say()
-    columns = ("block", ">tokens", ">share", ">kept", ">left out", "")
-    show_table(columns, [*rows, row("framing", receipt.framing)])
+    show_table(("block", ">tokens", ">share", ">kept", ">left out", ""), [*rows, framing])
     of = f"{number(call.tokens)} of {number(receipt.budget)} tokens ({_counter(receipt)})"
     say(f"\n{of} · mode {call.mode} · ratio {call.ratio:.2f}")
     if found.tokens_without is not None:
@@ -352,15 +347,12 @@ def _show_exactness(*, exact: bool, why: Sequence[str]) -> None:
 # -- replays -------------------------------------------------------------------------------------------------------------
 
 
-def _show_replay(found: Replay, *, full: bool) -> None:
-    _show_call(found.call)
-    _show_exactness(exact=found.exact, why=found.why)
-    changes = ", ".join(f"{name}={value}" for name, value in found.changes.items())
+def _show_replay(replayed: Replay, *, full: bool) -> None:
+    _show_call(replayed.call)
+    _show_exactness(exact=replayed.exact, why=replayed.why)
+    changes = ", ".join(f"{name}={value}" for name, value in replayed.changes.items())
     say(f"changed: {changes or 'nothing'}\n")
-    _show_comparison(found.comparison, full=full)
-
-
-def _show_comparison(found: Comparison, *, full: bool) -> None:
+    found = replayed.comparison
     rows = [(one.block, one.before, one.after, _signed(one.difference)) for one in found.blocks]
     total = ("in all", found.tokens_before, found.tokens_after, _signed(found.difference))
     show_table(("block", ">before", ">after", ">difference"), rows, total=total)

@@ -43,22 +43,18 @@ class Opened:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Archive:
-    """Pages of the tenant, of a user, or of a conversation."""
-    search = asked.text("q")
+    search, after, everywhere = asked.text("q"), asked.text("after"), asked.conversation_id is None
     if search is not None:
-        return Archive((), None, search, tuple(await _found(memory, asked, search)))
-    after = asked.text("after")
-    if asked.conversation_id is not None:
-        pages = await chat_of(memory, asked).pages(limit=PER_PAGE, after=after)
-    else:
+        if everywhere:
+            hits = await memory.search_tool_history(search, **asked.owner, limit=_HITS)
+        else:
+            hits = await chat_of(memory, asked).search_tool_history(search, _HITS, here=True)
+        return Archive((), None, search, tuple(hits))
+    if everywhere:
         pages = await memory.pages(**asked.owner, limit=PER_PAGE, after=after)
+    else:
+        pages = await chat_of(memory, asked).pages(limit=PER_PAGE, after=after)
     return Archive(tuple(pages), pages.next, None, ())
-
-
-async def _found(memory: Memory, asked: PageRequest, search: str) -> list[PageHit]:
-    if asked.conversation_id is not None:
-        return await chat_of(memory, asked).search_tool_history(search, _HITS, here=True)
-    return await memory.search_tool_history(search, **asked.owner, limit=_HITS)
 
 
 async def gather_page(memory: Memory, asked: PageRequest) -> Opened:
@@ -126,35 +122,37 @@ def show(data: Archive, reader: Reader) -> ui.View:
 
 
 def _search(data: Archive, reader: Reader) -> Element:
-    say, asked, user = reader.say, reader.asked, ui.user_field(reader)
+    asked, user = reader.asked, ui.user_field(reader)
     return ui.asking_form(
         reader,
-        urls.ARCHIVE,
-        say("archive.search"),
-        ui.field_of(say("archive.search"), "q", data.search, kind="search"),
+        "archive.search",
+        ui.search_field(reader, "archive.search", data.search),
         user,
-        button=ui.button(say("ask.search")),
+        button=ui.button(reader, "ask.search"),
         conversation_id=asked.conversation_id,
         user_id=asked.user_id if user is None else None,
     )
 
 
 def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
-    sizes = ui.numbers("archive.chars", "archive.tokens", "archive.bytes", "archive.loads")
+    sizes = ui.numbers(*_sizes(pages[0], reader))
     columns = {"archive.result": "row", "archive.state": "", **sizes, "archive.when": "when"}
-    rows = [
-        (
-            [_link(page, reader), el("p", page.result_summary[:160], class_="snippet")],
-            _state(page, reader),
-            page.length,
-            page.tokens,
-            reader.size(page.stored_bytes),
-            page.loads,
-            page.created,
-        )
-        for page in pages
-    ]
+
+    def row(page: Page) -> tuple[ui.Value, ...]:
+        result = [_link(page, reader), el("p", page.result_summary[:160], class_="snippet")]
+        return result, _state(page, reader), *_sizes(page, reader).values(), page.created
+
+    rows = [row(page) for page in pages]
     return ui.table(reader, reader.say("nav.archive"), columns, rows, class_="roomy")
+
+
+def _sizes(page: Page, reader: Reader) -> dict[str, ui.Value]:
+    return {
+        "archive.chars": page.length,
+        "archive.tokens": page.tokens,
+        "archive.bytes": reader.size(page.stored_bytes),
+        "archive.loads": page.loads,
+    }
 
 
 def _link(page: Page, reader: Reader, **more: object) -> Element:
@@ -174,21 +172,14 @@ def _hits(data: Archive, reader: Reader) -> Element:
     say, number = reader.say, reader.number
     if not data.hits:
         return ui.empty(say("archive.no_match", q=data.search))
-    items = [
-        el(
-            "li",
-            el(
-                "p",
-                _link(hit.page, reader, q=data.search),
-                " ",
-                ui.badge(say("score", score=f"{hit.score:.3f}"), "soft"),
-            ),
-            el("blockquote", hit.passage[:600]),
-            ui.soft(say("archive.at", start=number(hit.start), length=number(hit.page.length))),
-        )
-        for hit in data.hits
-    ]
-    return ui.card(None, el("ol", items, class_="hits"))
+
+    def item(hit: PageHit) -> Element:
+        score = ui.badge(say("score", score=f"{hit.score:.3f}"), "soft")
+        title = el("p", _link(hit.page, reader, q=data.search), " ", score)
+        at = ui.soft(say("archive.at", start=number(hit.start), length=number(hit.page.length)))
+        return el("li", title, el("blockquote", hit.passage[:600]), at)
+
+    return ui.card(None, el("ol", [item(hit) for hit in data.hits], class_="hits"))
 
 
 def show_page(data: Opened, reader: Reader) -> ui.View:
@@ -197,13 +188,7 @@ def show_page(data: Opened, reader: Reader) -> ui.View:
     if scope.conversation is not None:
         conversation = {"conversation_id": scope.conversation, "user_id": scope.user}
         crumbs = ((reader.asked.to(urls.CONVERSATION, **conversation), scope.conversation), *crumbs)
-    values: dict[str, ui.Value] = {
-        "archive.chars": page.length,
-        "archive.tokens": page.tokens,
-        "archive.bytes": reader.size(page.stored_bytes),
-        "archive.loads": page.loads,
-        "archive.when": reader.time(page.created, exact=True),
-    }
+    values = {**_sizes(page, reader), "archive.when": reader.time(page.created, exact=True)}
     sources = el("ul", [el("li", one) for one in page.sources]) if page.sources else None
     about = ui.definitions(
         ("uuid", el("code", page.uuid)),
@@ -227,7 +212,7 @@ def show_page(data: Opened, reader: Reader) -> ui.View:
 def _pin(page: Page, reader: Reader) -> Element | None:
     if page.purged is not None or page.scope.conversation is None:
         return None
-    pin = ui.button(reader.say("page.unpin" if page.pinned else "page.pin"), None)
+    pin = ui.button(reader, "page.unpin" if page.pinned else "page.pin", None)
     hint = ui.soft(reader.say("page.pin_about"), "span")
     place = reader.asked.here(urls.PAGE, uuid=page.uuid)
     return ui.form(reader, place, pin, " ", hint, pinned="no" if page.pinned else "yes")
@@ -238,15 +223,14 @@ def _text(data: Opened, reader: Reader) -> Element:
     if data.text is None:
         return ui.card(say("page.text"), ui.notice(say("page.purged_about")))
     all_of_it = reader.here(urls.PAGE, say("page.whole"), uuid=page.uuid) if data.query else None
+    scope = {"conversation_id": asked.conversation_id, "user_id": asked.user_id}
     search = ui.asking_form(
         reader,
-        urls.PAGE,
-        say("page.passage"),
-        ui.field_of(say("page.passage"), "q", data.query, kind="search"),
-        button=[ui.button(say("page.find")), all_of_it],
+        "page.passage",
+        ui.search_field(reader, "page.passage", data.query),
+        button=[ui.button(reader, "page.find"), all_of_it],
         uuid=page.uuid,
-        conversation_id=asked.conversation_id,
-        user_id=asked.user_id,
+        **scope,
     )
     where = _where(data, reader) if data.query is None else None
     again = where if len(data.text) > 3000 else None

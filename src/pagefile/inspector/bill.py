@@ -102,11 +102,9 @@ def _known(tokens: int | None, reader: Reader) -> str:
 
 
 def _saved(saved: int | None, without: int | None, reader: Reader) -> str:
-    return (
-        f"{reader.number(saved)} ({reader.percent(saved / without)})"
-        if saved is not None and without
-        else "–"
-    )
+    if saved is None or not without:
+        return "–"
+    return f"{reader.number(saved)} ({reader.percent(saved / without)})"
 
 
 def _calls_table(data: Calls, reader: Reader) -> Element:
@@ -127,10 +125,8 @@ def _parts(blocks: tuple[BlockBill, ...], reader: Reader, framing: int | None = 
     tokens: dict[str, int] = {one.block: one.tokens for one in blocks}
     if framing is not None:
         tokens["framing"] = framing
-    labels = {
-        name: f"{reader.say(f'block.{name}')}: {reader.number(count)}" for name, count in tokens.items()
-    }
-    return [Part(name, count, labels[name]) for name, count in tokens.items()]
+    names = {name: reader.say(f"block.{name}") for name in tokens}
+    return [Part(name, count, f"{names[name]}: {reader.number(count)}") for name, count in tokens.items()]
 
 
 def _label(tokens: int, budget: int, reader: Reader) -> str:
@@ -169,7 +165,6 @@ def _crumbs(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
 
 
 def question(call: WindowRecord, reader: Reader) -> Content:
-    """What the window was requested for."""
     return ui.some("q", call.query) or reader.say("calls.turn")
 
 
@@ -190,11 +185,8 @@ def _numbers(data: Explanation, reader: Reader) -> Element:
     }
     replay = reader.asked.to(urls.REPLAY, call_id=call.id)
     exact = ui.badge(say("bill.exact"), "in") if data.exact else None
-    return el(
-        "div",
-        ui.figures(reader, values),
-        el("p", el("a", say("bill.replay"), href=replay, class_="button"), " ", exact),
-    )
+    again = el("p", el("a", say("bill.replay"), href=replay, class_="button"), " ", exact)
+    return el("div", ui.figures(reader, values), again)
 
 
 def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reader: Reader) -> Element:
@@ -227,12 +219,8 @@ def _prefix(data: Explanation, reader: Reader) -> Element:
         share = reader.percent(tokens / call.tokens) if call.tokens else "–"
         same = say("prefix.shared", n=data.shared_messages, tokens=reader.number(tokens), share=share)
         shared = [same, " ", reader.link(urls.CALL, say("prefix.before"), call_id=data.previous)]
-    lines = ui.definitions(
-        (say("prefix.hash"), el("code", call.prefix_hash)),
-        (say("prefix.length"), length),
-        (say("prefix.unchanged"), shared),
-    )
-    return ui.card(say("prefix.title"), lines)
+    known = {"prefix.hash": el("code", call.prefix_hash), "prefix.length": length, "prefix.unchanged": shared}
+    return ui.card(say("prefix.title"), ui.definitions(*((say(key), one) for key, one in known.items())))
 
 
 def _verdicts(receipt: Receipt, reader: Reader) -> Element:
@@ -240,37 +228,29 @@ def _verdicts(receipt: Receipt, reader: Reader) -> Element:
     wanted = asked.choice("show", "all", "kept", "dropped")
     found = [one for one in receipt if wanted == "all" or one.kept == (wanted == "kept")]
     options = [("all", say("verdict.all")), ("kept", say("bill.kept")), ("dropped", say("bill.dropped"))]
-    choose = ui.asking_form(
-        reader,
-        urls.CALL,
-        say("verdict.show"),
-        ui.choice_of(say("verdict.show"), "show", wanted, options),
-        button=ui.button(say("verdict.apply"), None),
-        call_id=asked.text("call_id"),
-    )
+    show = ui.choice_of(reader, "verdict.show", "show", wanted, options)
+    apply = ui.button(reader, "verdict.apply", None)
+    choose = ui.asking_form(reader, "verdict.show", show, button=apply, call_id=asked.text("call_id"))
     about = {"bill.block": "when", "verdict.candidate": "row clip", "verdict.verdict": ""}
     columns = {**about, **ui.numbers("calls.tokens", "verdict.score"), "verdict.reason": "reason"}
     shown = found[:_VERDICTS_SHOWN]
     rows = [_verdict(one, reader) for one in shown]
     marks = [None if one.kept else "dropped" for one in shown]
     made = ui.table(reader, say("verdict.title"), columns, rows, class_="verdicts", row_classes=marks)
-    return ui.card(
-        say("verdict.title"), choose, made, left_out(len(found) - len(shown), reader), id="verdicts"
-    )
+    left = left_out(len(found) - len(shown), reader)
+    return ui.card(say("verdict.title"), choose, made, left, id="verdicts")
 
 
 def left_out(count: int, reader: Reader) -> Content:
-    """How many rows are not shown."""
     return ui.soft(reader.say("verdict.more", n=reader.number(count))) if count else None
 
 
 def _verdict(one: Verdict, reader: Reader) -> tuple[ui.Value, ...]:
-    say = reader.say
-    kept = ui.badge(say("verdict.kept", form=one.form or ""), "in")
+    kept = ui.badge(reader.say("verdict.kept", form=one.form or ""), "in")
     return (
         ui.key_of(one.block, reader),
         el("code", one.id),
-        kept if one.kept else ui.badge(say("verdict.dropped"), "gone"),
+        kept if one.kept else ui.badge(reader.say("verdict.dropped"), "gone"),
         one.tokens,
         "–" if one.score is None else f"{one.score:.3f}",
         [reader.reason(one.reason), el("small", reader.reason(one.note)) if one.note else None],

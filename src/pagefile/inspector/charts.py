@@ -41,7 +41,6 @@ def level(value: float, most: float, label: str) -> Element:
 
 
 def gauge(share: float, class_: str, **more: object) -> Element:
-    """A bar that is filled up to a share."""
     filled = _bar(x=0, width=f"{share * 100:.1f}", height=6, class_=class_)
     return _strip(filled, "0 0 100 6", "level", **more)
 
@@ -85,23 +84,12 @@ class _Scale:
     def column(self, index: int, point: Point) -> Element:
         """A point's cost, with an area to touch that is as high as the chart."""
         x, y, height = self.x(index), self.y(point.tokens), _HEIGHT - _TOP - _BOTTOM
-        touch = el(
-            "rect",
-            x=f"{x - self.step / 2:.1f}",
-            y=_TOP,
-            width=f"{self.step:.1f}",
-            height=height,
-            class_="touch",
-        )
-        filled = el(
-            "rect",
-            x=f"{x - self.width / 2:.1f}",
-            y=f"{y:.1f}",
-            width=f"{self.width:.1f}",
-            height=f"{max(1.0, self.y(0) - y):.1f}",
-            rx=2,
-            class_="with",
-        )
+
+        def box(width: float, y: object, height: object, **more: object) -> Element:
+            return el("rect", x=f"{x - width / 2:.1f}", y=y, width=f"{width:.1f}", height=height, **more)
+
+        touch = box(self.step, _TOP, height, class_="touch")
+        filled = box(self.width, f"{y:.1f}", f"{max(1.0, self.y(0) - y):.1f}", rx=2, class_="with")
         return el("a", el("title", point.label), touch, filled, href=point.href, aria_label=point.label)
 
 

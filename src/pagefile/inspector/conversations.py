@@ -1,8 +1,8 @@
 """Conversations and their sessions: searchable lists, and the state an agent keeps for a conversation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
 
 from pagefile.engine import Conversation, Memory
 from pagefile.inspector import ui, urls
@@ -17,12 +17,8 @@ LOOKED_AT = 2_000
 _COUNTED = 200
 _SESSIONS_SHOWN = 30
 
-_ORDERS: dict[str, Callable[[ConversationInfo], Any]] = {
-    "written": lambda head: head.updated,
-    "begun": lambda head: head.created,
-    "turns": lambda head: head.turns,
-    "tokens": lambda head: head.live_tokens,
-}
+#: The orders of the list, and the attributes that they sort by.
+_ORDERS = {"written": "updated", "begun": "created", "turns": "turns", "tokens": "live_tokens"}
 
 
 def chat_in(memory: Memory, scope: Scope) -> Conversation:
@@ -60,16 +56,14 @@ async def _row(memory: Memory, head: ConversationInfo) -> Row:
 def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
     counts = ui.numbers("conv.turns", "conv.live", "conv.archived")
     columns = {"conv.conversation": "row", **counts, "conv.written": "when"}
-    made = [_cells(row, reader) for row in rows]
-    return ui.table(reader, reader.say("nav.conversations"), columns, made, class_="roomy")
+    cells = [_cells(row, reader) for row in rows]
+    return ui.table(reader, reader.say("nav.conversations"), columns, cells, class_="roomy")
 
 
-def _cells(row: Row, reader: Reader) -> tuple[Any, ...]:
-    head, name = row.head, row.head.scope.conversation or ""
-    owner = el(
-        "span", head.scope.user or reader.say("conv.nobody"), class_="who" if head.scope.user else "who soft"
-    )
-    link = reader.link(urls.CONVERSATION, name, conversation_id=name, user_id=head.scope.user)
+def _cells(row: Row, reader: Reader) -> tuple[ui.Value, ...]:
+    head, name, user = row.head, row.head.scope.conversation or "", row.head.scope.user
+    owner = el("span", user or reader.say("conv.nobody"), class_="who" if user else "who soft")
+    link = reader.link(urls.CONVERSATION, name, conversation_id=name, user_id=user)
     agent = ui.some("span", head.agent, class_="tag")
     archived: Content = "–"
     if row.pages:
@@ -101,7 +95,7 @@ async def gather(memory: Memory, asked: PageRequest) -> Conversations:
     search, order = asked.text("q"), asked.choice("sort", *_ORDERS)
     found = [head for head in listing if search is None or _fits(head, search.casefold())]
     if order != "written":
-        found.sort(key=_ORDERS[order], reverse=True)
+        found.sort(key=attrgetter(_ORDERS[order]), reverse=True)
     pages = max(1, -(-len(found) // PER_PAGE))
     page = min(asked.whole("page", 1, least=1), pages)
     rows = await rows_of(memory, found[(page - 1) * PER_PAGE : page * PER_PAGE])
@@ -131,21 +125,18 @@ def show(data: Conversations, reader: Reader) -> ui.View:
 
 
 def _search(data: Conversations, reader: Reader) -> Element:
-    say, asked = reader.say, reader.asked
-    tenant: Content = None
+    asked, tenant = reader.asked, None
     if "tenant" not in asked.bound:
-        tenant = ui.field_of(say("field.tenant"), "tenant", asked.tenant, placeholder="default")
+        tenant = ui.field_of(reader, "field.tenant", "tenant", asked.tenant, placeholder="default")
+    orders = [(name, reader.say(f"sort.{name}")) for name in _ORDERS]
     return ui.asking_form(
         reader,
-        urls.CONVERSATIONS,
-        say("conv.search"),
-        ui.field_of(say("conv.search"), "q", data.search, kind="search"),
+        "conv.search",
+        ui.search_field(reader, "conv.search", data.search),
         ui.user_field(reader),
         tenant,
-        ui.choice_of(
-            say("sort.label"), "sort", data.order, [(name, say(f"sort.{name}")) for name in _ORDERS]
-        ),
-        button=ui.button(say("ask.search")),
+        ui.choice_of(reader, "sort.label", "sort", data.order, orders),
+        button=ui.button(reader, "ask.search"),
         tenant=None,
     )
 
@@ -172,8 +163,6 @@ def _pager(data: Conversations, reader: Reader) -> Element | None:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A conversation and its session value, if it has one."""
-
     head: ConversationInfo
     value: JsonObject | None
 
@@ -189,8 +178,6 @@ class Sessions:
 
 
 async def gather_sessions(memory: Memory, asked: PageRequest) -> Sessions:
-    """Session values as stored in the database."""
-
     async def session(head: ConversationInfo) -> Session:
         return Session(head, await chat_in(memory, head.scope).session())
 
@@ -212,23 +199,22 @@ def show_sessions(data: Sessions, reader: Reader) -> ui.View:
 
 
 def _user_search(reader: Reader) -> Content:
-    user, label = ui.user_field(reader), reader.say("nav.sessions")
-    go = ui.button(reader.say("ask.show"))
-    return None if user is None else ui.asking_form(reader, urls.SESSIONS, label, user, button=go)
+    user, go = ui.user_field(reader), ui.button(reader, "ask.show")
+    return None if user is None else ui.asking_form(reader, "nav.sessions", user, button=go)
 
 
 def _sessions_table(data: Sessions, reader: Reader) -> Element:
     columns = {"conv.conversation": "row", "calls.mode": "", "session.last": "reason", "conv.written": "when"}
-    rows: list[tuple[Any, ...]] = []
-    for session in data.sessions:
-        scope, context = session.head.scope, _inner(session.value, "message_context")
-        last = str(_inner(session.value, "flow_context").get("last_bot_message") or "–")
-        name = scope.conversation or ""
+
+    def row(session: Session) -> tuple[ui.Value, ...]:
+        scope, name = session.head.scope, session.head.scope.conversation or ""
         link = reader.link(urls.SESSIONS, name, conversation_id=name, user_id=scope.user)
-        mode = el("code", str(context.get("mode") or "–"))
+        mode = _inner(session.value, "message_context").get("mode")
+        last = _inner(session.value, "flow_context").get("last_bot_message")
         owner = ui.some("span", scope.user, class_="who")
-        rows.append(([link, " ", owner], mode, last[:160], session.head.updated))
-    return ui.table(reader, reader.say("nav.sessions"), columns, rows, class_="roomy")
+        return [link, " ", owner], el("code", str(mode or "–")), str(last or "–")[:160], session.head.updated
+
+    return ui.table(reader, reader.say("nav.sessions"), columns, map(row, data.sessions), class_="roomy")
 
 
 def _inner(value: JsonObject | None, name: str) -> JsonObject:

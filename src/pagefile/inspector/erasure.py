@@ -23,9 +23,7 @@ class Erasing:
 
 async def gather(memory: Memory, asked: PageRequest) -> Erasing:
     scope = _named(asked)
-    if scope is None:
-        return Erasing(None, 0, more=False, turns=0)
-    heads = await _heads(memory, asked)
+    heads = await _heads(memory, asked) if scope else Listing[ConversationInfo]([])
     turns = sum(head.turns for head in heads)
     return Erasing(scope, len(heads), more=heads.next is not None, turns=turns)
 
@@ -40,10 +38,9 @@ async def _heads(memory: Memory, asked: PageRequest) -> Listing[ConversationInfo
 
 
 def _named(asked: PageRequest) -> Scope | None:
-    tenant = asked.tenant or DEFAULT_TENANT
-    if asked.conversation_id is not None:
-        return Scope(tenant, asked.user_id, asked.conversation_id)
-    return Scope(tenant, asked.user_id) if asked.user_id is not None else None
+    if asked.conversation_id is None and asked.user_id is None:
+        return None
+    return Scope(asked.tenant or DEFAULT_TENANT, asked.user_id, asked.conversation_id)
 
 
 async def erase(memory: Memory, asked: PageRequest) -> ErasureReceipt:
@@ -81,45 +78,32 @@ def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:
     conversations, turns = f"{number(data.conversations)}{more}", f"{number(data.turns)}{more}"
     counted = say("erase.counts", conversations=conversations, turns=turns)
     #: When only one turn or one page of the conversation is to be erased.
-    alone = [
-        ui.field_of(say("erase.turn"), "turn_id", autocomplete="off"),
-        ui.field_of(say("erase.page"), "page", autocomplete="off"),
-    ]
+    names = {"erase.turn": "turn_id", "erase.page": "page"}
+    alone = [ui.field_of(reader, key, name, autocomplete="off") for key, name in names.items()]
     confirmed = ui.form(
         reader,
         reader.asked.here(urls.ERASE),
         el("p", say("erase.confirm"), " ", el("code", scope.conversation or scope.user)),
         alone if scope.conversation else None,
-        ui.field_of(say("erase.name"), "confirm", required=True, autocomplete="off"),
-        ui.button(say("erase.go"), "danger"),
+        ui.field_of(reader, "erase.name", "confirm", required=True, autocomplete="off"),
+        ui.button(reader, "erase.go", "danger"),
         class_="stacked-form",
     )
     return [ui.notice([counted, " ", say("erase.final")], "bad"), ui.card(what, confirmed)]
 
 
 def _choose(reader: Reader) -> Element:
-    say = reader.say
-    return ui.asking_form(
-        reader,
-        urls.ERASE,
-        say("erase.title"),
-        ui.field_of(say("conv.conversation"), "conversation_id"),
-        ui.field_of(say("field.user"), "user_id"),
-        button=ui.button(say("erase.choose")),
-    )
+    names = {"conv.conversation": "conversation_id", "field.user": "user_id"}
+    fields = [ui.field_of(reader, key, name) for key, name in names.items()]
+    return ui.asking_form(reader, "erase.title", fields, button=ui.button(reader, "erase.choose"))
 
 
 def show_receipt(receipt: ErasureReceipt, reader: Reader) -> ui.View:
     say, scope = reader.say, receipt.scope
+    columns = {"receipt.table": "row", "receipt.rows": "num"}
     rows = [(el("code", name), count) for name, count in receipt.counts.items()]
-    marks = [*(None for _ in rows), "total"]
-    counts = ui.table(
-        reader,
-        say("receipt.title"),
-        {"receipt.table": "row", "receipt.rows": "num"},
-        [*rows, (say("receipt.total"), receipt.total)],
-        row_classes=marks,
-    )
+    total, marks = (say("receipt.total"), receipt.total), [*(None for _ in rows), "total"]
+    counts = ui.table(reader, say("receipt.title"), columns, [*rows, total], row_classes=marks)
     name = el("code", scope.conversation or scope.user or scope.tenant)
     body: list[Content] = [
         ui.notice(say("receipt.erased"), "good"),

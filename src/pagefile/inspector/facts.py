@@ -15,8 +15,6 @@ _CHANGES_SHOWN = 50
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A user's facts and how they came to be."""
-
     user_id: str | None
     users: tuple[str, ...]
     facts: tuple[Fact, ...]
@@ -105,15 +103,13 @@ def show(data: Facts, reader: Reader) -> ui.View:
 
 
 def _choose(data: Facts, reader: Reader) -> Element:
-    say = reader.say
     return ui.asking_form(
         reader,
-        urls.FACTS,
-        say("nav.facts"),
-        ui.user_field(reader, users=data.users, required=True),
-        ui.field_of(say("facts.search"), "q", data.search, kind="search"),
-        ui.tick(say("facts.history"), "history", checked=data.history),
-        button=ui.button(say("ask.show")),
+        "nav.facts",
+        ui.user_field(reader, data.users, required=True),
+        ui.search_field(reader, "facts.search", data.search),
+        ui.tick(reader, "facts.history", "history", checked=data.history),
+        button=ui.button(reader, "ask.show"),
     )
 
 
@@ -133,14 +129,13 @@ def _fact(fact: Fact, reader: Reader) -> Element:
     time: list[Content] = [say("fact.since"), " ", reader.time(fact.valid_from)]
     if fact.valid_to:
         time += [" ", say("fact.until"), " ", reader.time(fact.valid_to)]
-    source = (
-        ui.soft([say("fact.source"), " ", el("code", fact.source_turn)], "span") if fact.source_turn else None
-    )
+    source = ui.soft([say("fact.source"), " ", el("code", fact.source_turn)], "span")
     sure = ui.soft(say("fact.confidence", share=reader.percent(fact.confidence)), "span")
+    about: list[Content] = [state, tags, sure, ui.soft(time, "span")]
     return el(
         "li",
         el("p", fact.text, class_="text"),
-        el("p", state, tags, sure, ui.soft(time, "span"), source, class_="meta"),
+        el("p", about, source if fact.source_turn else None, class_="meta"),
         ui.some("blockquote", fact.source_quote),
         _changes(fact, reader) if state is None else None,
         class_=None if state is None else "past",
@@ -148,17 +143,10 @@ def _fact(fact: Fact, reader: Reader) -> Element:
 
 
 def _changes(fact: Fact, reader: Reader) -> Element:
-    say = reader.say
-    edit = _form(
-        reader,
-        ui.text_field(say("fact.text"), "text", fact.text),
-        ui.button(say("fact.save")),
-        class_="stacked-form",
-        fact_id=fact.id,
-        what="edit",
-    )
-    retract = _form(reader, ui.button(say("fact.retract"), None), fact_id=fact.id, what="retract")
-    return el("div", el("details", el("summary", say("fact.edit")), edit), retract, class_="changes")
+    text, save = ui.text_field(reader, "fact.text", "text", fact.text), ui.button(reader, "fact.save")
+    edit = _form(reader, text, save, class_="stacked-form", fact_id=fact.id, what="edit")
+    retract = _form(reader, ui.button(reader, "fact.retract", None), fact_id=fact.id, what="retract")
+    return el("div", el("details", el("summary", reader.say("fact.edit")), edit), retract, class_="changes")
 
 
 def _form(reader: Reader, *inside: Content, class_: str | None = None, **hidden: object) -> Element:
@@ -167,18 +155,18 @@ def _form(reader: Reader, *inside: Content, class_: str | None = None, **hidden:
 
 
 def _add_form(reader: Reader) -> Element:
-    say = reader.say
-    category = ui.field_of(say("fact.category"), "category")
-    attribute = ui.field_of(say("fact.attribute"), "attribute", hint=say("fact.attribute_about"))
+    hint = reader.say("fact.attribute_about")
+    category = ui.field_of(reader, "fact.category", "category")
+    attribute = ui.field_of(reader, "fact.attribute", "attribute", hint=hint)
     made = _form(
         reader,
-        ui.text_field(say("fact.text"), "text"),
+        ui.text_field(reader, "fact.text", "text"),
         el("div", category, attribute, class_="grid"),
-        ui.button(say("fact.add")),
+        ui.button(reader, "fact.add"),
         class_="stacked-form",
         what="add",
     )
-    return ui.card(say("fact.add_title"), made)
+    return ui.card(reader.say("fact.add_title"), made)
 
 
 def _revisions(data: Facts, reader: Reader) -> Element | None:
@@ -187,17 +175,15 @@ def _revisions(data: Facts, reader: Reader) -> Element | None:
     title = reader.say("revision.title")
     change = {"revision.what": "", "revision.fact": "reason", "archive.when": "when"}
     columns = {"#": "num", **change, "revision.undo": "action"}
-    return ui.card(
-        title, ui.table(reader, title, columns, [_revision(one, reader) for one in data.revisions])
-    )
+    rows = [_revision(one, reader) for one in data.revisions]
+    return ui.card(title, ui.table(reader, title, columns, rows))
 
 
 def _revision(one: Revision, reader: Reader) -> tuple[ui.Value, ...]:
-    known = f"action.{one.action}"
-    action = reader.say(known) if reader.knows(known) else one.action
+    action = reader.known(f"action.{one.action}", one.action)
     texts = [el("p", _change(before, after)) for before, after in zip(one.before, one.after, strict=False)]
     label = reader.say("revision.undo_number", n=one.number)
-    undo = ui.button(reader.say("revision.undo"), "quiet", aria_label=label)
+    undo = ui.button(reader, "revision.undo", "quiet", aria_label=label)
     return str(one.number), action, texts, one.at, _form(reader, undo, what="undo", revision=one.number)
 
 

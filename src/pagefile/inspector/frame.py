@@ -1,5 +1,7 @@
 """The frame of every page: header, navigation, language and theme switches, the link to the JSON."""
 
+from collections.abc import Mapping
+
 from pagefile.inspector import ui, urls
 from pagefile.inspector.markup import Element, document, el
 from pagefile.inspector.page_request import Reader
@@ -28,7 +30,7 @@ def page(view: View, reader: Reader) -> str:
         el("title", title),
         el("link", rel="stylesheet", href=urls.STYLE),
         el("link", rel="icon", href=urls.ICON, type="image/svg+xml"),
-        el("link", rel="alternate", type="application/json", href=_twin(reader)) if view.has_twin else None,
+        el("link", rel="alternate", type="application/json", href=_twin(reader)) if view.twin else None,
         el("script", src=urls.SCRIPT, defer=True) if view.script else None,
     )
     main = el(
@@ -53,18 +55,22 @@ def _twin(reader: Reader) -> str:
 def _header(view: View, reader: Reader) -> Element:
     nav = None
     if not view.bare:
+        places = {path: reader.asked.to(path) for path in _MENU}
         current = _UNDER.get(reader.path, reader.path)
-        links = [
-            _link(reader.say(f"nav.{urls.name(path)}"), reader.asked.to(path), path == current)
-            for path in _MENU
-        ]
-        nav = el("nav", el("ul", links), aria_label=reader.say("frame.navigation"), class_="sections")
+        nav = _nav(
+            "nav", places, current, reader, aria_label=reader.say("frame.navigation"), class_="sections"
+        )
     brand = el("a", _mark(), el("span", "Pagefile"), href=reader.asked.to(urls.HOME), class_="brand")
     return el("header", el("div", brand, nav, _switches(reader), class_="bar"))
 
 
-def _link(text: str, place: str, current: bool, class_: str | None = None) -> Element:
-    return el("li", el("a", text, href=place, aria_current="page" if current else None, class_=class_))
+def _nav(family: str, places: Mapping[str, str], current: str, reader: Reader, **more: object) -> Element:
+    def link(path: str, place: str) -> Element:
+        now, kind = "page" if path == current else None, "danger" if path == urls.ERASE else None
+        name = reader.say(f"{family}.{urls.name(path)}")
+        return el("li", el("a", name, href=place, aria_current=now, class_=kind))
+
+    return el("nav", el("ul", [link(*one) for one in places.items()]), **more)
 
 
 def _mark() -> Element:
@@ -85,20 +91,10 @@ def _switches(reader: Reader) -> Element:
     sign, other = {"auto": ("◐", "dark"), "dark": ("●", "light"), "light": ("○", "auto")}[reader.theme]
     now = reader.say(f"theme.{reader.theme}")
     about = reader.say("frame.theme", now=now)
-    theme = el(
-        "a",
-        el("span", sign, aria_hidden="true"),
-        el("span", now, class_="wide"),
-        href=to(theme=other),
-        aria_label=about,
-        title=about,
-    )
-    out = (
-        ui.form(reader, urls.LOGOUT, ui.button(reader.say("login.out"), "quiet"))
-        if reader.signed_in
-        else None
-    )
-    return el("div", language, theme, out, class_="switches")
+    state = [el("span", sign, aria_hidden="true"), el("span", now, class_="wide")]
+    theme = el("a", state, href=to(theme=other), aria_label=about, title=about)
+    out = ui.form(reader, urls.LOGOUT, ui.button(reader, "login.out", "quiet"))
+    return el("div", language, theme, out if reader.signed_in else None, class_="switches")
 
 
 def _crumbs(view: View) -> Element | None:
@@ -110,21 +106,13 @@ def _tabs(reader: Reader) -> Element | None:
     current = _TAB_OF.get(reader.path, reader.path)
     if reader.asked.conversation_id is None or current not in _TABS:
         return None
-    links = [
-        _link(
-            reader.say(f"tab.{urls.name(path)}"),
-            reader.asked.here(path),
-            path == current,
-            "danger" if path == urls.ERASE else None,
-        )
-        for path in _TABS
-    ]
-    return el("nav", el("ul", links), aria_label=reader.say("frame.tabs"), class_="tabs")
+    places = {path: reader.asked.here(path) for path in _TABS}
+    return _nav("tab", places, current, reader, aria_label=reader.say("frame.tabs"), class_="tabs")
 
 
 def _footer(view: View, reader: Reader) -> Element:
     links = {"frame.api": "/docs", "frame.health": "/healthz"}
-    if view.has_twin:
+    if view.twin:
         links = {"frame.json": _twin(reader), **links}
     made = [part for key, href in links.items() for part in (" · ", el("a", reader.say(key), href=href))]
     return el("footer", el("p", made[1:]))

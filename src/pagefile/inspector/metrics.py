@@ -26,8 +26,6 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Everything measured since the start, and what the service runs on."""
-
     measures: tuple[Measure, ...]
     runs_on: JsonObject
 
@@ -71,7 +69,6 @@ def _row(measure: Measure, reader: Reader) -> tuple[ui.Value, ...]:
         return reader.number(value)
 
     mean = measure.total / measure.count if measure.total is not None and measure.count else None
-    key = f"tells.{measure.name}"
-    about = reader.say(key) if reader.knows(key) else measure.tells
+    about = reader.known(f"tells.{measure.name}", measure.tells)
     name = [el("code", measure.name), ui.some("span", measure.labels, class_="tag"), el("small", about)]
     return name, reader.number(measure.count), as_text(mean), as_text(measure.p50), as_text(measure.p95)

@@ -131,8 +131,9 @@ class Reader:
         text = words()[key][0 if self.language == "en" else 1]
         return text.format(**values) if values else text
 
-    def knows(self, key: str) -> bool:
-        return key in words()
+    def known(self, key: str, otherwise: str) -> str:
+        """A text that may not exist, as with names that come from the engine."""
+        return self.say(key) if key in words() else otherwise
 
     def reason(self, text: str) -> str:
         """A reason of the engine in the reader's language; an unknown one is shown as it is."""
@@ -140,7 +141,6 @@ class Reader:
         return next((self.say(key, **found.groupdict()) for found, key in matches if found), text)
 
     def number(self, value: float) -> str:
-        """A number with thousands separators and few decimals."""
         if isinstance(value, int) or value.is_integer():
             return f"{int(value):,}"
         return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
@@ -165,15 +165,14 @@ class Reader:
         return f"{amount:.1f} {units[0]}" if amount < 99.5 else f"{amount:,.0f} {units[0]}"
 
     def ago(self, at: datetime) -> str:
-        """How long ago, briefly."""
         past = (self.now - at).total_seconds()
         if past < _MINUTE:
             return self.say("time.now" if past > -_MINUTE else "time.later")
-        for seconds, key in ((_DAY, "time.days"), (_HOUR, "time.hours"), (_MINUTE, "time.minutes")):
-            if past >= seconds:
-                number = int(past // seconds)
-                return self.say(key, n=f"{number:,}") if number < 30 or seconds < _DAY else self.day(at)
-        return self.day(at)
+        if past >= 30 * _DAY:
+            return self.day(at)
+        units = ((_DAY, "time.days"), (_HOUR, "time.hours"), (_MINUTE, "time.minutes"))
+        seconds, key = next(unit for unit in units if past >= unit[0])
+        return self.say(key, n=int(past // seconds))
 
     def day(self, at: datetime) -> str:
         at = at.astimezone(UTC)
@@ -187,13 +186,10 @@ class Reader:
         return el("time", shown, datetime=at.isoformat(), title=f"{at:%Y-%m-%d %H:%M:%S} UTC")
 
     def link(self, path: str, /, *inside: Content, **values: object) -> Element:
-        """A link on this site, for the same tenant."""
         return el("a", *inside, href=self.asked.to(path, **values))
 
     def here(self, path: str, /, *inside: Content, **values: object) -> Element:
-        """A link for the same user and conversation."""
         return el("a", *inside, href=self.asked.here(path, **values))
 
     def crumb(self, path: str, text: str, **values: object) -> tuple[str, str]:
-        """A step of a page's breadcrumbs, for the same user and conversation."""
         return self.asked.here(path, **values), text

@@ -53,29 +53,20 @@ def show(data: Playground, reader: Reader) -> ui.View:
 
 
 def _other(reader: Reader) -> Element:
-    say = reader.say
-    choose = ui.asking_form(
-        reader,
-        urls.CHAT,
-        say("chat.other"),
-        ui.field_of(say("conv.conversation"), "conversation_id"),
-        ui.user_field(reader),
-        button=ui.button(say("chat.begin"), None),
-    )
-    return el("details", el("summary", say("chat.other")), choose)
+    conversation = ui.field_of(reader, "conv.conversation", "conversation_id")
+    begin = ui.button(reader, "chat.begin", None)
+    choose = ui.asking_form(reader, "chat.other", conversation, ui.user_field(reader), button=begin)
+    return el("details", el("summary", reader.say("chat.other")), choose)
 
 
 def _turn(turn: Turn, reader: Reader) -> Element:
-    events = [
-        _event(step, reader) for step in turn.steps if step.page is not None or step.tool in LOADING_TOOLS
-    ]
-    return el(
-        "li",
-        el("div", ui.said(turn.user, reader), class_="bubble user") if turn.user else None,
-        events,
-        el("div", ui.said(turn.assistant, reader), class_="bubble assistant") if turn.assistant else None,
-        ui.badge(reader.say("entry.aborted"), "bad") if turn.status == "aborted" else None,
-    )
+    def bubble(text: str | None, who: str) -> Content:
+        return el("div", ui.said(text, reader), class_=f"bubble {who}") if text else None
+
+    shown = [step for step in turn.steps if step.page is not None or step.tool in LOADING_TOOLS]
+    events = [_event(step, reader) for step in shown]
+    aborted = ui.badge(reader.say("entry.aborted"), "bad") if turn.status == "aborted" else None
+    return el("li", bubble(turn.user, "user"), events, bubble(turn.assistant, "assistant"), aborted)
 
 
 def _event(step: Step, reader: Reader) -> Element:
@@ -85,26 +76,20 @@ def _event(step: Step, reader: Reader) -> Element:
 
 
 def _form(data: Playground, reader: Reader) -> Element:
-    say = reader.say
     chat = {"conversation_id": data.conversation_id, "user_id": data.user_id}
     place = reader.asked.to(urls.CHAT, **chat)
     windows = [(one, reader.count("count.tokens", int(one))) for one in _WINDOWS]
+    window = ui.choice_of(reader, "chat.window", "window_tokens", "4000", windows)
     made = ui.form(
         reader,
         place,
-        ui.text_field(say("chat.message"), "message", rows=3, id="chat-message"),
-        el(
-            "div",
-            ui.choice_of(say("chat.window"), "window_tokens", "4000", windows),
-            ui.tick(say("chat.sample"), "sample"),
-            class_="grid",
-        ),
-        ui.button(say("chat.send")),
+        ui.text_field(reader, "chat.message", "message", rows=3, id="chat-message"),
+        el("div", window, ui.tick(reader, "chat.sample", "sample"), class_="grid"),
+        ui.button(reader, "chat.send"),
         class_="stacked-form",
     )
     # What the script shows while an answer streams.
     events = [key for key in words() if key.startswith("event.")]
-    texts = {f"data_{key.removeprefix('event.')}": say(key) for key in events}
-    return el(
-        "div", made, id="chat", data_stream=reader.asked.to(urls.STREAM, **chat), data_place=place, **texts
-    )
+    texts = {f"data_{key.removeprefix('event.')}": reader.say(key) for key in events}
+    stream = reader.asked.to(urls.STREAM, **chat)
+    return el("div", made, id="chat", data_stream=stream, data_place=place, **texts)

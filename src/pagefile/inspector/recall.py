@@ -34,8 +34,6 @@ class WordHit:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What a question brings back, both ways."""
-
     query: str | None
     hits: tuple[Hit, ...]
     plain: tuple[WordHit, ...]
@@ -90,18 +88,16 @@ def show(data: Recalled, reader: Reader) -> ui.View:
 
 
 def _form(data: Recalled, reader: Reader) -> Element:
-    say, asked = reader.say, reader.asked
-    who: Content = None
+    asked, who = reader.asked, None
     if asked.conversation_id is None:
         only = data.users[0] if len(data.users) == 1 else None
-        who = ui.user_field(reader, users=data.users, otherwise=only)
+        who = ui.user_field(reader, data.users, only)
     return ui.asking_form(
         reader,
-        urls.RECALL,
-        say("nav.recall"),
-        ui.field_of(say("recall.query"), "q", data.query, kind="search", required=True),
+        "nav.recall",
+        ui.search_field(reader, "recall.query", data.query, required=True),
         who,
-        button=ui.button(say("recall.go")),
+        button=ui.button(reader, "recall.go"),
         conversation_id=asked.conversation_id,
         user_id=asked.user_id if who is None else None,
     )
@@ -126,21 +122,19 @@ def _both(data: Recalled, reader: Reader) -> Element:
     ]
     plain = [item(hit, "soft") for hit in data.plain]
     more = ui.soft(say("recall.more", n=reader.number(data.looked_at))) if data.more else None
-    return el(
-        "div",
-        ui.card(say("recall.ours"), ui.some("ol", ours, class_="hits") or ui.empty(say("recall.nothing"))),
-        ui.card(
-            say("recall.plain"), ui.some("ol", plain, class_="hits") or ui.empty(say("recall.nothing")), more
-        ),
-        class_="two",
-    )
+
+    def column(key: str, items: list[Element], more: Content = None) -> Element:
+        found = ui.some("ol", items, class_="hits") or ui.empty(say("recall.nothing"))
+        return ui.card(say(key), found, more)
+
+    return el("div", column("recall.ours", ours), column("recall.plain", plain, more), class_="two")
 
 
 def _parts(hit: Hit, most: float, reader: Reader, *, first: bool) -> Element:
     """What a score is made of, largest first."""
 
     def name_of(part: str) -> str:
-        return reader.say(f"part.{part}") if reader.knows(f"part.{part}") else part
+        return reader.known(f"part.{part}", part)
 
     def row(name: str, value: float) -> Element:
         bar = gauge(min(1.0, abs(value) / most), "fill" if value >= 0 else "against", aria_hidden="true")
@@ -151,11 +145,6 @@ def _parts(hit: Hit, most: float, reader: Reader, *, first: bool) -> Element:
     rows = [row(name, value) for name, value in parts if value and name not in _BESIDE]
     beside = [f"{name_of(name)} {hit.parts[name]:.2f}" for name in _BESIDE if name in hit.parts]
     title = reader.say("recall.parts")
-    caption = el("caption", title, class_="unseen")
-    return el(
-        "details",
-        el("summary", title),
-        el("table", caption, el("tbody", rows), class_="parts"),
-        ui.some("p", " · ".join(beside), class_="soft under"),
-        open=first,
-    )
+    table = el("table", el("caption", title, class_="unseen"), el("tbody", rows), class_="parts")
+    others = ui.some("p", " · ".join(beside), class_="soft under")
+    return el("details", el("summary", title), table, others, open=first)

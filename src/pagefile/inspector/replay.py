@@ -49,7 +49,6 @@ class Compared:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Compared:
-    """Replay the call with the settings of the query string."""
     call, chat = await called(memory, asked)
     recorded = _recorded(call)
     names = [name.removeprefix("set.") for name in asked.values if name.startswith("set.")]
@@ -77,9 +76,9 @@ def _shown(value: JsonValue) -> str:
         case None:
             return ""
         case bool():
-            return "true" if value else "false"
+            return str(value).lower()
         case float() if value.is_integer():
-            return str(int(value)) if abs(value) > 1 else f"{value:g}"
+            return str(int(value))
         case _:
             return str(value)
 
@@ -102,31 +101,28 @@ def show(data: Compared, reader: Reader) -> ui.View:
 
 
 def _form(data: Compared, reader: Reader) -> Element:
-    say = reader.say
 
     def was(name: str) -> str:
         return _shown(data.recorded.get(name))
 
     def number(name: str) -> Element:
-        hint = say("replay.was", was=was(name) or "–")
-        now = data.changes.get(name, was(name))
-        more = {"inputmode": "decimal", "autocomplete": "off"}
-        return ui.field_of(say(f"set.{name}"), f"set.{name}", now, hint=hint, **more)
+        more = {
+            "hint": reader.say("replay.was", was=was(name) or "–"),
+            "inputmode": "decimal",
+            "autocomplete": "off",
+        }
+        return ui.field_of(reader, f"set.{name}", f"set.{name}", data.changes.get(name, was(name)), **more)
 
     def choice(name: str, known: tuple[str, ...]) -> Element:
-        options = [(one, say(f"set.{name}.{one}")) for one in known]
-        return ui.choice_of(say(f"set.{name}"), f"set.{name}", data.changes.get(name, was(name)), options)
+        options = [(one, reader.say(f"set.{name}.{one}")) for one in known]
+        now = data.changes.get(name, was(name))
+        return ui.choice_of(reader, f"set.{name}", f"set.{name}", now, options)
 
-    numbers, choices = map(number, _OFFERED), (choice(name, known) for name, known in _CHOICES.items())
-    reset = reader.link(urls.REPLAY, say("replay.reset"), call_id=data.call.id)
-    return ui.asking_form(
-        reader,
-        urls.REPLAY,
-        say("replay.change"),
-        el("div", [*numbers], [*choices], class_="grid"),
-        button=[ui.button(say("replay.go")), reset],
-        call_id=data.call.id,
-    )
+    choices = [choice(name, known) for name, known in _CHOICES.items()]
+    fields = el("div", [*map(number, _OFFERED)], choices, class_="grid")
+    reset = reader.link(urls.REPLAY, reader.say("replay.reset"), call_id=data.call.id)
+    buttons = [ui.button(reader, "replay.go"), reset]
+    return ui.asking_form(reader, "replay.change", fields, button=buttons, call_id=data.call.id)
 
 
 def _comparison(replay: Replay, reader: Reader) -> list[Content]:
@@ -142,14 +138,13 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
         for key, window in (("replay.before", replay.before), ("replay.after", replay.after))
     ]
     both = el("div", sides, class_="two")
+    candidates = ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
     return [
         inexact(replay.exact, replay.why, reader),
         ui.notice(say("replay.same"), "good") if compared.same else None,
         ui.figures(reader, values),
         ui.card(say("replay.windows"), both, _blocks(compared.blocks, reader)),
-        ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
-        if compared.changed
-        else None,
+        candidates if compared.changed else None,
         ui.card(say("replay.diff"), _diff(compared.diff, reader)) if compared.diff else None,
     ]
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import TypeAlias
 
 import anyio
 
@@ -20,6 +21,7 @@ _QUOTED = 160
 #: The line of a sample that is worth finding.
 _LEAK = 42
 
+Messages: TypeAlias = Sequence[Mapping[str, JsonValue]]
 _UUID = re.compile(r"📎 \[[^\]\n]{0,40}?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\]")
 _WANTS = re.compile(r"打开|加载|原文|全文|详细|详情|翻|load|open|full|detail|again|page", re.IGNORECASE)
 
@@ -30,12 +32,10 @@ class ScriptedModel(ChatModel):
     def __init__(self, pause_s: float = PAUSE_S) -> None:
         self._pause_s = pause_s
 
-    async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
+    async def complete(self, messages: Messages, *, max_tokens: int) -> str:
         return _answer(messages)
 
-    async def stream(
-        self, messages: Sequence[Mapping[str, JsonValue]], *, tools: Sequence[Mapping[str, JsonValue]] = ()
-    ) -> AsyncGenerator[Spoken]:
+    async def stream(self, messages: Messages, *, tools: Messages = ()) -> AsyncGenerator[Spoken]:
         page = _wanted(messages) if any(tool.get("name") == LOAD_TOOL for tool in tools) else None
         if page is not None:
             arguments = json.dumps({"uuid": page, "query": _question(messages)}, ensure_ascii=False)
@@ -48,24 +48,31 @@ class ScriptedModel(ChatModel):
         yield Spoken(finish="stop")
 
 
-def _wanted(messages: Sequence[Mapping[str, JsonValue]]) -> str | None:
+def _wanted(messages: Messages) -> str | None:
     """The uuid of the newest page it was asked to open; None once the question has a tool result."""
     if not messages or messages[-1].get("role") != "user" or not _WANTS.search(_question(messages)):
         return None
-    found = [uuid for one in messages for uuid in _UUID.findall(str(one.get("content") or ""))]
+    found = _pages(messages)
     return found[-1] if found else None
 
 
-def _question(messages: Sequence[Mapping[str, JsonValue]]) -> str:
-    said = [str(one.get("content") or "") for one in messages if one.get("role") == "user"]
+def _content(message: Mapping[str, JsonValue]) -> str:
+    return str(message.get("content") or "")
+
+
+def _pages(messages: Messages) -> list[str]:
+    return [uuid for one in messages for uuid in _UUID.findall(_content(one))]
+
+
+def _question(messages: Messages) -> str:
+    said = [_content(one) for one in messages if one.get("role") == "user"]
     return said[-1] if said else ""
 
 
-def _answer(messages: Sequence[Mapping[str, JsonValue]]) -> str:
+def _answer(messages: Messages) -> str:
     question, loaded = _question(messages), _loaded(messages)
     chinese = language(question) == "zh"
-    chars = sum(len(str(one.get("content") or "")) for one in messages)
-    pages = len({uuid for one in messages for uuid in _UUID.findall(str(one.get("content") or ""))})
+    chars, pages = sum(len(_content(one)) for one in messages), len(set(_pages(messages)))
     window = _text("scripted.window", chinese, n=len(messages), chars=f"{chars:,}")
     out = _text("scripted.paged_out", chinese, pages=pages) if pages else _text("scripted.end", chinese)
     if loaded:
@@ -79,23 +86,19 @@ def _text(key: str, chinese: bool, **values: object) -> str:
     return words()[key][chinese].format(**values)
 
 
-def _loaded(messages: Sequence[Mapping[str, JsonValue]]) -> str:
+def _loaded(messages: Messages) -> str:
     """What was loaded for this question; empty if the last result came with the question itself."""
     if not messages or messages[-1].get("role") != "tool":
         return ""
     calls = [one.get("tool_calls") for one in messages if one.get("tool_calls")]
-    return str(messages[-1].get("content") or "") if calls and LOAD_TOOL in json.dumps(calls[-1]) else ""
+    return _content(messages[-1]) if calls and LOAD_TOOL in json.dumps(calls[-1]) else ""
 
 
 def _telling(text: str, question: str) -> str:
     """The line that shares most words with a question; the first on a tie."""
     asked = frozenset(terms(question))
     lines = [one for one in text.splitlines() if one.strip()] or [""]
-    return _quoted(max(lines, key=lambda one: len(asked & frozenset(terms(one)))))
-
-
-def _quoted(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join(max(lines, key=lambda one: len(asked & frozenset(terms(one)))).split())
     return line if len(line) <= _QUOTED else line[:_QUOTED].rstrip() + "…"
 
 

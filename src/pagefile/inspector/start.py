@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -45,7 +46,6 @@ class Start:
 
 
 async def gather(memory: Memory, asked: PageRequest, *, version: str, base: str, demo: DemoState) -> Start:
-    """The latest conversations and what the service runs on."""
     found = await memory.conversations(**asked.owner, limit=_SHOWN)
     rows = await rows_of(memory, found)
     return Start(rows, found.next is not None, await memory.describe(), version, base, demo)
@@ -54,10 +54,9 @@ async def gather(memory: Memory, asked: PageRequest, *, version: str, base: str,
 def show(data: Start, reader: Reader) -> ui.View:
     say, latest = reader.say, None
     if data.conversations:
-        link = (
-            el("p", reader.link(urls.CONVERSATIONS, say("start.all")), class_="more") if data.more else None
-        )
-        latest = ui.card(say("start.latest"), conversations_table(data.conversations, reader), link)
+        link = el("p", reader.link(urls.CONVERSATIONS, say("start.all")), class_="more")
+        table = conversations_table(data.conversations, reader)
+        latest = ui.card(say("start.latest"), table, link if data.more else None)
     elif not data.demo.running:
         latest = _welcome(reader)
     body = [_demo_state(data.demo, reader), latest, _ways(reader), _calling(data, reader)]
@@ -67,7 +66,7 @@ def show(data: Start, reader: Reader) -> ui.View:
 def _welcome(reader: Reader) -> Element:
     say, fill = reader.say, None
     if not reader.asked.bound:
-        fill = ui.form(reader, urls.DEMO, ui.button(say("start.fill")), class_="inline")
+        fill = ui.form(reader, urls.DEMO, ui.button(reader, "start.fill"), class_="inline")
     by_hand = ui.soft([say("start.or"), " ", el("code", "pagefile demo")])
     return ui.card(say("start.empty_title"), el("p", say("start.empty")), fill, by_hand, class_="welcome")
 
@@ -87,13 +86,12 @@ def _demo_state(demo: DemoState, reader: Reader) -> Content:
 
 
 def _ways(reader: Reader) -> Element:
-    say = reader.say
-    ways = [(path, urls.name(path)) for path in _WAYS]
-    items = [
-        el("li", reader.link(path, el("strong", say(f"nav.{name}")), el("span", say(f"way.{name}"))))
-        for path, name in ways
-    ]
-    return el("section", el("h2", say("start.ways")), el("ul", items, class_="ways"))
+    def way(path: str) -> Element:
+        name, about = (reader.say(f"{family}.{urls.name(path)}") for family in ("nav", "way"))
+        return el("li", reader.link(path, el("strong", name), el("span", about)))
+
+    items = [way(path) for path in _WAYS]
+    return el("section", el("h2", reader.say("start.ways")), el("ul", items, class_="ways"))
 
 
 def _calling(data: Start, reader: Reader) -> Element:
@@ -114,29 +112,23 @@ def _calling(data: Start, reader: Reader) -> Element:
 def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
     say = reader.say
     wrong = ui.notice(say("login.failed"), "bad") if failed else None
-    key = ui.field_of(
-        say("login.key"),
-        "key",
-        kind="password",
-        required=True,
-        autocomplete="current-password",
-        spellcheck="false",
-    )
-    asked = ui.form(reader, urls.LOGIN, key, ui.button(say("login.in")), class_="stacked-form", next=onward)
+    more: dict[str, Any] = {"required": True, "autocomplete": "current-password", "spellcheck": "false"}
+    key = ui.field_of(reader, "login.key", "key", kind="password", **more)
+    enter = ui.button(reader, "login.in")
+    asked = ui.form(reader, urls.LOGIN, key, enter, class_="stacked-form", next=onward)
     how = ui.soft([say("login.how"), " ", el("code", "pagefile keys add NAME")])
     body = [wrong, ui.card(say("login.title"), asked, how, class_="narrow")]
-    return ui.View("Pagefile", body, lead=say("start.lead"), bare=True)
+    return ui.View("Pagefile", body, lead=say("start.lead"), bare=True, twin=False)
 
 
 def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> ui.View:
-    say, known = reader.say, reader.knows(f"problem.{code}")
     body = [
         ui.notice(detail, "bad"),
-        ui.soft(say("problem.status", status=status, code=code)),
-        el("p", reader.link(urls.HOME, say("problem.back"))),
+        ui.soft(reader.say("problem.status", status=status, code=code)),
+        el("p", reader.link(urls.HOME, reader.say("problem.back"))),
     ]
-    lead = say(f"problem.{code}.about") if known else None
-    return ui.View(say(f"problem.{code}") if known else title, body, lead=lead, twin=False)
+    title, lead = reader.known(f"problem.{code}", title), reader.known(f"problem.{code}.about", "")
+    return ui.View(title, body, lead=lead, twin=False)
 
 
 # -- the demo ------------------------------------------------------------------------------------------------------------
@@ -150,7 +142,6 @@ class Filling:
         self.state = DemoState()
 
     def start(self, settings: Settings) -> None:
-        """Start, unless it is already running."""
         if self.state.running:
             raise ConflictError("The demo is being filled in already: look again in a moment.")
         self.state = DemoState(running=True)

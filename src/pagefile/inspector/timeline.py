@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 
 from pagefile.engine import Conversation, Memory
@@ -18,7 +19,7 @@ PER_PAGE = 40
 #: How many entries back to search for the checkpoint before a slice.
 LOOK_BACK = 400
 _ANCHORS_SHOWN = 60
-_UNFINISHED = {"aborted": ("entry.aborted", "bad"), "open": ("entry.open", "open")}
+_STATES = {"aborted": ("entry.aborted", "bad"), "open": ("entry.open", "open")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,6 @@ class Anchors:
 
     @classmethod
     def of(cls, before: Checkpoint | None, one: Checkpoint) -> "Anchors":
-        """Of a checkpoint, compared with the one before it."""
         carried = frozenset(one.anchors)
         return cls(
             tuple(anchor for anchor in one.anchors if anchor in one.summary),
@@ -44,8 +44,6 @@ class Anchors:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One slice of a conversation's log."""
-
     head: ConversationInfo
     entries: tuple[Entry, ...]
     anchors: Mapping[str, Anchors]
@@ -69,14 +67,11 @@ async def gather(memory: Memory, asked: PageRequest) -> Timeline:
     wanted = asked.text("open")
     calls = await chat.calls(limit=200)
     marks = [entry for entry in entries if isinstance(entry, Checkpoint)]
+    pairs = pairwise([await _before(chat, marks), *marks])
     return Timeline(
         head,
         tuple(entries),
-        {
-            one.id: Anchors.of(before, one)
-            for before, one in pairwise([await _before(chat, marks), *marks])
-            if one
-        },
+        {one.id: Anchors.of(before, one) for before, one in pairs if one},
         {call.turn_id: call.id for call in reversed(calls) if call.turn_id is not None},
         None if wanted is None else await opened(memory, asked, wanted),
         max(0, first - 1 - PER_PAGE) if first > 1 else None,
@@ -164,31 +159,33 @@ def _turn(turn: Turn, data: Timeline, reader: Reader) -> Element:
     say, through = reader.say, max(data.head.covered_through_seq, data.head.reset_seq)
     covered = turn.status == "done" and turn.seq is not None and turn.seq <= through
     call, state, bill = data.calls.get(turn.id), None, None
-    if turn.status in _UNFINISHED:
-        key, kind = _UNFINISHED[turn.status]
+    if turn.status in _STATES or covered:
+        key, kind = _STATES.get(turn.status, ("entry.covered", "soft"))
         state = ui.badge(say(key), kind)
-    elif covered:
-        state = ui.badge(say("entry.covered"), "soft")
     if call:
         bill = reader.link(urls.CALL, say("entry.bill"), call_id=call, user_id=reader.asked.user_id)
     title = f"#{turn.seq}" if turn.seq is not None else say("entry.running")
     return el(
         "li",
-        _line(title, state, turn.tokens, reader.time(turn.at, exact=True), bill, reader=reader),
-        _side("user", say("role.user"), turn.user, reader) if turn.user else None,
+        _line(title, state, turn.tokens, turn.at, reader, bill),
+        _side("user", "role.user", turn.user, reader),
         [_step(step, data, reader) for step in turn.steps],
-        _side("assistant", say("role.assistant"), turn.assistant, reader) if turn.assistant else None,
+        _side("assistant", "role.assistant", turn.assistant, reader),
         class_=f"entry turn {turn.status}{' covered' if covered else ''}",
         id=f"seq-{turn.seq}" if turn.seq is not None else f"turn-{turn.id}",
     )
 
 
-def _line(title: str, state: Content, tokens: int, *more: Content, reader: Reader) -> Element:
-    return el("header", el("h2", title), state, ui.soft(reader.count("count.tokens", tokens), "span"), *more)
+def _line(
+    title: str, state: Content, tokens: int, at: datetime, reader: Reader, link: Content = None
+) -> Element:
+    size = ui.soft(reader.count("count.tokens", tokens), "span")
+    return el("header", el("h2", title), state, size, reader.time(at, exact=True), link)
 
 
-def _side(kind: str, title: str, text: str, reader: Reader) -> Element:
-    return el("div", el("h3", title, class_="role"), ui.said(text, reader), class_=f"side m-{kind}")
+def _side(kind: str, key: str, text: str | None, reader: Reader) -> Content:
+    title = el("h3", reader.say(key), class_="role")
+    return el("div", title, ui.said(text, reader), class_=f"side m-{kind}") if text else None
 
 
 def _step(step: Step, data: Timeline, reader: Reader) -> Element:
@@ -243,14 +240,13 @@ def _checkpoint(one: Checkpoint, data: Timeline, reader: Reader) -> Element:
         _anchor_list(say("anchor.beside"), found.beside, "beside"),
         _anchor_list(say("anchor.gone"), found.gone, "gone"),
     ]
-    pages = [
-        el("li", reader.here(urls.PAGE, el("code", uuid[:8]), uuid=uuid)) for uuid in one.archive_refs[-12:]
-    ]
+    links = [reader.here(urls.PAGE, el("code", uuid[:8]), uuid=uuid) for uuid in one.archive_refs[-12:]]
+    pages = [el("li", link) for link in links]
     refs = el("div", el("h3", say("entry.refs"), class_="role"), el("ul", pages, class_="chips"))
     return el(
         "li",
-        _line(title, state, one.tokens, reader.time(one.created, exact=True), reader=reader),
-        _side("summary", say("entry.summary"), one.summary, reader),
+        _line(title, state, one.tokens, one.created, reader),
+        _side("summary", "entry.summary", one.summary, reader),
         el("details", el("summary", survived), anchors, class_="step"),
         refs if pages else None,
         class_="entry checkpoint",

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from itertools import zip_longest
+from typing import Any, TypeAlias
 
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import Reader
@@ -32,12 +33,8 @@ class View:
     script: bool = False
     #: Without navigation, for readers who are not signed in.
     bare: bool = False
-    #: Whether the page has a JSON twin: a problem has none.
+    #: Whether the page has a JSON twin: problems and the sign-in have none.
     twin: bool = True
-
-    @property
-    def has_twin(self) -> bool:
-        return self.twin and not self.bare
 
 
 def some(name: str, *inside: Content, **attributes: object) -> Element | None:
@@ -71,7 +68,8 @@ def notice(text: Content, kind: str = "note") -> Element:
 def confirmation(reader: Reader) -> Content:
     """A confirmation of the action that led here, if there was one."""
     key = f"done.{reader.asked.text('done')}"
-    return notice(reader.say(key), "bad" if key == "done.failed" else "good") if reader.knows(key) else None
+    text = reader.known(key, "")
+    return notice(text, "bad" if key == "done.failed" else "good") if text else None
 
 
 def badge(text: str, kind: str = "") -> Element:
@@ -79,7 +77,6 @@ def badge(text: str, kind: str = "") -> Element:
 
 
 def soft(text: Content, name: str = "p") -> Element:
-    """Something said in passing."""
     return el(name, text, class_="soft")
 
 
@@ -98,7 +95,6 @@ def _pairs(pairs: Sequence[tuple[str, Content]], class_: str) -> Element:
 
 
 def numbers(*keys: str) -> dict[str, str]:
-    """Columns of numbers."""
     return dict.fromkeys(keys, "num")
 
 
@@ -118,17 +114,15 @@ def table(
     heads = [_heading(column, kind, reader) for column, kind in columns.items()]
     kinds = list(columns.values())
     made = [[_cell(value, kind, reader) for value, kind in zip(row, kinds, strict=True)] for row in rows]
-    classes = [*row_classes] or [None] * len(made)
-    body = [el("tr", cells, class_=kind) for cells, kind in zip(made, classes, strict=True)]
+    body = [el("tr", cells, class_=kind) for cells, kind in zip_longest(made, row_classes)]
     title = el("caption", caption, class_="unseen")
     inner = el("table", title, el("thead", el("tr", heads)), el("tbody", body), class_=class_)
     return scrolling(inner, caption, class_="scroll")
 
 
 def _heading(column: str, kind: str, reader: Reader) -> Element:
-    text: Content = reader.say(column) if reader.knows(column) else column
-    if kind == "action":
-        text = el("span", text, class_="unseen")
+    name = reader.known(column, column)
+    text = el("span", name, class_="unseen") if kind == "action" else name
     return el("th", text, scope="col", class_="num" if kind == "num" else None)
 
 
@@ -160,13 +154,11 @@ def form(
     return el("form", values, *inside, method="post", action=place, class_=class_)
 
 
-def asking_form(
-    reader: Reader, path: str, label: str, *inside: Content, button: Content, **hidden: str | None
-) -> Element:
-    """A form that only looks something up, for the same tenant."""
+def asking_form(reader: Reader, key: str, *inside: Content, button: Content, **hidden: object) -> Element:
+    """A form that asks the same page for something else, for the same tenant."""
     values = _hidden({**hidden, "tenant": hidden.get("tenant", reader.asked.tenant)})
-    role = {"class_": "ask", "role": "search", "aria_label": label}
-    return el("form", values, *inside, button, method="get", action=path, **role)
+    role = {"class_": "ask", "role": "search", "aria_label": reader.say(key)}
+    return el("form", values, *inside, button, method="get", action=reader.path, **role)
 
 
 def _hidden(values: Mapping[str, object]) -> list[Element]:
@@ -174,57 +166,59 @@ def _hidden(values: Mapping[str, object]) -> list[Element]:
     return [el("input", type="hidden", name=name, value=value) for name, value in values.items() if value]
 
 
-def button(text: str, class_: str | None = "primary", **more: object) -> Element:
-    return el("button", text, class_=class_, **more)
+def button(reader: Reader, key: str, class_: str | None = "primary", **more: object) -> Element:
+    return el("button", reader.say(key), class_=class_, **more)
 
 
 def field_of(
-    label: str,
-    name: str,
-    value: str | None = None,
-    *,
-    kind: str = "text",
-    hint: str | None = None,
-    **more: object,
+    reader: Reader, key: str, name: str, value: str | None = None, *, kind: str = "text", **more: Any
 ) -> Element:
-    return labelled(
-        label, el("input", type=kind, name=name, value=value, **more), some("small", hint, class_="hint")
-    )
+    """An input; `hint` is shown beneath it."""
+    hint: str | None = more.pop("hint", None)
+    field = el("input", type=kind, name=name, value=value, **more)
+    return _labelled(reader, key, field, some("small", hint, class_="hint"))
 
 
-def labelled(label: str, *inside: Content) -> Element:
-    return el("label", el("span", label), *inside, class_="field")
+def search_field(reader: Reader, key: str, value: str | None, **more: object) -> Element:
+    return field_of(reader, key, "q", value, kind="search", **more)
 
 
-def text_field(label: str, name: str, text: str | None = None, *, rows: int = 2, **more: object) -> Element:
-    return labelled(label, el("textarea", text, name=name, rows=rows, required=True, **more))
+def text_field(reader: Reader, key: str, name: str, text: str | None = None, **more: object) -> Element:
+    given = {"rows": 2, "required": True, **more}
+    return _labelled(reader, key, el("textarea", text, name=name, **given))
 
 
-def choice_of(label: str, name: str, chosen: str, options: Sequence[tuple[str, str]]) -> Element:
+def choice_of(
+    reader: Reader, key: str, name: str, chosen: str, options: Iterable[tuple[str, str]]
+) -> Element:
     made = [el("option", text, value=value, selected=value == chosen) for value, text in options]
-    return labelled(label, el("select", made, name=name))
+    return _labelled(reader, key, el("select", made, name=name))
 
 
-def tick(label: str, name: str, *, checked: bool = False) -> Element:
+def _labelled(reader: Reader, key: str, *inside: Content) -> Element:
+    return el("label", el("span", reader.say(key)), *inside, class_="field")
+
+
+def tick(reader: Reader, key: str, name: str, *, checked: bool = False) -> Element:
     box = el("input", type="checkbox", name=name, value="yes", checked=checked)
-    return el("label", box, label, class_="tick")
+    return el("label", box, reader.say(key), class_="tick")
 
 
 def user_field(
     reader: Reader,
-    *,
     users: Sequence[str] | None = None,
     otherwise: str | None = None,
+    *,
     required: bool = False,
 ) -> Content:
     """The user to look at, with suggestions; nothing if the reader's key decides that."""
     if "user_id" in reader.asked.bound:
         return None
-    value = reader.asked.user_id or otherwise
+    value, known = reader.asked.user_id or otherwise, None if users is None else "users"
+    field = field_of(reader, "field.user", "user_id", value, list=known, required=required)
     if users is None:
-        return field_of(reader.say("field.user"), "user_id", value, required=required)
-    known = el("datalist", [el("option", value=user) for user in users], id="users")
-    return [field_of(reader.say("field.user"), "user_id", value, list="users", required=required), known]
+        return field
+    return [field, el("datalist", [el("option", value=user) for user in users], id="users")]
 
 
 # -- links ---------------------------------------------------------------------------------------------------------------
@@ -236,7 +230,6 @@ def step_to(text: str, href: str | None, **more: object) -> Element:
 
 
 def pager(reader: Reader, *steps: Content) -> Element:
-    """Links to what comes before and after."""
     return el("nav", *steps, aria_label=reader.say("pager.label"), class_="pager")
 
 
@@ -256,10 +249,7 @@ def said(text: str, reader: Reader) -> Content:
     left = len(text) - _SHOWN - len(rest)
     more = el("summary", reader.say("text.more", n=reader.number(len(text) - _SHOWN)))
     cut = soft(reader.say("text.cut", n=reader.number(left))) if left else None
-    return [
-        el("div", text[:_SHOWN], class_="text"),
-        el("details", more, el("div", rest, class_="text"), cut),
-    ]
+    return [el("div", text[:_SHOWN], class_="text"), el("details", more, el("div", rest, class_="text"), cut)]
 
 
 def whole(text: str) -> Element:
@@ -271,7 +261,6 @@ def code(value: object) -> Element:
 
 
 def message(given: Mapping[str, object], reader: Reader) -> Element:
-    """A prompt message as it was sent."""
     role, content, calls = str(given.get("role", "")), given.get("content"), given.get("tool_calls")
     spoken = said(content, reader) if isinstance(content, str) and content else None
     return el(

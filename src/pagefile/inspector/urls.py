@@ -35,5 +35,4 @@ def name(path: str) -> str:
 
 
 def twin(path: str) -> str:
-    """The path of a page's JSON twin."""
     return "/index.json" if path == HOME else f"{path}.json"

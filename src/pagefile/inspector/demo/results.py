@@ -64,13 +64,12 @@ _WORDS = read("results")
 
 
 def _paper(picks: Picks, topic: str, chars: int) -> str:
-    """A report with headings, numbers and sources."""
     lines = [f"# {topic.capitalize()}", "", f"Source: https://example.org/reports/{picks.seed}", ""]
     size = 0
     while size < chars:
         lines += [f"## {picks.one(_WORDS['headings'])} {picks.number(1, 9)}.{picks.number(1, 9)}", ""]
         for _ in range(picks.number(2, 4)):
-            text = " ".join(_finding(picks) for _ in range(picks.number(3, 6)))
+            text = _findings(picks, picks.number(3, 6))
             lines += [text, ""]
             size += len(text)
     return "\n".join(lines)
@@ -87,16 +86,15 @@ def _finding(picks: Picks) -> str:
     )
 
 
+def _findings(picks: Picks, count: int) -> str:
+    return " ".join(_finding(picks) for _ in range(count))
+
+
 def _hits(picks: Picks, topic: str, chars: int) -> str:
-    """Web search results as JSON."""
     found: list[dict[str, object]] = []
-    size = 0
-    while size < chars:
-        text = " ".join(_finding(picks) for _ in range(5))
-        number = len(found) + 1
+    for rank, text in enumerate(_until(lambda: _findings(picks, 5), chars), 1):
         url = f"https://example.org/{picks.one(_WORDS['sites']).lower()}/{picks.number(100, 999)}"
-        found.append({"rank": number, "title": f"{topic}, part {number}", "url": url, "snippet": text})
-        size += len(text)
+        found.append({"rank": rank, "title": f"{topic}, part {rank}", "url": url, "snippet": text})
     return json.dumps({"query": topic, "results": found}, indent=1)
 
 

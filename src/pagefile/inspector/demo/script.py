@@ -111,7 +111,6 @@ def _drawn(value: Any, slots: Data, picks: Picks) -> Any:
 
 
 def _filled(value: Any, slots: Data) -> Any:
-    """The value with the placeholders in its texts filled in."""
     match value:
         case str():
             return value.format(**slots)

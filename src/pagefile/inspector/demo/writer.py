@@ -6,7 +6,7 @@ leftovers of an interrupted run are erased before that person is written again, 
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from pagefile.engine import Conversation, Memory
@@ -18,8 +18,6 @@ from pagefile.standalone import AgentApp, SessionValue
 
 PREFIX = "demo-"
 Progress = Callable[[int, int], None]
-#: Told how many more turns are written.
-Told = Callable[[int], None]
 #: Windows kept per conversation: all of them, so that the inspector shows how it grew.
 _CALLS_KEPT = 100
 #: How long each window waits for its query's embedding: long, so that a busy machine does not change the result.
@@ -28,24 +26,6 @@ _TIMEOUT_S = 30.0
 _LISTED = 100
 #: Of what an agent learnt, where the data says nothing else.
 _CONFIDENCE = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class DemoReport:
-    """What was written."""
-
-    conversations: int
-    turns: int
-    facts: int
-    windows: int
-
-    @property
-    def added(self) -> int:
-        """The number of turns written; 0 if the demo was already complete."""
-        return self.turns
-
-
-_NOTHING = DemoReport(0, 0, 0, 0)
 
 
 class DemoClock:
@@ -64,6 +44,14 @@ class DemoClock:
         self._at = moment
 
 
+@dataclass(frozen=True, slots=True)
+class DemoReport:
+    conversations: int
+    turns: int
+    facts: int
+    windows: int
+
+
 async def fill_demo(
     settings: Settings, progress: Progress | None = None, *, people: Sequence[Person] = PEOPLE
 ) -> DemoReport:
@@ -76,27 +64,27 @@ async def fill_demo(
             f"The demo needs a database that others can open, not {settings.url!r}: name a file, "
             "for instance sqlite:///pagefile.db."
         )
-    total = sum(len(talk.turns()) for person in people for talk in person.talks)
-    done = 0
+    total = sum(map(_turns, people))
+    done, written, clock = 0, Counter(conversations=0, turns=0, facts=0, windows=0), DemoClock()
 
-    def told(turns: int) -> None:
+    def report(turns: int) -> None:
         nonlocal done
         done += turns
         if progress is not None:
             progress(done, total)
 
-    reports = [_NOTHING]
-    clock = DemoClock()
     for language in ("en", "zh"):
-        mine = [person for person in people if person.language == language]
         async with Memory.open(settings=_demo_settings(settings, language), clock=clock) as memory:
-            reports += [await _written(memory, clock, person, told) for person in mine]
+            for person in (one for one in people if one.language == language):
+                if await _complete(memory, person):
+                    report(_turns(person))
+                else:
+                    await _Writer(memory, clock, person, written, report).write()
             await memory.settle()
-    return DemoReport(*map(sum, zip(*map(astuple, reports), strict=True)))
+    return DemoReport(**written)
 
 
 async def demo_present(memory: Memory) -> bool:
-    """Whether the demo is complete."""
     return all([await _complete(memory, person) for person in PEOPLE])
 
 
@@ -130,6 +118,10 @@ def _demo_settings(settings: Settings, language: str) -> Settings:
     )
 
 
+def _turns(person: Person) -> int:
+    return sum(len(talk.turns()) for talk in person.talks)
+
+
 async def _complete(memory: Memory, person: Person) -> bool:
     """Whether the person's last turn exists: it is written last."""
     last = person.talks[-1]
@@ -153,26 +145,23 @@ async def _check_ours(memory: Memory, person: Person) -> None:
         )
 
 
-async def _written(memory: Memory, clock: DemoClock, person: Person, told: Told) -> DemoReport:
-    if await _complete(memory, person):
-        told(sum(len(talk.turns()) for talk in person.talks))
-        return _NOTHING
-    await _check_ours(memory, person)
-    await memory.forget(user_id=person.user_id)
-    writer = _Writer(memory, clock, person)
-    for talk in person.talks:
-        await writer.talk(talk, told)
-    return DemoReport(len(person.talks), writer.turns, writer.facts, writer.windows)
-
-
+@dataclass(frozen=True, slots=True)
 class _Writer:
-    def __init__(self, memory: Memory, clock: DemoClock, person: Person) -> None:
-        self._memory = memory
-        self._clock = clock
-        self._person = person
-        self.turns = self.facts = self.windows = 0
+    _memory: Memory
+    _clock: DemoClock
+    _person: Person
+    _written: Counter[str]
+    #: Called with the number of turns written since the last call.
+    _report: Callable[[int], None]
 
-    async def talk(self, talk: Talk, told: Told) -> None:
+    async def write(self) -> None:
+        await _check_ours(self._memory, self._person)
+        await self._memory.forget(user_id=self._person.user_id)
+        for talk in self._person.talks:
+            await self._talk(talk)
+            self._written["conversations"] += 1
+
+    async def _talk(self, talk: Talk) -> None:
         chat = self._memory.conversation(talk.id, user_id=self._person.user_id, agent=talk.agent)
         said = talk.turns()
         pause = timedelta(days=talk.days) / max(1, len(said) - 1)
@@ -181,8 +170,8 @@ class _Writer:
             session, place = divmod(number, 5)
             self._clock.set(talk.began + session * 5 * pause + place * timedelta(minutes=7))
             await self._turn(chat, talk, one, _turn_id(talk, number))
-            self.turns += 1
-            told(1)
+            self._written["turns"] += 1
+            self._report(1)
         # Listing the calls waits for them to be written, so that not all of the demo's are pending at once.
         await chat.calls(limit=1)
 
@@ -210,10 +199,9 @@ class _Writer:
 
     async def _window(self, chat: Conversation, talk: Talk) -> None:
         await chat.context(window_tokens=talk.window_tokens, instructions=talk.instructions)
-        self.windows += 1
+        self._written["windows"] += 1
 
     async def _loaded(self, chat: Conversation, turn: Turn, tool: str, query: str) -> Turn:
-        """The model reloads an archived result."""
         page = next((page for page in await chat.pages() if page.tool == tool), None)
         if page is None:
             return turn
@@ -227,7 +215,7 @@ class _Writer:
         if learnt.get("kind") != "wrong":
             given: Data = {"confidence": _CONFIDENCE, **learnt}
             await self._memory.remember(**given, user_id=user_id, source=turn_id)
-            self.facts += 1
+            self._written["facts"] += 1
             return
         for fact in await self._memory.facts(user_id):
             if fact.text == learnt["text"]:
