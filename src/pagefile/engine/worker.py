@@ -5,6 +5,7 @@ the work is retried with exponential backoff. What is left when the process ends
 one from the watermarks.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -62,32 +63,6 @@ class _Task:
         self.due = self.latest = self.rests_until = 0.0
 
 
-class _Signal:
-    """An event that can be set repeatedly."""
-
-    def __init__(self) -> None:
-        self._event = anyio.Event()
-
-    def is_set(self) -> bool:
-        return self._event.is_set()
-
-    def set(self) -> None:
-        self._event.set()
-
-    def clear(self) -> None:
-        # An event that is not set may have waiters: replacing it would leave them waiting forever.
-        if self._event.is_set():
-            self._event = anyio.Event()
-
-    async def wait(self) -> None:
-        await self._event.wait()
-
-    def pulse(self) -> None:
-        """Wake everyone waiting now."""
-        self._event.set()
-        self._event = anyio.Event()
-
-
 class Line:
     """The background work of one tier: tasks wait, run, and wait again if they fail."""
 
@@ -104,9 +79,9 @@ class Line:
         self._last_write = -inf
         #: The wake-up time of each idle worker.
         self._naps: list[float] = []
-        self._wake = _Signal()
-        self._progress = _Signal()
-        self._hurry = _Signal()
+        self._wake = asyncio.Event()
+        self._progress = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._hurried = 0
         first_s, self._every_s = self._pace.first_sweep_s, self._pace.sweep_every_s
         if poll_s is not None and not self._together:
@@ -148,7 +123,7 @@ class Line:
         for key, task in self._running.items():
             if key is not None and key.within(scope):
                 task.jobs.clear()
-        self._progress.pulse()
+        self._note_progress()
 
     async def settle(self) -> None:
         """Wait until what is written by now has been processed; failures are retried later, without waiting for them."""
@@ -203,6 +178,11 @@ class Line:
         self._wake.set()
         return [*self._running.items(), *waiting]
 
+    def _note_progress(self) -> None:
+        """Wake everyone who waits for progress now."""
+        self._progress.set()
+        self._progress.clear()
+
     async def _end_of(self, asked: Iterable[tuple[_Key, _Task]]) -> None:
         """Wait for tasks to end; one that fails or is requested again is replaced by a new task."""
         for key, task in asked:
@@ -235,7 +215,7 @@ class Line:
             finally:
                 for key in batch:
                     del self._running[key]
-                self._progress.pulse()
+                self._note_progress()
 
     async def _nap_until(self, moment: float) -> None:
         self._wake.clear()
