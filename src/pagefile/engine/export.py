@@ -7,13 +7,13 @@ those of a user. The schema of each line is in `export_lines`.
 import json
 from base64 import b64encode
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, cast
 
 import anyio
 import anyio.to_thread
@@ -21,7 +21,7 @@ import anyio.to_thread
 from pagefile import ports, records
 from pagefile.content import JsonValue, media_in, message_json
 from pagefile.engine import export_lines as lines
-from pagefile.engine.log_queries import KINDS, entries_of, facts_of, heads_of
+from pagefile.engine.log_queries import KINDS, all_items, all_pages, entries_of, facts_of, heads_of
 from pagefile.errors import (
     NotFoundError,
     StoreCorruptError,
@@ -31,8 +31,6 @@ from pagefile.ports import KeptItem, labels_of
 from pagefile.shapes.media import note
 from pagefile.tiers.facts import TIER
 
-K = TypeVar("K")
-T = TypeVar("T")
 Json: TypeAlias = dict[str, JsonValue]
 
 _BATCH = 500
@@ -95,19 +93,6 @@ async def _records(store: ports.Store, scope: records.Scope, clock: ports.Clock)
         yield record
 
 
-async def _paged(
-    fetch: Callable[[K | None], Awaitable[Sequence[T]]], place: Callable[[T], K | None]
-) -> AsyncIterator[T]:
-    """All items of a list that is read in batches; `place` is what the next batch comes after."""
-    after: K | None = None
-    while True:
-        batch = await fetch(after)
-        for one in batch:
-            yield one
-        if len(batch) < _BATCH or (after := place(batch[-1])) is None:
-            return
-
-
 async def _conversation_records(
     store: ports.Store, head: records.ConversationInfo, *, alone: bool
 ) -> AsyncIterator[Json]:
@@ -117,7 +102,9 @@ async def _conversation_records(
     session, calls = await _beside(store, scope)
     if session is not None:
         yield dumped_beside("session", scope, value=session)
-    async for page, text in _pages(store, scope):
+    async for page in all_pages(store.pages, scope):
+        # A purged one has no text, only the time of its purge.
+        _, text = (page, "") if page.purged is not None else await store.pages.load(scope, page.uuid)
         yield dumped("page", page) | {"text": text}
     shown: set[str] = set()
     entries = ports.EntryQuery(scope, frozenset(KINDS), limit=_BATCH)
@@ -174,16 +161,9 @@ async def _facts(store: ports.Store, scope: records.Scope) -> AsyncIterator[Json
 async def _items(store: ports.Store, scope: records.Scope, clock: ports.Clock) -> AsyncIterator[Json]:
     """Items of a user, or of everyone in the tenant, with the vectors they are searched by."""
     for owner in await store.items.owners(scope.tenant):
-        if scope.user not in (None, owner.user):
-            continue
-
-        def items(
-            after: ports.ItemKey | None, owner: records.Scope = owner
-        ) -> Awaitable[Sequence[ports.KeptItem]]:
-            return store.items.kept(owner, now=clock.now(), after=after, limit=_BATCH)
-
-        async for kept in _paged(items, lambda kept: kept.item.item_key):
-            yield dumped_item(kept, owner)
+        if scope.user in (None, owner.user):
+            async for kept in all_items(store.items, owner, clock.now()):
+                yield dumped_item(kept, owner)
 
 
 async def _loose_calls(store: ports.Store, scope: records.Scope) -> AsyncIterator[Json]:
@@ -192,16 +172,6 @@ async def _loose_calls(store: ports.Store, scope: records.Scope) -> AsyncIterato
         if place.within(scope):
             for call in reversed(await store.calls.list(place, limit=_ALL)):
                 yield dumped("call", call)
-
-
-async def _pages(store: ports.Store, scope: records.Scope) -> AsyncIterator[tuple[records.Page, str]]:
-    """The pages of a conversation; a purged one has no text, only the time of its purge."""
-
-    def pages(after: str | None) -> Awaitable[Sequence[records.Page]]:
-        return store.pages.list(scope, limit=_BATCH, after=after)
-
-    async for page in _paged(pages, lambda page: page.uuid):
-        yield (page, "") if page.purged is not None else await store.pages.load(scope, page.uuid)
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Read access to the log and what is stored beside it: nothing here builds a window or writes."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal, TypeAlias, TypeVar, get_args
@@ -9,16 +9,26 @@ from pagefile import records
 from pagefile.engine.arguments import at_least, cursor, moment
 from pagefile.engine.engine import Engine
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.ports import ConversationQuery, EntryQuery, FactStore, LogReader, SinceRequest
+from pagefile.ports import (
+    ConversationQuery,
+    EntryQuery,
+    FactStore,
+    ItemStore,
+    KeptItem,
+    LogReader,
+    PageStore,
+    SinceRequest,
+)
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.episodes import Episodes
 
 #: The kinds of log entries.
 Kind: TypeAlias = Literal["turn", "checkpoint", "reset"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+P = TypeVar("P")
 T = TypeVar("T")
 
-_HEADS = 1000
+_SLICE = 500
 #: How often a user's facts are read again because they changed meanwhile.
 _MOST_ATTEMPTS = 16
 _MAX_DIGITS = 16
@@ -128,16 +138,6 @@ async def _known(engine: Engine, scope: records.Scope, conversation: str, seq: i
     return known
 
 
-async def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[records.Entry]:
-    """Every entry of a log from there on, read in slices of the query's limit; open turns come last."""
-    while found := await reader.entries(query):
-        for entry in found:
-            yield entry
-        if found[-1].seq is None or len(found) < query.limit:
-            return
-        query = replace(query, after_seq=found[-1].seq)
-
-
 async def facts_of(
     facts: FactStore, owner: records.Scope
 ) -> tuple[Sequence[records.Fact], Sequence[records.Revision], bool]:
@@ -152,11 +152,46 @@ async def facts_of(
     return held, revisions, False
 
 
-async def heads_of(reader: LogReader, scope: records.Scope) -> AsyncIterator[records.ConversationInfo]:
-    query = ConversationQuery(scope, _HEADS)
-    while found := await reader.heads(query):
-        for head in found:
-            yield head
-        if len(found) < _HEADS:
+# -- all, in slices ----------------------------------------------------------------------------------------------------
+
+
+async def paged(
+    read: Callable[[P | None], Awaitable[Sequence[T]]], place: Callable[[T], P | None], limit: int
+) -> AsyncIterator[T]:
+    """Every row of a list, slice by slice: `place` is what the next one comes after, None if there is none."""
+    after: P | None = None
+    while rows := await read(after):
+        for row in rows:
+            yield row
+        if len(rows) < limit or (after := place(rows[-1])) is None:
             return
-        query = replace(query, after=found[-1].scope.conversation)
+
+
+def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[records.Entry]:
+    """Every entry of a log from there on, read in slices of the query's limit; open turns come last."""
+    return paged(
+        lambda seq: reader.entries(query if seq is None else replace(query, after_seq=seq)),
+        lambda entry: entry.seq,
+        query.limit,
+    )
+
+
+def heads_of(reader: LogReader, scope: records.Scope) -> AsyncIterator[records.ConversationInfo]:
+    return paged(
+        lambda after: reader.heads(ConversationQuery(scope, _SLICE, after)),
+        lambda head: head.scope.conversation,
+        _SLICE,
+    )
+
+
+def all_pages(pages: PageStore, scope: records.Scope) -> AsyncIterator[records.Page]:
+    return paged(lambda after: pages.list(scope, limit=_SLICE, after=after), lambda page: page.uuid, _SLICE)
+
+
+def all_items(items: ItemStore, owner: records.Scope, now: datetime) -> AsyncIterator[KeptItem]:
+    """What a user holds in the item store, with the vectors it is searched by."""
+    return paged(
+        lambda after: items.kept(owner, now=now, after=after, limit=_SLICE),
+        lambda kept: kept.item.item_key,
+        _SLICE,
+    )

@@ -11,7 +11,7 @@ from functools import partial
 import anyio.to_thread
 
 from pagefile.content import Media, media_in
-from pagefile.engine.log_queries import facts_of
+from pagefile.engine.log_queries import all_pages, facts_of
 from pagefile.engine.replay import UNNOTED, rebuilt
 from pagefile.engine.verification.findings import Check, Finding, at, at_entry
 from pagefile.errors import (
@@ -304,7 +304,6 @@ SAMPLED = 100
 #: How often something is read again because it was written to.
 MOST_ATTEMPTS = 5
 _ALL = 1_000_000
-_PAGES = 500
 
 
 class Sessions(Check):
@@ -385,12 +384,8 @@ class Calls(Check):
         return last is not None and last >= call.at
 
     async def _last_purge(self, owner: Scope) -> datetime | None:
-        after: str | None = None
-        purges: list[datetime] = []
-        while pages := await self.engine.store.pages.list(owner, limit=_PAGES, after=after):
-            purges += [page.purged for page in pages if page.purged is not None]
-            after = pages[-1].uuid
-        return max(purges, default=None)
+        pages = all_pages(self.engine.store.pages, owner)
+        return max([page.purged async for page in pages if page.purged is not None], default=None)
 
 
 class Facts(Check):
