@@ -24,6 +24,8 @@ from pagefile.tiers.workspace.results import to_json
 from pagefile.window.budget import UNPUBLISHED, Beside, model_limits
 from pagefile.window.parts import Placement
 
+T = TypeVar("T")
+
 #: A step as callers may pass it.
 StepLike: TypeAlias = Step | Mapping[str, object]
 
@@ -61,14 +63,12 @@ def checked_labels(*, project: object = None, language: object = None, timezone:
     """A conversation's project, and its user's language and time zone."""
     if project is language is timezone is None:
         return NO_LABELS
-    if language not in (None, *LANGUAGES):
-        raise InvalidArgumentError(f"language is {language!r}: use one of {', '.join(LANGUAGES)}.")
     if timezone is not None and timezone not in _timezones():
         raise InvalidArgumentError(
             f"timezone is {timezone!r}, which is not known here: name one such as 'Asia/Shanghai' or 'UTC'."
         )
     own = None if project is None else checked_id(project, "project")
-    return Labels(own, cast("str | None", language), cast("str | None", timezone))
+    return Labels(own, one_of(language, LANGUAGES, "language"), cast("str | None", timezone))
 
 
 @cache
@@ -230,7 +230,7 @@ class Request:
             window_tokens=_window(settings, window_tokens, model),
             threshold=share(_or(threshold, settings.threshold)),
             recent_turns=at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns"),
-            load=pages_to_load(load),
+            load=checked_uuids(load, "load"),
             instructions=checked_message(instructions, "instructions", settings.max_message_chars),
             placement=checked_placement(_or(placement, settings.placement)),
             run=run_name(run),
@@ -269,16 +269,16 @@ class Request:
 
     def options(self) -> JsonObject:
         """What a recorded call stores about it."""
-        asked = ("window_tokens", "threshold", "recent_turns", "load", "instructions", "placement")
-        return {
-            **{name: getattr(self, name) for name in asked},
-            "load": list(self.load),
-            **{name: value for name in BESIDE if (value := getattr(self, name))},
+        given = {name: getattr(self, name) for name in OPTIONS}
+        absent = {name for name in _BESIDE if not given[name]}
+        return {name: value for name, value in given.items() if name not in absent} | {
+            "load": list(self.load)
         }
 
 
 #: Options that a recorded call has only if they were given.
-BESIDE = ("window_for", "tools_tokens", "answer_tokens")
+_BESIDE = ("window_for", "tools_tokens", "answer_tokens")
+OPTIONS = ("window_tokens", "threshold", "recent_turns", "load", "instructions", "placement", *_BESIDE)
 
 
 def _window(settings: Settings, given: int | None, model: str | None) -> int:
@@ -296,12 +296,13 @@ def sized(settings: Settings) -> Settings:
     return replace(settings, window_tokens=model_limits(settings.window_for).window_tokens)
 
 
-def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(load, str):
-        raise InvalidArgumentError("load must be a list of uuids, not one text: write load=[uuid].")
-    if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
-        raise InvalidArgumentError(f"load must be a list of uuids, not {load!r}: write load=[uuid].")
-    return tuple(checked_uuid(uuid) for uuid in load)
+def checked_uuids(uuids: object, name: str) -> tuple[str, ...]:
+    """Several uuids of pages; one text is not a list of its characters."""
+    if isinstance(uuids, str):
+        raise InvalidArgumentError(f"{name} must be a list of uuids, not one text: write {name}=[uuid].")
+    if isinstance(uuids, Mapping) or not isinstance(uuids, Iterable):
+        raise InvalidArgumentError(f"{name} must be a list of uuids, not {uuids!r}: write {name}=[uuid].")
+    return tuple(checked_uuid(uuid) for uuid in cast("Iterable[str]", uuids))
 
 
 def run_name(run: str | None) -> str:
@@ -320,12 +321,12 @@ def current_turn_id(query: str | None, turn: Turn | str | None, mine: Turn | Non
     return mine.id if mine is not None and query in {None, mine.user} else None
 
 
-def checked_shape(shape: object) -> Shape | None:
-    """A supported shape; None keeps the original one."""
+def one_of(value: object, options: tuple[T, ...], name: str) -> T | None:
+    """One of the options, or None for none of them."""
     # A tuple, because the value may be unhashable.
-    if shape not in (None, *SHAPES):
-        raise InvalidArgumentError(f"shape is {shape!r}: it must be one of {', '.join(map(repr, SHAPES))}.")
-    return shape
+    if value not in (None, *options):
+        raise InvalidArgumentError(f"{name} is {value!r}: it must be one of {', '.join(map(repr, options))}.")
+    return cast("T | None", value)
 
 
 def moment(value: object) -> datetime:
@@ -373,13 +374,6 @@ def check_purged(
         raise InvalidArgumentError("purge() removes what you name: give uuids, older_than or max_bytes.")
 
 
-def listed_uuids(uuids: Sequence[str]) -> Sequence[str]:
-    """Several uuids; one text is not a list of its characters."""
-    if isinstance(uuids, str):
-        raise InvalidArgumentError("uuids must be a list, not one text: write uuids=[uuid].")
-    return uuids
-
-
 def at_least(least: int, value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise SettingsError(f"{name} must be a whole number, not {repr(value)[:80]}.")
@@ -409,9 +403,6 @@ def cursor(after: object) -> str | None:
 def _shown(value: int) -> str:
     """A number for a message; Python refuses to print thousands of digits."""
     return str(value) if abs(value) < 10**_MAX_DIGITS else f"a number of {value.bit_length()} bits"
-
-
-T = TypeVar("T")
 
 
 def _or(value: T | None, default: T) -> T:

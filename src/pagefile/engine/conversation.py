@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, Literal, cast
 from uuid import uuid4
 
 from pagefile import records
@@ -84,21 +84,9 @@ class Conversation:
         user's to the last answer, which `messages()` gives back as equal JSON. The same id with the same text
         returns the stored turn; with a different text it raises `ConflictError`.
         """
-        given = None if messages is None else listed(messages)
         steps = tuple(steps) if steps else ()
-        engine, desk = self._engine, self._desk
-
-        async def write() -> records.Turn:
-            draft = await desk.draft(
-                "done", user, assistant, given, steps, turn_id=id, at=at, metadata=metadata
-            )
-            began = perf_counter()
-            append = engine.store.log.append(draft)
-            turn = await (desk.written(draft.id, draft.steps, append) if draft.steps else append)
-            engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
-            return turn
-
-        return await self._absorbed(await desk.behind_erasures(write))
+        about = {"turn_id": id, "at": at, "metadata": metadata}
+        return await self._absorbed(await self._appended("done", user, assistant, messages, steps, about))
 
     async def begin(
         self,
@@ -115,16 +103,10 @@ class Conversation:
         with the same message returns the stored turn as it is, with its steps and possibly its answer; with a
         different message it raises `ConflictError`.
         """
-        given = None if messages is None else listed(messages)
-        engine, desk = self._engine, self._desk
-
-        async def write() -> records.Turn:
-            draft = await desk.draft("open", user, None, given, (), turn_id=id, at=at, metadata=metadata)
-            return await desk.written(draft.id, draft.steps, engine.store.log.append(draft))
-
-        turn = await desk.behind_erasures(write)
+        about = {"turn_id": id, "at": at, "metadata": metadata}
+        turn = await self._appended("open", user, None, messages, (), about)
         self._open_turn = turn if turn.status == "open" else None
-        await engine.absorb(turn)
+        await self._any_engine.absorb(turn)
         return turn
 
     async def step(
@@ -208,7 +190,7 @@ class Conversation:
         """
         await self._opened()
         found = turn if isinstance(turn, records.Turn) else await self._desk.found(checks.turn_id_of(turn))
-        return await self._desk.given_back(found, checks.checked_shape(shape))
+        return await self._desk.given_back(found, checks.one_of(shape, checks.SHAPES, "shape"))
 
     async def fork(
         self,
@@ -387,7 +369,7 @@ class Conversation:
         return await log_queries.log_of(
             self._engine,
             self._scope,
-            log_queries.checked_kind(kind),
+            checks.one_of(kind, log_queries.KINDS, "kind"),
             after=checks.log_position(after),
             limit=checks.at_least(1, limit, "limit"),
             newest=newest,
@@ -438,7 +420,8 @@ class Conversation:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
         scope, count = await self._opened(), checks.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
-        return await costs_of(self._engine, scope, count)
+        newest = await self._engine.store.calls.list(scope, limit=count)
+        return await costs_of(self._engine, scope, newest[::-1])
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -459,6 +442,29 @@ class Conversation:
         if mine is not None and mine.id == checks.turn_id_of(turn):
             return mine
         return turn if isinstance(turn, records.Turn) else await self._desk.found(turn)
+
+    async def _appended(
+        self,
+        status: Literal["open", "done"],
+        user: str | None,
+        assistant: str | None,
+        messages: Iterable[object] | None,
+        steps: Sequence[StepLike],
+        about: dict[str, Any],
+    ) -> records.Turn:
+        """Write a new turn; `about` are its id, its time and its metadata."""
+        given = None if messages is None else listed(messages)
+        engine, desk = self._engine, self._desk
+
+        async def write() -> records.Turn:
+            draft = await desk.draft(status, user, assistant, given, steps, **about)
+            began = perf_counter()
+            append = engine.store.log.append(draft)
+            turn = await (desk.written(draft.id, draft.steps, append) if draft.steps else append)
+            engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
+            return turn
+
+        return await desk.behind_erasures(write)
 
     async def _extended(self, messages: Sequence[object], known: records.Turn) -> records.Turn:
         change = await self._desk.addition(messages, known)

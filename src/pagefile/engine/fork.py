@@ -7,10 +7,11 @@ from uuid import uuid4
 
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, entries_of
-from pagefile.engine.messages import Desk, no_turn
+from pagefile.engine.messages import Desk
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError
 from pagefile.ports import EntryQuery, ViewRequest, labels_of
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
+from pagefile.stores.rules import no_turn
 from pagefile.tiers.archive import Archive
 from pagefile.window.measure import measured_step, step_tokens
 

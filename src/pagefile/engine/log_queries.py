@@ -60,13 +60,6 @@ def _nowhere() -> NotFoundError:
 # -- one conversation --------------------------------------------------------------------------------------------------
 
 
-def checked_kind(kind: object) -> Kind | None:
-    # A tuple, because the value may be unhashable.
-    if kind not in (None, *KINDS):
-        raise InvalidArgumentError(f"kind is {kind!r}: it must be one of {', '.join(map(repr, KINDS))}.")
-    return kind
-
-
 async def log_of(
     engine: Engine, scope: records.Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
 ) -> records.Listing[records.Turn | records.Checkpoint | records.Reset]:

@@ -40,7 +40,6 @@ from pagefile.tiers.derivation import Health
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.fact_book import Draft
 from pagefile.tiers.facts import Facts
-from pagefile.tiers.page_in import checked_uuid
 from pagefile.tiers.turn_index import TurnVectors
 
 
@@ -424,9 +423,7 @@ class Memory:
         request = ports.PurgeRequest(
             await self._on_behalf(tenant, user_id, conversation_id),
             now,
-            None
-            if uuids is None
-            else frozenset(checked_uuid(uuid) for uuid in arguments.listed_uuids(uuids)),
+            None if uuids is None else frozenset(arguments.checked_uuids(uuids, "uuids")),
             None if older_than is None else _before(now, older_than),
             None if max_bytes is None else arguments.at_least(0, max_bytes, "max_bytes"),
         )

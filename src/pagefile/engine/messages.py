@@ -22,7 +22,7 @@ from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_la
 from pagefile.shapes.call_order import answer, answered_steps, calls_of, prepared, question
 from pagefile.shapes.parser import Parsed, parsed
 from pagefile.shapes.renderer import given_back
-from pagefile.stores.rules import stands_in
+from pagefile.stores import rules
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
 from pagefile.window.placeholder import loaded_chars
 
@@ -173,7 +173,7 @@ class Desk:
             before = as_of(turn, place)
             found = self._parsed(messages, turn.id, before)
             change = Extend(self._scope, turn.id, found.messages, 0, tuple(found.steps), after=place)
-            if stands_in(turn, change):
+            if rules.stands_in(turn, change):
                 return before
         return turn
 
@@ -280,7 +280,7 @@ class Desk:
         async for entry in entries_of(reader, EntryQuery(self._scope, limit=_SLICE)):
             if entry.id == turn_id and isinstance(entry, Turn):
                 return entry
-        raise no_turn(turn_id)
+        raise rules.no_turn(turn_id)
 
     async def given_back(self, turn: Turn, shape: Shape | None) -> list[dict[str, Any]]:
         """The messages of a turn as they came, or in another shape, with every result that still exists in full."""
@@ -326,10 +326,6 @@ class Desk:
 
 def _oldest(epochs: Iterable[int | None]) -> int | None:
     return min((epoch for epoch in epochs if epoch is not None), default=None)
-
-
-def no_turn(turn_id: str) -> NotFoundError:
-    return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
 
 
 def as_of(turn: Turn, messages: int) -> Turn:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import anyio.to_thread
 
-from pagefile.engine.arguments import Request
+from pagefile.engine.arguments import OPTIONS, Request
 from pagefile.engine.engine import Engine
 from pagefile.engine.ledger import full_tokens
 from pagefile.engine.metrics import NoMeter
@@ -260,22 +260,11 @@ def _settings(now: Settings, snapshot: Snapshot, changes: Mapping[str, JsonValue
 
 def _request(settings: Settings, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Request:
     given = cast("Mapping[str, Any]", {**call.options, **changes})
-    return Request.checked(
-        settings,
-        query=given.get("query", None if call.turn_id is not None else call.query),
-        turn_id=call.turn_id,
-        window_tokens=None
-        if "window_for" in changes and "window_tokens" not in changes
-        else given["window_tokens"],
-        window_for=given.get("window_for"),
-        tools_tokens=given.get("tools_tokens", 0),
-        answer_tokens=given.get("answer_tokens", 0),
-        threshold=given["threshold"],
-        recent_turns=given["recent_turns"],
-        load=given["load"],
-        instructions=given["instructions"],
-        placement=given["placement"],
-    )
+    asked = {name: value for name, value in given.items() if name in OPTIONS}
+    if "window_for" in changes and "window_tokens" not in changes:
+        asked["window_tokens"] = None
+    query = given.get("query", None if call.turn_id is not None else call.query)
+    return Request.checked(settings, query=query, turn_id=call.turn_id, **asked)
 
 
 async def _counter(own: Counter, name: str, *, must: bool = False) -> tuple[Counter, Sequence[str]]:
@@ -416,25 +405,24 @@ async def found_call(engine: Engine, scope: Scope, call_id: str) -> WindowRecord
 
 async def explained_call(engine: Engine, scope: Scope, call: WindowRecord) -> Explanation:
     """Everything about a call that is known or can be rebuilt."""
-    receipt = receipt_from(call.receipt)
     again = await rebuilt(engine, call)
     before = await engine.store.calls.list(scope, limit=1, after=call.id)
     shared = 0
     if before and again is not None and (earlier := await _rebuilt_or_none(engine, before[0])) is not None:
         shared = shared_messages(earlier.window.messages, again.window.messages)
     messages = [] if again is None else again.window.messages[:shared]
-    moment = recorded_snapshot(call)
+    [cost] = await costs_of(engine, scope, [call])
     return Explanation(
         call=call,
-        receipt=receipt,
-        blocks=bill(receipt),
+        receipt=receipt_from(call.receipt),
+        blocks=cost.blocks,
         window=None if again is None else again.window,
         exact=again is not None and again.exact,
         why=(OLDER,) if again is None else again.why,
         previous=before[0].id if before else None,
         shared_messages=shared,
         shared_tokens=sum(message_tokens(message, engine.counter.count) for message in messages),
-        tokens_without=None if moment is None else await _without(engine, scope, call, moment, receipt),
+        tokens_without=cost.tokens_without,
     )
 
 
@@ -445,28 +433,20 @@ async def _rebuilt_or_none(engine: Engine, call: WindowRecord) -> Rebuilt | None
         return None
 
 
-async def costs_of(engine: Engine, scope: Scope, limit: int) -> list[Cost]:
-    """The newest calls of a conversation, oldest first, each with and without Pagefile; the log is read once."""
-    calls = list(reversed(await engine.store.calls.list(scope, limit=limit)))
+async def costs_of(engine: Engine, scope: Scope, calls: Sequence[WindowRecord]) -> list[Cost]:
+    """What calls of a conversation cost, each with and without Pagefile; the log is read once."""
     moments = {call.id: recorded_snapshot(call) for call in calls}
     places = [moment.last_seq for moment in moments.values() if moment is not None]
     sums = await engine.ledger.sums(scope, max(places, default=0))
     found: list[Cost] = []
     for call in calls:
         moment, receipt = moments[call.id], receipt_from(call.receipt)
-        without = None if moment is None else await _own(engine, scope, call, moment, receipt)
-        if moment is not None and without is not None:
-            without += sums[moment.last_seq] - sums[moment.reset_seq]
-        seq = None if moment is None else moment.last_seq
+        seq = without = None
+        if moment is not None:
+            seq, before = moment.last_seq, sums[moment.last_seq] - sums[moment.reset_seq]
+            without = before + await _own(engine, scope, call, moment, receipt)
         found.append(Cost(call.id, call.at, seq, call.tokens, receipt.budget, without, bill(receipt)))
     return found
-
-
-async def _without(
-    engine: Engine, scope: Scope, call: WindowRecord, moment: Snapshot, receipt: Receipt
-) -> int:
-    sums = await engine.ledger.sums(scope, moment.last_seq)
-    return await _own(engine, scope, call, moment, receipt) + sums[moment.last_seq] - sums[moment.reset_seq]
 
 
 async def _own(engine: Engine, scope: Scope, call: WindowRecord, moment: Snapshot, receipt: Receipt) -> int:
