@@ -14,7 +14,7 @@ from pagefile.engine.arguments import StepLike, checked_json, checked_message, c
 from pagefile.engine.engine import Engine
 from pagefile.engine.fork import forked
 from pagefile.engine.lifetime import shielded
-from pagefile.engine.log_queries import Kind
+from pagefile.engine.log_queries import KINDS, Kind
 from pagefile.engine.messages import Desk, as_of
 from pagefile.engine.ownership import check_opens
 from pagefile.engine.page_tools import call_tool, load_text
@@ -43,7 +43,7 @@ class Conversation:
         self._agent = checks.id_or_none(agent, "agent")
         self._labels = labels
         self._open_turn: records.Turn | None = None
-        self._desk = Desk(engine, scope, agent=self._agent, labels=labels)
+        self._desk = Desk(engine, scope, self._agent, labels)
 
     def __repr__(self) -> str:
         return f"Conversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
@@ -366,14 +366,16 @@ class Conversation:
         Pass `next` of the result as `after` to continue; with a `kind`, the next slice may turn out empty.
         Open turns come last.
         """
-        return await log_queries.log_of(
-            self._engine,
-            self._scope,
-            checks.one_of(kind, log_queries.KINDS, "kind"),
-            after=checks.log_position(after),
-            limit=checks.at_least(1, limit, "limit"),
-            newest=newest,
-        )
+        kinds = frozenset((checks.one_of(kind, KINDS, "kind"),) if kind is not None else KINDS)
+        count, position = checks.at_least(1, limit, "limit"), checks.log_position(after)
+        # Reading one more entry tells whether there is more. With a kind, the next match may be far away, so it
+        # is not read.
+        ahead = 1 if kind is None and not newest else 0
+        query = EntryQuery(self._scope, kinds, after_seq=position, limit=count + ahead, newest=newest)
+        found = await self._engine.store.reader.entries(query)
+        entries = found[:count]
+        more = len(found) == count + ahead and not newest and entries[-1].seq is not None
+        return records.Listing(entries, str(entries[-1].seq) if more else None)
 
     async def head(self) -> records.ConversationInfo:
         """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""

@@ -285,7 +285,7 @@ class Engine:
 
     async def _settled_apart(self) -> None:
         """Wait for the worker process as long as it makes progress with what is written by now."""
-        tiers = [tier for tier in self.active if not self.worker.maintains(tier.name)]
+        tiers = [tier for tier in self.active if tier.name not in self.worker.lines]
         left = {(tier.name, scope) for tier in tiers for scope in await tier.behind()}
         # The worker leaves a conversation alone until it is quiet.
         stalled_s = _STALLED_S + max([tier.pace.quiet_s for tier in tiers], default=0.0)
@@ -302,7 +302,7 @@ class Engine:
     async def write_calls(self) -> None:
         """Wait until every window handed out so far is recorded."""
         if self.calls.waiting:
-            await self.worker.line(self.calls.name).settle()
+            await self.worker.lines[self.calls.name].settle()
 
     async def catch_up_calls(self) -> None:
         """The same with a time limit, so that listings do not wait long for a slow store."""
@@ -330,13 +330,13 @@ class Engine:
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
         await self._erase_sessions(receipt)
         of_store = await self.store.scrub() if scrub else receipt.pending
-        apart = await self.elsewhere.erase()
-        receipt = replace(receipt, pending=(*of_store, *apart.pending))
+        apart, left = await self.elsewhere.erase()
+        receipt = replace(receipt, pending=(*of_store, *left))
         self.ledger.forget()
         self.changes.forget()
         failed: dict[str, Exception] = {}
         after = await self._forget(scope, failed)
-        receipt = replace(receipt, counts=_summed(receipt.counts, before, after, apart.counts))
+        receipt = replace(receipt, counts=_summed(receipt.counts, before, after, apart))
         if failed:
             raise _unforgotten(receipt, failed) from next(iter(failed.values()))
         return receipt
@@ -350,7 +350,7 @@ class Engine:
         touched = replace(receipt, conversations=tuple(name for name, _ in receipt.places))
         await self._erase_sessions(touched)
         left = await self._forget_part(receipt)
-        left += (await self.elsewhere.erase()).pending
+        left += (await self.elsewhere.erase())[1]
         of_store = await self.store.scrub() if scrub else receipt.pending
         self.ledger.forget()
         self.changes.forget()

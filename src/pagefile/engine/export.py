@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
-from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -22,11 +21,8 @@ from pagefile import ports, records
 from pagefile.content import JsonValue, media_in, message_json
 from pagefile.engine import export_lines as lines
 from pagefile.engine.log_queries import KINDS, all_items, all_pages, entries_of, facts_of, heads_of
-from pagefile.errors import (
-    NotFoundError,
-    StoreCorruptError,
-    StoreUnavailableError,
-)
+from pagefile.errors import NotFoundError, StoreCorruptError, StoreUnavailableError
+from pagefile.json_values import to_json
 from pagefile.ports import KeptItem, labels_of
 from pagefile.shapes.media import note
 from pagefile.tiers.facts import TIER
@@ -37,7 +33,7 @@ _BATCH = 500
 #: More calls than are kept of any conversation.
 _ALL = 1_000_000
 #: Fields added after the first exports: omitted if empty, so that earlier versions can read the line.
-_LATER = frozenset({"project", "agent"})
+_LATER = ("project", "agent", "layout")
 
 
 async def export_to(
@@ -179,15 +175,12 @@ async def _loose_calls(store: ports.Store, scope: records.Scope) -> AsyncIterato
 
 def dumped(kind: str, record: records.Entry | records.Fact | records.Page | records.WindowRecord) -> Json:
     """A record of a conversation or a user."""
-    given = cast("dict[str, object]", asdict(record))
-    layout = given.pop("layout", None)
-    if layout is not None and isinstance(record, records.Turn) and record.layout is not None:
+    given = cast("Json", to_json(record))
+    if isinstance(record, records.Turn) and record.layout is not None:
         given["layout"] = [message_json(message) for message in record.layout]
-    del given["scope"]
-    given.pop("outcome", None)  # belongs to the call that wrote the fact, not to the fact
-    given = {name: value for name, value in given.items() if value is not None or name not in _LATER}
-    values = {name: _plain(value) for name, value in given.items()}
-    return dumped_beside(kind, record.scope, **values)
+    # The outcome belongs to the call that wrote a fact, not to the fact.
+    absent = {"scope", "outcome", *(name for name in _LATER if given.get(name) is None)}
+    return dumped_beside(kind, record.scope, **{name: given[name] for name in given if name not in absent})
 
 
 def dumped_conversation(head: records.ConversationInfo) -> Json:
@@ -230,15 +223,11 @@ def dumped_item(kept: KeptItem, owner: records.Scope) -> Json:
     return {
         "type": "item",
         "user_id": owner.user,
-        **{name: _plain(value) for name, value in asdict(kept.item).items()},
+        **cast("Json", to_json(kept.item)),
         "maker": kept.model,
         "dimension": None if rows is None else rows.shape[1],
         "vectors": None if rows is None else b64encode(rows.astype("<f4").tobytes()).decode(),
     }
-
-
-def _plain(value: object) -> JsonValue:
-    return value.isoformat() if isinstance(value, datetime) else cast("JsonValue", value)
 
 
 def line_of(record: Mapping[str, JsonValue]) -> str:

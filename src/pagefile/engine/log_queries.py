@@ -57,24 +57,6 @@ def _nowhere() -> NotFoundError:
     return NotFoundError("There is no such conversation: the list of conversations shows the existing ones.")
 
 
-# -- one conversation --------------------------------------------------------------------------------------------------
-
-
-async def log_of(
-    engine: Engine, scope: records.Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
-) -> records.Listing[records.Turn | records.Checkpoint | records.Reset]:
-    """A slice of a log, reading nothing beyond it."""
-    # Reading one more entry tells whether there is more. With a kind, the next match may be far away, so it
-    # is not read.
-    ahead = 1 if kind is None and not newest else 0
-    kinds = frozenset(KINDS if kind is None else (kind,))
-    query = EntryQuery(scope, kinds, after_seq=after, limit=limit + ahead, newest=newest)
-    found = await engine.store.reader.entries(query)
-    entries = found[:limit]
-    more = len(found) == limit + ahead and not newest and entries[-1].seq is not None
-    return records.Listing(entries, str(entries[-1].seq) if more else None)
-
-
 # -- many --------------------------------------------------------------------------------------------------------------
 
 
@@ -167,6 +149,13 @@ def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[records.En
         lambda entry: entry.seq,
         query.limit,
     )
+
+
+async def turn_in(reader: LogReader, query: EntryQuery, turn_id: str) -> records.Turn | None:
+    async for entry in entries_of(reader, query):
+        if entry.id == turn_id and isinstance(entry, records.Turn):
+            return entry
+    return None
 
 
 def heads_of(reader: LogReader, scope: records.Scope) -> AsyncIterator[records.ConversationInfo]:

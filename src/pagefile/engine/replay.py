@@ -6,6 +6,7 @@ what was known then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -125,10 +126,10 @@ async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
     made = replace(made, window=window)
     if hash_of(window) == snapshot.messages_hash:
         return Rebuilt(made, exact=True, why=())
-    reasons = _reasons(receipt_from(call.receipt), window.receipt)
-    return Rebuilt(
-        made, exact=False, why=(*complaint, *_guessed(made.request.view.open_turn, snapshot), *reasons)
-    )
+    turn, why = made.request.view.open_turn, [*complaint]
+    if turn is not None and turn.layout is not None and snapshot.messages is None:
+        why.append(UNNOTED)
+    return Rebuilt(made, exact=False, why=(*why, *_reasons(receipt_from(call.receipt), window.receipt)))
 
 
 async def replayed(engine: Engine, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Replay:
@@ -233,12 +234,12 @@ async def _replayed(now: Engine, tier: Tier, past: PastWindow) -> Tier:
     return Remembered(tier)
 
 
+@dataclass(frozen=True, slots=True)
 class _Stopped(Clock):
-    def __init__(self, at: datetime) -> None:
-        self._at = at
+    at: datetime
 
     def now(self) -> datetime:
-        return self._at
+        return self.at
 
 
 # -- settings and texts of then
@@ -324,11 +325,6 @@ class _Rewriter:
         return measured_step(replace(step, result=result, whole=whole), self.counter.count)
 
 
-def _guessed(turn: Turn | None, snapshot: Snapshot) -> Sequence[str]:
-    """A complaint if it is unknown how many messages the turn had."""
-    return (UNNOTED,) if turn is not None and turn.layout is not None and snapshot.messages is None else ()
-
-
 def _reasons(was: Receipt, now: Receipt) -> list[str]:
     """Why a window differs from the original, block by block."""
     found = [note for note in now.degraded if note not in was.degraded]
@@ -408,8 +404,9 @@ async def explained_call(engine: Engine, scope: Scope, call: WindowRecord) -> Ex
     again = await rebuilt(engine, call)
     before = await engine.store.calls.list(scope, limit=1, after=call.id)
     shared = 0
-    if before and again is not None and (earlier := await _rebuilt_or_none(engine, before[0])) is not None:
-        shared = shared_messages(earlier.window.messages, again.window.messages)
+    with suppress(NotFoundError):
+        if before and again is not None and (earlier := await rebuilt(engine, before[0])) is not None:
+            shared = shared_messages(earlier.window.messages, again.window.messages)
     messages = [] if again is None else again.window.messages[:shared]
     [cost] = await costs_of(engine, scope, [call])
     return Explanation(
@@ -424,13 +421,6 @@ async def explained_call(engine: Engine, scope: Scope, call: WindowRecord) -> Ex
         shared_tokens=sum(message_tokens(message, engine.counter.count) for message in messages),
         tokens_without=cost.tokens_without,
     )
-
-
-async def _rebuilt_or_none(engine: Engine, call: WindowRecord) -> Rebuilt | None:
-    try:
-        return await rebuilt(engine, call)
-    except NotFoundError:
-        return None
 
 
 async def costs_of(engine: Engine, scope: Scope, calls: Sequence[WindowRecord]) -> list[Cost]:

@@ -386,44 +386,38 @@ class Worker:
     """Runs the lines of all tiers, within the application's process or in a dedicated one."""
 
     def __init__(self, tiers: Sequence[Tier], meter: Meter, *, poll_s: float | None = None) -> None:
-        self._lines = {tier.name: Line(tier, meter, poll_s=poll_s) for tier in tiers}
-
-    def maintains(self, name: str) -> bool:
-        return name in self._lines
-
-    def line(self, name: str) -> Line:
-        return self._lines[name]
+        self.lines = {tier.name: Line(tier, meter, poll_s=poll_s) for tier in tiers}
 
     def wake(self, name: str, scope: Scope) -> None:
         """Request work by a tier on a conversation; no effect if another process does that tier's work."""
-        line = self._lines.get(name)
+        line = self.lines.get(name)
         if line is not None:
             line.wake(scope)
 
     def do(self, scope: Scope, job: Job) -> None:
         """Run a job concerning a conversation; repeated requests before it starts are merged."""
-        self._lines[Jobs.name].wake(scope, job)
+        self.lines[Jobs.name].wake(scope, job)
 
     def scan(self) -> None:
         """A lot was written: have every tier scan the whole log."""
-        for line in self._lines.values():
+        for line in self.lines.values():
             line.scan()
 
     def drop(self, scope: Scope) -> None:
-        for line in self._lines.values():
+        for line in self.lines.values():
             line.drop(scope)
 
     async def run(self) -> None:
         async with anyio.create_task_group() as lines:
-            for line in self._lines.values():
+            for line in self.lines.values():
                 lines.start_soon(line.run)
 
     async def settle(self) -> None:
         """Wait until background work has caught up with everything written by now."""
-        for line in self._lines.values():
+        for line in self.lines.values():
             await line.settle()
 
     async def drain(self) -> None:
         """Finish what was started here, and leave the rest to the next process."""
-        for line in self._lines.values():
+        for line in self.lines.values():
             await line.drain()
