@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import TypeAlias, TypeVar, cast
@@ -12,7 +12,7 @@ from zoneinfo import available_timezones
 
 from pagefile.content import Shape
 from pagefile.errors import InvalidArgumentError, SettingsError
-from pagefile.json_depth import MAX_JSON_DEPTH, is_shallow, texts_in
+from pagefile.json_values import MAX_JSON_DEPTH, is_shallow, texts_in
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import MAX_INT, JsonObject, JsonValue, Step, Turn, checked_id, checked_text, utc
 from pagefile.settings import Settings
@@ -184,29 +184,11 @@ _MAX_DIGITS = 20
 SHAPES: tuple[Shape, ...] = ("openai", "responses", "anthropic")
 
 
-@dataclass(frozen=True, slots=True)
 class Request:
-    """The arguments of one `context()`."""
+    """The arguments of one `context()`, with defaults from the settings."""
 
-    query: str | None
-    turn_id: str | None
-    window_tokens: int
-    threshold: float
-    recent_turns: int
-    load: tuple[str, ...]
-    instructions: str | None
-    placement: Placement
-    #: The run whose workspace is shown; empty for the conversation's own.
-    run: str = ""
-    #: The model the window is for, if named.
-    window_for: str | None = None
-    #: What the request contains besides its messages.
-    tools_tokens: int = 0
-    answer_tokens: int = 0
-
-    @classmethod
-    def checked(
-        cls,
+    def __init__(
+        self,
         settings: Settings,
         *,
         query: str | None,
@@ -221,23 +203,22 @@ class Request:
         window_for: str | None = None,
         tools_tokens: int = 0,
         answer_tokens: int | None = None,
-    ) -> "Request":
-        """The request, with defaults from the settings."""
-        model = _or(window_for, settings.window_for)
-        return cls(
-            query=checked_message(query, "query", settings.max_message_chars),
-            turn_id=turn_id,
-            window_tokens=_window(settings, window_tokens, model),
-            threshold=share(_or(threshold, settings.threshold)),
-            recent_turns=at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns"),
-            load=checked_uuids(load, "load"),
-            instructions=checked_message(instructions, "instructions", settings.max_message_chars),
-            placement=checked_placement(_or(placement, settings.placement)),
-            run=run_name(run),
-            window_for=model,
-            tools_tokens=at_least(0, tools_tokens, "tools_tokens"),
-            answer_tokens=at_least(0, _or(answer_tokens, settings.answer_tokens), "answer_tokens"),
-        )
+    ) -> None:
+        self.query = checked_message(query, "query", settings.max_message_chars)
+        self.turn_id = turn_id
+        #: The model the window is for, if named.
+        self.window_for = _or(window_for, settings.window_for)
+        self.window_tokens = _window(settings, window_tokens, self.window_for)
+        self.threshold = share(_or(threshold, settings.threshold))
+        self.recent_turns = at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns")
+        self.load = checked_uuids(load, "load")
+        self.instructions = checked_message(instructions, "instructions", settings.max_message_chars)
+        self.placement = checked_placement(_or(placement, settings.placement))
+        #: The run whose workspace is shown; empty for the conversation's own.
+        self.run = run_name(run)
+        #: What the request contains besides its messages.
+        self.tools_tokens = at_least(0, tools_tokens, "tools_tokens")
+        self.answer_tokens = at_least(0, _or(answer_tokens, settings.answer_tokens), "answer_tokens")
 
     @property
     def reserved(self) -> dict[Beside, int]:

@@ -20,8 +20,8 @@ from pagefile.engine.ownership import check_opens
 from pagefile.engine.page_tools import call_tool, load_text
 from pagefile.engine.replay import Cost, Explanation, Replay, costs_of, explained_call, found_call, replayed
 from pagefile.engine.windows import make_window
-from pagefile.errors import ConflictError
-from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels
+from pagefile.errors import ConflictError, NotFoundError
+from pagefile.ports import NO_LABELS, Abort, AddStep, ConversationQuery, EntryQuery, Labels
 from pagefile.shapes.parser import listed
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.history import History
@@ -241,7 +241,7 @@ class Conversation:
         of `tools`, as OpenAI, Anthropic or MCP shape them (mappings or the vendors' objects), and
         `answer_tokens`, the room for the answer.
         """
-        request = checks.Request.checked(
+        request = checks.Request(
             self._engine.settings,
             query=query,
             turn_id=checks.current_turn_id(query, turn, self._open_turn),
@@ -379,11 +379,21 @@ class Conversation:
 
     async def head(self) -> records.ConversationInfo:
         """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""
-        return await log_queries.head_of(self._engine, self._scope)
+        found = await self._engine.store.reader.heads(ConversationQuery(self._scope, 1))
+        if not found:
+            raise _nowhere()
+        return found[0]
 
     async def session(self) -> records.JsonObject | None:
         """The session value of this conversation, or None; raises `NotFoundError` as `head` does."""
-        return await log_queries.session_of(self._engine, self._scope)
+        try:
+            value = await self._engine.store.sessions.get(self._scope)
+        except ConflictError as error:
+            # Do not reveal that it belongs to another user.
+            raise _nowhere() from error
+        if value is None:
+            await self.head()
+        return value
 
     async def checkpoints(self) -> records.Listing[records.Checkpoint]:
         """Every checkpoint of this conversation, oldest first."""
@@ -488,3 +498,7 @@ class Conversation:
         if self._open_turn is not None and self._open_turn.id == turn.id:
             self._open_turn = turn if turn.status == "open" else None
         return turn
+
+
+def _nowhere() -> NotFoundError:
+    return NotFoundError("There is no such conversation: the list of conversations shows the existing ones.")

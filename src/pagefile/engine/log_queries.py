@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 from pagefile import records
 from pagefile.engine.arguments import at_least, cursor, moment
 from pagefile.engine.engine import Engine
-from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
+from pagefile.errors import InvalidArgumentError
 from pagefile.ports import (
     ConversationQuery,
     EntryQuery,
@@ -32,32 +32,6 @@ _SLICE = 500
 #: How often a user's facts are read again because they changed meanwhile.
 _MOST_ATTEMPTS = 16
 _MAX_DIGITS = 16
-
-
-async def head_of(engine: Engine, scope: records.Scope) -> records.ConversationInfo:
-    found = await engine.store.reader.heads(ConversationQuery(scope, 1))
-    if not found:
-        raise _nowhere()
-    return found[0]
-
-
-async def session_of(engine: Engine, scope: records.Scope) -> records.JsonObject | None:
-    """A conversation's session value from the database, bypassing the cache."""
-    try:
-        value = await engine.store.sessions.get(scope)
-    except ConflictError as error:
-        # Do not reveal that it belongs to another user.
-        raise _nowhere() from error
-    if value is None:
-        await head_of(engine, scope)
-    return value
-
-
-def _nowhere() -> NotFoundError:
-    return NotFoundError("There is no such conversation: the list of conversations shows the existing ones.")
-
-
-# -- many --------------------------------------------------------------------------------------------------------------
 
 
 def listing(found: Sequence[T], limit: int, place: Callable[[T], str | None]) -> records.Listing[T]:

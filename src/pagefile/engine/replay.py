@@ -265,7 +265,7 @@ def _request(settings: Settings, call: WindowRecord, changes: Mapping[str, JsonV
     if "window_for" in changes and "window_tokens" not in changes:
         asked["window_tokens"] = None
     query = given.get("query", None if call.turn_id is not None else call.query)
-    return Request.checked(settings, query=query, turn_id=call.turn_id, **asked)
+    return Request(settings, query=query, turn_id=call.turn_id, **asked)
 
 
 async def _counter(own: Counter, name: str, *, must: bool = False) -> tuple[Counter, Sequence[str]]:
