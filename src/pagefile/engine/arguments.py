@@ -76,11 +76,6 @@ def _timezones() -> frozenset[object]:
     return frozenset(available_timezones())
 
 
-def checked_steps(steps: Iterable[StepLike], turn_id: str, max_chars: int) -> tuple[Step, ...]:
-    """The steps of a turn, each with its own call id."""
-    return tuple(checked_step(step, turn_id, number, max_chars) for number, step in enumerate(steps))
-
-
 def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> Step:
     """One tool call and its result; results other than text become JSON."""
     given = _fields(step)
@@ -213,7 +208,7 @@ class Request:
         self.recent_turns = at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns")
         self.load = checked_uuids(load, "load")
         self.instructions = checked_message(instructions, "instructions", settings.max_message_chars)
-        self.placement = checked_placement(_or(placement, settings.placement))
+        self.placement: Placement = checked_placement(_or(placement, settings.placement))
         #: The run whose workspace is shown; empty for the conversation's own.
         self.run = run_name(run)
         #: What the request contains besides its messages.

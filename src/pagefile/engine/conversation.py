@@ -247,10 +247,10 @@ class Conversation:
             turn_id=checks.current_turn_id(query, turn, self._open_turn),
             window_tokens=window_tokens,
             window_for=window_for,
-            tools_tokens=tools_tokens(tool_texts(tools), self._engine.counter.count),
-            answer_tokens=answer_tokens,
             threshold=threshold,
             recent_turns=recent_turns,
+            tools_tokens=tools_tokens(tool_texts(tools), self._engine.counter.count),
+            answer_tokens=answer_tokens,
             load=load,
             instructions=instructions,
             placement=placement,
@@ -366,7 +366,8 @@ class Conversation:
         Pass `next` of the result as `after` to continue; with a `kind`, the next slice may turn out empty.
         Open turns come last.
         """
-        kinds = frozenset((checks.one_of(kind, KINDS, "kind"),) if kind is not None else KINDS)
+        chosen: Kind | None = checks.one_of(kind, KINDS, "kind")
+        kinds = frozenset(KINDS if chosen is None else (chosen,))
         count, position = checks.at_least(1, limit, "limit"), checks.log_position(after)
         # Reading one more entry tells whether there is more. With a kind, the next match may be far away, so it
         # is not read.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from uuid import uuid4
 
 from pagefile.engine.engine import Engine
@@ -90,16 +90,14 @@ async def _entries(engine: Engine, scope: Scope, turn_id: str, *, before: bool) 
     raise no_turn(turn_id)
 
 
-@dataclass(frozen=True, slots=True)
 class _Copy:
     """Entries of a log as they are in another conversation."""
 
-    engine: Engine
-    scope: Scope
-    there: Scope
-    epoch: int
-    #: The copies of pages, by their uuid in the original log.
-    pages: dict[str, str] = field(default_factory=dict[str, str])
+    def __init__(self, engine: Engine, scope: Scope, there: Scope, epoch: int) -> None:
+        self.engine, self.epoch = engine, epoch
+        self.scope, self.there = scope, there
+        #: The copies of pages, by their uuid in the original log.
+        self.pages: dict[str, str] = {}
 
     async def of(self, entries: Sequence[Entry]) -> list[Entry]:
         return [await self._one(entry) for entry in entries]

@@ -419,10 +419,10 @@ class _Writer:
                 self._count("revision", revisions)
             case _Items(owner, items):
                 self.counts["item"] += await self.store.items.restore(owner, items, now=self.clock.now())
-            case (page, text):
-                await self._write_page(page, text)
             case list():
                 await self._write_loose(batch)
+            case (page, text):
+                await self._write_page(page, text)
 
     async def write_marks(self) -> None:
         for scope, seq in self.marks:

@@ -253,11 +253,11 @@ class Memory:
             category=category,
             confidence=confidence,
             source_turn=source,
+            project=arguments.id_or_none(project, "project"),
+            agent=arguments.id_or_none(agent, "agent"),
             attribute=attribute,
             subject=subject,
             valid_from=valid_from,
-            project=arguments.id_or_none(project, "project"),
-            agent=arguments.id_or_none(agent, "agent"),
         )
         return await self.engine.tier(Facts).book.remember(scope, draft)
 

@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, cast
 from uuid import uuid4
@@ -37,14 +37,12 @@ _NEWEST, _SLICE = 20, 500
 _ERASURES_MET = 3
 
 
-@dataclass(frozen=True, slots=True)
 class Desk:
     """Converts what callers pass into what a log can hold, for one conversation."""
 
-    engine: Engine
-    scope: Scope
-    agent: str | None
-    labels: Labels
+    def __init__(self, engine: Engine, scope: Scope, agent: str | None, labels: Labels) -> None:
+        self.engine, self.scope = engine, scope
+        self.agent, self.labels = agent, labels
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -93,7 +91,8 @@ class Desk:
             raise InvalidArgumentError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
-        raw = arguments.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
+        limit = settings.max_result_chars
+        raw = [arguments.checked_step(one, turn_id, number, limit) for number, one in enumerate(steps)]
         pairs = [await self.kept(step, turn_id, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:

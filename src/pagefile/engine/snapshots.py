@@ -77,6 +77,8 @@ class Snapshot:
 
 
 _NAMES = tuple(known.name for known in fields(Snapshot))
+#: What a snapshot has from the row of its conversation.
+_OF_THE_LOG = ("last_seq", "reset_seq", "covered_through_seq", "live_turns", "live_tokens")
 
 
 def snapshot_of(
@@ -90,12 +92,8 @@ def snapshot_of(
     return Snapshot(
         at=at,
         owner=head.scope.user,
-        last_seq=head.last_seq,
-        reset_seq=head.reset_seq,
-        covered_through_seq=head.covered_through_seq,
+        **{name: getattr(head, name) for name in _OF_THE_LOG},
         checkpoint_seq=None if view.checkpoint is None else view.checkpoint.seq,
-        live_turns=head.live_turns,
-        live_tokens=head.live_tokens,
         steps=0 if view.open_turn is None else len(view.open_turn.steps),
         messages=0 if view.open_turn is None else len(view.open_turn.messages),
         profile={key: value for key, value in (view.profile or {}).items() if key in ZH.safety} or None,
@@ -242,18 +240,10 @@ class _PastReader(ports.LogReader):
         )
 
     def _head(self, tokens: int) -> records.ConversationInfo:
-        snapshot = self.snapshot
+        then = {name: getattr(self.snapshot, name) for name in _OF_THE_LOG}
+        then["live_tokens"] += tokens
         return records.ConversationInfo(
-            scope=self.scope,
-            agent=None,
-            created=records.NEVER,
-            updated=snapshot.at,
-            last_seq=snapshot.last_seq,
-            reset_seq=snapshot.reset_seq,
-            covered_through_seq=snapshot.covered_through_seq,
-            turns=snapshot.live_turns,
-            live_turns=snapshot.live_turns,
-            live_tokens=snapshot.live_tokens + tokens,
+            self.scope, None, records.NEVER, self.snapshot.at, turns=self.snapshot.live_turns, **then
         )
 
     async def _live(self) -> AsyncIterator[records.Turn]:
