@@ -46,20 +46,8 @@ from pagefile.window.placeholder import loaded_chars, placeholder, placeholder_u
 from pagefile.window.receipt import Receipt, Window, receipt_from
 from pagefile.window.wording import WORDINGS, Wording
 
-#: Arguments of `context()` that can be changed.
-_ARGUMENTS = (
-    "query",
-    "window_tokens",
-    "window_for",
-    "answer_tokens",
-    "threshold",
-    "recent_turns",
-    "placement",
-    "instructions",
-    "load",
-)
-#: Everything that can be changed.
-CHANGEABLE = (*_ARGUMENTS, "tokenizer", *DECIDING)
+#: Everything that can be changed: of the tools, only their tokens are known.
+CHANGEABLE = ("query", *(name for name in OPTIONS if name != "tools_tokens"), "tokenizer", *DECIDING)
 
 #: Why a call cannot be replayed.
 OLDER = (
