@@ -76,6 +76,11 @@ def _timezones() -> frozenset[object]:
     return frozenset(available_timezones())
 
 
+def checked_steps(steps: Iterable[StepLike], turn_id: str, max_chars: int) -> tuple[Step, ...]:
+    """The steps of a turn, each with its own call id."""
+    return tuple(checked_step(step, turn_id, number, max_chars) for number, step in enumerate(steps))
+
+
 def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> Step:
     """One tool call and its result; results other than text become JSON."""
     given = _fields(step)

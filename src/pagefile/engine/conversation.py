@@ -347,16 +347,8 @@ class Conversation:
         self, *, after: int | str = 0, limit: int = 100, newest: bool = False
     ) -> records.Listing[records.Turn]:
         """Turns in order, including open and aborted ones; pass `next` of the result as `after` to continue."""
-        count = checks.at_least(1, limit, "limit")
-        query = EntryQuery(self._scope, after_seq=checks.log_position(after), limit=count + 1, newest=newest)
-        found = [
-            entry
-            for entry in await self._engine.store.reader.entries(query)
-            if isinstance(entry, records.Turn)
-        ]
-        page = found[-count:] if newest else found[:count]
-        more = len(found) > count and not newest and page[-1].seq is not None
-        return records.Listing(page, str(page[-1].seq) if more else None)
+        found = await self._entries(("turn",), after, limit, newest=newest)
+        return cast("records.Listing[records.Turn]", found)
 
     async def log(
         self, *, kind: Kind | None = None, after: int | str = 0, limit: int = 100, newest: bool = False
@@ -367,16 +359,10 @@ class Conversation:
         Open turns come last.
         """
         chosen: Kind | None = checks.one_of(kind, KINDS, "kind")
-        kinds = frozenset(KINDS if chosen is None else (chosen,))
-        count, position = checks.at_least(1, limit, "limit"), checks.log_position(after)
-        # Reading one more entry tells whether there is more. With a kind, the next match may be far away, so it
-        # is not read.
-        ahead = 1 if kind is None and not newest else 0
-        query = EntryQuery(self._scope, kinds, after_seq=position, limit=count + ahead, newest=newest)
-        found = await self._engine.store.reader.entries(query)
-        entries = found[:count]
-        more = len(found) == count + ahead and not newest and entries[-1].seq is not None
-        return records.Listing(entries, str(entries[-1].seq) if more else None)
+        if chosen is None:
+            return await self._entries(KINDS, after, limit, newest=newest)
+        # The next match may be far away, so it is not read.
+        return await self._entries((chosen,), after, limit, newest=newest, ahead=0)
 
     async def head(self) -> records.ConversationInfo:
         """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""
@@ -445,6 +431,17 @@ class Conversation:
         """
         await check_opens(self._engine.store.reader, self._scope)
         return self._scope
+
+    async def _entries(
+        self, kinds: Sequence[Kind], after: int | str, limit: int, *, newest: bool, ahead: int = 1
+    ) -> records.Listing[records.Entry]:
+        """A slice of the log; reading one entry `ahead` tells whether there is more."""
+        count, position = checks.at_least(1, limit, "limit"), checks.log_position(after)
+        most = count if newest else count + ahead
+        query = EntryQuery(self._scope, frozenset(kinds), after_seq=position, limit=most, newest=newest)
+        found = await self._engine.store.reader.entries(query)
+        more = len(found) == most and not newest and found[count - 1].seq is not None
+        return records.Listing(found[:count], str(found[count - 1].seq) if more else None)
 
     async def _call(self, call_id: str) -> records.WindowRecord:
         return await found_call(self._engine, self._scope, records.checked_id(call_id, "call id"))

@@ -91,8 +91,7 @@ class Desk:
             raise InvalidArgumentError(
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
-        limit = settings.max_result_chars
-        raw = [arguments.checked_step(one, turn_id, number, limit) for number, one in enumerate(steps)]
+        raw = arguments.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
         pairs = [await self.kept(step, turn_id, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
