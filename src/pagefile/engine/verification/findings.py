@@ -15,9 +15,6 @@ Level: TypeAlias = Literal["damage", "derived", "note"]
 
 #: Findings kept per level: a broken disk has more than anyone would read.
 MOST_FINDINGS = 1000
-#: Without `full`, one in this many is recomputed for comparison.
-SAMPLE = 20
-
 #: What to do about a finding, unless `ADVICE` has something better for its kind.
 _BY_LEVEL: Mapping[Level, str] = {
     "damage": "Restore the database from a backup: what is gone is only there.",
@@ -150,6 +147,10 @@ def _place(finding: Finding) -> tuple[int, str, str, int, str, str, str]:
         finding.kind,
         finding.what,
     )
+
+
+#: Without `full`, one in this many is recomputed for comparison.
+SAMPLE = 20
 
 
 @dataclass(slots=True)
