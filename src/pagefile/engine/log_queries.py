@@ -5,20 +5,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Literal, TypeAlias, TypeVar, get_args
 
-from pagefile import records
+from pagefile import ports, records
 from pagefile.engine.arguments import at_least, cursor, moment
 from pagefile.engine.engine import Engine
 from pagefile.errors import InvalidArgumentError
-from pagefile.ports import (
-    ConversationQuery,
-    EntryQuery,
-    FactStore,
-    ItemStore,
-    KeptItem,
-    LogReader,
-    PageStore,
-    SinceRequest,
-)
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.episodes import Episodes
 
@@ -65,7 +55,7 @@ async def done_turns(
 ) -> records.Listing[records.Turn]:
     """Done turns of a scope by conversation id, then by `seq`."""
     known = {} if after is None else await _known(engine, scope, *_place(after))
-    found = await engine.store.source.since(SinceRequest(scope, known, limit + 1))
+    found = await engine.store.source.since(ports.SinceRequest(scope, known, limit + 1))
     return listing(found, limit, lambda turn: f"{turn.seq} {turn.scope.conversation}")
 
 
@@ -88,7 +78,7 @@ async def _known(engine: Engine, scope: records.Scope, conversation: str, seq: i
 
 
 async def facts_of(
-    facts: FactStore, owner: records.Scope
+    facts: ports.FactStore, owner: records.Scope
 ) -> tuple[Sequence[records.Fact], Sequence[records.Revision], bool]:
     """All that was ever held about a user, the journal of its changes, and whether they belong together."""
     held: Sequence[records.Fact] = ()
@@ -116,7 +106,7 @@ async def paged(
             return
 
 
-def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[records.Entry]:
+def entries_of(reader: ports.LogReader, query: ports.EntryQuery) -> AsyncIterator[records.Entry]:
     """Every entry of a log from there on, read in slices of the query's limit; open turns come last."""
     return paged(
         lambda seq: reader.entries(query if seq is None else replace(query, after_seq=seq)),
@@ -125,26 +115,26 @@ def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[records.En
     )
 
 
-async def turn_in(reader: LogReader, query: EntryQuery, turn_id: str) -> records.Turn | None:
+async def turn_in(reader: ports.LogReader, query: ports.EntryQuery, turn_id: str) -> records.Turn | None:
     async for entry in entries_of(reader, query):
         if entry.id == turn_id and isinstance(entry, records.Turn):
             return entry
     return None
 
 
-def heads_of(reader: LogReader, scope: records.Scope) -> AsyncIterator[records.ConversationInfo]:
+def heads_of(reader: ports.LogReader, scope: records.Scope) -> AsyncIterator[records.ConversationInfo]:
     return paged(
-        lambda after: reader.heads(ConversationQuery(scope, _SLICE, after)),
+        lambda after: reader.heads(ports.ConversationQuery(scope, _SLICE, after)),
         lambda head: head.scope.conversation,
         _SLICE,
     )
 
 
-def all_pages(pages: PageStore, scope: records.Scope) -> AsyncIterator[records.Page]:
+def all_pages(pages: ports.PageStore, scope: records.Scope) -> AsyncIterator[records.Page]:
     return paged(lambda after: pages.list(scope, limit=_SLICE, after=after), lambda page: page.uuid, _SLICE)
 
 
-def all_items(items: ItemStore, owner: records.Scope, now: datetime) -> AsyncIterator[KeptItem]:
+def all_items(items: ports.ItemStore, owner: records.Scope, now: datetime) -> AsyncIterator[ports.KeptItem]:
     """What a user holds in the item store, with the vectors it is searched by."""
     return paged(
         lambda after: items.kept(owner, now=now, after=after, limit=_SLICE),

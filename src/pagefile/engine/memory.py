@@ -10,7 +10,7 @@ import anyio
 
 from pagefile import ports, records
 from pagefile.content import JsonValue
-from pagefile.engine import arguments
+from pagefile.engine import arguments, standard_tiers
 from pagefile.engine.arguments import checked_labels
 from pagefile.engine.conversation import Conversation
 from pagefile.engine.engine import Engine
@@ -21,14 +21,6 @@ from pagefile.engine.metrics import NoMeter
 from pagefile.engine.ownership import on_behalf
 from pagefile.engine.page_tools import load_text
 from pagefile.engine.replay import found_call
-from pagefile.engine.standard_tiers import (
-    Kit,
-    chat_model,
-    extractor_of,
-    named_embedder,
-    summarizer_of,
-    synopsis_of,
-)
 from pagefile.errors import InvalidArgumentError
 from pagefile.settings import Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
@@ -92,10 +84,12 @@ class Memory:
         settings = arguments.sized(settings or Settings())
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
         clock, meter = clock or SystemClock(), meter or NoMeter()
-        own_model = chat_model(settings.model) if model is None else None
+        own_model = standard_tiers.chat_model(settings.model) if model is None else None
         model = model or own_model
         own_embedder = (
-            None if isinstance(embedder, ports.Embedder) else named_embedder(settings.embedder, embedder)
+            None
+            if isinstance(embedder, ports.Embedder)
+            else standard_tiers.named_embedder(settings.embedder, embedder)
         )
         made_by = embedder if isinstance(embedder, ports.Embedder) else own_embedder
         async with _closing() as closing:
@@ -112,15 +106,15 @@ class Memory:
             index = place if isinstance(place, ports.VectorIndex) else open_vectors(place, store)
             if index is not None:
                 closing.push_async_callback(index.close)
-            kit = Kit(
+            kit = standard_tiers.Kit(
                 store,
                 settings,
                 clock,
                 counter,
                 meter,
-                summarizer=summarizer_of(model, summarizer),
-                describe=synopsis_of(settings, model),
-                extractor=extractor_of(settings, model),
+                summarizer=standard_tiers.summarizer_of(model, summarizer),
+                describe=standard_tiers.synopsis_of(settings, model),
+                extractor=standard_tiers.extractor_of(settings, model),
                 embedder=made_by,
                 index=index,
                 vectors=None
@@ -517,7 +511,7 @@ class Memory:
         """A separate in-memory engine in which nothing is looked up; only third-party tiers that allow it take part."""
         kit = self.engine.kit
         more = [tier for tier in self.engine.tiers if tier.name in self.engine.outside and tier.incognito]
-        alone = Kit(InMemoryStore(kit.clock), kit.settings, kit.clock, kit.counter, NoMeter())
+        alone = standard_tiers.Kit(InMemoryStore(kit.clock), kit.settings, kit.clock, kit.counter, NoMeter())
         return Engine.build(alone, more=more, incognito=True, beside=self.engine)
 
 

@@ -15,18 +15,11 @@ from typing import Any, cast
 
 import anyio.to_thread
 
+from pagefile.engine import snapshots
 from pagefile.engine.arguments import OPTIONS, Request
 from pagefile.engine.engine import Engine
 from pagefile.engine.ledger import full_tokens
 from pagefile.engine.metrics import NoMeter
-from pagefile.engine.snapshots import (
-    DECIDING,
-    PastStore,
-    Snapshot,
-    recorded_snapshot,
-    turn_then,
-    with_settings,
-)
 from pagefile.engine.standard_tiers import standard_tiers
 from pagefile.engine.third_party_tiers import replayed_by
 from pagefile.engine.windows import Made, assembled, hash_of
@@ -47,7 +40,12 @@ from pagefile.window.receipt import Receipt, Window, receipt_from
 from pagefile.window.wording import WORDINGS, Wording
 
 #: Everything that can be changed: of the tools, only their tokens are known.
-CHANGEABLE = ("query", *(name for name in OPTIONS if name != "tools_tokens"), "tokenizer", *DECIDING)
+CHANGEABLE = (
+    "query",
+    *(name for name in OPTIONS if name != "tools_tokens"),
+    "tokenizer",
+    *snapshots.DECIDING,
+)
 
 #: Why a call cannot be replayed.
 OLDER = (
@@ -105,7 +103,7 @@ class Rebuilt:
 
 async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
     """The window of a call, rebuilt; None if the call does not record what it was made from."""
-    snapshot = recorded_snapshot(call)
+    snapshot = snapshots.recorded_snapshot(call)
     if snapshot is None:
         return None
     counter, complaint = await _counter(engine.counter, str(call.receipt["counter"]))
@@ -123,7 +121,7 @@ async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
 async def replayed(engine: Engine, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Replay:
     """The window of a call as it was, and as it would have been with other settings."""
     changes = checked_changes(call, changes)
-    snapshot, before = recorded_snapshot(call), await rebuilt(engine, call)
+    snapshot, before = snapshots.recorded_snapshot(call), await rebuilt(engine, call)
     if snapshot is None or before is None:
         raise NotFoundError(f"Call {call.id!r} cannot be replayed: {OLDER}.")
     named = str(changes.get("tokenizer", call.receipt["counter"]))
@@ -179,7 +177,7 @@ def change_of(name: str, text: str) -> JsonValue:
 async def _made(
     now: Engine,
     call: WindowRecord,
-    snapshot: Snapshot,
+    snapshot: snapshots.Snapshot,
     counter: Counter,
     changes: Mapping[str, JsonValue] = MappingProxyType({}),
     was: Made | None = None,
@@ -192,7 +190,7 @@ async def _made(
         rewrite = _Rewriter(
             now.store, scope, counter, settings.archive.threshold, WORDINGS[settings.language]
         )
-    past = PastStore(now.store, scope, snapshot, call.turn_id, rewrite)
+    past = snapshots.PastStore(now.store, scope, snapshot, call.turn_id, rewrite)
     kit = replace(
         now.kit,
         store=past,
@@ -234,17 +232,17 @@ class _Stopped(Clock):
 # ------------------------------------------------------------------------------------
 
 
-def _settings(now: Settings, snapshot: Snapshot, changes: Mapping[str, JsonValue]) -> Settings:
+def _settings(now: Settings, snapshot: snapshots.Snapshot, changes: Mapping[str, JsonValue]) -> Settings:
     """The settings of then, with the changes; recording and background work are off."""
-    known = {name: value for name, value in snapshot.settings.items() if name in DECIDING}
-    changed = {name: value for name, value in changes.items() if name in DECIDING}
+    known = {name: value for name, value in snapshot.settings.items() if name in snapshots.DECIDING}
+    changed = {name: value for name, value in changes.items() if name in snapshots.DECIDING}
     quiet: dict[str, JsonValue] = {
         "calls_kept": 0,
         "checkpoints": "manual",
         "window_for": None,
         "answer_tokens": 0,
     }
-    return with_settings(now, {**known, **changed, **quiet})
+    return snapshots.with_settings(now, {**known, **changed, **quiet})
 
 
 def _request(settings: Settings, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Request:
@@ -413,7 +411,7 @@ async def explained_call(engine: Engine, scope: Scope, call: WindowRecord) -> Ex
 
 async def costs_of(engine: Engine, scope: Scope, calls: Sequence[WindowRecord]) -> list[Cost]:
     """What calls of a conversation cost, each with and without Pagefile; the log is read once."""
-    moments = {call.id: recorded_snapshot(call) for call in calls}
+    moments = {call.id: snapshots.recorded_snapshot(call) for call in calls}
     places = [moment.last_seq for moment in moments.values() if moment is not None]
     sums = await engine.ledger.sums(scope, max(places, default=0))
     found: list[Cost] = []
@@ -427,12 +425,14 @@ async def costs_of(engine: Engine, scope: Scope, calls: Sequence[WindowRecord]) 
     return found
 
 
-async def _own(engine: Engine, scope: Scope, call: WindowRecord, moment: Snapshot, receipt: Receipt) -> int:
+async def _own(
+    engine: Engine, scope: Scope, call: WindowRecord, moment: snapshots.Snapshot, receipt: Receipt
+) -> int:
     """Tokens of the instructions, and of the running turn with its results."""
     given = [verdict.tokens for verdict in receipt if verdict.block == "instructions"]
     running = sum(verdict.tokens for verdict in receipt if verdict.block == "current")
     if call.turn_id is not None and moment.steps:
-        turn = await turn_then(engine.store.reader, scope, call.turn_id, moment)
+        turn = await snapshots.turn_then(engine.store.reader, scope, call.turn_id, moment)
         running = running if turn is None else _running_tokens(turn, engine.counter.count)
     return REPLY_OVERHEAD + MESSAGE_OVERHEAD * bool(given) + sum(given) + running
 
