@@ -15,7 +15,7 @@ from pagefile.engine.engine import Engine
 from pagefile.engine.fork import forked
 from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import KINDS, Kind
-from pagefile.engine.messages import Desk, as_of
+from pagefile.engine.messages import Desk, as_of, behind_erasures
 from pagefile.engine.ownership import check_opens
 from pagefile.engine.page_tools import call_tool, load_text
 from pagefile.engine.replay import Cost, Explanation, Replay, costs_of, explained_call, found_call, replayed
@@ -129,7 +129,7 @@ class Conversation:
             change = AddStep(self._scope, turn_id, step, step_tokens(step), epoch)
             return await desk.written(turn_id, (step,), engine.store.log.advance(change))
 
-        return self._seen(await desk.behind_erasures(write))
+        return self._seen(await behind_erasures(write))
 
     async def extend(
         self, turn: records.Turn | str, messages: Iterable[object], *, after: int | None = None
@@ -474,7 +474,7 @@ class Conversation:
             engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
             return turn
 
-        return await desk.behind_erasures(write)
+        return await behind_erasures(write)
 
     async def _extended(self, messages: Sequence[object], known: records.Turn) -> records.Turn:
         change = await self._desk.addition(messages, known)

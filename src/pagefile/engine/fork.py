@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from uuid import uuid4
 
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, entries_of
-from pagefile.engine.messages import Desk
-from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError
+from pagefile.engine.messages import Desk, behind_erasures
+from pagefile.errors import ConflictError, HandleNotFoundError
 from pagefile.ports import EntryQuery, ViewRequest, labels_of
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
 from pagefile.stores.rules import no_turn
@@ -16,8 +17,6 @@ from pagefile.tiers.archive import Archive
 from pagefile.window.measure import measured_step, step_tokens
 
 _SLICE = 1_000
-#: A fork that is interrupted by this many erasures fails.
-_MOST_ATTEMPTS = 4
 
 
 async def forked(
@@ -25,11 +24,8 @@ async def forked(
 ) -> Scope:
     """Copy the log up to a turn (or up to the one before it) into a new conversation, and return its scope."""
     name = str(uuid4()) if name is None else checked_id(name, "conversation id")
-    for _ in range(_MOST_ATTEMPTS):
-        # Data erased during the copy must not end up in it: copy again from what is left.
-        with suppress(ErasedError):
-            return await _forked(engine, desk, scope, turn_id, name=name, before=before)
-    raise ErasedError
+    copy = partial(_forked, engine, desk, scope, turn_id, name=name, before=before)
+    return await behind_erasures(copy)
 
 
 async def _forked(

@@ -86,12 +86,9 @@ class Memory:
         clock, meter = clock or SystemClock(), meter or NoMeter()
         own_model = standard_tiers.chat_model(settings.model) if model is None else None
         model = model or own_model
-        own_embedder = (
-            None
-            if isinstance(embedder, ports.Embedder)
-            else standard_tiers.named_embedder(settings.embedder, embedder)
-        )
-        made_by = embedder if isinstance(embedder, ports.Embedder) else own_embedder
+        own_embedder = None
+        if not isinstance(embedder, ports.Embedder):
+            embedder = own_embedder = standard_tiers.named_embedder(settings.embedder, embedder)
         async with _closing() as closing:
             named = sessions if sessions is not None else settings.sessions
             cache = open_sessions(named) if isinstance(named, str) else named
@@ -115,11 +112,11 @@ class Memory:
                 summarizer=standard_tiers.summarizer_of(model, summarizer),
                 describe=standard_tiers.synopsis_of(settings, model),
                 extractor=standard_tiers.extractor_of(settings, model),
-                embedder=made_by,
+                embedder=embedder,
                 index=index,
                 vectors=None
-                if index is None or made_by is None
-                else TurnVectors(index, made_by, store.watermarks, store.erasures),
+                if index is None or embedder is None
+                else TurnVectors(index, embedder, store.watermarks, store.erasures),
                 health=Health(meter),
             )
             engine = Engine.build(kit, cache=cache, more=tiers)

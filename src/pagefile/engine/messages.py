@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 from uuid import uuid4
 
 import anyio.to_thread
@@ -27,6 +27,8 @@ from pagefile.window.measure import layout_tokens, measured_step, side_tokens, t
 from pagefile.window.placeholder import loaded_chars
 
 logger = logging.getLogger("pagefile")
+
+R = TypeVar("R")
 
 #: From this many characters on, counting tokens would block the event loop for too long.
 _THREAD_FROM_CHARS = 50_000
@@ -246,13 +248,6 @@ class Desk:
             view = await self.engine.store.reader.view(replace(request, open_turn=None))
         return view.head.epoch
 
-    async def behind_erasures(self, write: Callable[[], Awaitable[Turn]]) -> Turn:
-        """Run a write; if the turn's pages are erased meanwhile, write it again with new pages, after the erasure."""
-        for _ in range(_ERASURES_MET):
-            with suppress(ErasedError):
-                return await write()
-        return await write()
-
     async def written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:
         """The result of a write; if the log refuses it, pages are withdrawn unless the log accepted them earlier."""
         try:
@@ -318,6 +313,14 @@ class Desk:
                     "media is only named, because its bytes are gone: %s %s", media.kind, media.blob
                 )
         return found
+
+
+async def behind_erasures(write: Callable[[], Awaitable[R]]) -> R:
+    """Run a write; if what it is made of is erased meanwhile, run it again with what is left, after the erasure."""
+    for _ in range(_ERASURES_MET):
+        with suppress(ErasedError):
+            return await write()
+    return await write()
 
 
 def _oldest(epochs: Iterable[int | None]) -> int | None:
