@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal, TypeVar, cast
 from uuid import uuid4
-
-import anyio.to_thread
 
 from pagefile.content import Message, Shape, Text, media_in, message_json
 from pagefile.engine import arguments
@@ -23,6 +22,7 @@ from pagefile.shapes.call_order import answer, answered_steps, calls_of, prepare
 from pagefile.shapes.parser import Parsed, parsed
 from pagefile.shapes.renderer import given_back
 from pagefile.stores import rules
+from pagefile.tiers.base import off_loop
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
 from pagefile.window.placeholder import loaded_chars
 
@@ -178,9 +178,7 @@ class Desk:
     async def count(self, text: str | None) -> int:
         if not text:
             return 0
-        if len(text) < _THREAD_FROM_CHARS:
-            return self.engine.counter.count(text)
-        return await anyio.to_thread.run_sync(self.engine.counter.count, text)
+        return await off_loop(partial(self.engine.counter.count, text), len(text), _THREAD_FROM_CHARS)
 
     def _parsed(self, messages: Iterable[object], turn_id: str, turn: Turn | None = None) -> Parsed:
         steps, before = ((), ()) if turn is None else (turn.steps, turn.messages)
@@ -216,13 +214,8 @@ class Desk:
 
     async def _cost(self, messages: Sequence[Message], steps: Mapping[int, Step]) -> int:
         counts = {number: (step.call_tokens, step.result_tokens) for number, step in steps.items()}
-
-        def cost() -> int:
-            return layout_tokens(messages, counts, self.engine.counter.count)
-
-        if sum(len(message.text) for message in messages) < _THREAD_FROM_CHARS:
-            return cost()
-        return await anyio.to_thread.run_sync(cost)
+        cost = partial(layout_tokens, messages, counts, self.engine.counter.count)
+        return await off_loop(cost, sum(len(message.text) for message in messages), _THREAD_FROM_CHARS)
 
     # -- to the log ---------------------------------------------------------------------------------------------------
 
