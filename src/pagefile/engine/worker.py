@@ -346,6 +346,8 @@ class Line:
 
     async def _pause(self, seconds: float) -> None:
         """Wait, unless someone is waiting for the work to finish."""
+        # Others get their turn even then.
+        await anyio.sleep(0)
         with anyio.move_on_after(seconds):
             await self._hurry.wait()
 
