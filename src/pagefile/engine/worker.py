@@ -16,6 +16,7 @@ from time import monotonic
 from typing import ParamSpec
 
 import anyio
+import anyio.lowlevel
 
 from pagefile.backoff import Backoff
 from pagefile.ports import Meter
@@ -347,7 +348,7 @@ class Line:
     async def _pause(self, seconds: float) -> None:
         """Wait, unless someone is waiting for the work to finish."""
         # Others get their turn even then.
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         with anyio.move_on_after(seconds):
             await self._hurry.wait()
 
