@@ -119,7 +119,7 @@ class Memory:
                 else TurnVectors(index, embedder, store.watermarks, store.erasures),
                 health=Health(meter),
             )
-            engine = Engine.build(kit, cache=cache, more=tiers)
+            engine = Engine(kit, cache=cache, more=tiers)
             closing.push_async_callback(engine.calls.flush)
             try:
                 async with _background_work(engine):
@@ -509,7 +509,7 @@ class Memory:
         kit = self.engine.kit
         more = [tier for tier in self.engine.tiers if tier.name in self.engine.outside and tier.incognito]
         alone = standard_tiers.Kit(InMemoryStore(kit.clock), kit.settings, kit.clock, kit.counter, NoMeter())
-        return Engine.build(alone, more=more, incognito=True, beside=self.engine)
+        return Engine(alone, more=more, incognito=True, beside=self.engine)
 
 
 @asynccontextmanager

@@ -206,7 +206,7 @@ async def _made(
     # Third-party tiers have no past of their own: they offer what was recorded.
     own = standard_tiers(kit)
     tiers = [await _replayed(now, tier, window) for tier in (*own, *now.tiers[len(own) :])]
-    then = Engine.build(kit, tiers=tiers, outside=now.outside, beside=now)
+    then = Engine(kit, tiers=tiers, outside=now.outside, beside=now)
     return await assembled(then, call.scope, _request(settings, call, changes))
 
 
