@@ -155,11 +155,9 @@ class Turn:
     @property
     def messages(self) -> tuple[Message, ...]:
         """What happened, in order; calls and results refer to their step."""
-        return (
-            plain_layout(self.user, range(len(self.steps)), self.assistant)
-            if self.layout is None
-            else self.layout
-        )
+        if self.layout is not None:
+            return self.layout
+        return plain_layout(self.user, range(len(self.steps)), self.assistant)
 
     @property
     def erased(self) -> bool:
