@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from time import perf_counter
-from typing import Any, Literal, cast
+from typing import Any, cast
 from uuid import uuid4
 
 from pagefile import records
@@ -84,9 +83,11 @@ class Conversation:
         user's to the last answer, which `messages()` gives back as equal JSON. The same id with the same text
         returns the stored turn; with a different text it raises `ConflictError`.
         """
-        steps = tuple(steps) if steps else ()
-        about = {"turn_id": id, "at": at, "metadata": metadata}
-        return await self._absorbed(await self._appended("done", user, assistant, messages, steps, about))
+        self._any_engine.check_open()
+        turn = await self._desk.append(
+            "done", user, assistant, messages, steps, turn_id=id, at=at, metadata=metadata
+        )
+        return await self._absorbed(turn)
 
     async def begin(
         self,
@@ -103,8 +104,8 @@ class Conversation:
         with the same message returns the stored turn as it is, with its steps and possibly its answer; with a
         different message it raises `ConflictError`.
         """
-        about = {"turn_id": id, "at": at, "metadata": metadata}
-        turn = await self._appended("open", user, None, messages, (), about)
+        self._any_engine.check_open()
+        turn = await self._desk.append("open", user, None, messages, (), turn_id=id, at=at, metadata=metadata)
         self._open_turn = turn if turn.status == "open" else None
         await self._any_engine.absorb(turn)
         return turn
@@ -452,29 +453,6 @@ class Conversation:
         if mine is not None and mine.id == checks.turn_id_of(turn):
             return mine
         return turn if isinstance(turn, records.Turn) else await self._desk.found(turn)
-
-    async def _appended(
-        self,
-        status: Literal["open", "done"],
-        user: str | None,
-        assistant: str | None,
-        messages: Iterable[object] | None,
-        steps: Sequence[StepLike],
-        about: dict[str, Any],
-    ) -> records.Turn:
-        """Write a new turn; `about` are its id, its time and its metadata."""
-        given = None if messages is None else listed(messages)
-        engine, desk = self._engine, self._desk
-
-        async def write() -> records.Turn:
-            draft = await desk.draft(status, user, assistant, given, steps, **about)
-            began = perf_counter()
-            append = engine.store.log.append(draft)
-            turn = await (desk.written(draft.id, draft.steps, append) if draft.steps else append)
-            engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
-            return turn
-
-        return await behind_erasures(write)
 
     async def _extended(self, messages: Sequence[object], known: records.Turn) -> records.Turn:
         change = await self._desk.addition(messages, known)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from time import perf_counter
 from typing import Any, Literal, TypeVar, cast
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, No
 from pagefile.ports import Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
 from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_layout
 from pagefile.shapes.call_order import answer, answered_steps, calls_of, prepared, question
-from pagefile.shapes.parser import Parsed, parsed
+from pagefile.shapes.parser import Parsed, listed, parsed
 from pagefile.shapes.renderer import given_back
 from pagefile.stores import rules
 from pagefile.tiers.base import off_loop
@@ -48,39 +49,50 @@ class Desk:
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
-    async def draft(
+    async def append(
         self,
         status: Literal["open", "done"],
         user: str | None,
         assistant: str | None,
-        messages: Sequence[object] | None,
-        steps: Sequence[arguments.StepLike],
+        messages: Iterable[object] | None,
+        steps: Iterable[arguments.StepLike],
         *,
         turn_id: str | None,
         at: datetime | None,
         metadata: JsonObject | None,
-    ) -> TurnDraft:
-        """A new turn, whichever way it was given."""
+    ) -> Turn:
+        """Write a new turn, whichever way it was given."""
+        engine, given = self.engine, None if messages is None else listed(messages)
+        steps = tuple(steps) if steps else ()
         turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
-        if messages is None:
-            content = await self._short(user, assistant, steps, turn_id)
-        elif user is not None or assistant is not None or steps:
+        if given is not None and (user is not None or assistant is not None or steps):
             raise InvalidArgumentError(
                 "Give either messages or the short form (user, assistant, steps), not both."
             )
-        else:
-            content = await self._whole(messages, turn_id, done=status == "done")
-        return TurnDraft(
-            scope=self.scope,
-            id=turn_id,
-            status=status,
-            at=arguments.moment(at) if at is not None else self.engine.clock.now(),
-            counter=self.engine.counter.name,
-            metadata=arguments.checked_metadata(metadata),
-            agent=self.agent,
-            labels=self.labels,
-            **content,
-        )
+
+        async def write() -> Turn:
+            if given is None:
+                content = await self._short(user, assistant, steps, turn_id)
+            else:
+                content = await self._whole(given, turn_id, done=status == "done")
+            draft = TurnDraft(
+                scope=self.scope,
+                id=turn_id,
+                status=status,
+                at=arguments.moment(at) if at is not None else engine.clock.now(),
+                counter=engine.counter.name,
+                metadata=arguments.checked_metadata(metadata),
+                agent=self.agent,
+                labels=self.labels,
+                **content,
+            )
+            began = perf_counter()
+            append = engine.store.log.append(draft)
+            turn = await (self.written(turn_id, draft.steps, append) if draft.steps else append)
+            engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
+            return turn
+
+        return await behind_erasures(write)
 
     async def _short(
         self, user: str | None, assistant: str | None, steps: Sequence[arguments.StepLike], turn_id: str
