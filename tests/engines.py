@@ -7,4 +7,4 @@ from pagefile.engine.standard_tiers import Kit
 
 def engine_over(store, settings, clock, counter, *, meter=None):
     """The engine of a memory that has no models, with the tiers that every memory has."""
-    return Engine.build(Kit(store, settings, clock, counter, meter or NoMeter()))
+    return Engine(Kit(store, settings, clock, counter, meter or NoMeter()))

@@ -1,25 +1,24 @@
 """Exponential backoff with an upper limit."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from time import monotonic
 
 
+@dataclass(kw_only=True, slots=True)
 class Backoff:
     """The pause after a failure. It doubles with each failed attempt and ends with the first success."""
 
-    def __init__(
-        self, *, first_s: float = 1.0, longest_s: float = 60.0, now: Callable[[], float] = monotonic
-    ) -> None:
-        self._first_s = first_s
-        self._longest_s = longest_s
-        self._now = now
-        self._rest_s = 0.0
-        self._until = 0.0
+    first_s: float = 1.0
+    longest_s: float = 60.0
+    now: Callable[[], float] = monotonic
+    _rest_s: float = field(default=0.0, init=False)
+    _until: float = field(default=0.0, init=False)
 
     @property
     def left_s(self) -> float:
         """Seconds until the next attempt; 0 if it may start now."""
-        return max(0.0, self._until - self._now())
+        return max(0.0, self._until - self.now())
 
     @property
     def failing(self) -> bool:
@@ -33,12 +32,12 @@ class Backoff:
 
     def lengthen(self) -> None:
         """Pause for twice as long as last time."""
-        self._rest_s = min(self._longest_s, 2 * self._rest_s or self._first_s)
+        self._rest_s = min(self.longest_s, 2 * self._rest_s or self.first_s)
         self.repeat()
 
     def repeat(self) -> None:
         """Pause for as long as last time, while an attempt is under way."""
-        self._until = self._now() + self._rest_s
+        self._until = self.now() + self._rest_s
 
     def succeeded(self) -> None:
         """An attempt succeeded: the next failure starts with the shortest pause again."""

@@ -4,10 +4,10 @@ A record validates itself on creation, so that no other package has to check whe
 can be stored.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Generic, Literal, TypeAlias, TypeVar, overload
+from typing import Literal, Self, TypeAlias, TypeVar, cast
 
 from pagefile.content import JsonObject, JsonValue, Message, Text, ToolCall, ToolResult
 from pagefile.errors import InvalidArgumentError
@@ -155,11 +155,9 @@ class Turn:
     @property
     def messages(self) -> tuple[Message, ...]:
         """What happened, in order; calls and results refer to their step."""
-        return (
-            plain_layout(self.user, range(len(self.steps)), self.assistant)
-            if self.layout is None
-            else self.layout
-        )
+        if self.layout is not None:
+            return self.layout
+        return plain_layout(self.user, range(len(self.steps)), self.assistant)
 
     @property
     def erased(self) -> bool:
@@ -448,35 +446,23 @@ class ErasureReceipt:
 T = TypeVar("T")
 
 
-class Listing(Sequence[T], Generic[T]):
+class Listing(tuple[T, ...]):  # noqa: SLOT001 - a tuple has no slots for values
     """One slice of a longer list; `next` is where the following slice starts, None at the end."""
 
-    __slots__ = ("_items", "next")
+    next: str | None
 
-    def __init__(self, items: Sequence[T], next: str | None = None) -> None:  # noqa: A002 - the word users read
-        self._items = tuple(items)
-        self.next = next
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
-        return self._items[index]
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self._items)
+    def __new__(cls, items: Iterable[T], next: str | None = None) -> Self:  # noqa: A002 - the word users read
+        listing = super().__new__(cls, items)
+        listing.next = next
+        return listing
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Listing):
-            return self._items == other._items and self.next == other.next  # pyright: ignore[reportUnknownMemberType]
-        return list(self._items) == other
+            return tuple(self) == tuple(cast("Listing[object]", other)) and self.next == other.next
+        return list(self) == other
 
     def __hash__(self) -> int:
-        return hash((self._items, self.next))
+        return hash((tuple(self), self.next))
 
     def __repr__(self) -> str:
-        return f"Listing({list(self._items)!r}, next={self.next!r})"
+        return f"Listing({list(self)!r}, next={self.next!r})"

@@ -26,7 +26,7 @@ from pagefile.engine.export import written_whole
 from pagefile.engine.export_lines import FORMAT
 from pagefile.engine.fact_import import read_memory
 from pagefile.engine.lifetime import shielded
-from pagefile.engine.log_queries import checked_kind
+from pagefile.engine.log_queries import KINDS
 from pagefile.errors import StoreError, StoreUnavailableError, TransferError
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.shapes.message_reader import plain_json
@@ -200,12 +200,12 @@ CHECKS: Mapping[str, Check] = {
     "turn": arguments.turn_id_of,
     "tools": lambda tools: [json.loads(text) for text in tool_texts(tools)],
     "threshold": arguments.share,
-    "load": arguments.pages_to_load,
+    "load": lambda uuids: arguments.checked_uuids(uuids, "load"),
     "placement": arguments.checked_placement,
-    "shape": arguments.checked_shape,
-    "kind": checked_kind,
+    "shape": lambda shape: arguments.one_of(shape, arguments.SHAPES, "shape"),
+    "kind": lambda kind: arguments.one_of(kind, KINDS, "kind"),
     "after": arguments.cursor,
-    "uuids": lambda uuids: list(arguments.listed_uuids(uuids)),
+    "uuids": lambda uuids: arguments.checked_uuids(uuids, "uuids"),
     "uuid": str,
 }
 

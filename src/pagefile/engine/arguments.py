@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import TypeAlias, TypeVar, cast
@@ -12,7 +12,7 @@ from zoneinfo import available_timezones
 
 from pagefile.content import Shape
 from pagefile.errors import InvalidArgumentError, SettingsError
-from pagefile.json_depth import MAX_JSON_DEPTH, is_shallow, texts_in
+from pagefile.json_values import MAX_JSON_DEPTH, is_shallow, texts_in
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.records import MAX_INT, JsonObject, JsonValue, Step, Turn, checked_id, checked_text, utc
 from pagefile.settings import Settings
@@ -23,6 +23,8 @@ from pagefile.tiers.page_in import checked_uuid
 from pagefile.tiers.workspace.results import to_json
 from pagefile.window.budget import UNPUBLISHED, Beside, model_limits
 from pagefile.window.parts import Placement
+
+T = TypeVar("T")
 
 #: A step as callers may pass it.
 StepLike: TypeAlias = Step | Mapping[str, object]
@@ -61,14 +63,12 @@ def checked_labels(*, project: object = None, language: object = None, timezone:
     """A conversation's project, and its user's language and time zone."""
     if project is language is timezone is None:
         return NO_LABELS
-    if language not in (None, *LANGUAGES):
-        raise InvalidArgumentError(f"language is {language!r}: use one of {', '.join(LANGUAGES)}.")
     if timezone is not None and timezone not in _timezones():
         raise InvalidArgumentError(
             f"timezone is {timezone!r}, which is not known here: name one such as 'Asia/Shanghai' or 'UTC'."
         )
     own = None if project is None else checked_id(project, "project")
-    return Labels(own, cast("str | None", language), cast("str | None", timezone))
+    return Labels(own, one_of(language, LANGUAGES, "language"), cast("str | None", timezone))
 
 
 @cache
@@ -184,29 +184,11 @@ _MAX_DIGITS = 20
 SHAPES: tuple[Shape, ...] = ("openai", "responses", "anthropic")
 
 
-@dataclass(frozen=True, slots=True)
 class Request:
-    """The arguments of one `context()`."""
+    """The arguments of one `context()`, with defaults from the settings."""
 
-    query: str | None
-    turn_id: str | None
-    window_tokens: int
-    threshold: float
-    recent_turns: int
-    load: tuple[str, ...]
-    instructions: str | None
-    placement: Placement
-    #: The run whose workspace is shown; empty for the conversation's own.
-    run: str = ""
-    #: The model the window is for, if named.
-    window_for: str | None = None
-    #: What the request contains besides its messages.
-    tools_tokens: int = 0
-    answer_tokens: int = 0
-
-    @classmethod
-    def checked(
-        cls,
+    def __init__(
+        self,
         settings: Settings,
         *,
         query: str | None,
@@ -221,23 +203,22 @@ class Request:
         window_for: str | None = None,
         tools_tokens: int = 0,
         answer_tokens: int | None = None,
-    ) -> "Request":
-        """The request, with defaults from the settings."""
-        model = _or(window_for, settings.window_for)
-        return cls(
-            query=checked_message(query, "query", settings.max_message_chars),
-            turn_id=turn_id,
-            window_tokens=_window(settings, window_tokens, model),
-            threshold=share(_or(threshold, settings.threshold)),
-            recent_turns=at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns"),
-            load=pages_to_load(load),
-            instructions=checked_message(instructions, "instructions", settings.max_message_chars),
-            placement=checked_placement(_or(placement, settings.placement)),
-            run=run_name(run),
-            window_for=model,
-            tools_tokens=at_least(0, tools_tokens, "tools_tokens"),
-            answer_tokens=at_least(0, _or(answer_tokens, settings.answer_tokens), "answer_tokens"),
-        )
+    ) -> None:
+        self.query = checked_message(query, "query", settings.max_message_chars)
+        self.turn_id = turn_id
+        #: The model the window is for, if named.
+        self.window_for = _or(window_for, settings.window_for)
+        self.window_tokens = _window(settings, window_tokens, self.window_for)
+        self.threshold = share(_or(threshold, settings.threshold))
+        self.recent_turns = at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns")
+        self.load = checked_uuids(load, "load")
+        self.instructions = checked_message(instructions, "instructions", settings.max_message_chars)
+        self.placement: Placement = checked_placement(_or(placement, settings.placement))
+        #: The run whose workspace is shown; empty for the conversation's own.
+        self.run = run_name(run)
+        #: What the request contains besides its messages.
+        self.tools_tokens = at_least(0, tools_tokens, "tools_tokens")
+        self.answer_tokens = at_least(0, _or(answer_tokens, settings.answer_tokens), "answer_tokens")
 
     @property
     def reserved(self) -> dict[Beside, int]:
@@ -269,16 +250,16 @@ class Request:
 
     def options(self) -> JsonObject:
         """What a recorded call stores about it."""
-        asked = ("window_tokens", "threshold", "recent_turns", "load", "instructions", "placement")
-        return {
-            **{name: getattr(self, name) for name in asked},
-            "load": list(self.load),
-            **{name: value for name in BESIDE if (value := getattr(self, name))},
+        given = {name: getattr(self, name) for name in OPTIONS}
+        absent = {name for name in _BESIDE if not given[name]}
+        return {name: value for name, value in given.items() if name not in absent} | {
+            "load": list(self.load)
         }
 
 
 #: Options that a recorded call has only if they were given.
-BESIDE = ("window_for", "tools_tokens", "answer_tokens")
+_BESIDE = ("window_for", "tools_tokens", "answer_tokens")
+OPTIONS = ("window_tokens", "threshold", "recent_turns", "load", "instructions", "placement", *_BESIDE)
 
 
 def _window(settings: Settings, given: int | None, model: str | None) -> int:
@@ -296,12 +277,13 @@ def sized(settings: Settings) -> Settings:
     return replace(settings, window_tokens=model_limits(settings.window_for).window_tokens)
 
 
-def pages_to_load(load: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(load, str):
-        raise InvalidArgumentError("load must be a list of uuids, not one text: write load=[uuid].")
-    if isinstance(load, Mapping) or not isinstance(cast("object", load), Iterable):
-        raise InvalidArgumentError(f"load must be a list of uuids, not {load!r}: write load=[uuid].")
-    return tuple(checked_uuid(uuid) for uuid in load)
+def checked_uuids(uuids: object, name: str) -> tuple[str, ...]:
+    """Several uuids of pages; one text is not a list of its characters."""
+    if isinstance(uuids, str):
+        raise InvalidArgumentError(f"{name} must be a list of uuids, not one text: write {name}=[uuid].")
+    if isinstance(uuids, Mapping) or not isinstance(uuids, Iterable):
+        raise InvalidArgumentError(f"{name} must be a list of uuids, not {uuids!r}: write {name}=[uuid].")
+    return tuple(checked_uuid(uuid) for uuid in cast("Iterable[str]", uuids))
 
 
 def run_name(run: str | None) -> str:
@@ -320,12 +302,12 @@ def current_turn_id(query: str | None, turn: Turn | str | None, mine: Turn | Non
     return mine.id if mine is not None and query in {None, mine.user} else None
 
 
-def checked_shape(shape: object) -> Shape | None:
-    """A supported shape; None keeps the original one."""
+def one_of(value: object, options: tuple[T, ...], name: str) -> T | None:
+    """One of the options, or None for none of them."""
     # A tuple, because the value may be unhashable.
-    if shape not in (None, *SHAPES):
-        raise InvalidArgumentError(f"shape is {shape!r}: it must be one of {', '.join(map(repr, SHAPES))}.")
-    return shape
+    if value not in (None, *options):
+        raise InvalidArgumentError(f"{name} is {value!r}: it must be one of {', '.join(map(repr, options))}.")
+    return cast("T | None", value)
 
 
 def moment(value: object) -> datetime:
@@ -373,13 +355,6 @@ def check_purged(
         raise InvalidArgumentError("purge() removes what you name: give uuids, older_than or max_bytes.")
 
 
-def listed_uuids(uuids: Sequence[str]) -> Sequence[str]:
-    """Several uuids; one text is not a list of its characters."""
-    if isinstance(uuids, str):
-        raise InvalidArgumentError("uuids must be a list, not one text: write uuids=[uuid].")
-    return uuids
-
-
 def at_least(least: int, value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise SettingsError(f"{name} must be a whole number, not {repr(value)[:80]}.")
@@ -409,9 +384,6 @@ def cursor(after: object) -> str | None:
 def _shown(value: int) -> str:
     """A number for a message; Python refuses to print thousands of digits."""
     return str(value) if abs(value) < 10**_MAX_DIGITS else f"a number of {value.bit_length()} bits"
-
-
-T = TypeVar("T")
 
 
 def _or(value: T | None, default: T) -> T:

@@ -1,7 +1,7 @@
 """Records the windows that were handed out, in batches and off the read path."""
 
 import logging
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from itertools import chain, groupby
@@ -33,7 +33,7 @@ class WindowRecorder(Tier):
         self._calls = calls
         self._keep = keep
         #: Pending calls by conversation, at most as many as are kept of each.
-        self._waiting: OrderedDict[Scope, deque[tuple[int, int, MakeRecord]]] = OrderedDict()
+        self._waiting: dict[Scope, deque[tuple[int, int, MakeRecord]]] = {}
         self._added = 0
         self._done = 0
         self.dropped = 0
@@ -47,11 +47,9 @@ class WindowRecorder(Tier):
             return
         if self._added - self._done >= MAX_WAITING:
             self._drop_one()
-        waiting = self._waiting.setdefault(scope, deque())
-        if len(waiting) >= self._keep:
-            # Writing the others would remove it again.
-            waiting.popleft()
-            self._done += 1
+        waiting = self._waiting.setdefault(scope, deque(maxlen=self._keep))
+        # The oldest goes if there are too many: writing the others would remove it again.
+        self._done += len(waiting) == self._keep
         self._added += 1
         waiting.append((self._added, epoch, make))
         self.wake(scope)
@@ -60,9 +58,6 @@ class WindowRecorder(Tier):
     def waiting(self) -> bool:
         """Whether any call has not been written yet."""
         return self._done < self._added
-
-    async def maintain(self, scope: Scope) -> None:
-        await self.flush()
 
     async def maintain_all(self, backlog: Backlog) -> None:
         await self.flush()
@@ -89,10 +84,10 @@ class WindowRecorder(Tier):
         logger.error("could not record %d windows", number, exc_info=error)
 
     def _drop_one(self) -> None:
-        scope, waiting = next(iter(self._waiting.items()), (None, None))
-        if scope is None or waiting is None:
+        if not self._waiting:
             # All of them are being written already.
             return
+        scope, waiting = next(iter(self._waiting.items()))
         waiting.popleft()
         if not waiting:
             del self._waiting[scope]

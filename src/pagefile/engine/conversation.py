@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from time import perf_counter
 from typing import Any, cast
 from uuid import uuid4
 
@@ -14,14 +13,14 @@ from pagefile.engine.arguments import StepLike, checked_json, checked_message, c
 from pagefile.engine.engine import Engine
 from pagefile.engine.fork import forked
 from pagefile.engine.lifetime import shielded
-from pagefile.engine.log_queries import Kind
-from pagefile.engine.messages import Desk, as_of
+from pagefile.engine.log_queries import KINDS, Kind
+from pagefile.engine.messages import Desk, as_of, behind_erasures
 from pagefile.engine.ownership import check_opens
 from pagefile.engine.page_tools import call_tool, load_text
 from pagefile.engine.replay import Cost, Explanation, Replay, costs_of, explained_call, found_call, replayed
 from pagefile.engine.windows import make_window
-from pagefile.errors import ConflictError
-from pagefile.ports import NO_LABELS, Abort, AddStep, EntryQuery, Labels
+from pagefile.errors import ConflictError, NotFoundError
+from pagefile.ports import NO_LABELS, Abort, AddStep, ConversationQuery, EntryQuery, Labels
 from pagefile.shapes.parser import listed
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.history import History
@@ -43,7 +42,7 @@ class Conversation:
         self._agent = checks.id_or_none(agent, "agent")
         self._labels = labels
         self._open_turn: records.Turn | None = None
-        self._desk = Desk(engine, scope, agent=self._agent, labels=labels)
+        self._desk = Desk(engine, scope, self._agent, labels)
 
     def __repr__(self) -> str:
         return f"Conversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
@@ -84,21 +83,11 @@ class Conversation:
         user's to the last answer, which `messages()` gives back as equal JSON. The same id with the same text
         returns the stored turn; with a different text it raises `ConflictError`.
         """
-        given = None if messages is None else listed(messages)
-        steps = tuple(steps) if steps else ()
-        engine, desk = self._engine, self._desk
-
-        async def write() -> records.Turn:
-            draft = await desk.draft(
-                "done", user, assistant, given, steps, turn_id=id, at=at, metadata=metadata
-            )
-            began = perf_counter()
-            append = engine.store.log.append(draft)
-            turn = await (desk.written(draft.id, draft.steps, append) if draft.steps else append)
-            engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
-            return turn
-
-        return await self._absorbed(await desk.behind_erasures(write))
+        self._any_engine.check_open()
+        turn = await self._desk.append(
+            "done", user, assistant, messages, steps, turn_id=id, at=at, metadata=metadata
+        )
+        return await self._absorbed(turn)
 
     async def begin(
         self,
@@ -115,16 +104,10 @@ class Conversation:
         with the same message returns the stored turn as it is, with its steps and possibly its answer; with a
         different message it raises `ConflictError`.
         """
-        given = None if messages is None else listed(messages)
-        engine, desk = self._engine, self._desk
-
-        async def write() -> records.Turn:
-            draft = await desk.draft("open", user, None, given, (), turn_id=id, at=at, metadata=metadata)
-            return await desk.written(draft.id, draft.steps, engine.store.log.append(draft))
-
-        turn = await desk.behind_erasures(write)
+        self._any_engine.check_open()
+        turn = await self._desk.append("open", user, None, messages, (), turn_id=id, at=at, metadata=metadata)
         self._open_turn = turn if turn.status == "open" else None
-        await engine.absorb(turn)
+        await self._any_engine.absorb(turn)
         return turn
 
     async def step(
@@ -147,7 +130,7 @@ class Conversation:
             change = AddStep(self._scope, turn_id, step, step_tokens(step), epoch)
             return await desk.written(turn_id, (step,), engine.store.log.advance(change))
 
-        return self._seen(await desk.behind_erasures(write))
+        return self._seen(await behind_erasures(write))
 
     async def extend(
         self, turn: records.Turn | str, messages: Iterable[object], *, after: int | None = None
@@ -208,7 +191,7 @@ class Conversation:
         """
         await self._opened()
         found = turn if isinstance(turn, records.Turn) else await self._desk.found(checks.turn_id_of(turn))
-        return await self._desk.given_back(found, checks.checked_shape(shape))
+        return await self._desk.given_back(found, checks.one_of(shape, checks.SHAPES, "shape"))
 
     async def fork(
         self,
@@ -259,16 +242,16 @@ class Conversation:
         of `tools`, as OpenAI, Anthropic or MCP shape them (mappings or the vendors' objects), and
         `answer_tokens`, the room for the answer.
         """
-        request = checks.Request.checked(
+        request = checks.Request(
             self._engine.settings,
             query=query,
             turn_id=checks.current_turn_id(query, turn, self._open_turn),
             window_tokens=window_tokens,
             window_for=window_for,
-            tools_tokens=tools_tokens(tool_texts(tools), self._engine.counter.count),
-            answer_tokens=answer_tokens,
             threshold=threshold,
             recent_turns=recent_turns,
+            tools_tokens=tools_tokens(tool_texts(tools), self._engine.counter.count),
+            answer_tokens=answer_tokens,
             load=load,
             instructions=instructions,
             placement=placement,
@@ -365,16 +348,8 @@ class Conversation:
         self, *, after: int | str = 0, limit: int = 100, newest: bool = False
     ) -> records.Listing[records.Turn]:
         """Turns in order, including open and aborted ones; pass `next` of the result as `after` to continue."""
-        count = checks.at_least(1, limit, "limit")
-        query = EntryQuery(self._scope, after_seq=checks.log_position(after), limit=count + 1, newest=newest)
-        found = [
-            entry
-            for entry in await self._engine.store.reader.entries(query)
-            if isinstance(entry, records.Turn)
-        ]
-        page = found[-count:] if newest else found[:count]
-        more = len(found) > count and not newest and page[-1].seq is not None
-        return records.Listing(page, str(page[-1].seq) if more else None)
+        found = await self._entries(("turn",), after, limit, newest=newest)
+        return cast("records.Listing[records.Turn]", found)
 
     async def log(
         self, *, kind: Kind | None = None, after: int | str = 0, limit: int = 100, newest: bool = False
@@ -384,22 +359,29 @@ class Conversation:
         Pass `next` of the result as `after` to continue; with a `kind`, the next slice may turn out empty.
         Open turns come last.
         """
-        return await log_queries.log_of(
-            self._engine,
-            self._scope,
-            log_queries.checked_kind(kind),
-            after=checks.log_position(after),
-            limit=checks.at_least(1, limit, "limit"),
-            newest=newest,
-        )
+        chosen: Kind | None = checks.one_of(kind, KINDS, "kind")
+        if chosen is None:
+            return await self._entries(KINDS, after, limit, newest=newest)
+        # The next match may be far away, so it is not read.
+        return await self._entries((chosen,), after, limit, newest=newest, ahead=0)
 
     async def head(self) -> records.ConversationInfo:
         """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""
-        return await log_queries.head_of(self._engine, self._scope)
+        found = await self._engine.store.reader.heads(ConversationQuery(self._scope, 1))
+        if not found:
+            raise _nowhere()
+        return found[0]
 
     async def session(self) -> records.JsonObject | None:
         """The session value of this conversation, or None; raises `NotFoundError` as `head` does."""
-        return await log_queries.session_of(self._engine, self._scope)
+        try:
+            value = await self._engine.store.sessions.get(self._scope)
+        except ConflictError as error:
+            # Do not reveal that it belongs to another user.
+            raise _nowhere() from error
+        if value is None:
+            await self.head()
+        return value
 
     async def checkpoints(self) -> records.Listing[records.Checkpoint]:
         """Every checkpoint of this conversation, oldest first."""
@@ -438,7 +420,8 @@ class Conversation:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
         scope, count = await self._opened(), checks.at_least(1, limit, "limit")
         await self._engine.catch_up_calls()
-        return await costs_of(self._engine, scope, count)
+        newest = await self._engine.store.calls.list(scope, limit=count)
+        return await costs_of(self._engine, scope, newest[::-1])
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -449,6 +432,17 @@ class Conversation:
         """
         await check_opens(self._engine.store.reader, self._scope)
         return self._scope
+
+    async def _entries(
+        self, kinds: Sequence[Kind], after: int | str, limit: int, *, newest: bool, ahead: int = 1
+    ) -> records.Listing[records.Entry]:
+        """A slice of the log; reading one entry `ahead` tells whether there is more."""
+        count, position = checks.at_least(1, limit, "limit"), checks.log_position(after)
+        most = count if newest else count + ahead
+        query = EntryQuery(self._scope, frozenset(kinds), after_seq=position, limit=most, newest=newest)
+        found = await self._engine.store.reader.entries(query)
+        more = len(found) == most and not newest and found[count - 1].seq is not None
+        return records.Listing(found[:count], str(found[count - 1].seq) if more else None)
 
     async def _call(self, call_id: str) -> records.WindowRecord:
         return await found_call(self._engine, self._scope, records.checked_id(call_id, "call id"))
@@ -480,3 +474,7 @@ class Conversation:
         if self._open_turn is not None and self._open_turn.id == turn.id:
             self._open_turn = turn if turn.status == "open" else None
         return turn
+
+
+def _nowhere() -> NotFoundError:
+    return NotFoundError("There is no such conversation: the list of conversations shows the existing ones.")

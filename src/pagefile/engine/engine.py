@@ -4,7 +4,8 @@ import logging
 from collections import Counter as CounterOf
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import TypeVar
@@ -20,13 +21,13 @@ from pagefile.engine.ownership import on_behalf
 from pagefile.engine.standard_tiers import Kit, standard_tiers
 from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidArgumentError, SettingsError, StoreError, TierError
-from pagefile.ports import Clock, Meter, Part, SessionCache, SessionStore, Store
+from pagefile.ports import Part, SessionCache, SessionStore
 from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.settings import Settings
 from pagefile.shapes.parser import cleaned
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.stores.session_cache import ErasedSessions, erased_version
-from pagefile.tiers.base import FAILED, Admit, Counter, Counts, Note, Tier, WindowRequest, guarded, homes
+from pagefile.tiers.base import FAILED, Admit, Counts, Note, Tier, WindowRequest, guarded, homes
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import Beside, Budget
 from pagefile.window.candidates import Block, Candidate
@@ -52,34 +53,11 @@ def _unnoted(_: str) -> None:
     """There is no receipt to write to."""
 
 
-@dataclass(slots=True)
 class Engine:
     """A store, the tiers over it, and the settings they were opened with."""
 
-    kit: Kit
-    tiers: tuple[Tier, ...]
-    #: The tiers that absorb turns and offer candidates: all of them, unless incognito.
-    active: tuple[Tier, ...]
-    #: Session values: the store's, possibly behind a cache.
-    sessions: SessionStore
-    cache: SessionCache | None
-    worker: Worker
-    calls: WindowRecorder
-    #: Places outside the database that must follow its erasures.
-    elsewhere: Elsewhere
-    ledger: Ledger
-    changes: MemoryChanges
-    #: The names of third-party tiers, whose answers are checked.
-    outside: frozenset[str] = frozenset()
-    closed: bool = False
-    #: Nothing is looked up elsewhere and no window is recorded.
-    incognito: bool = False
-    #: How often each tier failed since opening.
-    failures: dict[str, int] = field(default_factory=dict[str, int])
-
-    @classmethod
-    def build(
-        cls,
+    def __init__(
+        self,
         kit: Kit,
         *,
         cache: SessionCache | None = None,
@@ -88,66 +66,44 @@ class Engine:
         outside: frozenset[str] = frozenset(),
         incognito: bool = False,
         beside: "Engine | None" = None,
-    ) -> "Engine":
-        """The engine over a store, with the standard tiers plus `more`, or with exactly `tiers`.
+    ) -> None:
+        """With the standard tiers plus `more`, or with exactly `tiers`.
 
         `outside` names the third-party ones among `tiers`; `more` always are. Tiers shared with the engine
         `beside` keep reporting to that one.
         """
-        chosen = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
-        active = tuple(tier for tier in chosen if tier.incognito or not incognito)
-        calls = WindowRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
+        self.kit = kit
+        self.store, self.settings, self.clock = kit.store, kit.settings, kit.clock
+        self.counter, self.meter = kit.counter, kit.meter
+        self.tiers = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
+        #: The tiers that absorb turns and offer candidates: all of them, unless incognito.
+        self.active = tuple(tier for tier in self.tiers if tier.incognito or not incognito)
+        #: The names of third-party tiers, whose answers are checked.
+        self.outside = outside | {tier.name for tier in more}
+        #: Nothing is looked up elsewhere and no window is recorded.
+        self.incognito = incognito
+        self.closed = False
+        #: How often each tier failed since opening.
+        self.failures: dict[str, int] = {}
+        self.cache = cache
         sessions = kit.store.sessions
         if cache is not None:
             sessions = CachedSessions(sessions, cache, versions_in(kit.store.reader), kit.store.erasures)
-        jobs, elsewhere = Jobs(), Elsewhere(kit.store.erasures, _apart(kit, cache))
-        engine = cls(
-            kit=kit,
-            tiers=chosen,
-            active=active,
-            sessions=MeteredSessions(sessions, kit.meter, cache),
-            cache=cache,
-            worker=Worker(
-                [jobs, *_maintained(kit.settings, active, more, incognito=incognito), calls, elsewhere],
-                kit.meter,
-                poll_s=_POLL_S if kit.settings.worker == "dedicated" else None,
-            ),
-            calls=calls,
-            elsewhere=elsewhere,
-            ledger=Ledger(kit.store.reader),
-            changes=MemoryChanges(kit.meter),
-            outside=outside | {tier.name for tier in more},
-            incognito=incognito,
-        )
-        calls.wake = partial(engine.worker.wake, calls.name)
+        #: Session values: the store's, possibly behind a cache.
+        self.sessions: SessionStore = MeteredSessions(sessions, kit.meter, cache)
+        self.ledger = Ledger(kit.store.reader)
+        self.changes = MemoryChanges(kit.meter)
+        self.calls = WindowRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
+        #: Places outside the database that must follow its erasures.
+        self.elsewhere = Elsewhere(kit.store.erasures, _apart(kit, cache))
+        jobs, here = Jobs(), _maintained(kit.settings, self.active, more, incognito=incognito)
+        poll_s = _POLL_S if kit.settings.worker == "dedicated" else None
+        self.worker = Worker([jobs, *here, self.calls, self.elsewhere], kit.meter, poll_s=poll_s)
+        self.calls.wake = partial(self.worker.wake, self.calls.name)
         shared = () if beside is None else tuple(map(id, beside.tiers))
-        for tier in (*chosen, jobs, calls, elsewhere):
+        for tier in (*self.tiers, jobs, self.calls, self.elsewhere):
             if id(tier) not in shared:
-                tier.report = partial(engine.failed, tier.name)
-        return engine
-
-    # -- what it was built from
-    # -----------------------------------------------------------------------------------------
-
-    @property
-    def store(self) -> Store:
-        return self.kit.store
-
-    @property
-    def settings(self) -> Settings:
-        return self.kit.settings
-
-    @property
-    def clock(self) -> Clock:
-        return self.kit.clock
-
-    @property
-    def counter(self) -> Counter:
-        return self.kit.counter
-
-    @property
-    def meter(self) -> Meter:
-        return self.kit.meter
+                tier.report = partial(self.failed, tier.name)
 
     def tier(self, kind: type[T]) -> T:
         """The tier of a kind, for the verbs that concern it alone."""
@@ -158,7 +114,9 @@ class Engine:
 
     def without(self, kind: type[Tier]) -> "Engine":
         """The same engine with tiers of that kind inactive: they absorb and offer nothing, but their verbs still work."""
-        return replace(self, active=tuple(tier for tier in self.active if not isinstance(tier, kind)))
+        engine = copy(self)
+        engine.active = tuple(tier for tier in self.active if not isinstance(tier, kind))
+        return engine
 
     def check_open(self) -> None:
         if self.closed:
@@ -285,7 +243,7 @@ class Engine:
 
     async def _settled_apart(self) -> None:
         """Wait for the worker process as long as it makes progress with what is written by now."""
-        tiers = [tier for tier in self.active if not self.worker.maintains(tier.name)]
+        tiers = [tier for tier in self.active if tier.name not in self.worker.lines]
         left = {(tier.name, scope) for tier in tiers for scope in await tier.behind()}
         # The worker leaves a conversation alone until it is quiet.
         stalled_s = _STALLED_S + max([tier.pace.quiet_s for tier in tiers], default=0.0)
@@ -302,7 +260,7 @@ class Engine:
     async def write_calls(self) -> None:
         """Wait until every window handed out so far is recorded."""
         if self.calls.waiting:
-            await self.worker.line(self.calls.name).settle()
+            await self.worker.lines[self.calls.name].settle()
 
     async def catch_up_calls(self) -> None:
         """The same with a time limit, so that listings do not wait long for a slow store."""
@@ -330,13 +288,13 @@ class Engine:
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
         await self._erase_sessions(receipt)
         of_store = await self.store.scrub() if scrub else receipt.pending
-        apart = await self.elsewhere.erase()
-        receipt = replace(receipt, pending=(*of_store, *apart.pending))
+        apart, left = await self.elsewhere.erase()
+        receipt = replace(receipt, pending=(*of_store, *left))
         self.ledger.forget()
         self.changes.forget()
         failed: dict[str, Exception] = {}
         after = await self._forget(scope, failed)
-        receipt = replace(receipt, counts=_summed(receipt.counts, before, after, apart.counts))
+        receipt = replace(receipt, counts=_summed(receipt.counts, before, after, apart))
         if failed:
             raise _unforgotten(receipt, failed) from next(iter(failed.values()))
         return receipt
@@ -350,7 +308,7 @@ class Engine:
         touched = replace(receipt, conversations=tuple(name for name, _ in receipt.places))
         await self._erase_sessions(touched)
         left = await self._forget_part(receipt)
-        left += (await self.elsewhere.erase()).pending
+        left += (await self.elsewhere.erase())[1]
         of_store = await self.store.scrub() if scrub else receipt.pending
         self.ledger.forget()
         self.changes.forget()

@@ -7,13 +7,12 @@ those of a user. The schema of each line is in `export_lines`.
 import json
 from base64 import b64encode
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
-from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, cast
 
 import anyio
 import anyio.to_thread
@@ -21,25 +20,20 @@ import anyio.to_thread
 from pagefile import ports, records
 from pagefile.content import JsonValue, media_in, message_json
 from pagefile.engine import export_lines as lines
-from pagefile.engine.log_queries import KINDS, entries_of, facts_of, heads_of
-from pagefile.errors import (
-    NotFoundError,
-    StoreCorruptError,
-    StoreUnavailableError,
-)
+from pagefile.engine.log_queries import KINDS, all_items, all_pages, entries_of, facts_of, heads_of
+from pagefile.errors import NotFoundError, StoreCorruptError, StoreUnavailableError
+from pagefile.json_values import to_json
 from pagefile.ports import KeptItem, labels_of
 from pagefile.shapes.media import note
 from pagefile.tiers.facts import TIER
 
-K = TypeVar("K")
-T = TypeVar("T")
 Json: TypeAlias = dict[str, JsonValue]
 
 _BATCH = 500
 #: More calls than are kept of any conversation.
 _ALL = 1_000_000
 #: Fields added after the first exports: omitted if empty, so that earlier versions can read the line.
-_LATER = frozenset({"project", "agent"})
+_LATER = ("project", "agent", "layout")
 
 
 async def export_to(
@@ -95,19 +89,6 @@ async def _records(store: ports.Store, scope: records.Scope, clock: ports.Clock)
         yield record
 
 
-async def _paged(
-    fetch: Callable[[K | None], Awaitable[Sequence[T]]], place: Callable[[T], K | None]
-) -> AsyncIterator[T]:
-    """All items of a list that is read in batches; `place` is what the next batch comes after."""
-    after: K | None = None
-    while True:
-        batch = await fetch(after)
-        for one in batch:
-            yield one
-        if len(batch) < _BATCH or (after := place(batch[-1])) is None:
-            return
-
-
 async def _conversation_records(
     store: ports.Store, head: records.ConversationInfo, *, alone: bool
 ) -> AsyncIterator[Json]:
@@ -117,7 +98,9 @@ async def _conversation_records(
     session, calls = await _beside(store, scope)
     if session is not None:
         yield dumped_beside("session", scope, value=session)
-    async for page, text in _pages(store, scope):
+    async for page in all_pages(store.pages, scope):
+        # A purged one has no text, only the time of its purge.
+        _, text = (page, "") if page.purged is not None else await store.pages.load(scope, page.uuid)
         yield dumped("page", page) | {"text": text}
     shown: set[str] = set()
     entries = ports.EntryQuery(scope, frozenset(KINDS), limit=_BATCH)
@@ -174,16 +157,9 @@ async def _facts(store: ports.Store, scope: records.Scope) -> AsyncIterator[Json
 async def _items(store: ports.Store, scope: records.Scope, clock: ports.Clock) -> AsyncIterator[Json]:
     """Items of a user, or of everyone in the tenant, with the vectors they are searched by."""
     for owner in await store.items.owners(scope.tenant):
-        if scope.user not in (None, owner.user):
-            continue
-
-        def items(
-            after: ports.ItemKey | None, owner: records.Scope = owner
-        ) -> Awaitable[Sequence[ports.KeptItem]]:
-            return store.items.kept(owner, now=clock.now(), after=after, limit=_BATCH)
-
-        async for kept in _paged(items, lambda kept: kept.item.item_key):
-            yield dumped_item(kept, owner)
+        if scope.user in (None, owner.user):
+            async for kept in all_items(store.items, owner, clock.now()):
+                yield dumped_item(kept, owner)
 
 
 async def _loose_calls(store: ports.Store, scope: records.Scope) -> AsyncIterator[Json]:
@@ -194,30 +170,17 @@ async def _loose_calls(store: ports.Store, scope: records.Scope) -> AsyncIterato
                 yield dumped("call", call)
 
 
-async def _pages(store: ports.Store, scope: records.Scope) -> AsyncIterator[tuple[records.Page, str]]:
-    """The pages of a conversation; a purged one has no text, only the time of its purge."""
-
-    def pages(after: str | None) -> Awaitable[Sequence[records.Page]]:
-        return store.pages.list(scope, limit=_BATCH, after=after)
-
-    async for page in _paged(pages, lambda page: page.uuid):
-        yield (page, "") if page.purged is not None else await store.pages.load(scope, page.uuid)
-
-
 # -- lines -------------------------------------------------------------------------------------------------------------
 
 
 def dumped(kind: str, record: records.Entry | records.Fact | records.Page | records.WindowRecord) -> Json:
     """A record of a conversation or a user."""
-    given = cast("dict[str, object]", asdict(record))
-    layout = given.pop("layout", None)
-    if layout is not None and isinstance(record, records.Turn) and record.layout is not None:
+    given = cast("Json", to_json(record))
+    if isinstance(record, records.Turn) and record.layout is not None:
         given["layout"] = [message_json(message) for message in record.layout]
-    del given["scope"]
-    given.pop("outcome", None)  # belongs to the call that wrote the fact, not to the fact
-    given = {name: value for name, value in given.items() if value is not None or name not in _LATER}
-    values = {name: _plain(value) for name, value in given.items()}
-    return dumped_beside(kind, record.scope, **values)
+    # The outcome belongs to the call that wrote a fact, not to the fact.
+    absent = {"scope", "outcome", *(name for name in _LATER if given.get(name) is None)}
+    return dumped_beside(kind, record.scope, **{name: given[name] for name in given if name not in absent})
 
 
 def dumped_conversation(head: records.ConversationInfo) -> Json:
@@ -260,15 +223,11 @@ def dumped_item(kept: KeptItem, owner: records.Scope) -> Json:
     return {
         "type": "item",
         "user_id": owner.user,
-        **{name: _plain(value) for name, value in asdict(kept.item).items()},
+        **cast("Json", to_json(kept.item)),
         "maker": kept.model,
         "dimension": None if rows is None else rows.shape[1],
         "vectors": None if rows is None else b64encode(rows.astype("<f4").tobytes()).decode(),
     }
-
-
-def _plain(value: object) -> JsonValue:
-    return value.isoformat() if isinstance(value, datetime) else cast("JsonValue", value)
 
 
 def line_of(record: Mapping[str, JsonValue]) -> str:

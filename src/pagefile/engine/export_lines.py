@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 import numpy as np
 from pydantic import (
     AfterValidator,
+    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -64,6 +65,18 @@ Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 AsList = Field(strict=False)
 
 
+class _Checked(BaseModel):
+    """A line whose fields are not all there is to check."""
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        self.check()
+        return self
+
+    def check(self) -> None:
+        """Raise `ValueError` with what is wrong."""
+
+
 class Line(Mirror[R]):
     """A line, or a part of one, with the fields of a record: nothing is converted, and unknown fields are refused."""
 
@@ -100,7 +113,7 @@ class HeaderLine(Body):
     version: Annotated[int, Field(ge=VERSION, le=VERSION)]
 
 
-class ConversationLine(Body):
+class ConversationLine(_Checked, Body):
     """The lines up to the next of its kind belong to this conversation."""
 
     type: Literal["conversation"]
@@ -111,10 +124,8 @@ class ConversationLine(Body):
     language: Text | None = None
     timezone: Text | None = None
 
-    @model_validator(mode="after")
-    def _known_labels(self) -> Self:
+    def check(self) -> None:
         self.labels()
-        return self
 
     def labels(self) -> Labels:
         """A conversation's project, and its user's language and time zone."""
@@ -176,18 +187,16 @@ class TurnLine(_Owned[records.Turn]):
     seq: Number | None
 
 
-class MediaLine(_Owned[None]):
+class MediaLine(_Checked, _Owned[None]):
     """The bytes of an image or a file, before the first turn that has it."""
 
     type: Literal["media"]
     hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     data: Bytes
 
-    @model_validator(mode="after")
-    def _is_what_its_hash_says(self) -> Self:
+    def check(self) -> None:
         if sha256(self.data).hexdigest() != self.hash:
             raise ValueError("its bytes are not what its hash says")
-        return self
 
 
 class MissingLine(_Owned[None]):
@@ -224,18 +233,16 @@ class PageLine(_Owned[records.Page]):
     text: Text
 
 
-class SessionLine(_OfConversation[None]):
+class SessionLine(_Checked, _OfConversation[None]):
     """The session value of its conversation."""
 
     type: Literal["session"]
     value: JsonMap
 
-    @model_validator(mode="after")
-    def _has_a_readable_snapshot(self) -> Self:
+    def check(self) -> None:
         # Windows are built from it.
         if not isinstance(self.value.get("user_snapshot"), dict | None):
             raise ValueError("user_snapshot must be an object")  # noqa: TRY004 - pydantic reports ValueError only
-        return self
 
 
 class WatermarkLine(_OfConversation[None]):
@@ -267,29 +274,22 @@ class ReceiptLine(_Recorded[Receipt]):
     degraded: Annotated[tuple[Text, ...], AsList]
 
 
-class SnapshotLine(_Recorded[Snapshot]):
+class SnapshotLine(_Checked, _Recorded[Snapshot]):
     """When and from what a window was made."""
 
-    @model_validator(mode="after")
-    def _ends_at_its_last_place(self) -> Self:
+    def check(self) -> None:
         made = self.record()
         if max(made.reset_seq, made.covered_through_seq, made.checkpoint_seq or 0) > made.last_seq:
             raise ValueError("it was made of places behind the end of its log")
-        return self
-
-    @model_validator(mode="after")
-    def _has_readable_traces(self) -> Self:
-        traces = self.record().traces
         try:
-            for trace in traced_rows(traces.get("episodes")):
+            for trace in traced_rows(made.traces.get("episodes")):
                 _EPISODE.validate_python(trace)
-            for uuid in traced_rows(traces.get("pinned")):
+            for uuid in traced_rows(made.traces.get("pinned")):
                 _ID.validate_python(uuid)
-            for chunk in traced_rows(traces.get("workspace")):
+            for chunk in traced_rows(made.traces.get("workspace")):
                 candidate_from(chunk)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError("what its tiers wrote down cannot be read") from error
-        return self
 
 
 class OptionsLine(_Recorded[None]):
@@ -307,7 +307,7 @@ class OptionsLine(_Recorded[None]):
     moment: SnapshotLine
 
 
-class CallLine(_OfConversation[records.WindowRecord]):
+class CallLine(_Checked, _OfConversation[records.WindowRecord]):
     """A window that was handed out, in its conversation."""
 
     type: Literal["call"]
@@ -316,8 +316,7 @@ class CallLine(_OfConversation[records.WindowRecord]):
     options: JsonMap
     receipt: JsonMap
 
-    @model_validator(mode="after")
-    def _can_be_explained(self) -> Self:
+    def check(self) -> None:
         """Refuse a call whose window could not be explained or rebuilt; the recorded JSON itself stays as it came."""
         try:
             ReceiptLine.model_validate(self.receipt)
@@ -327,7 +326,6 @@ class CallLine(_OfConversation[records.WindowRecord]):
         except ValidationError as error:
             fault = first_fault(error)
             raise ValueError(f"its window cannot be explained: {_described(fault['loc'], fault)}") from error
-        return self
 
 
 # -- of a user ---------------------------------------------------------------------------------------------------------
@@ -376,7 +374,7 @@ class RevisionLine(Line[records.Revision]):
         return self.record(scope=owner, before=before, after=after)
 
 
-class ItemLine(Line[StoredItem]):
+class ItemLine(_Checked, Line[StoredItem]):
     """A value of the item store by namespace and key, with the vectors it is searched by."""
 
     type: Literal["item"]
@@ -387,10 +385,8 @@ class ItemLine(Line[StoredItem]):
     #: Little-endian 4-byte floats, row by row, in base64.
     vectors: Bytes | None = None
 
-    @model_validator(mode="after")
-    def _whole_rows(self) -> Self:
+    def check(self) -> None:
         self.kept()
-        return self
 
     def kept(self) -> KeptItem:
         if self.vectors is None:

@@ -8,7 +8,6 @@ the log.
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from pagefile.errors import PagefileError
@@ -28,14 +27,6 @@ class Apart(Protocol):
     def leaves(self) -> str: ...
 
     async def erase_before(self, erased: Mapping[str, int]) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Erased:
-    """What an erasure removed elsewhere, and what remains there."""
-
-    counts: Counts
-    pending: tuple[str, ...]
 
 
 class Elsewhere(Tier):
@@ -61,8 +52,8 @@ class Elsewhere(Tier):
         for name in self._places:
             await self._erasures.begin(name)
 
-    async def erase(self) -> Erased:
-        """Carry out the database's erasures, current and earlier; returns what cannot be done now."""
+    async def erase(self) -> tuple[Counts, list[str]]:
+        """Carry out the database's erasures, current and earlier; returns what was removed, and what remains."""
         counts: dict[str, int] = {}
         pending: list[str] = []
         for name, place in self._places.items():
@@ -74,7 +65,7 @@ class Elsewhere(Tier):
             if gone:
                 counts["conversation_episodes"] = counts.get("conversation_episodes", 0) + gone
                 pending += [place.leaves] if place.leaves else []
-        return Erased(counts, (*pending, *map(_unreached, await self.owed())))
+        return counts, [*pending, *map(_unreached, await self.owed())]
 
     async def owed(self) -> dict[str, int]:
         """The places that have something left to erase, and the number of scopes."""

@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from uuid import uuid4
 
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, entries_of
-from pagefile.engine.messages import Desk, no_turn
-from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError
+from pagefile.engine.messages import Desk, behind_erasures
+from pagefile.errors import ConflictError, HandleNotFoundError
 from pagefile.ports import EntryQuery, ViewRequest, labels_of
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
+from pagefile.stores.rules import no_turn
 from pagefile.tiers.archive import Archive
 from pagefile.window.measure import measured_step, step_tokens
 
 _SLICE = 1_000
-#: A fork that is interrupted by this many erasures fails.
-_MOST_ATTEMPTS = 4
 
 
 async def forked(
@@ -24,11 +24,8 @@ async def forked(
 ) -> Scope:
     """Copy the log up to a turn (or up to the one before it) into a new conversation, and return its scope."""
     name = str(uuid4()) if name is None else checked_id(name, "conversation id")
-    for _ in range(_MOST_ATTEMPTS):
-        # Data erased during the copy must not end up in it: copy again from what is left.
-        with suppress(ErasedError):
-            return await _forked(engine, desk, scope, turn_id, name=name, before=before)
-    raise ErasedError
+    copy = partial(_forked, engine, desk, scope, turn_id, name=name, before=before)
+    return await behind_erasures(copy)
 
 
 async def _forked(
@@ -93,33 +90,29 @@ class _Copy:
     """Entries of a log as they are in another conversation."""
 
     def __init__(self, engine: Engine, scope: Scope, there: Scope, epoch: int) -> None:
-        self._archive = engine.tier(Archive)
-        self._reader = engine.store.reader
-        self._count = engine.counter.count
-        self._scope = scope
-        self._there = there
-        self._epoch = epoch
+        self.engine, self.epoch = engine, epoch
+        self.scope, self.there = scope, there
         #: The copies of pages, by their uuid in the original log.
-        self._pages: dict[str, str] = {}
+        self.pages: dict[str, str] = {}
 
     async def of(self, entries: Sequence[Entry]) -> list[Entry]:
         return [await self._one(entry) for entry in entries]
 
     async def withdraw(self) -> None:
         """The log refused the copy: erase its pages, except those that a faster fork under the same name refers to."""
-        made = {own for uuid, own in self._pages.items() if own != uuid}
+        made = {own for uuid, own in self.pages.items() if own != uuid}
         with suppress(ConflictError):
-            async for turn in entries_of(self._reader, EntryQuery(self._there, limit=_SLICE)):
+            async for turn in entries_of(self.engine.store.reader, EntryQuery(self.there, limit=_SLICE)):
                 made -= {step.page for step in turn.steps} if isinstance(turn, Turn) else set()
-        await self._archive.erase(self._there, sorted(made))
+        await self.engine.tier(Archive).erase(self.there, sorted(made))
 
     async def _one(self, entry: Entry) -> Entry:
         if isinstance(entry, Turn):
             entry = await self._with_own_pages(entry)
         if isinstance(entry, Checkpoint):
-            refs = tuple(self._pages.get(uuid, uuid) for uuid in entry.archive_refs)
+            refs = tuple(self.pages.get(uuid, uuid) for uuid in entry.archive_refs)
             entry = replace(entry, archive_refs=refs)
-        return replace(entry, scope=self._there)
+        return replace(entry, scope=self.there)
 
     async def _with_own_pages(self, turn: Turn) -> Turn:
         """Pages are erased with their conversation, so the copy needs its own."""
@@ -137,13 +130,13 @@ class _Copy:
         if isinstance(given, Mapping):
             # A step that loaded the page names it in its input.
             given = {key: own if value == step.page else value for key, value in given.items()}
-        return measured_step(replace(step, page=own, result=result, input=given), self._count)
+        return measured_step(replace(step, page=own, result=result, input=given), self.engine.counter.count)
 
     async def _own_page(self, uuid: str) -> str:
-        if uuid not in self._pages:
+        if uuid not in self.pages:
             try:
-                page = await self._archive.copy(self._scope, uuid, self._there, epoch=self._epoch)
+                page = await self.engine.tier(Archive).copy(self.scope, uuid, self.there, epoch=self.epoch)
             except HandleNotFoundError:
                 return uuid
-            self._pages[uuid] = page.uuid
-        return self._pages[uuid]
+            self.pages[uuid] = page.uuid
+        return self.pages[uuid]

@@ -6,7 +6,7 @@ is left as it is. A line that cannot be read is reported by its number. The sche
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -21,12 +21,7 @@ from pagefile.content import Message, ToolCall, ToolResult, media_in
 from pagefile.engine import export_lines as lines
 from pagefile.engine.log_queries import KINDS, entries_of
 from pagefile.engine.snapshots import KEY
-from pagefile.errors import (
-    HandleNotFoundError,
-    InvalidArgumentError,
-    TransferError,
-)
-from pagefile.ports import NO_LABELS, KeptItem, Labels
+from pagefile.errors import HandleNotFoundError, InvalidArgumentError, TransferError
 from pagefile.shapes.skeleton import Filling, filled
 from pagefile.stores.rules import check_whole, restoration
 from pagefile.stores.sql.facts import restored
@@ -38,71 +33,83 @@ _BATCH = 500
 _ENCODING = "utf-8-sig"
 
 
-# -- lines -------------------------------------------------------------------------------------------------------------
+# -- what is written together -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The start of a conversation: the lines up to the next one belong to it."""
+@dataclass(slots=True)
+class _Chat:
+    """A conversation; the lines up to the next one belong to it."""
 
     scope: records.Scope
     agent: str | None
-    labels: Labels = NO_LABELS
+    labels: ports.Labels
+    session: records.JsonObject | None = None
+    entries: list[records.Entry] = field(default_factory=list[records.Entry])
+    calls: list[records.WindowRecord] = field(default_factory=list[records.WindowRecord])
+    blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    #: How far it was read for facts.
+    read: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Owned:
+@dataclass(slots=True)
+class _Person:
+    """What is held about a user, and the journal of its changes."""
+
     owner: records.Scope
-    item: KeptItem
+    facts: list[records.Fact] = field(default_factory=list[records.Fact])
+    revisions: list[records.Revision] = field(default_factory=list[records.Revision])
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A record of a kind that is newer than this reader."""
+@dataclass(slots=True)
+class _Items:
+    owner: records.Scope
+    items: list[ports.KeptItem] = field(default_factory=list[ports.KeptItem])
 
-    what: str
 
-
-#: Records of a conversation besides its log.
-Beside: TypeAlias = lines.SessionLine | lines.WatermarkLine | lines.MediaLine
-#: The content of a line: the start of a conversation, something in it, or something of a user.
-Record: TypeAlias = (
-    Begun
-    | Beside
-    | records.Entry
-    | records.WindowRecord
-    | records.Fact
-    | records.Revision
-    | Owned
-    | Unknown
-    | tuple[records.Page, str]
-)
+#: A list is of windows of one conversation that had no owner.
+_Batch: TypeAlias = _Chat | _Person | _Items | tuple[records.Page, str] | list[records.WindowRecord]
 
 
 class Reader:
-    """Turns lines into records; a line that cannot be read is reported by its number."""
+    """Turns lines into what is written together; a line that cannot be read is reported by its number."""
 
     def __init__(self, tenant: str, name: str) -> None:
         self._tenant = tenant
         self._name = name
-        self._scope: records.Scope | None = None
-        #: Images and files of the current conversation.
-        self._blobs: dict[str, bytes] = {}
         self.number = 0
+        #: The first line of a kind that is newer than this reader.
+        self.unknown: str | None = None
+        self._chat: _Chat | None = None
+        self._people: dict[records.Scope, _Person] = {}
+        #: The owner of each fact.
+        self._fact_owners: dict[str, str | None] = {}
+        self._items: _Items | None = None
+        self._loose: list[records.WindowRecord] = []
 
-    def read(self, line: str) -> Record | None:
-        """The content of a line; None for informational ones: the header, and notes about missing bytes."""
+    def read(self, line: str) -> list[_Batch]:
+        """What is complete with this line."""
         self.number += 1
         if self.number == 1:
-            return _check_header(line)
+            _check_header(line)
+            return []
         try:
-            return self._record(lines.LINE.validate_json(line))
+            return list(self._taken(lines.LINE.validate_json(line)))
         except ValidationError as error:
-            return self._unknown(error)
+            self._skip(self._unknown_kind(error))
+            return []
         except TransferError:
             raise
         except (LookupError, TypeError, ValueError) as error:
             raise self._damaged(str(error)) from error
+
+    def rest(self) -> Iterator[_Batch]:
+        """What is complete with the end of the file."""
+        yield from self._ended()
+        yield from self._people.values()
+        if self._items is not None:
+            yield self._items
+        if self._loose:
+            yield self._loose
 
     def unreadable(self, error: OSError | UnicodeDecodeError) -> TransferError:
         """The error for a file that cannot be read at all."""
@@ -112,68 +119,114 @@ class Reader:
             f"{self._name} is not UTF-8 text near line {self.number + 1}: it is not a Pagefile export."
         )
 
-    def _record(self, line: lines.ExportLine) -> Record | None:
+    def _taken(self, line: lines.ExportLine) -> Iterator[_Batch]:
         match line:
             case lines.ConversationLine():
-                self._scope = records.Scope(self._tenant, line.user_id, line.id)
-                self._blobs = {}
-                return Begun(self._scope, line.agent, line.labels())
+                yield from self._ended()
+                scope = records.Scope(self._tenant, line.user_id, line.id)
+                self._chat = _Chat(scope, line.agent, line.labels())
             case lines.PageLine():
-                return line.record(scope=self._of(line)), line.text
-            case lines.FactLine() | lines.RevisionLine() | lines.ItemLine():
-                self._scope = None  # no more conversations follow
-                return self._owned(line)
-            case lines.CallLine():
-                return self._placed(line.record(scope=self._of(line)))
-            case lines.SessionLine() | lines.WatermarkLine() | lines.MediaLine():
-                return self._beside(line)
+                yield line.record(scope=self._of(line)), line.text
             case lines.TurnLine() | lines.CheckpointLine() | lines.ResetLine():
-                return self._entry(line)
+                self._take_entry(line)
+            case lines.SessionLine() | lines.WatermarkLine() | lines.MediaLine():
+                self._take_beside(line)
+            case lines.CallLine():
+                yield from self._take_call(line.record(scope=self._of(line)))
+            case lines.FactLine() | lines.RevisionLine():
+                # A fact follows the turn it was read in: if the turn is refused, the fact must not remain.
+                yield from self._ended()
+                yield from self._take_fact(line, records.Scope(self._tenant, line.user_id))
+            case lines.ItemLine():
+                yield from self._ended()
+                yield from self._take_item(line.kept(), records.Scope(self._tenant, line.user_id))
             case lines.MissingLine():
-                return None
+                pass
             case lines.HeaderLine():
-                return Unknown(f"Line {self.number} is a record of the unknown type {lines.FORMAT!r}")
+                self._skip(lines.FORMAT)
 
     def _of(self, line: lines.PageLine | lines.CallLine) -> records.Scope:
         return records.Scope(self._tenant, line.user_id, line.conversation_id)
 
-    def _owned(
-        self, line: lines.FactLine | lines.RevisionLine | lines.ItemLine
-    ) -> records.Fact | records.Revision | Owned:
-        """What belongs to a user rather than to a single conversation."""
-        owner = records.Scope(self._tenant, line.user_id)
-        return Owned(owner, line.kept()) if isinstance(line, lines.ItemLine) else line.of_user(owner)
+    def _ended(self) -> Iterator[_Batch]:
+        """The conversation that ends here, if any."""
+        chat, self._chat = self._chat, None
+        if chat is not None:
+            yield chat
 
-    def _entry(self, line: lines.TurnLine | lines.CheckpointLine | lines.ResetLine) -> records.Entry:
-        entry = line.record(scope=self._within(line.type))
+    def _take_entry(self, line: lines.TurnLine | lines.CheckpointLine | lines.ResetLine) -> None:
+        chat = self._within(line.type)
+        entry = line.record(scope=chat.scope)
         if isinstance(entry, records.Turn) and entry.layout is not None:
-            _check_layout(entry.layout, entry.steps, self._blobs)
-        return entry
+            _check_layout(entry.layout, entry.steps, chat.blobs)
+        chat.entries.append(entry)
 
-    def _within(self, kind: str) -> records.Scope:
+    def _within(self, kind: str) -> _Chat:
         """The conversation that an entry belongs to."""
-        if self._scope is None:
+        if self._chat is None:
             raise TransferError(
                 f"The {kind} on line {self.number} comes before any conversation, or after them all: the file is damaged."
             )
-        return self._scope
+        return self._chat
 
-    def _beside(self, line: Beside) -> Beside:
-        if self._scope is None or line.conversation_id != self._scope.conversation:
+    def _take_beside(self, line: lines.SessionLine | lines.WatermarkLine | lines.MediaLine) -> None:
+        chat = self._chat
+        if chat is None or line.conversation_id != chat.scope.conversation:
             raise self._astray(line.type)
-        if isinstance(line, lines.MediaLine):
-            self._blobs[line.hash] = line.data
-        return line
+        match line:
+            case lines.SessionLine():
+                chat.session = line.value
+            case lines.WatermarkLine():
+                chat.read = line.seq
+            case lines.MediaLine():
+                chat.blobs[line.hash] = line.data
 
-    def _placed(self, call: records.WindowRecord) -> records.WindowRecord:
+    def _take_call(self, call: records.WindowRecord) -> Iterator[_Batch]:
         """A call must follow its conversation, unless it refers to nothing in it: that conversation may be unwritten."""
-        here = None if self._scope is None else self._scope.conversation
-        if call.scope.conversation != here and (call.turn_id is not None or last_place(call)):
+        name = call.scope.conversation
+        if self._chat is not None and name == self._chat.scope.conversation:
+            self._chat.calls.append(call)
+            return
+        if call.turn_id is not None or last_place(call):
             raise self._astray("call")
-        return call
+        if self._loose and self._loose[0].scope.conversation != name:
+            yield self._loose
+            self._loose = []
+        self._loose.append(call)
 
-    def _unknown(self, error: ValidationError) -> Unknown:
-        """A record of a later version; raises for anything else that is not a valid line."""
+    def _take_fact(self, line: lines.FactLine | lines.RevisionLine, owner: records.Scope) -> Iterator[_Batch]:
+        people, record = self._people, line.of_user(owner)
+        for fact in record.after if isinstance(record, records.Revision) else (record,):
+            if self._fact_owners.setdefault(fact.id, owner.user) != owner.user:
+                raise TransferError(
+                    f"The fact {fact.id!r} on line {self.number} of {self._name} is another user's above: the file is damaged; "
+                    "nothing of it was imported."
+                )
+        if (
+            owner not in people
+            and sum(len(one.facts) + len(one.revisions) for one in people.values()) >= _BATCH
+        ):
+            yield from people.values()
+            people.clear()
+        person = people.setdefault(owner, _Person(owner))
+        if isinstance(record, records.Fact):
+            person.facts.append(record)
+        else:
+            person.revisions.append(record)
+
+    def _take_item(self, item: ports.KeptItem, owner: records.Scope) -> Iterator[_Batch]:
+        if self._items is not None and (self._items.owner != owner or len(self._items.items) >= _BATCH):
+            yield self._items
+            self._items = None
+        self._items = self._items or _Items(owner)
+        self._items.items.append(item)
+
+    def _skip(self, kind: str) -> None:
+        """An unknown kind of record is not damage."""
+        self.unknown = self.unknown or f"Line {self.number} is a record of the unknown type {kind[:80]!r}"
+
+    def _unknown_kind(self, error: ValidationError) -> str:
+        """The kind of a record of a later version; raises for anything else that is not a valid line."""
         fault = lines.first_fault(error)
         if fault["type"] == "json_invalid":
             raise _not_json(self.number, fault["msg"]) from error
@@ -183,7 +236,7 @@ class Reader:
             and not fault["loc"]
             and isinstance(kind := given["type"], str)
         ):
-            return Unknown(f"Line {self.number} is a record of the unknown type {kind[:80]!r}")
+            return kind
         if not fault["loc"] and not isinstance(given, dict):
             raise TransferError(f"Line {self.number} is not a record of a Pagefile export.") from error
         if fault["loc"] and fault["loc"][0] in ("turn", "checkpoint", "reset"):
@@ -284,54 +337,6 @@ async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
         yield b"".join(rest)
 
 
-@dataclass(slots=True)
-class _Chat:
-    """A conversation whose lines are being read."""
-
-    scope: records.Scope
-    agent: str | None
-    labels: ports.Labels = ports.NO_LABELS
-    session: records.JsonObject | None = None
-    entries: list[records.Entry] = field(default_factory=list[records.Entry])
-    calls: list[records.WindowRecord] = field(default_factory=list[records.WindowRecord])
-    blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    #: How far it was read for facts.
-    read: int = 0
-
-
-@dataclass(slots=True)
-class _Person:
-    """A user whose facts are being read."""
-
-    facts: list[records.Fact] = field(default_factory=list[records.Fact])
-    revisions: list[records.Revision] = field(default_factory=list[records.Revision])
-
-
-@dataclass(slots=True)
-class _Incoming:
-    """What was read but not written yet."""
-
-    store: ports.Store
-    clock: ports.Clock
-    counts: Counter[str] = field(default_factory=Counter[str])
-    chat: _Chat | None = None
-    people: dict[records.Scope, _Person] = field(default_factory=dict[records.Scope, _Person])
-    #: Items and their owner.
-    owner: records.Scope | None = None
-    items: list[ports.KeptItem] = field(default_factory=list[ports.KeptItem])
-    #: Calls of one conversation that had no owner.
-    loose: list[records.WindowRecord] = field(default_factory=list[records.WindowRecord])
-    #: How far conversations were read for facts; written once the facts are.
-    marks: list[tuple[records.Scope, int]] = field(default_factory=list[tuple[records.Scope, int]])
-    #: The first line of an unknown kind.
-    unknown: Unknown | None = None
-
-    def count(self, kind: str, new: int) -> None:
-        """Add to the count of new records; kinds without new ones are omitted."""
-        if new:
-            self.counts[kind] += new
-
-
 async def import_from(
     store: ports.Store,
     path: str | PathLike[str],
@@ -347,234 +352,127 @@ async def import_from(
     """
     name = repr(str(path)) if called is None else called
     await anyio.to_thread.run_sync(_check, path, tenant, name)
-    incoming, reader = _Incoming(store, clock), Reader(tenant, name)
+    reader, writer = Reader(tenant, name), _Writer(store, clock)
     try:
         async with await anyio.open_file(path, encoding=_ENCODING) as file:
             async for line in file:
-                await _take(reader.read(line), incoming)
-            await _write_all(incoming)
+                for batch in reader.read(line):
+                    await writer.write(batch)
     except (OSError, UnicodeDecodeError) as error:
         raise reader.unreadable(error) from error
-    if incoming.unknown is not None:
-        raise TransferError(f"{incoming.unknown.what}: upgrade Pagefile; all that is known was imported.")
-    return dict(incoming.counts)
+    for batch in reader.rest():
+        await writer.write(batch)
+    await writer.write_marks()
+    if reader.unknown is not None:
+        raise TransferError(f"{reader.unknown}: upgrade Pagefile; all that is known was imported.")
+    return dict(writer.counts)
 
 
 def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
-    reader, seen = Reader(tenant, name), _Seen(name)
+    reader = Reader(tenant, name)
     try:
         with Path(path).open(encoding=_ENCODING) as file:
             for line in file:
-                seen.take(reader.read(line), reader.number)
-        seen.end()
+                for batch in reader.read(line):
+                    _check_batch(batch, name)
     except (OSError, UnicodeDecodeError) as error:
         raise reader.unreadable(error) from error
+    for batch in reader.rest():
+        _check_batch(batch, name)
     if reader.number == 0:
         raise TransferError(f"{name} is empty: it is not a Pagefile export.")
 
 
-@dataclass(slots=True)
-class _Seen:
-    """Checks consistency within a file, for each conversation and each user, while their lines are read."""
-
-    name: str
-    entries: list[records.Entry] = field(default_factory=list[records.Entry])
-    journals: dict[records.Scope, list[records.Revision]] = field(
-        default_factory=dict[records.Scope, list[records.Revision]]
-    )
-    #: The owner of each fact.
-    owners: dict[str, str | None] = field(default_factory=dict[str, str | None])
-
-    def take(self, record: Record | None, number: int) -> None:
-        match record:
-            case Begun():
-                _check_whole(self.entries, self.name)
-                self.entries = []
-            case records.Turn() | records.Checkpoint() | records.Reset():
-                self.entries.append(record)
-            case records.Fact():
-                self._own(record, number)
-            case records.Revision():
-                for fact in record.after:
-                    self._own(fact, number)
-                if record.scope not in self.journals:
-                    _check_journals(self.journals, self.name)
-                self.journals.setdefault(record.scope, []).append(record)
-            case _:
-                pass
-
-    def end(self) -> None:
-        _check_whole(self.entries, self.name)
-        _check_journals(self.journals, self.name)
-
-    def _own(self, fact: records.Fact, number: int) -> None:
-        if self.owners.setdefault(fact.id, fact.scope.user) != fact.scope.user:
-            raise TransferError(
-                f"The fact {fact.id!r} on line {number} of {self.name} is another user's above: the file is damaged; nothing of it "
-                "was imported."
-            )
-
-
-def _check_whole(entries: Sequence[records.Entry], name: str) -> None:
-    """A conversation in an export has all of its entries."""
+def _check_batch(batch: _Batch, name: str) -> None:
+    """A conversation in an export has all of its entries, and a user's revisions follow from one another."""
+    what = ""
     try:
-        check_whole(restoration(entries).ended if entries else ())
+        if isinstance(batch, _Chat):
+            what = f"The conversation {batch.scope.conversation!r}"
+            check_whole(restoration(batch.entries).ended if batch.entries else ())
+        elif isinstance(batch, _Person):
+            what = f"The history of the facts of user {batch.owner.user!r}"
+            restored(batch.owner, (), batch.revisions)
     except InvalidArgumentError as error:
-        scope = entries[0].scope
         raise TransferError(
-            f"The conversation {scope.conversation!r} in {name} is damaged ({error}); nothing of the file was imported."
+            f"{what} in {name} is damaged ({error}); nothing of the file was imported."
         ) from error
 
 
-def _check_journals(journals: dict[records.Scope, list[records.Revision]], name: str) -> None:
-    """A user's revisions are consistent; checked journals are discarded."""
-    for owner, revisions in journals.items():
+@dataclass(slots=True)
+class _Writer:
+    """Writes what was read, and counts what was new."""
+
+    store: ports.Store
+    clock: ports.Clock
+    counts: Counter[str] = field(default_factory=Counter[str])
+    #: How far conversations were read for facts; written once the facts are.
+    marks: list[tuple[records.Scope, int]] = field(default_factory=list[tuple[records.Scope, int]])
+
+    async def write(self, batch: _Batch) -> None:
+        match batch:
+            case _Chat():
+                await self._write_chat(batch)
+            case _Person(owner):
+                facts, revisions = await self.store.facts.restore(owner, batch.facts, batch.revisions)
+                self._count("fact", facts)
+                self._count("revision", revisions)
+            case _Items(owner, items):
+                self.counts["item"] += await self.store.items.restore(owner, items, now=self.clock.now())
+            case list():
+                await self._write_loose(batch)
+            case (page, text):
+                await self._write_page(page, text)
+
+    async def write_marks(self) -> None:
+        for scope, seq in self.marks:
+            known = await self.store.watermarks.known(scope, TIER)
+            if known.get(scope.conversation or "", 0) < seq:
+                await self.store.watermarks.advance(scope, TIER, seq, epoch=None)
+                self._count("watermark", 1)
+
+    def _count(self, kind: str, new: int) -> None:
+        """Kinds without new records are omitted."""
+        if new:
+            self.counts[kind] += new
+
+    async def _write_page(self, page: records.Page, text: str) -> None:
         try:
-            restored(owner, (), revisions)
-        except InvalidArgumentError as error:
-            raise TransferError(
-                f"The history of the facts of user {owner.user!r} in {name} is damaged ({error}); nothing of the file was imported."
-            ) from error
-    journals.clear()
+            await self.store.page_keeper.page(page.scope, page.uuid)
+        except HandleNotFoundError:
+            spans = tuple((passage.start, passage.end) for passage in split(text))
+            await self.store.pages.put(ports.PageDraft(page, text, spans))
+            self._count("page", 1)
 
-
-async def _take(record: Record | None, incoming: _Incoming) -> None:
-    chat = incoming.chat
-    match record:
-        case None:
-            pass
-        case Begun(scope, agent, labels):
-            await _write_chat(incoming)
-            incoming.chat = _Chat(scope, agent, labels)
-        case records.Fact() | records.Revision():
-            # A fact follows the turn it was read in: if the turn is refused, the fact must not remain.
-            await _write_chat(incoming)
-            await _take_fact(record, incoming)
-        case Owned():
-            await _write_chat(incoming)
-            await _take_item(record, incoming)
-        case Unknown():
-            incoming.unknown = incoming.unknown or record
-        case (page, text):
-            await _take_page(page, text, incoming)
-        case records.WindowRecord() if chat is None or record.scope.conversation != chat.scope.conversation:
-            await _take_loose(record, incoming)
-        case _:
-            assert chat is not None  # the reader refuses lines outside their conversation
-            _add(record, chat)
-
-
-def _add(record: Beside | records.Entry | records.WindowRecord, chat: _Chat) -> None:
-    match record:
-        case lines.SessionLine():
-            chat.session = record.value
-        case lines.WatermarkLine():
-            chat.read = record.seq
-        case lines.MediaLine():
-            chat.blobs[record.hash] = record.data
-        case records.WindowRecord():
-            chat.calls.append(record)
-        case _:
-            chat.entries.append(record)
-
-
-async def _take_page(page: records.Page, text: str, incoming: _Incoming) -> None:
-    store = incoming.store
-    try:
-        await store.page_keeper.page(page.scope, page.uuid)
-    except HandleNotFoundError:
-        spans = tuple((passage.start, passage.end) for passage in split(text))
-        await store.pages.put(ports.PageDraft(page, text, spans))
-        incoming.count("page", 1)
-
-
-async def _take_fact(record: records.Fact | records.Revision, incoming: _Incoming) -> None:
-    owner, people = records.Scope(record.scope.tenant, record.scope.user), incoming.people
-    if owner not in people and sum(len(one.facts) + len(one.revisions) for one in people.values()) >= _BATCH:
-        await _write_facts(incoming)
-    person = people.setdefault(owner, _Person())
-    if isinstance(record, records.Fact):
-        person.facts.append(record)
-    else:
-        person.revisions.append(record)
-
-
-async def _take_item(record: Owned, incoming: _Incoming) -> None:
-    if incoming.owner != record.owner or len(incoming.items) >= _BATCH:
-        await _write_items(incoming)
-    incoming.owner = record.owner
-    incoming.items.append(record.item)
-
-
-async def _take_loose(call: records.WindowRecord, incoming: _Incoming) -> None:
-    if incoming.loose and incoming.loose[0].scope.conversation != call.scope.conversation:
-        await _write_loose(incoming)
-    incoming.loose.append(call)
-
-
-async def _write_all(incoming: _Incoming) -> None:
-    await _write_chat(incoming)
-    await _write_facts(incoming)
-    await _write_items(incoming)
-    await _write_loose(incoming)
-    for scope, seq in incoming.marks:
-        known = await incoming.store.watermarks.known(scope, TIER)
-        if known.get(scope.conversation or "", 0) < seq:
-            await incoming.store.watermarks.advance(scope, TIER, seq, epoch=None)
-            incoming.count("watermark", 1)
-
-
-async def _write_facts(incoming: _Incoming) -> None:
-    for owner, person in incoming.people.items():
-        facts, revisions = await incoming.store.facts.restore(owner, person.facts, person.revisions)
-        incoming.count("fact", facts)
-        incoming.count("revision", revisions)
-    incoming.people = {}
-
-
-async def _write_items(incoming: _Incoming) -> None:
-    if incoming.owner is not None and incoming.items:
-        new = await incoming.store.items.restore(incoming.owner, incoming.items, now=incoming.clock.now())
-        incoming.counts["item"] += new
-    incoming.items = []
-
-
-async def _write_loose(incoming: _Incoming) -> None:
-    """Windows of a conversation that had no owner: if it has one here, only that owner's are imported."""
-    if incoming.loose:
-        owned = await incoming.store.reader.owner(incoming.loose[0].scope)
-        theirs = [call for call in incoming.loose if owned in (None, call.scope)]
+    async def _write_loose(self, calls: Sequence[records.WindowRecord]) -> None:
+        """If the conversation has an owner here, only that owner's windows are imported."""
+        owned = await self.store.reader.owner(calls[0].scope)
+        theirs = [call for call in calls if owned in (None, call.scope)]
         if owned is None:
-            await incoming.store.log.claim(theirs[0].scope)
-        incoming.count("call", await incoming.store.calls.restore(theirs))
-    incoming.loose = []
+            await self.store.log.claim(theirs[0].scope)
+        self._count("call", await self.store.calls.restore(theirs))
 
-
-async def _write_chat(incoming: _Incoming) -> None:
-    """A conversation: its log and its session, then what refers to positions in that log."""
-    chat, incoming.chat = incoming.chat, None
-    if chat is None:
-        return
-    store, counts = incoming.store, incoming.counts
-    there = await store.reader.owner(chat.scope) is not None
-    session = None if there else chat.session
-    if chat.entries:
-        counts["conversation"] += not there
-        new = await store.log.restore(
-            chat.entries, agent=chat.agent, session=session, labels=chat.labels, blobs=chat.blobs
-        )
-        counts["entry"] += new
-    elif session is not None:
-        counts["conversation"] += 1
-        await store.sessions.put(chat.scope, session)
-    else:
-        # A window was asked for but nothing was said: its owner still counts.
-        await store.log.claim(chat.scope)
-        incoming.count("conversation", not there)
-    incoming.count("session", session is not None)
-    if (chat.calls or chat.read) and (not there or await _is_same_log(store, chat)):
-        incoming.count("call", await store.calls.restore(_fitting(chat)))
-        incoming.marks += [(chat.scope, chat.read)] if 0 < chat.read <= _last(chat) else []
+    async def _write_chat(self, chat: _Chat) -> None:
+        """A conversation: its log and its session, then what refers to positions in that log."""
+        store, counts = self.store, self.counts
+        there = await store.reader.owner(chat.scope) is not None
+        session = None if there else chat.session
+        if chat.entries:
+            counts["conversation"] += not there
+            counts["entry"] += await store.log.restore(
+                chat.entries, agent=chat.agent, session=session, labels=chat.labels, blobs=chat.blobs
+            )
+        elif session is not None:
+            counts["conversation"] += 1
+            await store.sessions.put(chat.scope, session)
+        else:
+            # A window was asked for but nothing was said: its owner still counts.
+            await store.log.claim(chat.scope)
+            self._count("conversation", not there)
+        self._count("session", session is not None)
+        if (chat.calls or chat.read) and (not there or await _is_same_log(store, chat)):
+            self._count("call", await store.calls.restore(_fitting(chat)))
+            self.marks += [(chat.scope, chat.read)] if 0 < chat.read <= _last(chat) else []
 
 
 def _last(chat: _Chat) -> int:

@@ -1,78 +1,27 @@
 """Read access to the log and what is stored beside it: nothing here builds a window or writes."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal, TypeAlias, TypeVar, get_args
 
-from pagefile import records
+from pagefile import ports, records
 from pagefile.engine.arguments import at_least, cursor, moment
 from pagefile.engine.engine import Engine
-from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.ports import ConversationQuery, EntryQuery, FactStore, LogReader, SinceRequest
+from pagefile.errors import InvalidArgumentError
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.episodes import Episodes
 
 #: The kinds of log entries.
 Kind: TypeAlias = Literal["turn", "checkpoint", "reset"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+P = TypeVar("P")
 T = TypeVar("T")
 
-_HEADS = 1000
+_SLICE = 500
 #: How often a user's facts are read again because they changed meanwhile.
 _MOST_ATTEMPTS = 16
 _MAX_DIGITS = 16
-
-
-async def head_of(engine: Engine, scope: records.Scope) -> records.ConversationInfo:
-    found = await engine.store.reader.heads(ConversationQuery(scope, 1))
-    if not found:
-        raise _nowhere()
-    return found[0]
-
-
-async def session_of(engine: Engine, scope: records.Scope) -> records.JsonObject | None:
-    """A conversation's session value from the database, bypassing the cache."""
-    try:
-        value = await engine.store.sessions.get(scope)
-    except ConflictError as error:
-        # Do not reveal that it belongs to another user.
-        raise _nowhere() from error
-    if value is None:
-        await head_of(engine, scope)
-    return value
-
-
-def _nowhere() -> NotFoundError:
-    return NotFoundError("There is no such conversation: the list of conversations shows the existing ones.")
-
-
-# -- one conversation --------------------------------------------------------------------------------------------------
-
-
-def checked_kind(kind: object) -> Kind | None:
-    # A tuple, because the value may be unhashable.
-    if kind not in (None, *KINDS):
-        raise InvalidArgumentError(f"kind is {kind!r}: it must be one of {', '.join(map(repr, KINDS))}.")
-    return kind
-
-
-async def log_of(
-    engine: Engine, scope: records.Scope, kind: Kind | None, *, after: int, limit: int, newest: bool
-) -> records.Listing[records.Turn | records.Checkpoint | records.Reset]:
-    """A slice of a log, reading nothing beyond it."""
-    # Reading one more entry tells whether there is more. With a kind, the next match may be far away, so it
-    # is not read.
-    ahead = 1 if kind is None and not newest else 0
-    kinds = frozenset(KINDS if kind is None else (kind,))
-    query = EntryQuery(scope, kinds, after_seq=after, limit=limit + ahead, newest=newest)
-    found = await engine.store.reader.entries(query)
-    entries = found[:limit]
-    more = len(found) == limit + ahead and not newest and entries[-1].seq is not None
-    return records.Listing(entries, str(entries[-1].seq) if more else None)
-
-
-# -- many --------------------------------------------------------------------------------------------------------------
 
 
 def listing(found: Sequence[T], limit: int, place: Callable[[T], str | None]) -> records.Listing[T]:
@@ -106,7 +55,7 @@ async def done_turns(
 ) -> records.Listing[records.Turn]:
     """Done turns of a scope by conversation id, then by `seq`."""
     known = {} if after is None else await _known(engine, scope, *_place(after))
-    found = await engine.store.source.since(SinceRequest(scope, known, limit + 1))
+    found = await engine.store.source.since(ports.SinceRequest(scope, known, limit + 1))
     return listing(found, limit, lambda turn: f"{turn.seq} {turn.scope.conversation}")
 
 
@@ -128,18 +77,8 @@ async def _known(engine: Engine, scope: records.Scope, conversation: str, seq: i
     return known
 
 
-async def entries_of(reader: LogReader, query: EntryQuery) -> AsyncIterator[records.Entry]:
-    """Every entry of a log from there on, read in slices of the query's limit; open turns come last."""
-    while found := await reader.entries(query):
-        for entry in found:
-            yield entry
-        if found[-1].seq is None or len(found) < query.limit:
-            return
-        query = replace(query, after_seq=found[-1].seq)
-
-
 async def facts_of(
-    facts: FactStore, owner: records.Scope
+    facts: ports.FactStore, owner: records.Scope
 ) -> tuple[Sequence[records.Fact], Sequence[records.Revision], bool]:
     """All that was ever held about a user, the journal of its changes, and whether they belong together."""
     held: Sequence[records.Fact] = ()
@@ -152,11 +91,53 @@ async def facts_of(
     return held, revisions, False
 
 
-async def heads_of(reader: LogReader, scope: records.Scope) -> AsyncIterator[records.ConversationInfo]:
-    query = ConversationQuery(scope, _HEADS)
-    while found := await reader.heads(query):
-        for head in found:
-            yield head
-        if len(found) < _HEADS:
+# -- all, in slices ----------------------------------------------------------------------------------------------------
+
+
+async def paged(
+    read: Callable[[P | None], Awaitable[Sequence[T]]], place: Callable[[T], P | None], limit: int
+) -> AsyncIterator[T]:
+    """Every row of a list, slice by slice: `place` is what the next one comes after, None if there is none."""
+    after: P | None = None
+    while rows := await read(after):
+        for row in rows:
+            yield row
+        if len(rows) < limit or (after := place(rows[-1])) is None:
             return
-        query = replace(query, after=found[-1].scope.conversation)
+
+
+def entries_of(reader: ports.LogReader, query: ports.EntryQuery) -> AsyncIterator[records.Entry]:
+    """Every entry of a log from there on, read in slices of the query's limit; open turns come last."""
+    return paged(
+        lambda seq: reader.entries(query if seq is None else replace(query, after_seq=seq)),
+        lambda entry: entry.seq,
+        query.limit,
+    )
+
+
+async def turn_in(reader: ports.LogReader, query: ports.EntryQuery, turn_id: str) -> records.Turn | None:
+    async for entry in entries_of(reader, query):
+        if entry.id == turn_id and isinstance(entry, records.Turn):
+            return entry
+    return None
+
+
+def heads_of(reader: ports.LogReader, scope: records.Scope) -> AsyncIterator[records.ConversationInfo]:
+    return paged(
+        lambda after: reader.heads(ports.ConversationQuery(scope, _SLICE, after)),
+        lambda head: head.scope.conversation,
+        _SLICE,
+    )
+
+
+def all_pages(pages: ports.PageStore, scope: records.Scope) -> AsyncIterator[records.Page]:
+    return paged(lambda after: pages.list(scope, limit=_SLICE, after=after), lambda page: page.uuid, _SLICE)
+
+
+def all_items(items: ports.ItemStore, owner: records.Scope, now: datetime) -> AsyncIterator[ports.KeptItem]:
+    """What a user holds in the item store, with the vectors it is searched by."""
+    return paged(
+        lambda after: items.kept(owner, now=now, after=after, limit=_SLICE),
+        lambda kept: kept.item.item_key,
+        _SLICE,
+    )

@@ -10,7 +10,7 @@ import anyio
 
 from pagefile import ports, records
 from pagefile.content import JsonValue
-from pagefile.engine import arguments
+from pagefile.engine import arguments, standard_tiers
 from pagefile.engine.arguments import checked_labels
 from pagefile.engine.conversation import Conversation
 from pagefile.engine.engine import Engine
@@ -21,14 +21,6 @@ from pagefile.engine.metrics import NoMeter
 from pagefile.engine.ownership import on_behalf
 from pagefile.engine.page_tools import load_text
 from pagefile.engine.replay import found_call
-from pagefile.engine.standard_tiers import (
-    Kit,
-    chat_model,
-    extractor_of,
-    named_embedder,
-    summarizer_of,
-    synopsis_of,
-)
 from pagefile.errors import InvalidArgumentError
 from pagefile.settings import Settings
 from pagefile.stores import InMemoryStore, StoreOptions, SystemClock, open_sessions, open_store
@@ -40,7 +32,6 @@ from pagefile.tiers.derivation import Health
 from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.fact_book import Draft
 from pagefile.tiers.facts import Facts
-from pagefile.tiers.page_in import checked_uuid
 from pagefile.tiers.turn_index import TurnVectors
 
 
@@ -93,12 +84,11 @@ class Memory:
         settings = arguments.sized(settings or Settings())
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
         clock, meter = clock or SystemClock(), meter or NoMeter()
-        own_model = chat_model(settings.model) if model is None else None
+        own_model = standard_tiers.chat_model(settings.model) if model is None else None
         model = model or own_model
-        own_embedder = (
-            None if isinstance(embedder, ports.Embedder) else named_embedder(settings.embedder, embedder)
-        )
-        made_by = embedder if isinstance(embedder, ports.Embedder) else own_embedder
+        own_embedder = None
+        if not isinstance(embedder, ports.Embedder):
+            embedder = own_embedder = standard_tiers.named_embedder(settings.embedder, embedder)
         async with _closing() as closing:
             named = sessions if sessions is not None else settings.sessions
             cache = open_sessions(named) if isinstance(named, str) else named
@@ -113,23 +103,23 @@ class Memory:
             index = place if isinstance(place, ports.VectorIndex) else open_vectors(place, store)
             if index is not None:
                 closing.push_async_callback(index.close)
-            kit = Kit(
+            kit = standard_tiers.Kit(
                 store,
                 settings,
                 clock,
                 counter,
                 meter,
-                summarizer=summarizer_of(model, summarizer),
-                describe=synopsis_of(settings, model),
-                extractor=extractor_of(settings, model),
-                embedder=made_by,
+                summarizer=standard_tiers.summarizer_of(model, summarizer),
+                describe=standard_tiers.synopsis_of(settings, model),
+                extractor=standard_tiers.extractor_of(settings, model),
+                embedder=embedder,
                 index=index,
                 vectors=None
-                if index is None or made_by is None
-                else TurnVectors(index, made_by, store.watermarks, store.erasures),
+                if index is None or embedder is None
+                else TurnVectors(index, embedder, store.watermarks, store.erasures),
                 health=Health(meter),
             )
-            engine = Engine.build(kit, cache=cache, more=tiers)
+            engine = Engine(kit, cache=cache, more=tiers)
             closing.push_async_callback(engine.calls.flush)
             try:
                 async with _background_work(engine):
@@ -254,11 +244,11 @@ class Memory:
             category=category,
             confidence=confidence,
             source_turn=source,
+            project=arguments.id_or_none(project, "project"),
+            agent=arguments.id_or_none(agent, "agent"),
             attribute=attribute,
             subject=subject,
             valid_from=valid_from,
-            project=arguments.id_or_none(project, "project"),
-            agent=arguments.id_or_none(agent, "agent"),
         )
         return await self.engine.tier(Facts).book.remember(scope, draft)
 
@@ -424,9 +414,7 @@ class Memory:
         request = ports.PurgeRequest(
             await self._on_behalf(tenant, user_id, conversation_id),
             now,
-            None
-            if uuids is None
-            else frozenset(checked_uuid(uuid) for uuid in arguments.listed_uuids(uuids)),
+            None if uuids is None else frozenset(arguments.checked_uuids(uuids, "uuids")),
             None if older_than is None else _before(now, older_than),
             None if max_bytes is None else arguments.at_least(0, max_bytes, "max_bytes"),
         )
@@ -520,8 +508,8 @@ class Memory:
         """A separate in-memory engine in which nothing is looked up; only third-party tiers that allow it take part."""
         kit = self.engine.kit
         more = [tier for tier in self.engine.tiers if tier.name in self.engine.outside and tier.incognito]
-        alone = Kit(InMemoryStore(kit.clock), kit.settings, kit.clock, kit.counter, NoMeter())
-        return Engine.build(alone, more=more, incognito=True, beside=self.engine)
+        alone = standard_tiers.Kit(InMemoryStore(kit.clock), kit.settings, kit.clock, kit.counter, NoMeter())
+        return Engine(alone, more=more, incognito=True, beside=self.engine)
 
 
 @asynccontextmanager

@@ -6,27 +6,30 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Literal, cast
+from functools import partial
+from time import perf_counter
+from typing import Any, Literal, TypeVar, cast
 from uuid import uuid4
-
-import anyio.to_thread
 
 from pagefile.content import Message, Shape, Text, media_in, message_json
 from pagefile.engine import arguments
 from pagefile.engine.engine import Engine
-from pagefile.engine.log_queries import entries_of
+from pagefile.engine.log_queries import turn_in
 from pagefile.engine.page_tools import loaded_again
 from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, NotFoundError, PagefileError
-from pagefile.ports import NO_LABELS, Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
+from pagefile.ports import Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
 from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_layout
 from pagefile.shapes.call_order import answer, answered_steps, calls_of, prepared, question
-from pagefile.shapes.parser import Parsed, parsed
+from pagefile.shapes.parser import Parsed, listed, parsed
 from pagefile.shapes.renderer import given_back
-from pagefile.stores.rules import stands_in
+from pagefile.stores import rules
+from pagefile.tiers.base import off_loop
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
 from pagefile.window.placeholder import loaded_chars
 
 logger = logging.getLogger("pagefile")
+
+R = TypeVar("R")
 
 #: From this many characters on, counting tokens would block the event loop for too long.
 _THREAD_FROM_CHARS = 50_000
@@ -40,55 +43,62 @@ _ERASURES_MET = 3
 class Desk:
     """Converts what callers pass into what a log can hold, for one conversation."""
 
-    def __init__(
-        self, engine: Engine, scope: Scope, *, agent: str | None = None, labels: Labels = NO_LABELS
-    ) -> None:
-        self._engine = engine
-        self._scope = scope
-        self._agent = agent
-        self._labels = labels
+    def __init__(self, engine: Engine, scope: Scope, agent: str | None, labels: Labels) -> None:
+        self.engine, self.scope = engine, scope
+        self.agent, self.labels = agent, labels
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
-    async def draft(
+    async def append(
         self,
         status: Literal["open", "done"],
         user: str | None,
         assistant: str | None,
-        messages: Sequence[object] | None,
-        steps: Sequence[arguments.StepLike],
+        messages: Iterable[object] | None,
+        steps: Iterable[arguments.StepLike],
         *,
         turn_id: str | None,
         at: datetime | None,
         metadata: JsonObject | None,
-    ) -> TurnDraft:
-        """A new turn, whichever way it was given."""
+    ) -> Turn:
+        """Write a new turn, whichever way it was given."""
+        engine, given = self.engine, None if messages is None else listed(messages)
+        steps = tuple(steps) if steps else ()
         turn_id = str(uuid4()) if turn_id is None else checked_id(turn_id, "turn id")
-        if messages is None:
-            content = await self._short(user, assistant, steps, turn_id)
-        elif user is not None or assistant is not None or steps:
+        if given is not None and (user is not None or assistant is not None or steps):
             raise InvalidArgumentError(
                 "Give either messages or the short form (user, assistant, steps), not both."
             )
-        else:
-            content = await self._whole(messages, turn_id, done=status == "done")
-        return TurnDraft(
-            scope=self._scope,
-            id=turn_id,
-            status=status,
-            at=arguments.moment(at) if at is not None else self._engine.clock.now(),
-            counter=self._engine.counter.name,
-            metadata=arguments.checked_metadata(metadata),
-            agent=self._agent,
-            labels=self._labels,
-            **content,
-        )
+
+        async def write() -> Turn:
+            if given is None:
+                content = await self._short(user, assistant, steps, turn_id)
+            else:
+                content = await self._whole(given, turn_id, done=status == "done")
+            draft = TurnDraft(
+                scope=self.scope,
+                id=turn_id,
+                status=status,
+                at=arguments.moment(at) if at is not None else engine.clock.now(),
+                counter=engine.counter.name,
+                metadata=arguments.checked_metadata(metadata),
+                agent=self.agent,
+                labels=self.labels,
+                **content,
+            )
+            began = perf_counter()
+            append = engine.store.log.append(draft)
+            turn = await (self.written(turn_id, draft.steps, append) if draft.steps else append)
+            engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="append")
+            return turn
+
+        return await behind_erasures(write)
 
     async def _short(
         self, user: str | None, assistant: str | None, steps: Sequence[arguments.StepLike], turn_id: str
     ) -> dict[str, Any]:
         """The content of a turn in the short form: the fields of a draft."""
-        settings = self._engine.settings
+        settings = self.engine.settings
         user = arguments.checked_message(user, "user", settings.max_message_chars)
         assistant = arguments.checked_message(assistant, "assistant", settings.max_message_chars)
         if user is None and assistant is None:
@@ -99,7 +109,7 @@ class Desk:
         pairs = [await self.kept(step, turn_id, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
-            count = self._engine.counter.count
+            count = self.engine.counter.count
             user_tokens, assistant_tokens = count(user) if user else 0, count(assistant) if assistant else 0
         else:
             user_tokens, assistant_tokens = await self.count(user), await self.count(assistant)
@@ -138,7 +148,7 @@ class Desk:
         user = question(found.messages) if turn.user is None else None
         known = len(turn.steps)
         return Extend(
-            self._scope,
+            self.scope,
             turn.id,
             found.messages,
             await self._cost(found.messages, dict(enumerate(turn.steps)) | steps),
@@ -161,7 +171,7 @@ class Desk:
             # While it ran it was counted message by message; only now is it known which calls were never
             # answered.
             added += await self._cost(prepared(turn.layout), dict(enumerate(turn.steps))) - turn.tokens
-        return Complete(self._scope, turn.id, text, tokens, added, after=len(turn.messages))
+        return Complete(self.scope, turn.id, text, tokens, added, after=len(turn.messages))
 
     def since(self, messages: Sequence[object], turn: Turn, after: int) -> Turn:
         """The turn before these messages were added, anywhere after the first `after`; unchanged if they were not."""
@@ -172,17 +182,15 @@ class Desk:
                 continue
             before = as_of(turn, place)
             found = self._parsed(messages, turn.id, before)
-            change = Extend(self._scope, turn.id, found.messages, 0, tuple(found.steps), after=place)
-            if stands_in(turn, change):
+            change = Extend(self.scope, turn.id, found.messages, 0, tuple(found.steps), after=place)
+            if rules.stands_in(turn, change):
                 return before
         return turn
 
     async def count(self, text: str | None) -> int:
         if not text:
             return 0
-        if len(text) < _THREAD_FROM_CHARS:
-            return self._engine.counter.count(text)
-        return await anyio.to_thread.run_sync(self._engine.counter.count, text)
+        return await off_loop(partial(self.engine.counter.count, text), len(text), _THREAD_FROM_CHARS)
 
     def _parsed(self, messages: Iterable[object], turn_id: str, turn: Turn | None = None) -> Parsed:
         steps, before = ((), ()) if turn is None else (turn.steps, turn.messages)
@@ -191,12 +199,12 @@ class Desk:
             steps=steps,
             before=before,
             made_id=lambda number: arguments.made_call_id(turn_id, number),
-            count=self._engine.counter.count,
+            count=self.engine.counter.count,
         )
         # An existing turn may get an empty answer, such as an Anthropic refusal.
         if turn is None and not any(_says_something(message) for message in found.messages):
             raise InvalidArgumentError("messages must contain at least one message that is not empty.")
-        settings = self._engine.settings
+        settings = self.engine.settings
         _check_sizes(found, settings.max_message_chars, settings.max_result_chars)
         return found
 
@@ -213,18 +221,13 @@ class Desk:
                 kept[number], epoch = await self.kept(steps[number], turn_id, is_open=turn is not None)
                 epochs.append(epoch)
             else:
-                kept[number] = measured_step(steps[number], self._engine.counter.count)
+                kept[number] = measured_step(steps[number], self.engine.counter.count)
         return kept, _oldest(epochs)
 
     async def _cost(self, messages: Sequence[Message], steps: Mapping[int, Step]) -> int:
         counts = {number: (step.call_tokens, step.result_tokens) for number, step in steps.items()}
-
-        def cost() -> int:
-            return layout_tokens(messages, counts, self._engine.counter.count)
-
-        if sum(len(message.text) for message in messages) < _THREAD_FROM_CHARS:
-            return cost()
-        return await anyio.to_thread.run_sync(cost)
+        cost = partial(layout_tokens, messages, counts, self.engine.counter.count)
+        return await off_loop(cost, sum(len(message.text) for message in messages), _THREAD_FROM_CHARS)
 
     # -- to the log ---------------------------------------------------------------------------------------------------
 
@@ -236,26 +239,19 @@ class Desk:
             epochs.append(await self._admitted(turn_id if is_open else None))
             return epochs[-1]
 
-        kept = await self._engine.absorb_step(self._scope, step, turn_id, admit)
+        kept = await self.engine.absorb_step(self.scope, step, turn_id, admit)
         return kept, epochs[-1] if epochs else None
 
     async def _admitted(self, turn_id: str | None) -> int:
         """The epoch for writing to a turn, or for a new one; raises what the log would raise."""
-        request = ViewRequest(self._scope, budget_tokens=0, min_turns=0, open_turn=turn_id)
+        request = ViewRequest(self.scope, budget_tokens=0, min_turns=0, open_turn=turn_id)
         try:
-            view = await self._engine.store.reader.view(request)
+            view = await self.engine.store.reader.view(request)
         except NotFoundError:
             # A turn that has ended accepts repeats of what it has; for one that does not exist, this raises.
             await self.found(cast("str", turn_id))
-            view = await self._engine.store.reader.view(replace(request, open_turn=None))
+            view = await self.engine.store.reader.view(replace(request, open_turn=None))
         return view.head.epoch
-
-    async def behind_erasures(self, write: Callable[[], Awaitable[Turn]]) -> Turn:
-        """Run a write; if the turn's pages are erased meanwhile, write it again with new pages, after the erasure."""
-        for _ in range(_ERASURES_MET):
-            with suppress(ErasedError):
-                return await write()
-        return await write()
 
     async def written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:
         """The result of a write; if the log refuses it, pages are withdrawn unless the log accepted them earlier."""
@@ -265,22 +261,22 @@ class Desk:
             with suppress(NotFoundError, ConflictError):
                 accepted = {step.page for step in (await self.found(turn_id)).steps}
                 steps = [step for step in steps if step.page not in accepted]
-            await self._engine.withdraw(self._scope, steps)
+            await self.engine.withdraw(self.scope, steps)
             raise
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
     async def found(self, turn_id: str) -> Turn:
-        reader = self._engine.store.reader
+        reader = self.engine.store.reader
         # It is nearly always among the newest.
-        newest = await reader.entries(EntryQuery(self._scope, limit=_NEWEST, newest=True))
+        newest = await reader.entries(EntryQuery(self.scope, limit=_NEWEST, newest=True))
         for entry in newest:
             if entry.id == turn_id and isinstance(entry, Turn):
                 return entry
-        async for entry in entries_of(reader, EntryQuery(self._scope, limit=_SLICE)):
-            if entry.id == turn_id and isinstance(entry, Turn):
-                return entry
-        raise no_turn(turn_id)
+        found = await turn_in(reader, EntryQuery(self.scope, limit=_SLICE), turn_id)
+        if found is None:
+            raise rules.no_turn(turn_id)
+        return found
 
     async def given_back(self, turn: Turn, shape: Shape | None) -> list[dict[str, Any]]:
         """The messages of a turn as they came, or in another shape, with every result that still exists in full."""
@@ -292,7 +288,7 @@ class Desk:
         if step.page is None or step.whole or loaded_chars(step.result) is not None:
             return step
         try:
-            _, text = await self._engine.store.pages.load(self._scope, step.page)
+            _, text = await self.engine.store.pages.load(self.scope, step.page)
         except PagefileError:
             return step
         return Step(step.tool, step.input, text, step.call_id, step.call_tokens)
@@ -303,7 +299,7 @@ class Desk:
         if step.whole or loaded_chars(step.result) is None:
             return await self.whole_step(step)
         try:
-            text = await loaded_again(self._engine, self._scope, turn, number)
+            text = await loaded_again(self.engine, self.scope, turn, number)
         except PagefileError:
             return step
         return step if text is None else replace(step, result=text, whole=True)
@@ -315,7 +311,7 @@ class Desk:
             if media.blob is None:
                 continue
             try:
-                found[media.blob] = await self._engine.store.media.load(self._scope, media.blob)
+                found[media.blob] = await self.engine.store.media.load(self.scope, media.blob)
             except NotFoundError:
                 # Its name is user content, and the log does not tell whose it is: `pagefile verify` does.
                 logger.warning(
@@ -324,12 +320,16 @@ class Desk:
         return found
 
 
+async def behind_erasures(write: Callable[[], Awaitable[R]]) -> R:
+    """Run a write; if what it is made of is erased meanwhile, run it again with what is left, after the erasure."""
+    for _ in range(_ERASURES_MET):
+        with suppress(ErasedError):
+            return await write()
+    return await write()
+
+
 def _oldest(epochs: Iterable[int | None]) -> int | None:
     return min((epoch for epoch in epochs if epoch is not None), default=None)
-
-
-def no_turn(turn_id: str) -> NotFoundError:
-    return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
 
 
 def as_of(turn: Turn, messages: int) -> Turn:

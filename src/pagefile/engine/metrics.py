@@ -27,53 +27,46 @@ _MOST_CONVERSATIONS = 10_000
 _SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _TOKENS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 
+
+def _counter(name: str, tells: str, *labels: str) -> Metric:
+    return Metric(name, "counter", tells, labels)
+
+
+def _histogram(name: str, tells: str, buckets: tuple[float, ...], *labels: str) -> Metric:
+    return Metric(name, "histogram", tells, labels, buckets)
+
+
 #: Every metric there is.
 METRICS: tuple[Metric, ...] = (
-    Metric("pagefile_checkpoints_total", "counter", "Checkpoints that took effect."),
-    Metric(
+    _counter("pagefile_checkpoints_total", "Checkpoints that took effect."),
+    _histogram(
         "pagefile_summary_chars",
-        "histogram",
         "Characters of the summaries of checkpoints.",
-        buckets=(30, 100, 300, 600, 1_200, 3_000),
+        (30, 100, 300, 600, 1_200, 3_000),
     ),
-    Metric(
+    _histogram(
         "pagefile_token_ratio",
-        "histogram",
         "How full windows would be with every live turn in them.",
-        buckets=(0.1, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0, 2.0, 10.0),
+        (0.1, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0, 2.0, 10.0),
     ),
-    Metric("pagefile_store_seconds", "histogram", "Time of database calls.", ("verb",), _SECONDS),
-    Metric("pagefile_session_seconds", "histogram", "Time to read a session value.", (), _SECONDS),
-    Metric(
-        "pagefile_session_cache_total", "counter", "Session reads answered by the cache, or not.", ("result",)
-    ),
-    Metric("pagefile_window_tokens", "histogram", "Tokens of the windows handed out.", (), _TOKENS),
-    Metric(
+    _histogram("pagefile_store_seconds", "Time of database calls.", _SECONDS, "verb"),
+    _histogram("pagefile_session_seconds", "Time to read a session value.", _SECONDS),
+    _counter("pagefile_session_cache_total", "Session reads answered by the cache, or not.", "result"),
+    _histogram("pagefile_window_tokens", "Tokens of the windows handed out.", _TOKENS),
+    _counter(
         "pagefile_memory_changes_total",
-        "counter",
         "Windows that show other memories than the window before them in their conversation.",
     ),
-    Metric("pagefile_turns_total", "counter", "Turns written.", ("status",)),
-    Metric(
-        "pagefile_facts_total",
-        "counter",
-        "Facts extracted from turns, and what became of them.",
-        ("outcome",),
-    ),
-    Metric("pagefile_recalls_total", "counter", "Recalls asked for."),
-    Metric("pagefile_indexed_turns_total", "counter", "Turns whose vectors were made in the background."),
-    Metric("pagefile_page_faults_total", "counter", "Archived pages loaded."),
-    Metric(
-        "pagefile_degraded_total",
-        "counter",
-        "Times that something failed and work continued without it.",
-        ("tier",),
-    ),
-    Metric(
+    _counter("pagefile_turns_total", "Turns written.", "status"),
+    _counter("pagefile_facts_total", "Facts extracted from turns, and what became of them.", "outcome"),
+    _counter("pagefile_recalls_total", "Recalls asked for."),
+    _counter("pagefile_indexed_turns_total", "Turns whose vectors were made in the background."),
+    _counter("pagefile_page_faults_total", "Archived pages loaded."),
+    _counter("pagefile_degraded_total", "Times that something failed and work continued without it.", "tier"),
+    _histogram(
         "pagefile_background_waiting",
-        "histogram",
         "Conversations waiting for background work when one begins.",
-        buckets=(0, 1, 3, 10, 30, 100, 1_000),
+        (0, 1, 3, 10, 30, 100, 1_000),
     ),
     Metric("pagefile_tasks", "gauge", "Tasks that run in the process that answers."),
 )

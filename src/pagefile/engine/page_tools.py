@@ -10,15 +10,8 @@ from pagefile.engine.engine import Engine
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileError
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
 from pagefile.text.words import terms
+from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
-from pagefile.tiers.page_in import (
-    LEAST_EXCERPT_TOKENS,
-    asked_range,
-    checked_uuid,
-    explained,
-    fitting_slice,
-    slice_of,
-)
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, loaded_chars, short_placeholder
 from pagefile.window.wording import WORDINGS
 
@@ -47,9 +40,9 @@ async def load_text(
             "Give either query or offset: the passages that answer a query have no offset."
         )
     load = engine.tier(Archive).load if counted else engine.store.pages.load
-    _, text = await load(scope, checked_uuid(uuid))
+    _, text = await load(scope, page_in.checked_uuid(uuid))
     if query is None:
-        return slice_of(text, start, most)
+        return page_in.slice_of(text, start, most)
     budget = engine.settings.window_tokens // 4 if most is None else most
     return await engine.tier(Archive).excerpt(text, checked_text(query, "query"), budget)
 
@@ -64,7 +57,7 @@ async def call_tool(
     try:
         return await work(engine, scope, open_turn, arguments)
     except HandleNotFoundError as error:
-        return explained(error)
+        return page_in.explained(error)
     except PagefileError as error:
         engine.failed("archive", error)
         return f"[存档暂不可用 / archive unavailable] {error}"
@@ -73,7 +66,7 @@ async def call_tool(
 async def _load(engine: Engine, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
     page, text = await engine.tier(Archive).load(scope, str(arguments.get("uuid") or ""))
     room = engine.settings.window_tokens // 2 - _loaded_tokens(open_turn)
-    if room < LEAST_EXCERPT_TOKENS:
+    if room < page_in.LEAST_EXCERPT_TOKENS:
         return (
             f"[窗口已满 / window full] {page.uuid}: the pages loaded in this turn fill half of the window already. "
             "Answer with what is there, or ask for passages in the next turn."
@@ -87,8 +80,8 @@ async def _answer(
 ) -> str:
     """The part of a page that the arguments ask for, within `room` tokens."""
     page, text = found
-    if (asked_for := asked_range(arguments, text)) is not None:
-        part = fitting_slice(text, *asked_for, room, engine.counter.count)
+    if (asked_for := page_in.asked_range(arguments, text)) is not None:
+        part = page_in.fitting_slice(text, *asked_for, room, engine.counter.count)
         return part + _more(page, asked_for[0] + len(part))
     query = arguments.get("query")
     query = query if isinstance(query, str) and query.strip() else None

@@ -6,6 +6,7 @@ what was known then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -14,18 +15,11 @@ from typing import Any, cast
 
 import anyio.to_thread
 
-from pagefile.engine.arguments import Request
+from pagefile.engine import snapshots
+from pagefile.engine.arguments import OPTIONS, Request
 from pagefile.engine.engine import Engine
 from pagefile.engine.ledger import full_tokens
 from pagefile.engine.metrics import NoMeter
-from pagefile.engine.snapshots import (
-    DECIDING,
-    PastStore,
-    Snapshot,
-    recorded_snapshot,
-    turn_then,
-    with_settings,
-)
 from pagefile.engine.standard_tiers import standard_tiers
 from pagefile.engine.third_party_tiers import replayed_by
 from pagefile.engine.windows import Made, assembled, hash_of
@@ -45,20 +39,13 @@ from pagefile.window.placeholder import loaded_chars, placeholder, placeholder_u
 from pagefile.window.receipt import Receipt, Window, receipt_from
 from pagefile.window.wording import WORDINGS, Wording
 
-#: Arguments of `context()` that can be changed.
-_ARGUMENTS = (
+#: Everything that can be changed: of the tools, only their tokens are known.
+CHANGEABLE = (
     "query",
-    "window_tokens",
-    "window_for",
-    "answer_tokens",
-    "threshold",
-    "recent_turns",
-    "placement",
-    "instructions",
-    "load",
+    *(name for name in OPTIONS if name != "tools_tokens"),
+    "tokenizer",
+    *snapshots.DECIDING,
 )
-#: Everything that can be changed.
-CHANGEABLE = (*_ARGUMENTS, "tokenizer", *DECIDING)
 
 #: Why a call cannot be replayed.
 OLDER = (
@@ -116,7 +103,7 @@ class Rebuilt:
 
 async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
     """The window of a call, rebuilt; None if the call does not record what it was made from."""
-    snapshot = recorded_snapshot(call)
+    snapshot = snapshots.recorded_snapshot(call)
     if snapshot is None:
         return None
     counter, complaint = await _counter(engine.counter, str(call.receipt["counter"]))
@@ -125,16 +112,16 @@ async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
     made = replace(made, window=window)
     if hash_of(window) == snapshot.messages_hash:
         return Rebuilt(made, exact=True, why=())
-    reasons = _reasons(receipt_from(call.receipt), window.receipt)
-    return Rebuilt(
-        made, exact=False, why=(*complaint, *_guessed(made.request.view.open_turn, snapshot), *reasons)
-    )
+    turn, why = made.request.view.open_turn, [*complaint]
+    if turn is not None and turn.layout is not None and snapshot.messages is None:
+        why.append(UNNOTED)
+    return Rebuilt(made, exact=False, why=(*why, *_reasons(receipt_from(call.receipt), window.receipt)))
 
 
 async def replayed(engine: Engine, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Replay:
     """The window of a call as it was, and as it would have been with other settings."""
     changes = checked_changes(call, changes)
-    snapshot, before = recorded_snapshot(call), await rebuilt(engine, call)
+    snapshot, before = snapshots.recorded_snapshot(call), await rebuilt(engine, call)
     if snapshot is None or before is None:
         raise NotFoundError(f"Call {call.id!r} cannot be replayed: {OLDER}.")
     named = str(changes.get("tokenizer", call.receipt["counter"]))
@@ -190,7 +177,7 @@ def change_of(name: str, text: str) -> JsonValue:
 async def _made(
     now: Engine,
     call: WindowRecord,
-    snapshot: Snapshot,
+    snapshot: snapshots.Snapshot,
     counter: Counter,
     changes: Mapping[str, JsonValue] = MappingProxyType({}),
     was: Made | None = None,
@@ -203,7 +190,7 @@ async def _made(
         rewrite = _Rewriter(
             now.store, scope, counter, settings.archive.threshold, WORDINGS[settings.language]
         )
-    past = PastStore(now.store, scope, snapshot, call.turn_id, rewrite)
+    past = snapshots.PastStore(now.store, scope, snapshot, call.turn_id, rewrite)
     kit = replace(
         now.kit,
         store=past,
@@ -219,7 +206,7 @@ async def _made(
     # Third-party tiers have no past of their own: they offer what was recorded.
     own = standard_tiers(kit)
     tiers = [await _replayed(now, tier, window) for tier in (*own, *now.tiers[len(own) :])]
-    then = Engine.build(kit, tiers=tiers, outside=now.outside, beside=now)
+    then = Engine(kit, tiers=tiers, outside=now.outside, beside=now)
     return await assembled(then, call.scope, _request(settings, call, changes))
 
 
@@ -233,49 +220,38 @@ async def _replayed(now: Engine, tier: Tier, past: PastWindow) -> Tier:
     return Remembered(tier)
 
 
+@dataclass(frozen=True, slots=True)
 class _Stopped(Clock):
-    def __init__(self, at: datetime) -> None:
-        self._at = at
+    at: datetime
 
     def now(self) -> datetime:
-        return self._at
+        return self.at
 
 
 # -- settings and texts of then
 # ------------------------------------------------------------------------------------
 
 
-def _settings(now: Settings, snapshot: Snapshot, changes: Mapping[str, JsonValue]) -> Settings:
+def _settings(now: Settings, snapshot: snapshots.Snapshot, changes: Mapping[str, JsonValue]) -> Settings:
     """The settings of then, with the changes; recording and background work are off."""
-    known = {name: value for name, value in snapshot.settings.items() if name in DECIDING}
-    changed = {name: value for name, value in changes.items() if name in DECIDING}
+    known = {name: value for name, value in snapshot.settings.items() if name in snapshots.DECIDING}
+    changed = {name: value for name, value in changes.items() if name in snapshots.DECIDING}
     quiet: dict[str, JsonValue] = {
         "calls_kept": 0,
         "checkpoints": "manual",
         "window_for": None,
         "answer_tokens": 0,
     }
-    return with_settings(now, {**known, **changed, **quiet})
+    return snapshots.with_settings(now, {**known, **changed, **quiet})
 
 
 def _request(settings: Settings, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Request:
     given = cast("Mapping[str, Any]", {**call.options, **changes})
-    return Request.checked(
-        settings,
-        query=given.get("query", None if call.turn_id is not None else call.query),
-        turn_id=call.turn_id,
-        window_tokens=None
-        if "window_for" in changes and "window_tokens" not in changes
-        else given["window_tokens"],
-        window_for=given.get("window_for"),
-        tools_tokens=given.get("tools_tokens", 0),
-        answer_tokens=given.get("answer_tokens", 0),
-        threshold=given["threshold"],
-        recent_turns=given["recent_turns"],
-        load=given["load"],
-        instructions=given["instructions"],
-        placement=given["placement"],
-    )
+    asked = {name: value for name, value in given.items() if name in OPTIONS}
+    if "window_for" in changes and "window_tokens" not in changes:
+        asked["window_tokens"] = None
+    query = given.get("query", None if call.turn_id is not None else call.query)
+    return Request(settings, query=query, turn_id=call.turn_id, **asked)
 
 
 async def _counter(own: Counter, name: str, *, must: bool = False) -> tuple[Counter, Sequence[str]]:
@@ -333,11 +309,6 @@ class _Rewriter:
         if (step.result, step.whole) == (result, whole):
             return step
         return measured_step(replace(step, result=result, whole=whole), self.counter.count)
-
-
-def _guessed(turn: Turn | None, snapshot: Snapshot) -> Sequence[str]:
-    """A complaint if it is unknown how many messages the turn had."""
-    return (UNNOTED,) if turn is not None and turn.layout is not None and snapshot.messages is None else ()
 
 
 def _reasons(was: Receipt, now: Receipt) -> list[str]:
@@ -416,65 +387,52 @@ async def found_call(engine: Engine, scope: Scope, call_id: str) -> WindowRecord
 
 async def explained_call(engine: Engine, scope: Scope, call: WindowRecord) -> Explanation:
     """Everything about a call that is known or can be rebuilt."""
-    receipt = receipt_from(call.receipt)
     again = await rebuilt(engine, call)
     before = await engine.store.calls.list(scope, limit=1, after=call.id)
     shared = 0
-    if before and again is not None and (earlier := await _rebuilt_or_none(engine, before[0])) is not None:
-        shared = shared_messages(earlier.window.messages, again.window.messages)
+    with suppress(NotFoundError):
+        if before and again is not None and (earlier := await rebuilt(engine, before[0])) is not None:
+            shared = shared_messages(earlier.window.messages, again.window.messages)
     messages = [] if again is None else again.window.messages[:shared]
-    moment = recorded_snapshot(call)
+    [cost] = await costs_of(engine, scope, [call])
     return Explanation(
         call=call,
-        receipt=receipt,
-        blocks=bill(receipt),
+        receipt=receipt_from(call.receipt),
+        blocks=cost.blocks,
         window=None if again is None else again.window,
         exact=again is not None and again.exact,
         why=(OLDER,) if again is None else again.why,
         previous=before[0].id if before else None,
         shared_messages=shared,
         shared_tokens=sum(message_tokens(message, engine.counter.count) for message in messages),
-        tokens_without=None if moment is None else await _without(engine, scope, call, moment, receipt),
+        tokens_without=cost.tokens_without,
     )
 
 
-async def _rebuilt_or_none(engine: Engine, call: WindowRecord) -> Rebuilt | None:
-    try:
-        return await rebuilt(engine, call)
-    except NotFoundError:
-        return None
-
-
-async def costs_of(engine: Engine, scope: Scope, limit: int) -> list[Cost]:
-    """The newest calls of a conversation, oldest first, each with and without Pagefile; the log is read once."""
-    calls = list(reversed(await engine.store.calls.list(scope, limit=limit)))
-    moments = {call.id: recorded_snapshot(call) for call in calls}
+async def costs_of(engine: Engine, scope: Scope, calls: Sequence[WindowRecord]) -> list[Cost]:
+    """What calls of a conversation cost, each with and without Pagefile; the log is read once."""
+    moments = {call.id: snapshots.recorded_snapshot(call) for call in calls}
     places = [moment.last_seq for moment in moments.values() if moment is not None]
     sums = await engine.ledger.sums(scope, max(places, default=0))
     found: list[Cost] = []
     for call in calls:
         moment, receipt = moments[call.id], receipt_from(call.receipt)
-        without = None if moment is None else await _own(engine, scope, call, moment, receipt)
-        if moment is not None and without is not None:
-            without += sums[moment.last_seq] - sums[moment.reset_seq]
-        seq = None if moment is None else moment.last_seq
+        seq = without = None
+        if moment is not None:
+            seq, before = moment.last_seq, sums[moment.last_seq] - sums[moment.reset_seq]
+            without = before + await _own(engine, scope, call, moment, receipt)
         found.append(Cost(call.id, call.at, seq, call.tokens, receipt.budget, without, bill(receipt)))
     return found
 
 
-async def _without(
-    engine: Engine, scope: Scope, call: WindowRecord, moment: Snapshot, receipt: Receipt
+async def _own(
+    engine: Engine, scope: Scope, call: WindowRecord, moment: snapshots.Snapshot, receipt: Receipt
 ) -> int:
-    sums = await engine.ledger.sums(scope, moment.last_seq)
-    return await _own(engine, scope, call, moment, receipt) + sums[moment.last_seq] - sums[moment.reset_seq]
-
-
-async def _own(engine: Engine, scope: Scope, call: WindowRecord, moment: Snapshot, receipt: Receipt) -> int:
     """Tokens of the instructions, and of the running turn with its results."""
     given = [verdict.tokens for verdict in receipt if verdict.block == "instructions"]
     running = sum(verdict.tokens for verdict in receipt if verdict.block == "current")
     if call.turn_id is not None and moment.steps:
-        turn = await turn_then(engine.store.reader, scope, call.turn_id, moment)
+        turn = await snapshots.turn_then(engine.store.reader, scope, call.turn_id, moment)
         running = running if turn is None else _running_tokens(turn, engine.counter.count)
     return REPLY_OVERHEAD + MESSAGE_OVERHEAD * bool(given) + sum(given) + running
 

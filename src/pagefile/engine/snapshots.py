@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from pagefile import ports, records
 from pagefile.content import Message
-from pagefile.engine.log_queries import KINDS, entries_of, heads_of
+from pagefile.engine.log_queries import KINDS, heads_of, turn_in
 from pagefile.engine.messages import as_of, steps_of
 from pagefile.errors import HandleNotFoundError, NotFoundError, SettingsError, StoreError
 from pagefile.settings import Settings
@@ -77,6 +77,8 @@ class Snapshot:
 
 
 _NAMES = tuple(known.name for known in fields(Snapshot))
+#: What a snapshot has from the row of its conversation.
+_OF_THE_LOG = ("last_seq", "reset_seq", "covered_through_seq", "live_turns", "live_tokens")
 
 
 def snapshot_of(
@@ -90,12 +92,8 @@ def snapshot_of(
     return Snapshot(
         at=at,
         owner=head.scope.user,
-        last_seq=head.last_seq,
-        reset_seq=head.reset_seq,
-        covered_through_seq=head.covered_through_seq,
+        **{name: getattr(head, name) for name in _OF_THE_LOG},
         checkpoint_seq=None if view.checkpoint is None else view.checkpoint.seq,
-        live_turns=head.live_turns,
-        live_tokens=head.live_tokens,
         steps=0 if view.open_turn is None else len(view.open_turn.steps),
         messages=0 if view.open_turn is None else len(view.open_turn.messages),
         profile={key: value for key, value in (view.profile or {}).items() if key in ZH.safety} or None,
@@ -242,18 +240,10 @@ class _PastReader(ports.LogReader):
         )
 
     def _head(self, tokens: int) -> records.ConversationInfo:
-        snapshot = self.snapshot
+        then = {name: getattr(self.snapshot, name) for name in _OF_THE_LOG}
+        then["live_tokens"] += tokens
         return records.ConversationInfo(
-            scope=self.scope,
-            agent=None,
-            created=records.NEVER,
-            updated=snapshot.at,
-            last_seq=snapshot.last_seq,
-            reset_seq=snapshot.reset_seq,
-            covered_through_seq=snapshot.covered_through_seq,
-            turns=snapshot.live_turns,
-            live_turns=snapshot.live_turns,
-            live_tokens=snapshot.live_tokens + tokens,
+            self.scope, None, records.NEVER, self.snapshot.at, turns=self.snapshot.live_turns, **then
         )
 
     async def _live(self) -> AsyncIterator[records.Turn]:
@@ -352,37 +342,37 @@ class _PastPages(ports.PageKeeper):
 # -- recall ------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
 class _Ends:
     """How far each of the user's conversations went."""
 
-    def __init__(self, reader: ports.LogReader, scope: records.Scope, snapshot: Snapshot) -> None:
-        self._reader = reader
-        self._scope = scope
-        self._snapshot = snapshot
-        self._known: dict[str, int] | None = None
+    reader: ports.LogReader
+    scope: records.Scope
+    snapshot: Snapshot
+    ends: dict[str, int] | None = None
 
     async def known(self) -> Mapping[str, int]:
         """The last `seq` of each conversation, read once."""
-        if self._known is None:
-            home = replace(self._scope, conversation=None) if self._scope.user else self._scope
-            self._known = {
+        if self.ends is None:
+            home = replace(self.scope, conversation=None) if self.scope.user else self.scope
+            self.ends = {
                 head.scope.conversation or "": await self._end(head)
-                async for head in heads_of(self._reader, home)
+                async for head in heads_of(self.reader, home)
             }
-        return self._known
+        return self.ends
 
     async def _end(self, head: records.ConversationInfo) -> int:
         """The last entry of a conversation that existed then, by binary search: entries are written in order of time."""
-        if head.scope.conversation == self._scope.conversation:
-            return self._snapshot.last_seq
-        if head.updated <= self._snapshot.at:
+        if head.scope.conversation == self.scope.conversation:
+            return self.snapshot.last_seq
+        if head.updated <= self.snapshot.at:
             return head.last_seq
         there, gone = 0, head.last_seq + 1
         while gone - there > 1:
             middle = (there + gone) // 2
             query = ports.EntryQuery(head.scope, frozenset(KINDS), after_seq=middle - 1, limit=1)
-            found = await self._reader.entries(query)
-            if not found or found[0].created > self._snapshot.at:
+            found = await self.reader.entries(query)
+            if not found or found[0].created > self.snapshot.at:
                 gone = middle
             else:
                 there = middle
@@ -444,7 +434,9 @@ async def turn_then(
     reader: ports.LogReader, scope: records.Scope, turn_id: str, snapshot: Snapshot
 ) -> records.Turn | None:
     """The turn a window was made for, with the messages and steps it had; None if it is gone."""
-    found = await _turn_behind(reader, scope, turn_id, snapshot.last_seq)
+    # It was open when the log ended there: it ended after that, or is still open.
+    behind = ports.EntryQuery(scope, after_seq=snapshot.last_seq, limit=_BATCH)
+    found = await turn_in(reader, behind, turn_id)
     if found is None:
         return None
     then = replace(found, seq=None, status="open", assistant=None, assistant_tokens=0)
@@ -460,13 +452,3 @@ def _likely(layout: Sequence[Message], steps: int) -> int:
     named = (place for place, one in enumerate(layout, 1) if min(steps_of(one), default=steps) < steps)
     known = max(named, default=0)
     return known + sum(1 for _ in takewhile(lambda one: one.role != "assistant", layout[known:]))
-
-
-async def _turn_behind(
-    reader: ports.LogReader, scope: records.Scope, turn_id: str, seq: int
-) -> records.Turn | None:
-    """A turn that was open when the log ended at `seq`: it ended after that, or is still open."""
-    async for turn in entries_of(reader, ports.EntryQuery(scope, after_seq=seq, limit=_BATCH)):
-        if turn.id == turn_id and isinstance(turn, records.Turn):
-            return turn
-    return None

@@ -164,14 +164,10 @@ def _facts(kit: Kit) -> Facts:
         **_shared(given, FactRules),
     )
     book = FactBook(kit.store.facts, kit.counter, kit.clock, kit.store.reader.epoch)
-    store, extractor = kit.store, kit.extractor
-    extraction = (
-        None
-        if extractor is None
-        else FactExtraction(
-            book, store.reader, store.watermarks, kit.meter, extractor, instead=RuleExtractor()
-        )
-    )
+    extraction = None
+    if kit.extractor is not None:
+        log = kit.store.reader, kit.store.watermarks
+        extraction = FactExtraction(book, *log, kit.meter, kit.extractor, instead=RuleExtractor())
     embedder = kit.embedder if given.embeddings else None
     return Facts(book, kit.counter, rules, embedder=embedder, extraction=extraction)
 

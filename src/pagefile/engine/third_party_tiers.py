@@ -83,7 +83,8 @@ def _checked(one: object, taken: Callable[[str], bool]) -> Candidate:
         raise ValueError("another candidate has this id: give each one of its own")
     _check_block(one.block)
     checked_text(one.note, "note")
-    _check_whole(one.position, "position")
+    if not isinstance(one.position, int):  # pyright: ignore[reportUnnecessaryIsInstance] - not type-checked
+        raise TypeError(f"position is {shortened(one.position)}: give a whole number")
     _check_tokens(one.unread_tokens, "unread_tokens")
     _check_score(one.score)
     _check_forms(one.forms)
@@ -104,11 +105,6 @@ def _check_forms(forms: object) -> None:
 def _check_block(block: object, name: str = "block") -> None:
     if block not in BLOCKS:
         raise ValueError(f"{name} is {shortened(block)}: tiers from outside have {', '.join(BLOCKS)}")
-
-
-def _check_whole(value: object, name: str) -> None:
-    if not isinstance(value, int):
-        raise TypeError(f"{name} is {shortened(value)}: give a whole number")
 
 
 def _check_tokens(value: object, name: str) -> None:

@@ -17,6 +17,7 @@ from pagefile.ports import LogView, ViewRequest
 from pagefile.records import NEVER, ConversationInfo, Scope, Turn, WindowRecord
 from pagefile.shapes.media import keeper, note
 from pagefile.shapes.parser import cleaned
+from pagefile.stores.session import FULL_HISTORY, SUMMARY_N
 from pagefile.text.sentences import language
 from pagefile.tiers.base import WindowRequest
 from pagefile.tiers.history import History
@@ -27,8 +28,6 @@ from pagefile.window.forms import media_named, turn_forms
 from pagefile.window.parts import messages_hash
 from pagefile.window.receipt import Receipt, Window
 
-FULL_HISTORY = "FULL_HISTORY"
-SUMMARY_N = "SUMMARY_N"
 #: Limit on the bytes of images and files in one window. Base64 adds a third, and Anthropic limits requests to
 #: 32 MB.
 MOST_MEDIA_BYTES = 20_000_000

@@ -5,6 +5,7 @@ the work is retried with exponential backoff. What is left when the process ends
 one from the watermarks.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from time import monotonic
 from typing import ParamSpec
 
 import anyio
+import anyio.lowlevel
 
 from pagefile.backoff import Backoff
 from pagefile.ports import Meter
@@ -62,32 +64,6 @@ class _Task:
         self.due = self.latest = self.rests_until = 0.0
 
 
-class _Signal:
-    """An event that can be set repeatedly."""
-
-    def __init__(self) -> None:
-        self._event = anyio.Event()
-
-    def is_set(self) -> bool:
-        return self._event.is_set()
-
-    def set(self) -> None:
-        self._event.set()
-
-    def clear(self) -> None:
-        # An event that is not set may have waiters: replacing it would leave them waiting forever.
-        if self._event.is_set():
-            self._event = anyio.Event()
-
-    async def wait(self) -> None:
-        await self._event.wait()
-
-    def pulse(self) -> None:
-        """Wake everyone waiting now."""
-        self._event.set()
-        self._event = anyio.Event()
-
-
 class Line:
     """The background work of one tier: tasks wait, run, and wait again if they fail."""
 
@@ -104,9 +80,9 @@ class Line:
         self._last_write = -inf
         #: The wake-up time of each idle worker.
         self._naps: list[float] = []
-        self._wake = _Signal()
-        self._progress = _Signal()
-        self._hurry = _Signal()
+        self._wake = asyncio.Event()
+        self._progress = asyncio.Event()
+        self._hurry = asyncio.Event()
         self._hurried = 0
         first_s, self._every_s = self._pace.first_sweep_s, self._pace.sweep_every_s
         if poll_s is not None and not self._together:
@@ -148,7 +124,7 @@ class Line:
         for key, task in self._running.items():
             if key is not None and key.within(scope):
                 task.jobs.clear()
-        self._progress.pulse()
+        self._note_progress()
 
     async def settle(self) -> None:
         """Wait until what is written by now has been processed; failures are retried later, without waiting for them."""
@@ -203,6 +179,11 @@ class Line:
         self._wake.set()
         return [*self._running.items(), *waiting]
 
+    def _note_progress(self) -> None:
+        """Wake everyone who waits for progress now."""
+        self._progress.set()
+        self._progress.clear()
+
     async def _end_of(self, asked: Iterable[tuple[_Key, _Task]]) -> None:
         """Wait for tasks to end; one that fails or is requested again is replaced by a new task."""
         for key, task in asked:
@@ -235,7 +216,7 @@ class Line:
             finally:
                 for key in batch:
                     del self._running[key]
-                self._progress.pulse()
+                self._note_progress()
 
     async def _nap_until(self, moment: float) -> None:
         self._wake.clear()
@@ -366,6 +347,8 @@ class Line:
 
     async def _pause(self, seconds: float) -> None:
         """Wait, unless someone is waiting for the work to finish."""
+        # Others get their turn even then.
+        await anyio.lowlevel.checkpoint()
         with anyio.move_on_after(seconds):
             await self._hurry.wait()
 
@@ -406,44 +389,38 @@ class Worker:
     """Runs the lines of all tiers, within the application's process or in a dedicated one."""
 
     def __init__(self, tiers: Sequence[Tier], meter: Meter, *, poll_s: float | None = None) -> None:
-        self._lines = {tier.name: Line(tier, meter, poll_s=poll_s) for tier in tiers}
-
-    def maintains(self, name: str) -> bool:
-        return name in self._lines
-
-    def line(self, name: str) -> Line:
-        return self._lines[name]
+        self.lines = {tier.name: Line(tier, meter, poll_s=poll_s) for tier in tiers}
 
     def wake(self, name: str, scope: Scope) -> None:
         """Request work by a tier on a conversation; no effect if another process does that tier's work."""
-        line = self._lines.get(name)
+        line = self.lines.get(name)
         if line is not None:
             line.wake(scope)
 
     def do(self, scope: Scope, job: Job) -> None:
         """Run a job concerning a conversation; repeated requests before it starts are merged."""
-        self._lines[Jobs.name].wake(scope, job)
+        self.lines[Jobs.name].wake(scope, job)
 
     def scan(self) -> None:
         """A lot was written: have every tier scan the whole log."""
-        for line in self._lines.values():
+        for line in self.lines.values():
             line.scan()
 
     def drop(self, scope: Scope) -> None:
-        for line in self._lines.values():
+        for line in self.lines.values():
             line.drop(scope)
 
     async def run(self) -> None:
         async with anyio.create_task_group() as lines:
-            for line in self._lines.values():
+            for line in self.lines.values():
                 lines.start_soon(line.run)
 
     async def settle(self) -> None:
         """Wait until background work has caught up with everything written by now."""
-        for line in self._lines.values():
+        for line in self.lines.values():
             await line.settle()
 
     async def drain(self) -> None:
         """Finish what was started here, and leave the rest to the next process."""
-        for line in self._lines.values():
+        for line in self.lines.values():
             await line.drain()

@@ -19,7 +19,7 @@ from pagefile.content import (
     ToolResult,
 )
 from pagefile.errors import InvalidArgumentError
-from pagefile.json_depth import MAX_JSON_DEPTH, is_shallow
+from pagefile.json_values import MAX_JSON_DEPTH, is_shallow
 from pagefile.records import Step
 from pagefile.shapes.media import read_media
 from pagefile.shapes.skeleton import Path, carved

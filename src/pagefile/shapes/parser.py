@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from pagefile.content import Message, Shape, ToolCall, ToolResult, message_json
 from pagefile.errors import InvalidArgumentError
-from pagefile.json_depth import texts_in
+from pagefile.json_values import texts_in
 from pagefile.records import Step, checked_text
 from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.call_order import answered_steps

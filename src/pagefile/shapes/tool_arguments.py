@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from pagefile.content import JsonValue
-from pagefile.json_depth import MAX_JSON_DEPTH
+from pagefile.json_values import MAX_JSON_DEPTH
 
 
 def compact(value: JsonValue) -> str:

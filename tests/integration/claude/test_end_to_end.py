@@ -2,7 +2,6 @@
 
 import json
 import logging
-from dataclasses import replace
 
 import pytest
 
@@ -213,7 +212,7 @@ async def test_a_failing_store_never_stops_the_run(tmp_path, stub, options, capl
     """Every hook fails; the answer is there all the same, and the log says so once for each kind."""
     async with Memory.open(f"sqlite:///{tmp_path}/memory.db") as memory:
         flaky = FlakyStore(memory.engine.store)
-        memory.engine.kit = replace(memory.engine.kit, store=flaky)
+        memory.engine.store = flaky
         flaky.fail(["log.append", "log.advance", "reader.view"])
         claude = ClaudeMemory(memory, user_id="ada")
         with caplog.at_level(logging.WARNING, logger="pagefile"):

@@ -42,7 +42,7 @@ async def test_a_tier_from_outside_is_looked_after_here(tmp_path):
     tier = Care()
     async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=APART, tiers=[tier]) as memory:
         await memory.conversation("c").record("hello", "hi")
-        await memory.engine.worker.line("care").settle()
+        await memory.engine.worker.lines["care"].settle()
         assert ["c"] == tier.done
 
 

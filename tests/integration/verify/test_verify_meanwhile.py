@@ -97,7 +97,7 @@ async def test_a_fact_does_not_come_back_after_its_conversation_was_erased(tmp_p
         extractor.extract = slowly
         await memory.conversation("c", user_id="u").record("我对青霉素过敏。", "好")
         async with anyio.create_task_group() as together:
-            together.start_soon(memory.engine.worker.line("facts").settle)
+            together.start_soon(memory.engine.worker.lines["facts"].settle)
             await reading.wait()
             await memory.forget(conversation_id="c", user_id="u")
             await memory.conversation("c", user_id="v").record("somebody else begins anew", "yes")

@@ -96,4 +96,4 @@ async def test_who_stops_waiting_leaves_no_hurry_behind():
         assert model.asked == 1
         await told(memory, "b")
         await anyio.wait_all_tasks_blocked()
-        assert not memory.engine.worker.line("facts")._hurry.is_set()
+        assert not memory.engine.worker.lines["facts"]._hurry.is_set()

@@ -10,18 +10,11 @@ from functools import partial
 
 import anyio.to_thread
 
+from pagefile import errors
 from pagefile.content import Media, media_in
-from pagefile.engine.log_queries import facts_of
+from pagefile.engine.log_queries import all_pages, facts_of
 from pagefile.engine.replay import UNNOTED, rebuilt
 from pagefile.engine.verification.findings import Check, Finding, at, at_entry
-from pagefile.errors import (
-    ConflictError,
-    ErasedError,
-    HandleNotFoundError,
-    NotFoundError,
-    PagefileError,
-    StoreCorruptError,
-)
 from pagefile.ports import UNREADABLE, KeptConversation, KeptEntry, KeptPage, Lengths, SinceRequest
 from pagefile.records import Checkpoint, Fact, Page, Revision, Scope, Step, Turn, WindowRecord
 from pagefile.shapes.media import note
@@ -100,9 +93,9 @@ class Pages(Check):
         anyones = Scope(kept.tenant)
         try:
             _, text = await self.engine.store.pages.load(anyones, page.uuid)
-        except StoreCorruptError as error:
+        except errors.StoreCorruptError as error:
             return [told("damage", "page-text", str(error))]
-        except HandleNotFoundError:
+        except errors.HandleNotFoundError:
             return []  # purged or erased meanwhile
         self.tally.checked["page bytes"] += kept.blob_bytes or 0
         wrong = await anyio.to_thread.run_sync(partial(wrong_text, kept, page, text))
@@ -178,9 +171,9 @@ class Attachments(Check):
         what = f"{note(media)} in turn {turn.id!r}"
         try:
             data = await self.engine.store.media.load(turn.scope, blob)
-        except NotFoundError:
+        except errors.NotFoundError:
             return [told("media-ref", f"the bytes of {what} are not there")]
-        except StoreCorruptError as error:
+        except errors.StoreCorruptError as error:
             return [told("media-bytes", f"{what}: {error}")]
         digest = await anyio.to_thread.run_sync(_digest, data)
         if digest != blob:
@@ -220,7 +213,7 @@ class Terms(Check):
         if self.repair and missing:
             try:
                 await derived.take(missing, epoch=epoch)
-            except ErasedError:
+            except errors.ErasedError:
                 return []  # nothing to report about what is gone
         changed = [turn for turn in sample if turn.seq in known and known[turn.seq] != own.get(turn.seq)]
         return [
@@ -242,7 +235,7 @@ class Vectors(Check):
             return []
         try:
             _, others = await self.vectors.collections()
-        except PagefileError as error:
+        except errors.PagefileError as error:
             return self._without(f"vectors cannot be looked at: {error}")
         told = ", ".join(f"{collection.model.key} ({collection.vectors:,})" for collection in others)
         return [Finding("note", "vectors", f"there are vectors of other embedders: {told}")] if told else []
@@ -268,9 +261,9 @@ class Vectors(Check):
             wrong = [turn for turn in lacking if turn.seq in there or await _speaks(vectors, turn)]
             if self.repair and wrong:
                 await vectors.take(wrong, epoch=epoch)
-        except ErasedError:
+        except errors.ErasedError:
             return []
-        except PagefileError as error:
+        except errors.PagefileError as error:
             return self._without(f"vectors cannot be looked at: {error}")
         unfound = "has a vector that cannot be found"
         return [
@@ -304,7 +297,6 @@ SAMPLED = 100
 #: How often something is read again because it was written to.
 MOST_ATTEMPTS = 5
 _ALL = 1_000_000
-_PAGES = 500
 
 
 class Sessions(Check):
@@ -316,7 +308,7 @@ class Sessions(Check):
             value = await engine.store.sessions.get(scope)
         except UNREADABLE as error:
             return [at(scope, "damage", "session", f"the session cannot be read: {error!r}")]
-        except ConflictError:
+        except errors.ConflictError:
             return []  # it got another owner meanwhile
         self.tally.checked["sessions"] += value is not None
         if engine.cache is None:
@@ -352,10 +344,10 @@ class Calls(Check):
     async def _again(self, scope: Scope, call: WindowRecord) -> list[Finding]:
         try:
             again = await rebuilt(self.engine, call)
-        except NotFoundError as error:
+        except errors.NotFoundError as error:
             what = f"the window of call {call.id!r} cannot be rebuilt: {error}"
             return [at(scope, "damage", "call", what, turn=call.turn_id)]
-        except (*UNREADABLE, PagefileError) as error:
+        except (*UNREADABLE, errors.PagefileError) as error:
             # A damaged page is reported with the pages; a setting that no longer exists, or an unreadable
             # call, does no harm.
             return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be rebuilt: {error!r}")]
@@ -385,12 +377,8 @@ class Calls(Check):
         return last is not None and last >= call.at
 
     async def _last_purge(self, owner: Scope) -> datetime | None:
-        after: str | None = None
-        purges: list[datetime] = []
-        while pages := await self.engine.store.pages.list(owner, limit=_PAGES, after=after):
-            purges += [page.purged for page in pages if page.purged is not None]
-            after = pages[-1].uuid
-        return max(purges, default=None)
+        pages = all_pages(self.engine.store.pages, owner)
+        return max([page.purged async for page in pages if page.purged is not None], default=None)
 
 
 class Facts(Check):

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from pagefile.engine.engine import Engine
 from pagefile.ports import Auditor
 from pagefile.records import Entry, Scope
+from pagefile.text.tables import table
 
 #: "damage": something recorded is gone or changed, and nothing here can bring it back. "derived": it can be
 #: rebuilt. "note": changed on purpose (purged, erased), or merely worth knowing.
@@ -15,41 +16,9 @@ Level: TypeAlias = Literal["damage", "derived", "note"]
 
 #: Findings kept per level: a broken disk has more than anyone would read.
 MOST_FINDINGS = 1000
-#: Without `full`, one in this many is recomputed for comparison.
-SAMPLE = 20
-
-#: What to do about a finding, unless `ADVICE` has something better for its kind.
-_BY_LEVEL: Mapping[Level, str] = {
-    "damage": "Restore the database from a backup: what is gone is only there.",
-    "derived": "Run `pagefile verify --repair`: it is made again.",
-    "note": "Nothing: it was done on purpose.",
-}
-ADVICE: Mapping[str, str] = {
-    "database": "Copy the file or dump the database first, then restore a backup, or save what can be read "
-    "(`sqlite3 FILE .recover`; `REINDEX` for an index of PostgreSQL).",
-    "log-order": "Restore a backup: the table was written to by hand.",
-    "log-owner": "Find out who wrote to the table by hand, or restore a backup.",
-    "log-digest": "Compare the turn with a backup: it was changed outside Pagefile.",
-    "log-tokens": "Compare the turn with a backup: its text or its count was changed.",
-    "log-terms": "Compare the turn with a backup: its text or its terms were changed. `pagefile rebuild --from-scratch` takes "
-    "the text as it is now, and rebuilds its terms.",
-    "log-cut": "Nothing can be done: the archive could not be written at the time, and the turn says so.",
-    "page-digest": "Compare the row with a backup: it was changed outside Pagefile.",
-    "page-erased": "Nothing, if the conversation that the page came from was erased; else restore a backup.",
-    "media-ref": "Restore a backup, unless the turn was imported from an export that marks it as `missing`: then its bytes "
-    "were never here.",
-    "checkpoint-range": "Restore a backup. Until then the turns it wrongly claims are found by `recall` and `show`.",
-    "checkpoint-refs": "Restore a backup. The pages themselves are there: `pagefile archive` lists them.",
-    "vectors": "See `pagefile doctor`, then run `pagefile rebuild`.",
-    "session": "Put the session again, or restore a backup.",
-    "fact-digest": "Compare the fact with a backup: it was changed outside Pagefile.",
-    "fact-quote": "Compare the turn with a backup: the fact was once read out of these words.",
-    "call-differs": "Nothing, if that was done on purpose, else compare with a backup; `pagefile explain` shows it.",
-    "call-changed": "Compare with a backup, unless Pagefile was updated since; `pagefile explain` shows the window.",
-    "call-unreadable": "Nothing: recorded calls are kept for a while only.",
-    "text": "Nothing, or restore a backup if a page or a file is missing: nothing names this text.",
-}
-
+#: What to do about a finding of a level, unless `ADVICE` has something better for its kind.
+_BY_LEVEL: Mapping[Level, str] = table("pagefile.engine.verification", "advice")["levels"]
+ADVICE: Mapping[str, str] = table("pagefile.engine.verification", "advice")["kinds"]
 _OTHER_WINDOWS = frozenset({"call-differs", "call-changed"})
 
 
@@ -150,6 +119,10 @@ def _place(finding: Finding) -> tuple[int, str, str, int, str, str, str]:
         finding.kind,
         finding.what,
     )
+
+
+#: Without `full`, one in this many is recomputed for comparison.
+SAMPLE = 20
 
 
 @dataclass(slots=True)

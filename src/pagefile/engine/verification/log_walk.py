@@ -158,11 +158,9 @@ class LogWalk:
 
 def missing(first: int, last: int) -> str:
     """Describes a gap in a log."""
-    return (
-        f"the entry at place {first} is missing"
-        if first == last
-        else f"the entries at places {first} to {last} are missing"
-    )
+    if first == last:
+        return f"the entry at place {first} is missing"
+    return f"the entries at places {first} to {last} are missing"
 
 
 def compared(kept: KeptConversation, walk: LogWalk) -> list[Finding]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pagefile import ports
 from pagefile.engine.engine import Engine
+from pagefile.engine.log_queries import all_items
 from pagefile.engine.verification import checks
 from pagefile.engine.verification.findings import Check, Finding, Level, Report, Tally, at, at_entry
 from pagefile.engine.verification.log_walk import LogWalk, compared
@@ -41,7 +42,6 @@ _ORPHANS: Mapping[str, tuple[Level, str, str]] = {
     "text": ("note", "text", "no page and no turn names the text {name}"),
 }
 _MOST_ORPHANS = 1000
-_ITEMS = 500
 
 #: Called with the number of rows checked and the total.
 Progress = Callable[[int, int], None]
@@ -267,15 +267,15 @@ class _Verifier(Check):
             after = replace(after, tenant=found[-1].tenant, name=found[-1].user or "")
 
     async def _items(self) -> None:
-        store, now = self.engine.store.items, self.engine.clock.now()
+        store = self.engine.store.items
         for owner in await store.owners(self._tenant):
-            after: ports.ItemKey | None = None
+            last: ports.ItemKey | None = None
             try:
-                while items := await store.kept(owner, now=now, after=after, limit=_ITEMS):
-                    self.tally.checked["items"] += len(items)
-                    after = items[-1].item.item_key
+                async for kept in all_items(store, owner, self.engine.clock.now()):
+                    self.tally.checked["items"] += 1
+                    last = kept.item.item_key
             except ports.UNREADABLE as error:
-                what = f"an item behind {after} cannot be read: {error!r}"
+                what = f"an item behind {last} cannot be read: {error!r}"
                 self.tally.add([at(owner, "damage", "item", what)])
 
     async def _orphans(self) -> None:
