@@ -32,7 +32,6 @@ FAILED = "failed"
 Counter: TypeAlias = TokenCounter
 #: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
-_NOTHING: Counts = {}
 
 
 class Report(Protocol):
@@ -85,9 +84,6 @@ class Before:
 
     turns: tuple[Turn, ...]
     query: str | None
-
-    def turn_ids(self) -> list[str]:
-        return [turn.id for turn in self.turns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +253,7 @@ class Tier(ABC):
         between remains. If the second call of a third-party tier raises, that is reported once everything
         else is erased.
         """
-        return _NOTHING
+        return {}
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
         """Erase what this tier holds outside the store of one turn or one page that the store has erased.

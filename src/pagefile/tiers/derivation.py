@@ -66,15 +66,13 @@ class Health:
 Horizon = Callable[[], Awaitable[Mapping[str, int]]]
 
 
+@dataclass(frozen=True, slots=True)
 class Meaning:
     """Finds the turns closest to a question, with a timeout and without ever failing."""
 
-    def __init__(
-        self, vectors: TurnVectors | None, health: Health, *, horizon: Horizon | None = None
-    ) -> None:
-        self.vectors = vectors
-        self.health = health
-        self._horizon = horizon
+    vectors: TurnVectors | None
+    health: Health
+    horizon: Horizon | None = None
 
     async def near(
         self, scope: Scope, question: str, limit: int, timeout_s: float
@@ -85,29 +83,23 @@ class Meaning:
         if not self.health.resting:
             # Whatever an embedder or a vector store raises: recall by word still works.
             with guarded(self.health.failed):
-                found = await self._near_in_time(self.vectors, scope, question, limit, timeout_s)
+                found = await self._near(self.vectors, scope, question, limit, timeout_s)
                 self.health.well()
                 return found, None
         return (), f"episodes were looked for by word only: {self.health.trouble}"
 
-    async def _near_in_time(
+    async def _near(
         self, vectors: TurnVectors, scope: Scope, question: str, limit: int, timeout_s: float
     ) -> Sequence[VectorHit]:
         try:
             with anyio.fail_after(timeout_s):
-                return await self._near(vectors, scope, question, limit)
+                if self.horizon is None:
+                    return await vectors.near(scope, question, limit)
+                # Twice as many, since some of them did not exist yet.
+                found = await vectors.near(scope, question, 2 * limit)
+                ends = await self.horizon()
         except TimeoutError as error:
-            late = f"the question's vector was not there within {timeout_s:g} s"
-            raise TimeoutError(late) from error
-
-    async def _near(
-        self, vectors: TurnVectors, scope: Scope, question: str, limit: int
-    ) -> Sequence[VectorHit]:
-        if self._horizon is None:
-            return await vectors.near(scope, question, limit)
-        # Twice as many, since some of them did not exist yet.
-        found = await vectors.near(scope, question, 2 * limit)
-        ends = await self._horizon()
+            raise TimeoutError(f"the question's vector was not there within {timeout_s:g} s") from error
         return [one for one in found if one.seq <= ends.get(one.conversation, 0)][:limit]
 
 
@@ -153,8 +145,7 @@ class Derivation:
             raise RetryLater(min(due))
 
     async def _keep_terms(self, backlog: Backlog) -> float | None:
-        """Returns the seconds until the next attempt if this one failed."""
-        # No caller waits for this: the word index computes missing terms itself, and a later round retries.
+        """Returns the seconds until the next attempt if this one failed; no caller waits for it."""
         with guarded(self._terms_failed):
             await self._follow(self.terms, backlog, sweep=backlog.sweep)
             self._told = False

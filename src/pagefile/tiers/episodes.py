@@ -91,7 +91,7 @@ class Episodes(base.OwnTier):
     horizon: Horizon | None = None
 
     def __post_init__(self) -> None:
-        self._meaning = Meaning(self.derivation.vectors, self.derivation.health, horizon=self.horizon)
+        self._meaning = Meaning(self.derivation.vectors, self.derivation.health, self.horizon)
         self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.turns.postings)
         self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
@@ -183,7 +183,7 @@ class Episodes(base.OwnTier):
         """The turns that were chosen, as long as the window is built from the same turns."""
         if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
             return self
-        return base.Remembered(self, await self._replayed(past), lambda request: _same_turns(past, request))
+        return base.Remembered(self, await self._replayed(past), partial(_same_turns, past))
 
     async def _replayed(self, past: base.PastWindow) -> list[Candidate]:
         rows = base.traced_rows(past.traces[self.name])
@@ -296,7 +296,8 @@ class Episodes(base.OwnTier):
 
 
 def _same_turns(past: base.PastWindow, request: base.WindowRequest) -> bool:
-    return past.before is None or past.before.turn_ids() == [turn.id for turn in request.view.turns]
+    before = past.before
+    return before is None or [turn.id for turn in before.turns] == [turn.id for turn in request.view.turns]
 
 
 def _home(scope: Scope) -> Scope:

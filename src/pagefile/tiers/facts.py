@@ -38,15 +38,6 @@ _BATCH = 20
 _MOST = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """The outcome for a conversation's new turns."""
-
-    turns: int = 0
-    kept: int = 0
-    refused: int = 0
-
-
 @dataclass(eq=False, repr=False, slots=True)
 class FactExtraction:
     """Runs an extractor over a conversation's log."""
@@ -59,15 +50,11 @@ class FactExtraction:
     #: Used if the extractor's answer is unusable.
     instead: ports.FactExtractor | None = None
 
-    async def behind(self) -> list[Scope]:
-        return [one.scope for one in await self.marks.behind(TIER, limit=_MOST)]
-
-    async def learn(self, scope: Scope) -> Learnt:
+    async def learn(self, scope: Scope) -> None:
         """Read a conversation from its watermark to its end."""
         assert scope.conversation is not None
         seq = (await self.marks.known(scope, TIER)).get(scope.conversation, 0)
         epoch = (await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
-        turns = kept = refused = 0
         while True:
             query = ports.EntryQuery(
                 scope,
@@ -80,16 +67,13 @@ class FactExtraction:
             batch = [entry for entry in entries if isinstance(entry, Turn) and entry.status == "done"]
             for proposal, turn in await self._proposals(batch):
                 later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
-                if await self._kept(proposal, turn, later, epoch):
-                    kept += 1
-                else:
-                    refused += 1
+                await self._keep(proposal, turn, later, epoch)
             last = max((entry.seq or 0 for entry in entries), default=seq)
             if last > seq:
                 await self.marks.advance(scope, TIER, last, epoch=epoch)
-            seq, turns = last, turns + len(batch)
+            seq = last
             if len(entries) < _BATCH:
-                return Learnt(turns, kept, refused)
+                return
 
     async def _proposals(self, turns: list[Turn]) -> list[tuple[ports.Proposal, Turn]]:
         by_id = {turn.id: turn for turn in turns}
@@ -111,11 +95,7 @@ class FactExtraction:
             found = await self.instead.extract(said)
         return [(one, by_id[one.turn_id]) for one in found if one.turn_id in by_id]
 
-    async def _kept(self, proposal: ports.Proposal, turn: Turn, later: frozenset[str], epoch: int) -> bool:
-        if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
-            logger.info("a proposed fact was refused: its quote is not in its turn")
-            self.meter.count("pagefile_facts_total", outcome="rejected")
-            return False
+    async def _keep(self, proposal: ports.Proposal, turn: Turn, later: frozenset[str], epoch: int) -> None:
         draft = Draft(
             proposal.text,
             category=proposal.category,
@@ -130,16 +110,20 @@ class FactExtraction:
             epoch=epoch,
         )
         try:
-            refuse_orders(proposal.text, proposal.quote)
-            fact = await self.book.remember(turn.scope, draft)
+            _check(proposal, turn)
+            outcome = (await self.book.remember(turn.scope, draft)).outcome or "stored"
         except ErasedError:
-            return False
+            return
         except (FactRejectedError, InvalidArgumentError) as error:
             logger.info("a proposed fact was refused: %s", error)
-            self.meter.count("pagefile_facts_total", outcome="rejected")
-            return False
-        self.meter.count("pagefile_facts_total", outcome=fact.outcome or "stored")
-        return True
+            outcome = "rejected"
+        self.meter.count("pagefile_facts_total", outcome=outcome)
+
+
+def _check(proposal: ports.Proposal, turn: Turn) -> None:
+    if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
+        raise FactRejectedError("its quote is not in its turn")
+    refuse_orders(proposal.text, proposal.quote)
 
 
 #: Facts of this category are corrections, which have their own budget.
@@ -184,7 +168,14 @@ class Facts(base.OwnTier):
 
     def __post_init__(self) -> None:
         if self.extraction is not None:
-            self.pace = _pace(self.extraction)
+            # Each reading may cost a model call: a conversation is read after the quiet period the extractor asks for.
+            self.pace = base.Pace(
+                quiet_s=self.extraction.extractor.quiet_s,
+                longest_wait_s=math.inf,
+                first_sweep_s=1.0,
+                first_rest_s=FIRST_REST_S,
+                longest_rest_s=LONGEST_REST_S,
+            )
         #: By the fact's scope and text.
         self._vectors: Lru[tuple[Scope, str], Floats] = Lru(_MAX_VECTORS)
         self._erasures = 0
@@ -201,7 +192,9 @@ class Facts(base.OwnTier):
                 await self.extraction.learn(scope)
 
     async def behind(self) -> Sequence[Scope]:
-        return () if self.extraction is None else await self.extraction.behind()
+        if self.extraction is None:
+            return ()
+        return [one.scope for one in await self.extraction.marks.behind(TIER, limit=_MOST)]
 
     async def forget(self, scope: Scope) -> base.Counts:
         self.book.forget()
@@ -285,8 +278,10 @@ class Facts(base.OwnTier):
             if not correction:
                 beyond += tokens > self.rules.budget_tokens
                 tokens += candidate.tokens
-        if len(offered) < len(ranked):
-            offered.append(_rest(len(ranked) - len(offered), len(ranked)))
+        if more := len(ranked) - len(offered):
+            # Mentioned together, not one by one.
+            note = f"{more} facts of lower rank"
+            offered.append(Candidate("facts:rest", "facts", (), len(ranked), note=note))
         return offered
 
     # -- replay: `offer` records the revision, and the journal has the rest -------------------------------------------
@@ -325,22 +320,6 @@ class Facts(base.OwnTier):
         tokens = _LINE_TOKENS + (self.counter.count(shown) if stored is None else stored)
         block = "corrections" if fact.category == CORRECTION else "facts"
         return Candidate(f"fact:{fact.id}", block, (Form(tokens, text=f"- {shown}"),), rank, score)
-
-
-def _pace(extraction: FactExtraction) -> base.Pace:
-    """A conversation is read after the quiet period the extractor asks for: each reading may cost a model call."""
-    return base.Pace(
-        quiet_s=extraction.extractor.quiet_s,
-        longest_wait_s=math.inf,
-        first_sweep_s=1.0,
-        first_rest_s=FIRST_REST_S,
-        longest_rest_s=LONGEST_REST_S,
-    )
-
-
-def _rest(number: int, rank: int) -> Candidate:
-    """Facts too low in rank for the budget: mentioned together, not one by one."""
-    return Candidate("facts:rest", "facts", (), rank, note=f"{number} facts of lower rank")
 
 
 def conversation_context(turns: Sequence[Turn], query: str | None, max_turns: int) -> str:

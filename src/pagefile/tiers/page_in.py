@@ -138,14 +138,16 @@ CACHE_CHARS = 16_000_000
 LEAST_EXCERPT_TOKENS = 200
 
 
+@dataclass(eq=False, repr=False)
 class Paging:
     """Reads the pages that a window shows."""
 
-    def __init__(self, pages: PageStore, keeper: PageKeeper, counter: Counter, strategy: Strategy) -> None:
-        self._pages = pages
-        self._keeper = keeper
-        self._counter = counter
-        self._strategy: Strategy = strategy
+    pages: PageStore
+    keeper: PageKeeper
+    counter: Counter
+    strategy: Strategy
+
+    def __post_init__(self) -> None:
         # Keyed by scope as well: a uuid alone grants no access, and two tenants may have the same one.
         self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
         self._excerpts: Lru[tuple[Scope, str, str, int], tuple[str, int]] = Lru(64)
@@ -177,7 +179,7 @@ class Paging:
     def _entry(self, uuid: str, texts: Sequence[Text], rank: int) -> Candidate:
         """A page in the memory block, escaped like everything there."""
         shown = [(text.name, f"- 📎 [存档:{uuid}]\n{escape(text.text)}") for text in texts]
-        forms = tuple(Form(self._counter.count(text), text=text, name=name) for name, text in shown)
+        forms = tuple(Form(self.counter.count(text), text=text, name=name) for name, text in shown)
         return Candidate(f"page:{uuid}", "loaded", forms, rank)
 
     async def _wanted(self, request: WindowRequest) -> list[str]:
@@ -187,11 +189,11 @@ class Paging:
         sizes = {page: step.page_tokens for _, _, _, step, page in _paged(view)}
         pinned: set[str] = set()
         if sizes or (view.checkpoint is not None and view.checkpoint.archive_refs):
-            for page in await self._keeper.pinned(request.scope):
+            for page in await self.keeper.pinned(request.scope):
                 pinned.add(page.uuid)
                 sizes[page.uuid] = page.tokens
             request.traces["pinned"] = sorted(pinned)
-        picked = pages_to_load(self._strategy, request.query or "", _hints(view))
+        picked = pages_to_load(self.strategy, request.query or "", _hints(view))
         resident = resident_pages(
             uses,
             len(view.turns),
@@ -209,7 +211,7 @@ class Paging:
             text, tokens = await self._text(request.scope, uuid)
             part = None if step is None else self._asked_part(step, text, request.window_tokens // 2)
             if part is not None:
-                return (Text("part", part, self._counter.count(part)),)
+                return (Text("part", part, self.counter.count(part)),)
             query = _asked_query(step) or request.query or ""
             forms: list[Text] = []
             # A page requested by name is shown whole up to half of the window, as in `call_tool`.
@@ -231,7 +233,7 @@ class Paging:
         if step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
             return None
         asked = asked_range(step.input, text)
-        return None if asked is None else fitting_slice(text, *asked, budget_tokens, self._counter.count)
+        return None if asked is None else fitting_slice(text, *asked, budget_tokens, self.counter.count)
 
     async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
         key = (scope, uuid)
@@ -240,22 +242,22 @@ class Paging:
             self._texts.pop(key)
             self._excerpts.clear()
         if key not in self._texts:
-            page, text = await self._pages.load(scope, uuid)
-            tokens = page.tokens if page.counter == self._counter.name else self._counter.count(text)
+            page, text = await self.pages.load(scope, uuid)
+            tokens = page.tokens if page.counter == self.counter.name else self.counter.count(text)
             self._texts[key] = text, tokens
         return self._texts[key]
 
     async def _is_there(self, scope: Scope, uuid: str) -> bool:
         try:
-            return (await self._keeper.page(scope, uuid)).purged is None
+            return (await self.keeper.page(scope, uuid)).purged is None
         except HandleNotFoundError:
             return False
 
     async def _excerpt(self, key: tuple[Scope, str, str, int], text: str) -> tuple[str, int]:
         if key not in self._excerpts:
             _, _, query, budget = key
-            chosen = await excerpt(text, query, budget, self._counter.count)
-            self._excerpts[key] = chosen, self._counter.count(chosen)
+            chosen = await excerpt(text, query, budget, self.counter.count)
+            self._excerpts[key] = chosen, self.counter.count(chosen)
         return self._excerpts[key]
 
     def forget(self) -> None:

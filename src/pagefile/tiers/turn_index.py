@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -47,13 +47,15 @@ class Derived(ABC):
         """Results from that epoch may have been erased meanwhile: make sure that external storage does not keep them."""
 
 
+@dataclass(eq=False, repr=False)
 class Reader:
     """Feeds the log to what is derived from it, in batches."""
 
-    def __init__(self, source: ports.TurnSource, marks: ports.Watermarks, log: ports.LogReader) -> None:
-        self._source = source
-        self._marks = marks
-        self._log = log
+    source: ports.TurnSource
+    marks: ports.Watermarks
+    log: ports.LogReader
+
+    def __post_init__(self) -> None:
         #: Held during a batch: an erasure waits for it, or erased data would come back.
         self.lock = anyio.Lock()
         self._erased = 0
@@ -64,7 +66,7 @@ class Reader:
 
     async def plan(self, find: Callable[[], Awaitable[Sequence[ports.Behind]]]) -> "Plan":
         """What is to be read, and the epoch before that was determined."""
-        erased, epoch = self._erased, await self._log.epoch()
+        erased, epoch = self._erased, await self.log.epoch()
         return Plan(await find(), erased, epoch)
 
     def holds(self, plan: "Plan") -> bool:
@@ -73,7 +75,7 @@ class Reader:
 
     async def known(self, scope: Scope, derived: Derived) -> ports.Behind:
         """The watermark of a conversation that was written to."""
-        known = await self._marks.known(scope, derived.tier)
+        known = await self.marks.known(scope, derived.tier)
         return ports.Behind(scope, known.get(scope.conversation or "", 0), 0)
 
     async def batch(self, derived: Derived, plan: "Plan", turns: int) -> int:
@@ -88,7 +90,7 @@ class Reader:
                 begun.append(one := plan.pop())
                 limit = turns - len(read)
                 request = ports.SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
-                more = await self._source.since(request)
+                more = await self.source.since(request)
                 read += more
                 seq = (more[-1].seq or 0) if more else one.seq
                 if len(more) == limit:
@@ -114,7 +116,7 @@ class Reader:
             if read:
                 await derived.take(read, epoch=epoch)
             for scope, seq in reached.items():
-                await self._marks.advance(scope, derived.tier, seq, epoch=epoch)
+                await self.marks.advance(scope, derived.tier, seq, epoch=epoch)
             kept = True
         finally:
             if not kept:
@@ -124,13 +126,12 @@ class Reader:
 
     async def _give_up(self, plan: "Plan", begun: Sequence[ports.Behind]) -> None:
         """Another process erased one of the conversations: read what is left of them from the beginning."""
-        epoch = await self._log.epoch()
+        epoch = await self.log.epoch()
         for one in begun:
             # It may have a new owner, and it may be shorter.
-            owner = await self._log.owner(one.scope)
-            heads = (
-                await self._log.heads(ports.ConversationQuery(owner, limit=1)) if owner is not None else ()
-            )
+            owner = await self.log.owner(one.scope)
+            query = None if owner is None else ports.ConversationQuery(owner, limit=1)
+            heads = () if query is None else await self.log.heads(query)
             plan.take_back(one, [ports.Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
 
 
@@ -183,15 +184,12 @@ def _entries(one: ports.Behind) -> int:
     return max(0, one.last_seq - one.seq)
 
 
+@dataclass(eq=False, repr=False)
 class Terms(Derived):
     """Terms, stored so that a new process can start its word index from them."""
 
-    def __init__(self, store: ports.TermStore) -> None:
-        self._store = store
-
-    @property
-    def tier(self) -> str:
-        return f"terms:{ANALYZER}"
+    store: ports.TermStore
+    tier = f"terms:{ANALYZER}"
 
     async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
         made = await anyio.to_thread.run_sync(partial(terms_of, turns))
@@ -199,7 +197,7 @@ class Terms(Derived):
         for turn, one in zip(turns, made, strict=True):
             tenants.setdefault(turn.scope.tenant, []).append(one)
         for tenant, rows in tenants.items():
-            await self._store.write(Scope(tenant), rows, ANALYZER, epoch=epoch)
+            await self.store.write(Scope(tenant), rows, ANALYZER, epoch=epoch)
 
 
 def terms_of(turns: Sequence[Turn]) -> list[ports.TurnTerms]:
@@ -221,20 +219,16 @@ class OtherModelError(PagefileError):
     """The vectors here were made by another embedder."""
 
 
+@dataclass(eq=False, repr=False)
 class TurnVectors(Derived):
     """Vectors of turns: made by the embedder, kept in a vector store, and searched by recall."""
 
-    def __init__(
-        self,
-        index: ports.VectorIndex,
-        embedder: ports.Embedder,
-        marks: ports.Watermarks,
-        erasures: ports.Erasures,
-    ) -> None:
-        self.index = index
-        self.embedder = embedder
-        self._marks = marks
-        self._erasures = erasures
+    index: ports.VectorIndex
+    embedder: ports.Embedder
+    marks: ports.Watermarks
+    erasures: ports.Erasures
+
+    def __post_init__(self) -> None:
         self.prepared = False
         #: Whether there is anything to find; if not, embedding a question is pointless.
         self.any = False
@@ -262,16 +256,17 @@ class TurnVectors(Derived):
         if self.prepared:
             return
         own, others = await self.collections()
-        tiers = [] if own else await self._marks.tiers()
-        elsewhere = [tier for tier in tiers if _kept_elsewhere(tier, self.index)]
+        tiers = [] if own else await self.marks.tiers()
+        here = f"episodes:{self.index.name}:"
+        elsewhere = [tier for tier in tiers if tier.startswith("episodes:") and not tier.startswith(here)]
         if (others or elsewhere) and not own and not beside:
             raise OtherModelError(self._explained(others, elsewhere))
         if self.index.apart:
-            await self._erasures.begin(self.index.name)
+            await self.erasures.begin(self.index.name)
         await self.index.prepare(self.embedder.model)
         if self.tier in tiers:
             # The vector store was emptied: its watermarks no longer apply.
-            await self._marks.drop(self.tier)
+            await self.marks.drop(self.tier)
         self.any = own > 0
         self.prepared = True
 
@@ -279,8 +274,8 @@ class TurnVectors(Derived):
         if self.index.apart:
             # It may already have followed an erasure, and may be unreachable now: the erasure is owed again.
             with suppress(PagefileError):
-                await self._erasures.redo(self.index.name, epoch)
-                await self.index.erase_before((await self._erasures.owed(self.index.name)).scopes)
+                await self.erasures.redo(self.index.name, epoch)
+                await self.index.erase_before((await self.erasures.owed(self.index.name)).scopes)
 
     async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
         texts = [embedded_texts(turn.user, turn.assistant) for turn in turns]
@@ -289,12 +284,13 @@ class TurnVectors(Derived):
         for turn, some in zip(turns, texts, strict=True):
             own, vectors = vectors[: len(some)], vectors[len(some) :]
             if len(some):
-                rows.append(_row(turn, blended(list(own))))
+                vector = blended(list(own))
+                rows.append(ports.VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector))
         if rows:
             if self.index.apart:
                 # Erasures during the computation must be owed before the vectors are put, in case this
                 # process dies afterwards.
-                await self._erasures.redo(self.index.name, epoch)
+                await self.erasures.redo(self.index.name, epoch)
             await self.index.put(self.embedder.model, rows, epoch=epoch)
             self.any = True
 
@@ -349,11 +345,3 @@ class TurnVectors(Derived):
 def tier_of(index: ports.VectorIndex, model: ports.EmbeddingModel) -> str:
     """The name of the watermarks of a model's vectors in an index."""
     return f"episodes:{index.name}:{model.key}"
-
-
-def _kept_elsewhere(tier: str, index: ports.VectorIndex) -> bool:
-    return tier.startswith("episodes:") and not tier.startswith(f"episodes:{index.name}:")
-
-
-def _row(turn: Turn, vector: ports.Vector) -> ports.VectorRow:
-    return ports.VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector)
