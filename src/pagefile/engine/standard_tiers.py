@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 from pagefile.errors import SettingsError
@@ -20,7 +21,7 @@ from pagefile.tiers.fact_book import FactBook
 from pagefile.tiers.facts import FactExtraction, FactRules, Facts
 from pagefile.tiers.history import History
 from pagefile.tiers.turn_index import Reader, Terms, TurnVectors
-from pagefile.tiers.workspace import DEFAULT_RULES, WorkspaceRules, Workspaces, parsed_rules
+from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, WorkspaceRules, Workspaces, parsed_rules
 from pagefile.window.wording import WORDINGS
 
 
@@ -206,6 +207,7 @@ def _workspace_rules(settings: Settings) -> WorkspaceRules:
     given = settings.workspace
     return WorkspaceRules(
         **_shared(given, WorkspaceRules),
+        notes=partial(AgentMemory, **_shared(given, AgentMemory), language=settings.language),
         threshold=settings.archive.threshold,
         page_from=settings.archive.page_from,
         language=settings.language,

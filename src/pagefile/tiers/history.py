@@ -16,7 +16,7 @@ from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
 from pagefile.window.candidates import Candidate, Form, ShownTurn
-from pagefile.window.forms import ShownSummary, running_turn, shown_summary, turn_forms
+from pagefile.window.forms import running_turn, shown_summary, turn_forms
 from pagefile.window.measure import recounted
 from pagefile.window.parts import escape
 from pagefile.window.receipt import Window
@@ -221,14 +221,12 @@ class History(OwnTier):
         checkpoint = view.checkpoint
         if checkpoint is None:
             return []
-        shown = self._shown(checkpoint, window_tokens)
-        form = Form(self.counter.count(shown.text), text=shown.text)
-        covers = (
-            f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {shown.note}"
-        )
+        text, note = self._shown(checkpoint, window_tokens)
+        form = Form(self.counter.count(text), text=text)
+        covers = f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {note}"
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]
 
-    def _shown_text(self, checkpoint: Checkpoint, window_tokens: int) -> ShownSummary:
+    def _shown_text(self, checkpoint: Checkpoint, window_tokens: int) -> tuple[str, str]:
         return shown_summary(checkpoint, self.counter.count, window_tokens, self.wording)
 
 

@@ -67,31 +67,6 @@ class ContentChunk:
         return self.source, self.chunk_type
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """How many chunks are kept, and when pages are evicted."""
-
-    chunks: int
-    #: Hits with at least this relevance are not displaced by pages.
-    min_relevance: float
-    #: Pages have a fixed relevance whatever they say: beyond this share of the capacity they are evicted
-    #: before hits.
-    page_share: float
-
-
-def with_chunk(chunks: Sequence[ContentChunk], new: ContentChunk, capacity: Capacity) -> list[ContentChunk]:
-    """The chunks with one more, best first and newest first among equals, within the capacity.
-
-    Of two with the same source and type the better is kept, or the newer if they are equal.
-    """
-    old = next((chunk for chunk in chunks if chunk.key == new.key), None)
-    if old is not None and old.relevance_score > new.relevance_score:
-        return fitting(chunks, capacity)
-    others = [chunk for chunk in chunks if chunk is not old]
-    place = sum(chunk.relevance_score > new.relevance_score for chunk in others)
-    return fitting([*others[:place], new, *others[place:]], capacity)
-
-
 def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
     """The chunks without those contained in another from the same source, such as a snippet of a page that was read."""
     return [
@@ -105,23 +80,6 @@ def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
             if other is not chunk
         )
     ]
-
-
-def fitting(chunks: Sequence[ContentChunk], capacity: Capacity) -> list[ContentChunk]:
-    """As many chunks as fit: the last are evicted first, but pages beyond their share before good hits."""
-    kept = list(chunks)
-    while len(kept) > max(0, capacity.chunks):
-        del kept[_given_up(kept, capacity)]
-    return kept
-
-
-def _given_up(chunks: Sequence[ContentChunk], capacity: Capacity) -> int:
-    last = len(chunks) - 1
-    pages = [place for place, chunk in enumerate(chunks) if chunk.chunk_type == "page_content"]
-    share = math.floor(capacity.chunks * capacity.page_share)
-    if len(pages) > share and chunks[last].relevance_score >= capacity.min_relevance:
-        return pages[-1]
-    return last
 
 
 logger = logging.getLogger("pagefile")
@@ -176,7 +134,6 @@ class AgentMemory:
         logger.debug("[Memory] 缓存目录: %s", reg_id)
 
     def drop_toc(self, reg_id: str) -> None:
-        """Drop one table of contents."""
         self.toc_cache.pop(reg_id, None)
         self._read.pop(reg_id, None)
         self._learn_chapters()
@@ -192,9 +149,16 @@ class AgentMemory:
     # -- 内容记忆 -----------------------------------------------------------------------------------------------------
 
     def add_chunk(self, chunk: ContentChunk) -> None:
-        """添加内容片段，保持按相关性排序，超过容量时移除低分内容"""
-        if self.enabled:
-            self.relevant_chunks[:] = with_chunk(self.relevant_chunks, chunk, self._capacity(self.max_chunks))
+        """添加内容片段，保持按相关性排序，超过容量时移除低分内容; among equals the newest comes first."""
+        if not self.enabled:
+            return
+        chunks = self.relevant_chunks
+        old = next((one for one in chunks if one.key == chunk.key), None)
+        if old is None or old.relevance_score <= chunk.relevance_score:
+            others = [one for one in chunks if one is not old]
+            place = sum(one.relevance_score > chunk.relevance_score for one in others)
+            chunks = [*others[:place], chunk, *others[place:]]
+        self.relevant_chunks[:] = self._fitting(chunks, self.max_chunks)
 
     def add_search_results(
         self,
@@ -235,7 +199,7 @@ class AgentMemory:
         shown = self.shown()
         if not shown:
             return ""
-        parts = [chunk_text(chunk, place) for place, chunk in enumerate(shown, 1)]
+        parts = [chunk_text(place, chunk.source, chunk.content) for place, chunk in enumerate(shown, 1)]
         return "\n".join([self.wording.notes_title, *parts])
 
     def get_toc_cache_hint(self) -> str:
@@ -254,8 +218,7 @@ class AgentMemory:
 
     def shown(self) -> list[ContentChunk]:
         """The chunks that appear in a prompt."""
-        told = distinct(self.relevant_chunks) if self.enabled else []
-        return fitting(told, self._capacity(self.max_injected))
+        return self._fitting(distinct(self.relevant_chunks), self.max_injected) if self.enabled else []
 
     # -- 重置方法 -----------------------------------------------------------------------------------------------------
 
@@ -283,11 +246,19 @@ class AgentMemory:
 
     @property
     def wording(self) -> Wording:
-        """The wording of its language."""
         return WORDINGS[self.language]
 
-    def _capacity(self, chunks: int) -> Capacity:
-        return Capacity(chunks, self.min_relevance, self.page_share)
+    def _fitting(self, chunks: Sequence[ContentChunk], most: int) -> list[ContentChunk]:
+        """As many chunks as fit: the last are evicted first, but pages beyond their share before good hits.
+
+        A page has a fixed relevance, whatever it says.
+        """
+        kept, page_share = list(chunks), math.floor(most * self.page_share)
+        while len(kept) > max(0, most):
+            pages = [place for place, chunk in enumerate(kept) if chunk.chunk_type == "page_content"]
+            good = kept[-1].relevance_score >= self.min_relevance
+            del kept[pages[-1] if good and len(pages) > page_share else -1]
+        return kept
 
     def _found(self, hit: FoundHit, score: float, metadata: Mapping[str, JsonValue]) -> ContentChunk:
         raw: JsonValue = cast("JsonValue", hit.score)
@@ -334,9 +305,8 @@ class AgentMemory:
 ARCHIVED = "archive_uuid"
 
 
-def chunk_text(chunk: ContentChunk, place: int) -> str:
-    """One chunk under its heading."""
-    return f"## [{place}] {chunk.source}\n{chunk.content}"
+def chunk_text(place: int, source: str, content: str) -> str:
+    return f"## [{place}] {source}\n{content}"
 
 
 # -- from a tool result and its rule to notes ----------------------------------------------------------------------------
@@ -353,13 +323,11 @@ class Result:
 
     @classmethod
     def of(cls, tool: object, given: object, result: object) -> "Result":
-        """Normalises whatever came in."""
         value = to_json(result)
         return cls(clean(str(tool)), to_json(given), value, as_text(result, value))
 
     @property
     def failed(self) -> bool:
-        """Whether it contains nothing."""
         return failed(self.value)
 
 

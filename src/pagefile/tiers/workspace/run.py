@@ -5,7 +5,7 @@ and a store that fails costs the page, not the run.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Literal
@@ -93,13 +93,9 @@ _SHORTER_CHUNK = 120
 class WorkspaceRules:
     """What is remembered, and how much of it is shown."""
 
+    #: Makes the empty notes of a run.
+    notes: Callable[[], AgentMemory] = AgentMemory
     enabled: bool = True
-    max_chunks: int = 10
-    min_relevance: float = 0.5
-    max_injected: int = 5
-    search_chars: int = 300
-    page_chars: int = 500
-    page_share: float = 0.5
     outline_chars: int = 1200
     #: How many seconds an equal call is answered from an earlier result; 0 means for the whole session.
     cache_s: float = 0.0
@@ -145,7 +141,6 @@ class Parts:
 
     @property
     def wording(self) -> Wording:
-        """The wording of prompts."""
         return WORDINGS[self.rules.language]
 
 
@@ -164,7 +159,7 @@ class Workspace:
         #: The name of the run; empty for the conversation's own.
         self.run = run
         #: The state of the run: tables of contents, chapters, chunks, the query.
-        self.notes = _notes(parts.rules)
+        self.notes = parts.rules.notes()
 
     def __repr__(self) -> str:
         held = f"{len(self.notes.relevant_chunks)} chunks, {len(self.notes.toc_cache)} tables of contents"
@@ -413,12 +408,9 @@ class Workspace:
         uuid = chunk.metadata.get(ARCHIVED)
         lines = [self._parts.wording.notes_title] if place == 1 else []
         more = [self._parts.wording.notes_page.format(uuid=uuid)] if uuid else []
-        full = "\n".join([*lines, chunk_text(chunk, place), *more])
-        shorter = ContentChunk(
-            cut(chunk.content, _SHORTER_CHUNK), chunk.source, chunk.relevance_score, chunk.chunk_type
-        )
-        short = "\n".join([*lines, chunk_text(shorter, place), *more])
-        told = dict.fromkeys((escape(full), escape(short)))
+        contents = (chunk.content, cut(chunk.content, _SHORTER_CHUNK))
+        texts = [[*lines, chunk_text(place, chunk.source, content), *more] for content in contents]
+        told = dict.fromkeys(escape("\n".join(text)) for text in texts)
         return tuple(self._form(text, name) for text, name in zip(told, ("full", "short"), strict=False))
 
     def _form(self, text: str, name: str) -> Form:
@@ -435,8 +427,3 @@ class Workspace:
 _MOST_AROUND = 4_000
 #: How a cached answer begins, in both languages.
 _CACHED = tuple(wording.cached.partition("{")[0] for wording in WORDINGS.values())
-
-
-def _notes(rules: WorkspaceRules) -> AgentMemory:
-    shared = {one.name for one in fields(AgentMemory)} & {one.name for one in fields(rules)}
-    return AgentMemory(**{name: getattr(rules, name) for name in shared})
