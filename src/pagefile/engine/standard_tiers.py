@@ -20,7 +20,7 @@ from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.fact_book import FactBook
 from pagefile.tiers.facts import FactExtraction, FactRules, Facts
 from pagefile.tiers.history import History
-from pagefile.tiers.turn_index import Reader, Terms, TurnVectors
+from pagefile.tiers.turn_index import Terms, TurnVectors
 from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, WorkspaceRules, Workspaces, parsed_rules
 from pagefile.window.wording import WORDINGS
 
@@ -180,7 +180,8 @@ def _facts(kit: Kit) -> Facts:
 def _episodes(kit: Kit) -> Episodes:
     store, settings = kit.store, kit.settings
     derivation = Derivation(
-        Reader(store.source, store.watermarks, store.reader),
+        store.source,
+        store.reader,
         store.watermarks,
         Terms(store.terms),
         kit.vectors,

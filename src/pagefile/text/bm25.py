@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,15 @@ class Posting:
     def arrays(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """Slots and counts as views, which pin the buffers: valid only until something is added."""
         return np.frombuffer(self.slots, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
+
+    def packed(self, alive: npt.NDArray[np.bool_], renumbered: npt.NDArray[np.int32]) -> Self:
+        """The same without removed documents, in the new slots of the others."""
+        slots, counts = self.arrays()
+        living = alive[slots]
+        fresh = type(self)()
+        fresh.slots.frombytes(renumbered[slots[living]].tobytes())
+        fresh.counts.frombytes(counts[living].tobytes())
+        return fresh
 
 
 class SlotIndex(ABC, Generic[K]):
@@ -249,16 +258,10 @@ class WordIndex(SlotIndex[K]):
     def _pack(self) -> None:
         """Rewrite the postings without removed documents, keeping the order of insertion."""
         alive, renumbered = self._renumber()
-        packed: defaultdict[str, Posting] = defaultdict(Posting)
-        self._entries = 0
-        for word, posting in self._postings.items():
-            slots, counts = posting.arrays()
-            living = alive[slots]
-            if living.any():
-                packed[word].slots.frombytes(renumbered[slots[living]].tobytes())
-                packed[word].counts.frombytes(counts[living].tobytes())
-                self._entries += len(packed[word].slots)
-        self._postings = packed
+        packed = {word: posting.packed(alive, renumbered) for word, posting in self._postings.items()}
+        held = {word: posting for word, posting in packed.items() if posting.slots}
+        self._postings = defaultdict(Posting, held)
+        self._entries = sum(len(posting.slots) for posting in held.values())
         self._lengths[: len(self._keys)] = self._lengths[: len(alive)][alive]
         self._alive[:] = False
         self._alive[: len(self._keys)] = True

@@ -63,7 +63,6 @@ def given_facts(data: object) -> list[GivenFact]:
 
 
 def sections(data: object) -> Iterator[Section]:
-    """The non-empty summaries of a profile, in order."""
     for part, title, names in SECTIONS:
         inside = _mapping(_mapping(data).get(part))
         for name, label in names:

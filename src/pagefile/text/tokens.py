@@ -142,7 +142,6 @@ class CachedCounter:
         self._known: dict[bytes, int] = {}
 
     def count(self, text: str) -> int:
-        """The number of tokens in the text, cached."""
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         known = self._known.get(digest)
         if known is None:
@@ -183,7 +182,6 @@ def open_encoding(name: str, ranks_dir: str | None) -> ExactCounter | None:
 
 
 def tells_the_truth(counter: ExactCounter, name: str) -> bool:
-    """Whether a counter gives the known counts."""
     try:
         return all(counter.count(text) == known for text, known in ENCODINGS[name].probes)
     except Exception:  # whatever a broken tokenizer raises, try the next source
@@ -286,7 +284,6 @@ _opening = threading.Lock()
 
 
 def message_tokens(content_tokens: int) -> int:
-    """The cost of a chat message whose content has this many tokens."""
     return content_tokens + MESSAGE_OVERHEAD
 
 

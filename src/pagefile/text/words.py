@@ -73,7 +73,6 @@ def terms(text: str, *, keep_stop_words_if_empty: bool = True) -> list[str]:
 
 
 def _worked_out(kind: str | None, found: str) -> tuple[str, ...]:
-    """The terms of one match of the scan, without stop words."""
     return tuple([term for word, term in _every_term(kind, found) if word not in STOP_WORDS])
 
 

@@ -116,9 +116,8 @@ class Archive(base.OwnTier):
         return await self.keep(scope, raw, turn_id, admit)
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
-        await self.erase(
-            scope, [step.page for step in steps if step.page is not None and step.tool not in LOADING_TOOLS]
-        )
+        own = [step for step in steps if step.tool not in LOADING_TOOLS]
+        await self.erase(scope, [step.page for step in own if step.page is not None])
 
     async def erase(self, scope: Scope, uuids: Sequence[str]) -> None:
         """Erase pages that no turn refers to."""
@@ -279,11 +278,9 @@ class Archive(base.OwnTier):
         return await self._keeper.pin(scope, checked_uuid(uuid), pinned=pinned)
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
-        """The pages whose best passage answers the query, best first; one hit per page."""
         return await self._search.search(scope, query, limit)
 
     async def excerpt(self, text: str, query: str, budget_tokens: int) -> str:
-        """The passages of a text that answer a query, within a budget."""
         return await excerpt(text, query, budget_tokens, self._counter.count)
 
     # -- inside -----------------------------------------------------------------------------------------------------------

@@ -39,7 +39,6 @@ SUMMARY_TIMEOUT_S = 120.0
 
 
 def summary_chars(window_tokens: int) -> int:
-    """The maximum length of a summary in a window of this size."""
     return max(60, min(SUMMARY_CHARS, window_tokens // SUMMARY_SHARE))
 
 
@@ -174,7 +173,6 @@ class Checkpoints:
 
     @property
     def prepared(self) -> list[Scope]:
-        """The conversations whose next checkpoint is ready."""
         return list(self._prepared)
 
     def forget(self, scope: Scope) -> None:
@@ -225,9 +223,9 @@ class Checkpoints:
         covered.through_seq = through_seq
         # This view is newer than the one the author read, and so is its epoch.
         draft = replace(self._draft(scope, covered, view), epoch=epoch)
-        return await self._apply(
-            draft if expected_version is None else replace(draft, expected_version=expected_version)
-        )
+        if expected_version is not None:
+            draft = replace(draft, expected_version=expected_version)
+        return await self._apply(draft)
 
     async def reset(self, scope: Scope) -> Reset:
         """Start over; the log keeps what came before."""

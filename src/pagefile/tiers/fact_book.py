@@ -90,11 +90,9 @@ class Held:
         self.index.add(added)
 
     def equal_to(self, text: str) -> Fact | None:
-        """The fact that says the same."""
         return self._newest(self.by_key.get(fact_key(text), ()))
 
     def about(self, subject: str | None, attribute: str) -> Fact | None:
-        """The fact about the same subject and attribute."""
         return self._newest(self.by_attribute.get((subject, attribute), ()))
 
     def _newest(self, ids: Iterable[str]) -> Fact | None:
@@ -128,7 +126,6 @@ class FactBook:
         self._writers: WeakValueDictionary[Scope, anyio.Lock] = WeakValueDictionary()
 
     async def held(self, scope: Scope) -> Held:
-        """What is held about a user now."""
         owner = Scope(scope.tenant, scope.user)
         stamp = await self.store.changed(owner)
         known = self._held.get(owner)
@@ -231,7 +228,6 @@ class FactBook:
         return sorted(held, key=lambda fact: (fact.recorded, fact.id))
 
     def forget(self) -> None:
-        """Drop what is cached in memory."""
         self._held.clear()
 
     async def _caught_up(self, owner: Scope, known: Held | None, stamp: tuple[int, int]) -> Held:

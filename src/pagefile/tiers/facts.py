@@ -255,9 +255,7 @@ class Facts(base.OwnTier):
         missing = sorted({key for key in keys if key not in self._vectors}, key=itemgetter(1))
         missing = missing[:_EMBED_AT_ONCE]
         asked, *vectors = await embedder.embed([about, *(text for _, text in missing)])
-        made = {
-            key: np.asarray(vector, dtype=np.float64) for key, vector in zip(missing, vectors, strict=True)
-        }
+        made = dict(zip(missing, (np.asarray(one, dtype=np.float64) for one in vectors), strict=True))
         found = [made[key] if key in made else self._vectors.get(key) for key in keys]
         # Embedding takes a while: discard the vectors if something was erased meanwhile.
         if erasures == self._erasures:

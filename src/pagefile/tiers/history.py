@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from pagefile.errors import ErasedError
 from pagefile.lru import Lru
 from pagefile.ports import LogView, Watermarks, WindowLog
-from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Reset, Scope, Step, Turn
+from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Scope, Step, Turn
 from pagefile.shapes.call_order import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
@@ -90,7 +90,6 @@ class History(OwnTier):
         return self._may_be_due(request.scope)
 
     def rules_of(self, scope: Scope) -> WindowRules:
-        """The window a conversation was last read with, in this process."""
         return self._read_with.get(_key(scope), self.rules)
 
     def _may_be_due(self, scope: Scope) -> bool:
@@ -127,10 +126,6 @@ class History(OwnTier):
         """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one."""
         rules = await self._rules_of(scope)
         return await self.checkpoints.make(scope, summary, recent_turns, rules.window_tokens)
-
-    async def reset(self, scope: Scope) -> Reset:
-        """Leave what came before out of windows; the log keeps it."""
-        return await self.checkpoints.reset(scope)
 
     async def _rules_of(self, scope: Scope) -> WindowRules:
         """The window a conversation was last read with, here or by another process."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
 import anyio
@@ -77,10 +78,15 @@ def is_quoted(tool: str, result: str) -> bool:
 
 
 def loaded_uuid(step: Step) -> str | None:
-    if step.tool != LOAD_TOOL or not isinstance(step.input, Mapping):
-        return None
-    uuid = step.input.get("uuid")
-    return uuid if isinstance(uuid, str) else None
+    uuid = _asked(step).get("uuid")
+    return uuid if step.tool == LOAD_TOOL and isinstance(uuid, str) else None
+
+
+def _asked(step: Step | None) -> Mapping[str, object]:
+    """The arguments of a call of our own tools; none for any other step."""
+    if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
+        return {}
+    return step.input
 
 
 def checked_uuid(uuid: object) -> str:
@@ -209,31 +215,25 @@ class Paging:
         """A page as it may appear in this window, from whole to a few passages; empty if it cannot be read."""
         try:
             text, tokens = await self._text(request.scope, uuid)
-            part = None if step is None else self._asked_part(step, text, request.window_tokens // 2)
-            if part is not None:
+            half = request.window_tokens // 2
+            # The same part as `call_tool` returns.
+            if (asked := asked_range(_asked(step), text)) is not None:
+                part = fitting_slice(text, *asked, half, self.counter.count)
                 return (Text("part", part, self.counter.count(part)),)
             query = _asked_query(step) or request.query or ""
             forms: list[Text] = []
             # A page requested by name is shown whole up to half of the window, as in `call_tool`.
             loading = step is not None and step.tool in LOADING_TOOLS
-            most = request.window_tokens // 2 if loading else request.window_tokens
+            most = half if loading else request.window_tokens
             if tokens <= most and not _asked_query(step):
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
-                forms.append(
-                    Text("passages", *await self._excerpt((request.scope, uuid, query, share), text))
-                )
+                shown = await self._excerpt((request.scope, uuid, query, share), text)
+                forms.append(Text("passages", *shown))
             return tuple(forms)
         except PagefileError as error:
             request.note(f"page {uuid} stays a placeholder: {error}")
             return ()
-
-    def _asked_part(self, step: Step, text: str, budget_tokens: int) -> str | None:
-        """The part a loading step asked for by offset and limit, the same as `call_tool` returns."""
-        if step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
-            return None
-        asked = asked_range(step.input, text)
-        return None if asked is None else fitting_slice(text, *asked, budget_tokens, self.counter.count)
 
     async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
         key = (scope, uuid)
@@ -300,9 +300,7 @@ def _hints(view: LogView) -> list[PageHint]:
 
 
 def _asked_query(step: Step | None) -> str | None:
-    if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
-        return None
-    query = step.input.get("query")
+    query = _asked(step).get("query")
     return query if isinstance(query, str) and query.strip() else None
 
 
@@ -310,8 +308,7 @@ def _asked_query(step: Step | None) -> str | None:
 _BATCH = 50
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     uuid: str
     start: int
     end: int
@@ -334,13 +331,16 @@ class _Index:
             self.words.remove(self.pages.pop(uuid))
 
 
+@dataclass(eq=False, repr=False)
 class PageSearch:
     """Finds pages by what is written in them."""
 
-    def __init__(self, pages: PageStore, index: PageIndex, max_postings: int) -> None:
-        self._pages = pages
-        self._index = index
-        self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.words.postings)
+    pages: PageStore
+    index: PageIndex
+    max_postings: int
+
+    def __post_init__(self) -> None:
+        self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.words.postings)
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         """The pages whose best passage answers the query, best first; one hit per page."""
@@ -357,7 +357,7 @@ class PageSearch:
             if len(hits) == limit:
                 break
             try:
-                page, text = await self._pages.load(scope, ranked.key.uuid)
+                page, text = await self.pages.load(scope, ranked.key.uuid)
             except HandleNotFoundError:
                 continue
             if is_quoted(page.tool, text):
@@ -368,9 +368,8 @@ class PageSearch:
             if result in results:
                 continue
             results.add(result)
-            hits.append(
-                PageHit(page, ranked.score, text[ranked.key.start : ranked.key.end], ranked.key.start)
-            )
+            _, start, end = ranked.key
+            hits.append(PageHit(page, ranked.score, text[start:end], start))
         return hits
 
     def forget(self) -> None:
@@ -379,11 +378,11 @@ class PageSearch:
     async def _caught_up(self, scope: Scope) -> _Index:
         index = self._indexes.setdefault(scope, _Index())
         async with index.lock:
-            there = await self._index.uuids(scope)
+            there = await self.index.uuids(scope)
             index.drop(index.pages.keys() - set(there))
             missing = [uuid for uuid in there if uuid not in index.pages]
             for start in range(0, len(missing), _BATCH):
-                for page in await self._index.read(scope, missing[start : start + _BATCH]):
+                for page in await self.index.read(scope, missing[start : start + _BATCH]):
                     await self._take(scope, index, page)
         self._indexes.trim()
         return index
@@ -391,9 +390,9 @@ class PageSearch:
     async def _take(self, scope: Scope, index: _Index, page: PageTerms) -> None:
         passages = page.terms
         if passages is None:
-            _, text = await self._pages.load(scope, page.uuid)
+            _, text = await self.pages.load(scope, page.uuid)
             passages = await anyio.to_thread.run_sync(partial(segmented, text, page.spans))
-            await self._index.write(scope, page.uuid, passages)
+            await self.index.write(scope, page.uuid, passages)
         await anyio.to_thread.run_sync(partial(index.add, page, passages))
 
 

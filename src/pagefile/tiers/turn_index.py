@@ -6,7 +6,7 @@ rises, so that a process that dies in between leaves work undone but nothing wro
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ import anyio.to_thread
 import numpy as np
 
 from pagefile import ports
-from pagefile.errors import ErasedError, PagefileError
+from pagefile.errors import PagefileError
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
 from pagefile.text.speech import blended, embedded_texts, question_texts, said_terms
@@ -47,94 +47,6 @@ class Derived(ABC):
         """Results from that epoch may have been erased meanwhile: make sure that external storage does not keep them."""
 
 
-@dataclass(eq=False, repr=False)
-class Reader:
-    """Feeds the log to what is derived from it, in batches."""
-
-    source: ports.TurnSource
-    marks: ports.Watermarks
-    log: ports.LogReader
-
-    def __post_init__(self) -> None:
-        #: Held during a batch: an erasure waits for it, or erased data would come back.
-        self.lock = anyio.Lock()
-        self._erased = 0
-
-    def erased(self) -> None:
-        """Something was erased: earlier plans are no longer valid."""
-        self._erased += 1
-
-    async def plan(self, find: Callable[[], Awaitable[Sequence[ports.Behind]]]) -> "Plan":
-        """What is to be read, and the epoch before that was determined."""
-        erased, epoch = self._erased, await self.log.epoch()
-        return Plan(await find(), erased, epoch)
-
-    def holds(self, plan: "Plan") -> bool:
-        """Whether nothing was erased since."""
-        return plan.erased == self._erased
-
-    async def known(self, scope: Scope, derived: Derived) -> ports.Behind:
-        """The watermark of a conversation that was written to."""
-        known = await self.marks.known(scope, derived.tier)
-        return ports.Behind(scope, known.get(scope.conversation or "", 0), 0)
-
-    async def batch(self, derived: Derived, plan: "Plan", turns: int) -> int:
-        """Process about `turns` more turns; returns the exact number. The plan is empty once everything is read."""
-        async with self.lock:
-            if not self.holds(plan):
-                plan.clear()
-            read: list[Turn] = []
-            reached: dict[Scope, int] = {}
-            begun: list[ports.Behind] = []
-            while plan.behind and len(read) < turns:
-                begun.append(one := plan.pop())
-                limit = turns - len(read)
-                request = ports.SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
-                more = await self.source.since(request)
-                read += more
-                seq = (more[-1].seq or 0) if more else one.seq
-                if len(more) == limit:
-                    plan.push(ports.Behind(one.scope, seq, one.last_seq))
-                # Checkpoints, resets and aborted turns may follow the last turn.
-                seq = seq if len(more) == limit else max(seq, one.last_seq)
-                if seq > one.seq:
-                    reached[one.scope] = seq
-            epoch = plan.epoch_of(begun)
-            try:
-                await self._keep(derived, read, reached, epoch)
-            except ErasedError:
-                await self._give_up(plan, begun)
-                return 0
-        return len(read)
-
-    async def _keep(
-        self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
-    ) -> None:
-        """Store the results, then the watermarks; nothing if one of the conversations was erased since `epoch`."""
-        kept = False
-        try:
-            if read:
-                await derived.take(read, epoch=epoch)
-            for scope, seq in reached.items():
-                await self.marks.advance(scope, derived.tier, seq, epoch=epoch)
-            kept = True
-        finally:
-            if not kept:
-                # Refused, cancelled or unreachable: the results stored so far will not be revisited.
-                with anyio.CancelScope(shield=True):
-                    await derived.doubt(epoch)
-
-    async def _give_up(self, plan: "Plan", begun: Sequence[ports.Behind]) -> None:
-        """Another process erased one of the conversations: read what is left of them from the beginning."""
-        epoch = await self.log.epoch()
-        for one in begun:
-            # It may have a new owner, and it may be shorter.
-            owner = await self.log.owner(one.scope)
-            query = None if owner is None else ports.ConversationQuery(owner, limit=1)
-            heads = () if query is None else await self.log.heads(query)
-            plan.take_back(one, [ports.Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
-
-
 class Plan:
     """Conversations to read, and the state in which that was decided."""
 
@@ -155,7 +67,6 @@ class Plan:
         return one
 
     def push(self, one: ports.Behind) -> None:
-        """There is more to read in a conversation."""
         self.behind.appendleft(one)
         self.left += _entries(one)
 
@@ -201,7 +112,6 @@ class Terms(Derived):
 
 
 def terms_of(turns: Sequence[Turn]) -> list[ports.TurnTerms]:
-    """The terms of turns as they are stored."""
     return [
         ports.TurnTerms(
             turn.scope.conversation or "",
@@ -242,10 +152,8 @@ class TurnVectors(Derived):
         """The number of this embedder's vectors, and the vectors of others."""
         model = await self._model()
         collections = await self.index.collections()
-        own = sum(collection.vectors for collection in collections if collection.model == model)
-        return own, [
-            collection for collection in collections if collection.model != model and collection.vectors
-        ]
+        own = sum(one.vectors for one in collections if one.model == model)
+        return own, [one for one in collections if one.model != model and one.vectors]
 
     async def prepare(self, *, beside: bool = False) -> None:
         """Prepare the vector store for this embedder; idempotent.
@@ -295,7 +203,6 @@ class TurnVectors(Derived):
             self.any = True
 
     async def near(self, scope: Scope, question: str, limit: int) -> Sequence[ports.VectorHit]:
-        """The turns closest to a question in meaning, closest first."""
         await self.prepare()
         if not self.any:
             self.any = (await self.collections())[0] > 0
@@ -328,9 +235,7 @@ class TurnVectors(Derived):
         """What happened and what to do: another embedder, or another vector store."""
         mine = self.embedder.model.key
         if others:
-            there = ", ".join(
-                f"{collection.model.key} ({collection.vectors:,} vectors)" for collection in others
-            )
+            there = ", ".join(f"{one.model.key} ({one.vectors:,} vectors)" for one in others)
             return (
                 f"the embedder is {mine} now, and what is in {self.index.name} was made by {there}: "
                 "run `pagefile rebuild` to rebuild all vectors, or go back to that embedder"

@@ -57,19 +57,13 @@ def turn_forms(
         return with_media_named([_with_results(turn, _NOTHING, "full", count)], count)
     notes = {n: note for n, step in enumerate(turn.steps) if (note := note_of(step, count, wording))}
     resting = {n: note for n, note in notes.items() if n in demoted or not turn.steps[n].page}
-    back = [
-        [(n, text) for text in pages[turn.id, n]] for n in range(len(turn.steps)) if (turn.id, n) in pages
-    ]
+    shown_again = [n for n in range(len(turn.steps)) if (turn.id, n) in pages]
+    back = [[(n, text) for text in pages[turn.id, n]] for n in shown_again]
     # The first form shows every page at its fullest, the next one at its second fullest, and so on.
-    forms = [
-        _with_results(
-            turn,
-            {**resting, **dict(pair for pair in shown if pair)},
-            shown[0][1].name if shown[0] else "loaded",
-            count,
-        )
-        for shown in zip_longest(*back)
-    ]
+    forms: list[Form] = []
+    for shown in zip_longest(*back):
+        name = shown[0][1].name if shown[0] else "loaded"
+        forms.append(_with_results(turn, {**resting, **dict(filter(None, shown))}, name, count))
     forms.append(_with_results(turn, resting, "demoted" if resting else "full", count))
     if notes:
         forms.append(_with_results(turn, notes, "notes", count))

@@ -338,9 +338,8 @@ class Workspace:
 
     async def _archived(self, got: Result) -> Page | None:
         """The result as a page, the same one for the same call and result; None if the store is down."""
-        step = Step(
-            got.tool[:100] or "tool", got.given, got.text, call_id=f"{got.tool} {canonical(got.given)}"[:200]
-        )
+        call_id = f"{got.tool} {canonical(got.given)}"[:200]
+        step = Step(got.tool[:100] or "tool", got.given, got.text, call_id)
         try:
             return await self._parts.archive.archived(self._scope, step, f"workspace {self.run}")
         except PagefileError as error:

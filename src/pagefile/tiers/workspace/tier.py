@@ -61,7 +61,6 @@ class Workspaces(Tier):
         return found
 
     def asked(self, scope: Scope, run: str, query: str | None) -> None:
-        """Set the question a run is working on."""
         if not query or not self._parts.rules.enabled:
             return
         self._asked[scope, run] = query
