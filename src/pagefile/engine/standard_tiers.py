@@ -22,6 +22,7 @@ from pagefile.tiers.facts import FactExtraction, FactRules, Facts
 from pagefile.tiers.history import History
 from pagefile.tiers.turn_index import Terms, TurnVectors
 from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, WorkspaceRules, Workspaces, parsed_rules
+from pagefile.tiers.workspace.run import Parts
 from pagefile.window.wording import WORDINGS
 
 
@@ -122,7 +123,9 @@ def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
         _history(kit),
         _facts(kit),
         _episodes(kit),
-        Workspaces(archive, kit.counter, kit.clock, _workspace_rules(kit.settings), kit.store.reader.epoch),
+        Workspaces(
+            Parts(archive, kit.counter, kit.clock, _workspace_rules(kit.settings), kit.store.reader.epoch)
+        ),
     )
 
 

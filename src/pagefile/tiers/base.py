@@ -293,25 +293,22 @@ class OwnTier(Tier):
         await self.forget(Scope(receipt.scope.tenant))
 
 
+@dataclass(eq=False, repr=False)
 class Remembered(Tier):
     """Offers what was offered then, if that still applies; else what the tier offers now."""
 
-    def __init__(
-        self,
-        tier: Tier,
-        offered: Sequence[Candidate] = (),
-        holds: Callable[[WindowRequest], bool] = lambda _: True,
-    ) -> None:
-        self.name = tier.name
-        self._tier = tier
-        self._offered = offered
-        self._holds = holds
+    tier: Tier
+    offered: Sequence[Candidate] = ()
+    holds: Callable[[WindowRequest], bool] = lambda _: True
+
+    def __post_init__(self) -> None:
+        self.name = self.tier.name
 
     async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
-        return self._offered if self._holds(request) else await self._tier.offer(request)
+        return self.offered if self.holds(request) else await self.tier.offer(request)
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
-        return self._tier.limits(window_tokens)
+        return self.tier.limits(window_tokens)
 
 
 @contextmanager

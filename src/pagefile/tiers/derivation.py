@@ -14,18 +14,9 @@ from time import monotonic
 import anyio
 import anyio.lowlevel
 
+from pagefile import ports
 from pagefile.backoff import Backoff
 from pagefile.errors import ErasedError, PagefileError
-from pagefile.ports import (
-    Behind,
-    ConversationQuery,
-    LogReader,
-    Meter,
-    SinceRequest,
-    TurnSource,
-    VectorHit,
-    Watermarks,
-)
 from pagefile.records import JsonObject, Scope, Turn
 from pagefile.tiers.base import Backlog, RetryLater, guarded
 from pagefile.tiers.turn_index import Derived, Plan, Terms, TurnVectors, tier_of
@@ -40,7 +31,7 @@ LONGEST_REST_S = 60.0
 class Health:
     """Whether vectors can be made and searched now. A failure is logged once, counted, and followed by a pause."""
 
-    def __init__(self, meter: Meter, now: Callable[[], float] = monotonic) -> None:
+    def __init__(self, meter: ports.Meter, now: Callable[[], float] = monotonic) -> None:
         self._meter = meter
         self._backoff = Backoff(first_s=FIRST_REST_S, longest_s=LONGEST_REST_S, now=now)
         #: Why it does not work; None if it does.
@@ -84,7 +75,7 @@ class Meaning:
 
     async def near(
         self, scope: Scope, question: str, limit: int, timeout_s: float
-    ) -> tuple[Sequence[VectorHit], str | None]:
+    ) -> tuple[Sequence[ports.VectorHit], str | None]:
         """The closest turns, and a note for the receipt, if any."""
         if self.vectors is None:
             return (), None
@@ -98,7 +89,7 @@ class Meaning:
 
     async def _near(
         self, vectors: TurnVectors, scope: Scope, question: str, limit: int, timeout_s: float
-    ) -> Sequence[VectorHit]:
+    ) -> Sequence[ports.VectorHit]:
         try:
             with anyio.fail_after(timeout_s):
                 if self.horizon is None:
@@ -131,13 +122,13 @@ Progress = Callable[[int, int], None]
 class Derivation:
     """Computes terms and vectors for the turns of the log."""
 
-    source: TurnSource
-    log: LogReader
-    marks: Watermarks
+    source: ports.TurnSource
+    log: ports.LogReader
+    marks: ports.Watermarks
     terms: Terms
     vectors: TurnVectors | None
     health: Health
-    meter: Meter
+    meter: ports.Meter
     #: Vectors were skipped in a round, or never checked.
     _owed: bool = field(default=True, init=False)
     #: Vectors were made or found here: the embedder is loaded.
@@ -192,7 +183,7 @@ class Derivation:
             plan = await self._plan(partial(self._known, derived, backlog.scopes))
             return await self._read(derived, plan, backlog)
         made = 0
-        before: list[Behind] = []
+        before: list[ports.Behind] = []
         find = partial(self.marks.behind, derived.tier, limit=_PAGE)
         while (behind := list((plan := await self._plan(find)).behind)) not in ([], before):
             before = behind
@@ -202,10 +193,10 @@ class Derivation:
                 break
         return made
 
-    async def _known(self, derived: Derived, scopes: Iterable[Scope]) -> list[Behind]:
+    async def _known(self, derived: Derived, scopes: Iterable[Scope]) -> list[ports.Behind]:
         """The watermarks of conversations that were written to."""
         known = [(scope, await self.marks.known(scope, derived.tier)) for scope in scopes]
-        return [Behind(scope, marks.get(scope.conversation or "", 0), 0) for scope, marks in known]
+        return [ports.Behind(scope, marks.get(scope.conversation or "", 0), 0) for scope, marks in known]
 
     async def _read(self, derived: Derived, plan: Plan, backlog: Backlog) -> int:
         made = 0
@@ -218,7 +209,7 @@ class Derivation:
                 await anyio.lowlevel.checkpoint()
         return made
 
-    async def _plan(self, find: Callable[[], Awaitable[Sequence[Behind]]]) -> Plan:
+    async def _plan(self, find: Callable[[], Awaitable[Sequence[ports.Behind]]]) -> Plan:
         """What is to be read, and the epoch before that was determined."""
         erased, epoch = self._erased, await self.log.epoch()
         return Plan(await find(), erased, epoch)
@@ -234,16 +225,16 @@ class Derivation:
                 plan.clear()
             read: list[Turn] = []
             reached: dict[Scope, int] = {}
-            begun: list[Behind] = []
+            begun: list[ports.Behind] = []
             while plan.behind and len(read) < BATCH:
                 begun.append(one := plan.pop())
                 limit = BATCH - len(read)
-                request = SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
+                request = ports.SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
                 more = await self.source.since(request)
                 read += more
                 seq = (more[-1].seq or 0) if more else one.seq
                 if len(more) == limit:
-                    plan.push(Behind(one.scope, seq, one.last_seq))
+                    plan.push(ports.Behind(one.scope, seq, one.last_seq))
                 # Checkpoints, resets and aborted turns may follow the last turn.
                 seq = seq if len(more) == limit else max(seq, one.last_seq)
                 if seq > one.seq:
@@ -273,15 +264,15 @@ class Derivation:
                 with anyio.CancelScope(shield=True):
                     await derived.doubt(epoch)
 
-    async def _give_up(self, plan: Plan, begun: Sequence[Behind]) -> None:
+    async def _give_up(self, plan: Plan, begun: Sequence[ports.Behind]) -> None:
         """Another process erased one of the conversations: read what is left of them from the beginning."""
         epoch = await self.log.epoch()
         for one in begun:
             # It may have a new owner, and it may be shorter.
             owner = await self.log.owner(one.scope)
-            query = None if owner is None else ConversationQuery(owner, limit=1)
+            query = None if owner is None else ports.ConversationQuery(owner, limit=1)
             heads = () if query is None else await self.log.heads(query)
-            plan.take_back(one, [Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
+            plan.take_back(one, [ports.Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
 
     def _terms_failed(self, error: Exception) -> None:
         """Log a failure: as a warning the first time, then at debug level."""

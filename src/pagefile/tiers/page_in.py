@@ -24,19 +24,12 @@ from pagefile.text.bm25 import Ranked, WordIndex
 from pagefile.text.passages import page_slice, render_excerpt, select, split
 from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
+from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, gist, placeholder_uuid
-from pagefile.window.residency import (
-    WORKING_SET_SHARE,
-    PageHint,
-    Strategy,
-    Use,
-    pages_to_load,
-    resident_pages,
-)
 
 #: What these tools return is already archived: it is never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
@@ -151,7 +144,7 @@ class Paging:
     pages: PageStore
     keeper: PageKeeper
     counter: Counter
-    strategy: Strategy
+    strategy: residency.Strategy
 
     def __post_init__(self) -> None:
         # Keyed by scope as well: a uuid alone grants no access, and two tenants may have the same one.
@@ -191,7 +184,7 @@ class Paging:
     async def _wanted(self, request: WindowRequest) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""
         view = request.view
-        uses = [Use(at, page) for at, _, _, step, page in _paged(view) if step.tool in LOADING_TOOLS]
+        loads = [(at, page) for at, _, _, step, page in _paged(view) if step.tool in LOADING_TOOLS]
         sizes = {page: step.page_tokens for _, _, _, step, page in _paged(view)}
         pinned: set[str] = set()
         if sizes or (view.checkpoint is not None and view.checkpoint.archive_refs):
@@ -199,13 +192,13 @@ class Paging:
                 pinned.add(page.uuid)
                 sizes[page.uuid] = page.tokens
             request.traces["pinned"] = sorted(pinned)
-        picked = pages_to_load(self.strategy, request.query or "", _hints(view))
-        resident = resident_pages(
-            uses,
+        picked = residency.pages_to_load(self.strategy, request.query or "", _hints(view))
+        resident = residency.resident_pages(
+            [residency.Use(*load) for load in loads],
             len(view.turns),
             pinned=pinned,
             tokens=sizes,
-            limit_tokens=request.window_tokens // WORKING_SET_SHARE,
+            limit_tokens=request.window_tokens // residency.WORKING_SET_SHARE,
         )
         return list(dict.fromkeys([*request.load, *picked, *resident]))
 
@@ -290,12 +283,12 @@ def _running(view: LogView) -> Iterator[tuple[int, Step]]:
                 yield number, step
 
 
-def _hints(view: LogView) -> list[PageHint]:
+def _hints(view: LogView) -> list[residency.PageHint]:
     """What is known about the pages in the history, oldest first, from their placeholders."""
-    hints: dict[str, PageHint] = {}
+    hints: dict[str, residency.PageHint] = {}
     for _, turn, _, step, page in _paged(view):
         if not step.whole and step.tool not in LOADING_TOOLS and placeholder_uuid(step.result):
-            hints[page] = PageHint(page, f"{turn.user or ''} {gist(step.result)}")
+            hints[page] = residency.PageHint(page, f"{turn.user or ''} {gist(step.result)}")
     return list(hints.values())
 
 
