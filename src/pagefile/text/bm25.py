@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
@@ -176,22 +176,14 @@ class WordIndex(SlotIndex[K]):
         self._alive[slot] = False
         self._total -= float(self._lengths[slot])
 
-    def search(
-        self, words: Sequence[str], limit: int, allow: Callable[[K], bool] | None = None
-    ) -> list[Ranked[K]]:
-        """The best documents that share a term with the query, best first; only those that `allow` accepts."""
+    def search(self, words: Sequence[str], limit: int) -> list[Ranked[K]]:
+        """The best documents that share a term with the query, best first."""
         with self._lock:
             if not self._slot_of or limit <= 0:
                 return []
             scores = self._scores(words)
             keys = self._keys  # only ever appended to; packing makes a new list
-        best: list[Ranked[K]] = []
-        for slot in best_first(scores, limit if allow is None else None):
-            if allow is None or allow(keys[slot]):
-                best.append(Ranked(keys[slot], float(scores[slot])))
-                if len(best) == limit:
-                    break
-        return best
+        return [Ranked(keys[slot], float(scores[slot])) for slot in best_first(scores, limit)[:limit]]
 
     def slot(self, key: K) -> int | None:
         """The slot of a document, as used by `matches`; None if it is unknown."""
@@ -272,10 +264,10 @@ def rarity(number: int, holders: int) -> float:
     return math.log(1 + (number - holders + 0.5) / (holders + 0.5))
 
 
-def best_first(scores: npt.NDArray[Any], limit: int | None, *then: npt.NDArray[np.float64]) -> list[int]:
+def best_first(scores: npt.NDArray[Any], limit: int, *then: npt.NDArray[np.float64]) -> list[int]:
     """Slots with a score, best first, at least the first `limit`; equals by what is higher `then`, last the newest."""
     found = np.flatnonzero(scores > 0)
-    if limit is not None and limit < len(found):
+    if limit < len(found):
         bar = np.partition(scores[found], -limit)[-limit]
         found = found[scores[found] >= bar]
     return found[np.lexsort((-found, *(-key[found] for key in then), -scores[found]))].tolist()

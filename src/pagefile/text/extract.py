@@ -182,10 +182,7 @@ def _render(chosen: Sequence[_Sentence]) -> str:
         if sentence.source != source:
             out += ("\n" if out else "") + _labelled(sentence)
         else:
-            out += ("" if _closes_chinese(out) else " ") + sentence.text
+            ends_in_chinese = is_cjk(out[-1]) or out[-1] in "。！？…”」』）》"
+            out += ("" if ends_in_chinese else " ") + sentence.text
         source = sentence.source
     return out
-
-
-def _closes_chinese(text: str) -> bool:
-    return is_cjk(text[-1]) or text[-1] in "。！？…”」』）》"

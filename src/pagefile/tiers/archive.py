@@ -102,9 +102,6 @@ class Archive(base.OwnTier):
 
     # -- as a tier ----------------------------------------------------------------------------------------------------
 
-    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: base.Admit) -> Step:
-        return await self.keep(scope, raw, turn_id, admit)
-
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
         own = [step for step in steps if step.tool not in page_in.LOADING_TOOLS]
         await self.erase(scope, [step.page for step in own if step.page is not None])
@@ -154,24 +151,22 @@ class Archive(base.OwnTier):
 
     # -- out of the window --------------------------------------------------------------------------------------------
 
-    async def keep(self, scope: Scope, step: Step, turn_id: str, admit: base.Admit | None = None) -> Step:
-        """The step as it is stored: with its result, or with the placeholder of its page."""
-        if step.tool == LOAD_TOOL:
-            loaded = await self._kept_load(scope, step)
-            if loaded is not None:
-                return loaded
-        if len(step.result) <= self._kept_chars(step):
-            return measured_step(step, self._counter.count)
+    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: base.Admit) -> Step:
+        """The step with its result, or with the placeholder of its page."""
+        if raw.tool == LOAD_TOOL and (loaded := await self._kept_load(scope, raw)) is not None:
+            return loaded
+        if len(raw.result) <= self._kept_chars(raw):
+            return measured_step(raw, self._counter.count)
         try:
-            page = await self.archived(scope, step, turn_id, admit)
+            page = await self.archived(scope, raw, turn_id, admit)
         except StoreError as error:
             # An erasure is not an outage: the turn is written again afterwards, or turns out to be gone. Nor is
             # a conflict: the conversation belongs to another user, and the log refuses the turn as well.
             if isinstance(error, ErasedError) or type(error) is ConflictError:
                 raise
-            return self._cut(step, error)
-        kept = _with_page(step, page)
-        if len(step.result) > self._rules.threshold:
+            return self._cut(raw, error)
+        kept = _with_page(raw, page)
+        if len(raw.result) > self._rules.threshold:
             text = placeholder(page, self._counter.count, self._rules.wording)
             kept = replace(kept, result=text, whole=False)
         return measured_step(kept, self._counter.count)

@@ -79,14 +79,6 @@ class WindowRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
-    """The original window, if it is compared with a changed one."""
-
-    turns: tuple[Turn, ...]
-    query: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class PastWindow:
     """What was recorded with a call, and what is different this time."""
 
@@ -98,7 +90,7 @@ class PastWindow:
     #: Changed arguments and settings, by dotted name; empty to rebuild the window as it was.
     changes: Mapping[str, JsonValue]
     #: The original window, if this one has changes.
-    before: Before | None = None
+    before: WindowRequest | None = None
 
     def changed(self, *names: str) -> bool:
         """Whether one of these was changed; a name that ends with a dot is a whole section."""

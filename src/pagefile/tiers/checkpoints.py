@@ -25,6 +25,17 @@ from pagefile.tiers.base import Counter, guarded, within
 
 logger = logging.getLogger("pagefile")
 
+#: A checkpoint is prepared at this share of the threshold at which it takes effect.
+PREPARE_AT = 0.8
+#: Turns that stay verbatim take at most the window divided by this after an automatic checkpoint.
+VERBATIM_SHARE = 2
+#: Pauses before a failed write is retried.
+RETRY_S = (1.0, 2.0, 3.0)
+#: The maximum number of anchors in a checkpoint; the newest are kept.
+MAX_ANCHORS = 400
+_BATCH = 500
+_MAX_PREPARED = 1000
+
 # -- summaries ---------------------------------------------------------------------------------------------------------
 #
 # A summarizer may raise, hang, return nothing, return far too much or repeat itself without doing harm. Input that is
@@ -105,17 +116,6 @@ def usable(text: str, max_chars: int) -> str:
 
 
 # -- checkpoints -------------------------------------------------------------------------------------------------------
-
-#: A checkpoint is prepared at this share of the threshold at which it takes effect.
-PREPARE_AT = 0.8
-#: Turns that stay verbatim take at most the window divided by this after an automatic checkpoint.
-VERBATIM_SHARE = 2
-#: Pauses before a failed write is retried.
-RETRY_S = (1.0, 2.0, 3.0)
-#: The maximum number of anchors in a checkpoint; the newest are kept.
-MAX_ANCHORS = 400
-_BATCH = 500
-_MAX_PREPARED = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -327,7 +327,13 @@ class Derivation:
         if self.vectors is not None:
             await self.vectors.prepare(beside=True)
         todo: list[Derived] = [self.terms] if self.vectors is None else [self.terms, self.vectors]
-        plans = [await self._planned(derived, tenant, from_scratch=from_scratch) for derived in todo]
+        plans: list[Plan] = []
+        for derived in todo:
+            if from_scratch and tenant is None:
+                await self.marks.drop(derived.tier)
+            # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
+            tier = _NONE if from_scratch else derived.tier
+            plans.append(await self._plan(partial(self.marks.behind, tier, limit=_ALL, tenant=tenant)))
         total = sum(plan.left for plan in plans)
         made: list[int] = []
         for derived, plan in zip(todo, plans, strict=True):
@@ -339,13 +345,6 @@ class Derivation:
         counts = {"terms": made[0], "vectors": sum(made[1:]), "dropped": await self._drop_others()}
         self.health.well()
         return counts
-
-    async def _planned(self, derived: Derived, tenant: str | None, *, from_scratch: bool) -> Plan:
-        if from_scratch and tenant is None:
-            await self.marks.drop(derived.tier)
-        # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
-        tier = _NONE if from_scratch else derived.tier
-        return await self._plan(partial(self.marks.behind, tier, limit=_ALL, tenant=tenant))
 
     async def _drop_others(self) -> int:
         """Remove vectors of other embedders, once those of the current one are complete."""

@@ -297,8 +297,9 @@ class Episodes(base.OwnTier):
 
 
 def _same_turns(past: base.PastWindow, request: base.WindowRequest) -> bool:
-    before = past.before
-    return before is None or [turn.id for turn in before.turns] == [turn.id for turn in request.view.turns]
+    if past.before is None:
+        return True
+    return [turn.id for turn in past.before.view.turns] == [turn.id for turn in request.view.turns]
 
 
 def _home(scope: Scope) -> Scope:

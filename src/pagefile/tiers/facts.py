@@ -32,6 +32,20 @@ from pagefile.window.parts import escape
 
 logger = logging.getLogger("pagefile")
 
+#: Facts of this category are corrections, which have their own budget.
+CORRECTION = "correction"
+#: The dash and the line break around a fact in the memory block.
+_LINE_TOKENS = 2
+#: Facts offered beyond the budget, so that the receipt shows what would have come next.
+_NEXT_IN_LINE = 10
+#: More text from the last turns adds nothing about their topic.
+_CONTEXT_CHARS = 20_000
+#: Facts embedded per window, to limit the wait; the rest get a median similarity until they are embedded.
+_EMBED_AT_ONCE = 64
+#: The first and the longest pause after a model could not be reached.
+FIRST_REST_S, LONGEST_REST_S = 5.0, 300.0
+#: Vectors of facts cached in memory.
+_MAX_VECTORS = 50_000
 #: The name of the watermark.
 TIER = "facts"
 _BATCH = 20
@@ -124,22 +138,6 @@ def _check(proposal: ports.Proposal, turn: Turn) -> None:
     if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
         raise FactRejectedError("its quote is not in its turn")
     refuse_orders(proposal.text, proposal.quote)
-
-
-#: Facts of this category are corrections, which have their own budget.
-CORRECTION = "correction"
-#: The dash and the line break around a fact in the memory block.
-_LINE_TOKENS = 2
-#: Facts offered beyond the budget, so that the receipt shows what would have come next.
-_NEXT_IN_LINE = 10
-#: More text from the last turns adds nothing about their topic.
-_CONTEXT_CHARS = 20_000
-#: Facts embedded per window, to limit the wait; the rest get a median similarity until they are embedded.
-_EMBED_AT_ONCE = 64
-#: The first and the longest pause after a model could not be reached.
-FIRST_REST_S, LONGEST_REST_S = 5.0, 300.0
-#: Vectors of facts cached in memory.
-_MAX_VECTORS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +307,7 @@ class Facts(base.OwnTier):
         most = self.rules.context_turns
         return past.before is None or (
             conversation_context(request.view.turns, request.query, most)
-            == conversation_context(past.before.turns, past.before.query, most)
+            == conversation_context(past.before.view.turns, past.before.query, most)
         )
 
     def candidate(self, fact: Fact, score: float | None, rank: int) -> Candidate:

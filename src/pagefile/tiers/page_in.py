@@ -43,6 +43,10 @@ _NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matche
 _NOTHING_FITS = (
     "[{tokens} tokens 放不下任何段落，请给更大的 limit / no passage fits into {tokens} tokens, ask for more]"
 )
+#: Texts of pages cached between the calls of a tool loop, in characters.
+CACHE_CHARS = 16_000_000
+#: A shorter excerpt would say nothing.
+LEAST_EXCERPT_TOKENS = 200
 #: From this many characters on, processing a text would block the event loop.
 THREAD_FROM_CHARS = 20_000
 
@@ -130,11 +134,6 @@ def slice_of(text: str, offset: int, limit: int | None) -> str:
 
 
 # -- pages in a window -------------------------------------------------------------------------------------------------
-
-#: Texts of pages cached between the calls of a tool loop, in characters.
-CACHE_CHARS = 16_000_000
-#: A shorter excerpt would say nothing.
-LEAST_EXCERPT_TOKENS = 200
 
 
 @dataclass(eq=False, repr=False)

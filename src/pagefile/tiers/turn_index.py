@@ -100,7 +100,10 @@ class Terms(Derived):
     """Terms, stored so that a new process can start its word index from them."""
 
     store: ports.TermStore
-    tier = f"terms:{ANALYZER}"
+
+    @property
+    def tier(self) -> str:
+        return f"terms:{ANALYZER}"
 
     async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
         made = await anyio.to_thread.run_sync(partial(terms_of, turns))

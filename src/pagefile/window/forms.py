@@ -312,11 +312,9 @@ def exchange_forms(
             layout=None if stretch is None else stretch.messages,
         )
         costs = {n: (step.step.call_tokens, texts[n].tokens) for n, step in steps.items()}
-        forms.append(Form(_tokens(stretch, costs, count), shown, name=name))
+        if stretch is None:
+            tokens = sum(2 * MESSAGE_OVERHEAD + call + result for call, result in costs.values())
+        else:
+            tokens = layout_tokens(stretch.messages, costs, count, running=True)
+        forms.append(Form(tokens, shown, name=name))
     return tuple(forms) if stretch is None else with_media_named(forms, count)
-
-
-def _tokens(stretch: Stretch | None, costs: Mapping[int, tuple[int, int]], count: Count) -> int:
-    if stretch is not None:
-        return layout_tokens(stretch.messages, costs, count, running=True)
-    return sum(2 * MESSAGE_OVERHEAD + call + result for call, result in costs.values())

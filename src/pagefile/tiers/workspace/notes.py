@@ -7,7 +7,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.records import JsonValue
@@ -15,7 +15,6 @@ from pagefile.text.scores import Scale, normalised
 from pagefile.text.sentences import cut
 from pagefile.tiers.workspace.outline import Entry, chapters, compact, entries, left_out, outline
 from pagefile.tiers.workspace.results import (
-    FoundHit,
     Plain,
     as_text,
     canonical,
@@ -173,7 +172,9 @@ class AgentMemory:
         # In reverse: among equals the newest comes first, and that should be the first result.
         for hit, score in reversed(list(zip(found, scores, strict=True))):
             if score >= self.min_relevance:
-                self.add_chunk(self._found(hit, score, metadata))
+                kind = "table" if hit.table else "search_result"
+                about = {**hit.extra, "raw_score": cast("JsonValue", hit.score), **metadata}
+                self.add_chunk(ContentChunk(hit.content[: self.search_chars], hit.source, score, kind, about))
         if self.enabled:
             logger.debug("[Memory] 添加搜索结果: %s 条", len(results))
 
@@ -260,16 +261,6 @@ class AgentMemory:
             del kept[pages[-1] if good and len(pages) > page_share else -1]
         return kept
 
-    def _found(self, hit: FoundHit, score: float, metadata: Mapping[str, JsonValue]) -> ContentChunk:
-        raw: JsonValue = cast("JsonValue", hit.score)
-        return ContentChunk(
-            hit.content[: self.search_chars],
-            hit.source,
-            score,
-            "table" if hit.table else "search_result",
-            {**hit.extra, "raw_score": raw, **metadata},
-        )
-
     def _learn_chapters(self) -> None:
         titles = (title for reg_id in self.toc_cache for title in chapters(self._lines_of(reg_id)))
         self.known_chapters[:] = list(dict.fromkeys(titles))[:MAX_CHAPTERS]
@@ -284,12 +275,10 @@ class AgentMemory:
             uuid = toc.get(ARCHIVED)
             if isinstance(uuid, str):
                 lines.append(self.wording.toc_page.format(name=reg_id, uuid=uuid))
-        return lines or self._chapter_line(max_chars)
-
-    def _chapter_line(self, max_chars: int) -> list[str]:
-        """Chapters named elsewhere, for a table of contents in which none can be recognised."""
-        told = cut(self.wording.chapters.format(titles="、".join(self.known_chapters)), max_chars)
-        return [told] if self.known_chapters else []
+        if lines or not self.known_chapters:
+            return lines
+        # Chapters named elsewhere, for a table of contents in which none can be recognised.
+        return [cut(self.wording.chapters.format(titles="、".join(self.known_chapters)), max_chars)]
 
     def _lines_of(self, reg_id: str) -> list[Entry]:
         """A table of contents is parsed once, not for every prompt."""
@@ -312,8 +301,7 @@ def chunk_text(place: int, source: str, content: str) -> str:
 # -- from a tool result and its rule to notes ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """An incoming tool result in every form that is needed."""
 
     tool: str
@@ -349,10 +337,8 @@ def remember(
     if rule.remembers == "toc":
         _remember_toc(notes, result, metadata.get(ARCHIVED), whole=whole)
     elif rule.remembers == "search":
-        value = result.value
-        notes.add_search_results(
-            value if isinstance(value, list) else [value], scale=rule.scale, metadata=metadata
-        )
+        value = result.value if isinstance(result.value, list) else [result.value]
+        notes.add_search_results(value, scale=rule.scale, metadata=metadata)
     elif rule.remembers == "page" and (text := page_text(result.value)):
         notes.add_page_content(text, _place(result), rule.relevance, metadata=metadata)
     return sum(id(chunk) not in before for chunk in notes.relevant_chunks)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
@@ -21,7 +21,7 @@ from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
 from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, Result, chunk_text, remember
 from pagefile.tiers.workspace.outline import entries, outline
 from pagefile.tiers.workspace.results import canonical, toc_of
-from pagefile.tiers.workspace.rules import DEFAULT_RULES, NOTHING, Kind, ToolRule, rule_for
+from pagefile.tiers.workspace.rules import NOTHING, Kind, ToolRule, rule_for
 from pagefile.window.candidates import Form
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
@@ -54,8 +54,7 @@ class CachedResult:
         return f"{self.note}\n{self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A call that can be answered again."""
 
     at: datetime
@@ -94,21 +93,21 @@ class WorkspaceRules:
     """What is remembered, and how much of it is shown."""
 
     #: Makes the empty notes of a run.
-    notes: Callable[[], AgentMemory] = AgentMemory
-    enabled: bool = True
-    outline_chars: int = 1200
+    notes: Callable[[], AgentMemory]
+    enabled: bool
+    outline_chars: int
     #: How many seconds an equal call is answered from an earlier result; 0 means for the whole session.
-    cache_s: float = 0.0
+    cache_s: float
     #: Results with more characters leave the window; for tools with a rule, those over `page_from` get a page
     #: as well.
-    threshold: int = 10_000
-    page_from: int = 2_000
+    threshold: int
+    page_from: int
     #: The maximum number of tokens for hint and chunks in a window.
-    max_tokens: int = 1_500
+    max_tokens: int
     #: How many runs are kept at once.
-    max_runs: int = 256
-    language: Literal["zh", "en"] = "zh"
-    tools: Sequence[ToolRule] = DEFAULT_RULES
+    max_runs: int
+    language: Literal["zh", "en"]
+    tools: Sequence[ToolRule]
 
 
 @dataclass(frozen=True, slots=True)
