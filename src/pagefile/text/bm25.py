@@ -181,8 +181,14 @@ class WordIndex(SlotIndex[K]):
         with self._lock:
             if not self._slot_of or limit <= 0:
                 return []
-            scores = self._scores(words)
+            found = self._matches(Counter(words))
             keys = self._keys  # only ever appended to; packing makes a new list
+        scores = np.zeros(len(found.lengths), dtype=np.float32)
+        norms = K1 * (1 - B + B / found.average * found.lengths)
+        for match in found.terms:
+            scores[match.slots] += (
+                match.weight * (K1 + 1) * match.counts / (match.counts + norms[match.slots])
+            )
         return [Ranked(keys[slot], float(scores[slot])) for slot in best_first(scores, limit)[:limit]]
 
     def slot(self, key: K) -> int | None:
@@ -192,16 +198,19 @@ class WordIndex(SlotIndex[K]):
     def matches(self, asked: Mapping[str, float]) -> Matches:
         """The current documents that contain each term, with the term's query weight; the arrays are copies."""
         with self._lock:
-            number = len(self._slot_of)
-            found: list[Match] = []
-            for word, much in asked.items():
-                posting = self._postings.get(word)
-                if posting is not None:
-                    slots, counts = self._living(posting)
-                    weight = much * rarity(number, len(slots))
-                    found.append(Match(much, weight, np.array(slots), np.array(counts)))
-            lengths = np.array(self._lengths[: len(self._keys)])
-            return Matches(found, lengths, self._total / number if self._total else 1.0)
+            return self._matches(asked)
+
+    def _matches(self, asked: Mapping[str, float]) -> Matches:
+        number = len(self._slot_of)
+        found: list[Match] = []
+        for word, much in asked.items():
+            posting = self._postings.get(word)
+            if posting is not None:
+                slots, counts = self._living(posting)
+                weight = much * rarity(number, len(slots))
+                found.append(Match(much, weight, np.array(slots), np.array(counts)))
+        lengths = np.array(self._lengths[: len(self._keys)])
+        return Matches(found, lengths, self._total / number if self._total > 0 else 1.0)
 
     def share(self, key: K, asked: Mapping[str, float]) -> float:
         """The share (0 to 1) of the terms' weight, by query weight and rarity, that a document contains."""
@@ -219,20 +228,6 @@ class WordIndex(SlotIndex[K]):
                     at = bisect_left(posting.slots, slot)
                     held += weight if at < len(posting.slots) and posting.slots[at] == slot else 0.0
             return held / total if total else 0.0
-
-    def _scores(self, words: Sequence[str]) -> npt.NDArray[np.float32]:
-        size = len(self._keys)
-        number = len(self._slot_of)
-        scores = np.zeros(size, dtype=np.float32)
-        average = self._total / number if self._total > 0 else 1.0
-        norms = K1 * (1 - B + B / average * self._lengths[:size])
-        for word, asked in Counter(words).items():
-            posting = self._postings.get(word)
-            if posting is None:
-                continue
-            slots, counts = self._living(posting)
-            scores[slots] += asked * rarity(number, len(slots)) * (K1 + 1) * counts / (counts + norms[slots])
-        return scores
 
     def _living(self, posting: Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """A posting without removed documents, valid only during this search."""

@@ -24,8 +24,6 @@ Floats = npt.NDArray[np.float64]
 
 SIMILARITY_WEIGHT = 0.6
 CONFIDENCE_WEIGHT = 0.4
-#: The size of a selection by confidence alone.
-TOP_BY_CONFIDENCE = 15
 #: Facts that share this much of their features are near-duplicates.
 NEAR_DUPLICATE = 0.8
 #: Near-duplicates are searched among this many: a budget of 2000 tokens holds no more.
