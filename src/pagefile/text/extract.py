@@ -6,7 +6,7 @@ Used offline and if a model fails. It invents nothing: every sentence is from th
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pagefile.text.sentences import cut, is_cjk, sentences
 from pagefile.text.tables import filled, table
@@ -44,8 +44,7 @@ _WEIGHTY = re.compile(
 _PREVIOUS_SHARE = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
+class _Sentence(NamedTuple):
     """A sentence, the text it comes from, and what it is about."""
 
     text: str

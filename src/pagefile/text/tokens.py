@@ -10,12 +10,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from pagefile.errors import MissingExtraError, SettingsError
 from pagefile.text.tables import table
@@ -161,8 +160,7 @@ class CachedCounter:
 # text: what looks like a special token in a message is not one.
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(NamedTuple):
     """What defines an encoding, and how to check that a source of it is correct (`encodings.toml`)."""
 
     pattern: str
