@@ -3,6 +3,7 @@
 import time
 import zlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -58,9 +59,8 @@ async def _measured(
             return zlib.compress(text.encode(), _LEVEL)
 
         async def keep(text: str = text, turn: str = f"{kind} {number}") -> object:
-            return await memory.engine.tier(Archive).keep(
-                _SCOPE, Step("search", {"query": kind}, text, "call"), turn
-            )
+            archive, step = memory.engine.tier(Archive), Step("search", {"query": kind}, text, "call")
+            return await archive.absorb_step(_SCOPE, step, step, turn, partial(archive.claim, _SCOPE))
 
         taken.append((await _seconds(keep), await _seconds(count), await _seconds(compress)))
     ours, counted, compressed = zip(*taken[1:], strict=True)

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.report import Limit, Report, Row, machine_facts
 from pagefile.records import JsonObject
 from pagefile.standalone import MemoryMiddleware, _count_tokens, format_memory_for_injection  # pyright: ignore[reportPrivateUsage] - document 004's name
-from pagefile.text.fact_ranking import TOP_BY_CONFIDENCE, FactIndex, Floats, features, scores
+from pagefile.text.fact_ranking import FactIndex, Floats, features, scores
 from pagefile.text.tokens import open_counter
 
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -29,7 +29,7 @@ ALLOWED = Limit("at most", 1.0)
 #: Calls of which 19 of 20 must keep to it.
 _CALLS = 60
 #: As many as document 004's old rule shows; both rankings must agree on them.
-TOP = TOP_BY_CONFIDENCE
+TOP = 15
 CONTEXT = "我在做一个 Python 项目 使用 FastAPI 和 SQLAlchemy 怎么写测试？"
 NO_SKLEARN = "The comparison with scikit-learn was skipped: it is not installed. Run `pip install 'pagefile[sklearn]'`."
 

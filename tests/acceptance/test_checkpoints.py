@@ -251,7 +251,7 @@ async def test_a_failing_write_is_tried_again_and_then_given_up(monkeypatch, cap
     for n in range(40):
         await say(chat, n)
     store.fail(["log.mark"])
-    rules = memory.engine.tier(History).filling.rules_of(chat.scope)
+    rules = memory.engine.tier(History).rules_of(chat.scope)
     await memory.engine.tier(History).checkpoints.maintain(chat.scope, rules)
     assert slept == [1.0, 2.0, 3.0]
     assert "CheckpointShortMemory error" in caplog.text
@@ -269,14 +269,14 @@ async def test_two_processes_do_not_cover_each_other(url):
     async with Memory.open(url, settings=settings(checkpoints="manual")) as one, Memory.open(url, settings=settings(checkpoints="manual")) as two:  # fmt: skip
         for n in range(30):
             await say(one.conversation("c"), n)
-        rules = one.engine.tier(History).filling.rules_of(one.conversation("c").scope)
+        rules = one.engine.tier(History).rules_of(one.conversation("c").scope)
         scope = one.conversation("c").scope
         prepared = await one.engine.tier(History).checkpoints._prepare(
-            scope, await one.engine.tier(History).checkpoints._view(scope), rules
+            scope, await one.engine.tier(History).checkpoints.view(scope), rules
         )
         await two.conversation("c").checkpoint("另一个进程的摘要", recent_turns=5)
         with pytest.raises(ConflictError):
-            await one.engine.tier(History).checkpoints._apply(prepared.draft)
+            await one.engine.tier(History).checkpoints._apply(prepared)
         assert [c.summary for c in await one.conversation("c").checkpoints()] == ["另一个进程的摘要"]
 
 

@@ -110,7 +110,7 @@ async def test_a_checkpoint_that_nobody_asked_for_logs_what_went_wrong(caplog, m
         await chat.record(f"关于血压的第{n}个问题，怎么办？", "按时服药。")
     with caplog.at_level(logging.WARNING, "pagefile"):
         await memory.engine.tier(History).checkpoints.maintain(
-            chat.scope, memory.engine.tier(History).filling.rules_of(chat.scope)
+            chat.scope, memory.engine.tier(History).rules_of(chat.scope)
         )
     assert any(message.startswith("CheckpointShortMemory error: ") for message in caplog.messages)
     window = await chat.context("现在呢")

@@ -342,7 +342,7 @@ class Conversation:
     async def reset(self) -> records.Reset:
         """Start over: what came before leaves the window, and stays in the log and in recall."""
         self._engine.tier(Workspaces).reset(self._scope)
-        return await self._engine.tier(History).reset(self._scope)
+        return await self._engine.tier(History).checkpoints.reset(self._scope)
 
     async def turns(
         self, *, after: int | str = 0, limit: int = 100, newest: bool = False

@@ -30,7 +30,7 @@ from pagefile.settings import Settings
 from pagefile.settings.model import RENAMED, parsed
 from pagefile.shapes.call_order import answered_steps, prepared
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, CachedCounter, open_counter
-from pagefile.tiers.base import FAILED, Before, Counter, PastWindow, Remembered, Tier
+from pagefile.tiers.base import FAILED, Counter, PastWindow, Remembered, Tier
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.candidates import PRIORITY, Block, Message
 from pagefile.window.comparison import BlockBill, Comparison, bill, compared, message_tokens, shared_messages
@@ -201,7 +201,7 @@ async def _made(
         extractor=None,
         horizon=past.ends,
     )
-    before = None if was is None else Before(was.request.view.turns, was.request.query)
+    before = None if was is None else was.request
     window = PastWindow(scope, snapshot.traces, receipt_from(call.receipt), changes, before)
     # Third-party tiers have no past of their own: they offer what was recorded.
     own = standard_tiers(kit)

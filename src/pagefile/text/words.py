@@ -11,7 +11,6 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import Protocol, cast
 
 from pagefile.text.sentences import CJK, HANGUL, KANA
 from pagefile.text.tables import table
@@ -45,15 +44,11 @@ _SPACED_UNIT = re.compile(r"(?<=\d) (?=(?:mg|mcg|kg|g|ml|l|cm|mm|km|m|gb|mb|kb|t
 _PAIRED = re.compile(f"[{KANA}{HANGUL}]")
 
 
-class _Stemmer(Protocol):
-    def stemWord(self, word: str) -> str: ...  # noqa: N802 - PyStemmer's name
-
-
 class _Stemmers(threading.local):
     """One stemmer per thread: PyStemmer's is not thread-safe."""
 
     def __init__(self) -> None:
-        self.english = cast("_Stemmer", import_module("Stemmer").Stemmer("english"))
+        self.english = import_module("Stemmer").Stemmer("english")
 
 
 _stemmers = _Stemmers()
@@ -78,7 +73,6 @@ def terms(text: str, *, keep_stop_words_if_empty: bool = True) -> list[str]:
 
 
 def _worked_out(kind: str | None, found: str) -> tuple[str, ...]:
-    """The terms of one match of the scan, without stop words."""
     return tuple([term for word, term in _every_term(kind, found) if word not in STOP_WORDS])
 
 

@@ -19,17 +19,7 @@ from pagefile.text.passages import split
 from pagefile.text.sentences import clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
-from pagefile.tiers import base
-from pagefile.tiers.page_in import (
-    LOADING_TOOLS,
-    THREAD_FROM_CHARS,
-    PageSearch,
-    Paging,
-    checked_uuid,
-    excerpt,
-    is_quoted,
-    loaded_uuid,
-)
+from pagefile.tiers import base, page_in
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, placeholder
@@ -103,8 +93,8 @@ class Archive(base.OwnTier):
         self._rules = rules
         self._meter = meter
         self._describe = describe
-        self._paging = Paging(store.pages, store.page_keeper, counter, rules.strategy)
-        self._search = PageSearch(store.pages, store.page_index, rules.max_postings)
+        self._paging = page_in.Paging(store.pages, store.page_keeper, counter, rules.strategy)
+        self._search = page_in.PageSearch(store.pages, store.page_index, rules.max_postings)
         if rules.retention_days or rules.max_bytes:
             self.pace = base.Pace(first_sweep_s=0.0, sweep_every_s=RETENTION_EVERY_S, together=True)
         #: How often a page was loaded: the page faults of this process.
@@ -112,13 +102,9 @@ class Archive(base.OwnTier):
 
     # -- as a tier ----------------------------------------------------------------------------------------------------
 
-    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: base.Admit) -> Step:
-        return await self.keep(scope, raw, turn_id, admit)
-
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
-        await self.erase(
-            scope, [step.page for step in steps if step.page is not None and step.tool not in LOADING_TOOLS]
-        )
+        own = [step for step in steps if step.tool not in page_in.LOADING_TOOLS]
+        await self.erase(scope, [step.page for step in own if step.page is not None])
 
     async def erase(self, scope: Scope, uuids: Sequence[str]) -> None:
         """Erase pages that no turn refers to."""
@@ -165,24 +151,22 @@ class Archive(base.OwnTier):
 
     # -- out of the window --------------------------------------------------------------------------------------------
 
-    async def keep(self, scope: Scope, step: Step, turn_id: str, admit: base.Admit | None = None) -> Step:
-        """The step as it is stored: with its result, or with the placeholder of its page."""
-        if step.tool == LOAD_TOOL:
-            loaded = await self._kept_load(scope, step)
-            if loaded is not None:
-                return loaded
-        if len(step.result) <= self._kept_chars(step):
-            return measured_step(step, self._counter.count)
+    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: base.Admit) -> Step:
+        """The step with its result, or with the placeholder of its page."""
+        if raw.tool == LOAD_TOOL and (loaded := await self._kept_load(scope, raw)) is not None:
+            return loaded
+        if len(raw.result) <= self._kept_chars(raw):
+            return measured_step(raw, self._counter.count)
         try:
-            page = await self.archived(scope, step, turn_id, admit)
+            page = await self.archived(scope, raw, turn_id, admit)
         except StoreError as error:
             # An erasure is not an outage: the turn is written again afterwards, or turns out to be gone. Nor is
             # a conflict: the conversation belongs to another user, and the log refuses the turn as well.
             if isinstance(error, ErasedError) or type(error) is ConflictError:
                 raise
-            return self._cut(step, error)
-        kept = _with_page(step, page)
-        if len(step.result) > self._rules.threshold:
+            return self._cut(raw, error)
+        kept = _with_page(raw, page)
+        if len(raw.result) > self._rules.threshold:
             text = placeholder(page, self._counter.count, self._rules.wording)
             kept = replace(kept, result=text, whole=False)
         return measured_step(kept, self._counter.count)
@@ -221,7 +205,7 @@ class Archive(base.OwnTier):
         If the scope was erased since `epoch` (from `claim` or `admit`), `ErasedError` is raised.
         """
         prepare = partial(_draft, scope, step, turn_id, self._counter)
-        draft = await base.off_loop(prepare, len(step.result), THREAD_FROM_CHARS)
+        draft = await base.off_loop(prepare, len(step.result), page_in.THREAD_FROM_CHARS)
         summary = await self._described(step.result) or draft.page.result_summary
         page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
         return await self._pages.put(replace(draft, page=page, epoch=epoch))
@@ -261,7 +245,7 @@ class Archive(base.OwnTier):
 
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
         """A page and its full text, counted as a load."""
-        found = await self._pages.load(scope, checked_uuid(uuid))
+        found = await self._pages.load(scope, page_in.checked_uuid(uuid))
         self.loads += 1
         self._meter.count("pagefile_page_faults_total")
         try:
@@ -273,29 +257,27 @@ class Archive(base.OwnTier):
 
     async def page(self, scope: Scope, uuid: str) -> Page:
         """A page without its text, purged or not."""
-        return await self._keeper.page(scope, checked_uuid(uuid))
+        return await self._keeper.page(scope, page_in.checked_uuid(uuid))
 
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
-        return await self._keeper.pin(scope, checked_uuid(uuid), pinned=pinned)
+        return await self._keeper.pin(scope, page_in.checked_uuid(uuid), pinned=pinned)
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
-        """The pages whose best passage answers the query, best first; one hit per page."""
         return await self._search.search(scope, query, limit)
 
     async def excerpt(self, text: str, query: str, budget_tokens: int) -> str:
-        """The passages of a text that answer a query, within a budget."""
-        return await excerpt(text, query, budget_tokens, self._counter.count)
+        return await page_in.excerpt(text, query, budget_tokens, self._counter.count)
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 
     def _kept_chars(self, step: Step) -> int:
         """Results with more characters get a page. Quoted results get none, unless they are too long to be ours."""
-        quoted = is_quoted(step.tool, step.result)
+        quoted = page_in.is_quoted(step.tool, step.result)
         return max(ANSWER_CHARS, self._rules.page_from) if quoted else self._rules.page_from
 
     async def _kept_load(self, scope: Scope, step: Step) -> Step | None:
         """A step that loaded a page is stored as a note, since the page is already on disk. None if it loaded none."""
-        uuid = loaded_uuid(step)
+        uuid = page_in.loaded_uuid(step)
         try:
             page, _ = await self._pages.load(scope, uuid or "")
         except (HandleNotFoundError, StoreError):

@@ -32,7 +32,6 @@ FAILED = "failed"
 Counter: TypeAlias = TokenCounter
 #: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
-_NOTHING: Counts = {}
 
 
 class Report(Protocol):
@@ -80,17 +79,6 @@ class WindowRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
-    """The original window, if it is compared with a changed one."""
-
-    turns: tuple[Turn, ...]
-    query: str | None
-
-    def turn_ids(self) -> list[str]:
-        return [turn.id for turn in self.turns]
-
-
-@dataclass(frozen=True, slots=True)
 class PastWindow:
     """What was recorded with a call, and what is different this time."""
 
@@ -102,7 +90,7 @@ class PastWindow:
     #: Changed arguments and settings, by dotted name; empty to rebuild the window as it was.
     changes: Mapping[str, JsonValue]
     #: The original window, if this one has changes.
-    before: Before | None = None
+    before: WindowRequest | None = None
 
     def changed(self, *names: str) -> bool:
         """Whether one of these was changed; a name that ends with a dot is a whole section."""
@@ -257,7 +245,7 @@ class Tier(ABC):
         between remains. If the second call of a third-party tier raises, that is reported once everything
         else is erased.
         """
-        return _NOTHING
+        return {}
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
         """Erase what this tier holds outside the store of one turn or one page that the store has erased.
@@ -297,25 +285,22 @@ class OwnTier(Tier):
         await self.forget(Scope(receipt.scope.tenant))
 
 
+@dataclass(eq=False, repr=False)
 class Remembered(Tier):
     """Offers what was offered then, if that still applies; else what the tier offers now."""
 
-    def __init__(
-        self,
-        tier: Tier,
-        offered: Sequence[Candidate] = (),
-        holds: Callable[[WindowRequest], bool] = lambda _: True,
-    ) -> None:
-        self.name = tier.name
-        self._tier = tier
-        self._offered = offered
-        self._holds = holds
+    tier: Tier
+    offered: Sequence[Candidate] = ()
+    holds: Callable[[WindowRequest], bool] = lambda _: True
+
+    def __post_init__(self) -> None:
+        self.name = self.tier.name
 
     async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
-        return self._offered if self._holds(request) else await self._tier.offer(request)
+        return self.offered if self.holds(request) else await self.tier.offer(request)
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
-        return self._tier.limits(window_tokens)
+        return self.tier.limits(window_tokens)
 
 
 @contextmanager

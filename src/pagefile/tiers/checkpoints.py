@@ -25,6 +25,17 @@ from pagefile.tiers.base import Counter, guarded, within
 
 logger = logging.getLogger("pagefile")
 
+#: A checkpoint is prepared at this share of the threshold at which it takes effect.
+PREPARE_AT = 0.8
+#: Turns that stay verbatim take at most the window divided by this after an automatic checkpoint.
+VERBATIM_SHARE = 2
+#: Pauses before a failed write is retried.
+RETRY_S = (1.0, 2.0, 3.0)
+#: The maximum number of anchors in a checkpoint; the newest are kept.
+MAX_ANCHORS = 400
+_BATCH = 500
+_MAX_PREPARED = 1000
+
 # -- summaries ---------------------------------------------------------------------------------------------------------
 #
 # A summarizer may raise, hang, return nothing, return far too much or repeat itself without doing harm. Input that is
@@ -39,7 +50,6 @@ SUMMARY_TIMEOUT_S = 120.0
 
 
 def summary_chars(window_tokens: int) -> int:
-    """The maximum length of a summary in a window of this size."""
     return max(60, min(SUMMARY_CHARS, window_tokens // SUMMARY_SHARE))
 
 
@@ -107,29 +117,12 @@ def usable(text: str, max_chars: int) -> str:
 
 # -- checkpoints -------------------------------------------------------------------------------------------------------
 
-#: A checkpoint is prepared at this share of the threshold at which it takes effect.
-PREPARE_AT = 0.8
-#: Turns that stay verbatim take at most the window divided by this after an automatic checkpoint.
-VERBATIM_SHARE = 2
-#: Pauses before a failed write is retried.
-RETRY_S = (1.0, 2.0, 3.0)
-#: The maximum number of anchors in a checkpoint; the newest are kept.
-MAX_ANCHORS = 400
-_BATCH = 500
-_MAX_PREPARED = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class WindowRules:
     window_tokens: int
     threshold: float
     recent_turns: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    version: int
-    draft: ports.CheckpointDraft
 
 
 @dataclass(slots=True)
@@ -164,28 +157,22 @@ class _Covered:
         self.through_seq = turns[-1].seq or 0
 
 
+@dataclass(eq=False, repr=False)
 class Checkpoints:
     """Makes checkpoints: on request, or when a window fills up."""
 
-    def __init__(
-        self,
-        log: ports.TurnLog,
-        reader: ports.LogReader,
-        counter: Counter,
-        summarizer: ports.Summarizer,
-        meter: ports.Meter,
-    ) -> None:
-        self._log = log
-        self._reader = reader
-        self._counter = counter
-        self._summarizer = summarizer
-        self._meter = meter
-        self._prepared: Lru[Scope, _Prepared] = Lru(_MAX_PREPARED)
+    log: ports.TurnLog
+    reader: ports.LogReader
+    counter: Counter
+    summarizer: ports.Summarizer
+    meter: ports.Meter
+
+    def __post_init__(self) -> None:
+        self._prepared: Lru[Scope, ports.CheckpointDraft] = Lru(_MAX_PREPARED)
         self._erasures = 0
 
     @property
     def prepared(self) -> list[Scope]:
-        """The conversations whose next checkpoint is ready."""
         return list(self._prepared)
 
     def forget(self, scope: Scope) -> None:
@@ -197,7 +184,7 @@ class Checkpoints:
         self, scope: Scope, summary: str | None, recent_turns: int, window_tokens: int
     ) -> Checkpoint:
         """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one."""
-        view = await self._view(scope)
+        view = await self.view(scope)
         covered = _Covered.after(view.checkpoint, summary_chars(window_tokens) if summary is None else None)
         await self._cover(covered, scope, view, recent_turns, len)
         if not covered.through_seq:
@@ -223,7 +210,7 @@ class Checkpoints:
         is raised. With an `expected_version` it must replace that checkpoint (0: none), else `ConflictError`
         is raised.
         """
-        view = await self._view(scope)
+        view = await self.view(scope)
         covered = _Covered.after(view.checkpoint, None)
         async for batch in self._live(scope, view):
             read = [turn for turn in batch if (turn.seq or 0) <= through_seq]
@@ -236,13 +223,13 @@ class Checkpoints:
         covered.through_seq = through_seq
         # This view is newer than the one the author read, and so is its epoch.
         draft = replace(self._draft(scope, covered, view), epoch=epoch)
-        return await self._apply(
-            draft if expected_version is None else replace(draft, expected_version=expected_version)
-        )
+        if expected_version is not None:
+            draft = replace(draft, expected_version=expected_version)
+        return await self._apply(draft)
 
     async def reset(self, scope: Scope) -> Reset:
         """Start over; the log keeps what came before."""
-        entry = await self._log.mark(ports.ResetDraft(scope, str(uuid4())))
+        entry = await self.log.mark(ports.ResetDraft(scope, str(uuid4())))
         assert isinstance(entry, Reset)
         self._prepared.pop(scope, None)
         return entry
@@ -252,34 +239,34 @@ class Checkpoints:
 
         Returns the live tokens left. With `now`, whatever can be covered is covered at once.
         """
-        view = await self._view(scope)
+        view = await self.view(scope)
         used = view.head.live_tokens + (view.checkpoint.tokens if view.checkpoint else 0)
         full = now or used >= rules.threshold * rules.window_tokens
         if not full and used < PREPARE_AT * rules.threshold * rules.window_tokens:
             return view.head.live_tokens
         prepared = self._prepared.get(scope)
-        version = view.checkpoint.version if view.checkpoint else 0
-        if prepared is None or prepared.version != version:
+        if prepared is None or prepared.expected_version != _version(view):
             prepared = await self._prepare(scope, view, rules)
         if prepared is None or not full:
             return view.head.live_tokens
         self._prepared.pop(scope, None)
         try:
-            await self._apply_patiently(prepared.draft)
+            await self._apply_patiently(prepared)
         except ConflictError:
             # Another process was faster, or the conversation was reset: that takes precedence.
             logger.info("a checkpoint was superseded before it took effect")
-        return (await self._view(scope)).head.live_tokens
+        return (await self.view(scope)).head.live_tokens
 
-    async def _prepare(self, scope: Scope, view: ports.LogView, rules: WindowRules) -> _Prepared | None:
+    async def _prepare(
+        self, scope: Scope, view: ports.LogView, rules: WindowRules
+    ) -> ports.CheckpointDraft | None:
         erasures = self._erasures
         staying = partial(verbatim, window_tokens=rules.window_tokens)
         covered = _Covered.after(view.checkpoint, summary_chars(rules.window_tokens))
         await self._cover(covered, scope, view, rules.recent_turns, staying)
         if not covered.through_seq:
             return None
-        version = view.checkpoint.version if view.checkpoint else 0
-        prepared = _Prepared(version, self._draft(scope, covered, view))
+        prepared = self._draft(scope, covered, view)
         # Summarizing takes a while: discard the result if something was erased meanwhile.
         if erasures == self._erasures:
             self._prepared[scope] = prepared
@@ -310,11 +297,11 @@ class Checkpoints:
         await anyio.to_thread.run_sync(covered.gather, turns)
         if covered.max_chars is None:
             return
-        made = await summary_of(turns, covered.summary, self._summarizer, covered.max_chars)
+        made = await summary_of(turns, covered.summary, self.summarizer, covered.max_chars)
         covered.summary = made.text
         if made.trouble is not None:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
-            self._meter.count("pagefile_degraded_total", tier="summarizer")
+            self.meter.count("pagefile_degraded_total", tier="summarizer")
 
     def _draft(self, scope: Scope, covered: _Covered, view: ports.LogView) -> ports.CheckpointDraft:
         summary = covered.summary or ""
@@ -324,9 +311,9 @@ class Checkpoints:
             summary=summary,
             text=f"历史摘要: {summary}",
             covered_through_seq=covered.through_seq,
-            expected_version=view.checkpoint.version if view.checkpoint else 0,
-            tokens=self._counter.count(summary),
-            counter=self._counter.name,
+            expected_version=_version(view),
+            tokens=self.counter.count(summary),
+            counter=self.counter.name,
             anchors=tuple(covered.anchors),
             archive_refs=tuple(covered.archive_refs),
             epoch=view.head.epoch,
@@ -341,36 +328,38 @@ class Checkpoints:
                 raise
             except StoreError as error:
                 logger.warning("CheckpointShortMemory error: %s", error)
-                self._meter.count("pagefile_degraded_total", tier="checkpoint")
+                self.meter.count("pagefile_degraded_total", tier="checkpoint")
                 if pause is not None:
                     await anyio.sleep(pause)
             else:
                 return
 
     async def _apply(self, draft: ports.CheckpointDraft) -> Checkpoint:
-        entry = await self._log.mark(draft)
+        entry = await self.log.mark(draft)
         assert isinstance(entry, Checkpoint)
-        self._meter.count("pagefile_checkpoints_total")
-        self._meter.observe("pagefile_summary_chars", len(draft.summary))
+        self.meter.count("pagefile_checkpoints_total")
+        self.meter.observe("pagefile_summary_chars", len(draft.summary))
         return entry
 
-    async def head(self, scope: Scope) -> ConversationInfo:
-        return (await self._view(scope)).head
-
-    async def _view(self, scope: Scope) -> ports.LogView:
-        return await self._reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))
+    async def view(self, scope: Scope) -> ports.LogView:
+        """A conversation without its turns."""
+        return await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))
 
     async def _live(self, scope: Scope, view: ports.LogView) -> AsyncIterator[list[Turn]]:
         """The live turns, oldest first, in batches of a few hundred."""
         after = max(view.head.covered_through_seq, view.head.reset_seq)
         while True:
             query = ports.EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
-            batch = [entry for entry in await self._reader.entries(query) if isinstance(entry, Turn)]
+            batch = [entry for entry in await self.reader.entries(query) if isinstance(entry, Turn)]
             if batch:
                 yield batch
             if len(batch) < _BATCH:
                 return
             after = batch[-1].seq or after
+
+
+def _version(view: ports.LogView) -> int:
+    return view.checkpoint.version if view.checkpoint else 0
 
 
 def nothing_to_cover(head: ConversationInfo, recent_turns: int) -> InvalidArgumentError:

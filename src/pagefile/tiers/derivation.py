@@ -14,12 +14,12 @@ from time import monotonic
 import anyio
 import anyio.lowlevel
 
+from pagefile import ports
 from pagefile.backoff import Backoff
-from pagefile.errors import PagefileError
-from pagefile.ports import Behind, Meter, VectorHit, Watermarks
-from pagefile.records import JsonObject, Scope
+from pagefile.errors import ErasedError, PagefileError
+from pagefile.records import JsonObject, Scope, Turn
 from pagefile.tiers.base import Backlog, RetryLater, guarded
-from pagefile.tiers.turn_index import Derived, Plan, Reader, Terms, TurnVectors, tier_of
+from pagefile.tiers.turn_index import Derived, Plan, Terms, TurnVectors, tier_of
 
 logger = logging.getLogger("pagefile")
 
@@ -31,7 +31,7 @@ LONGEST_REST_S = 60.0
 class Health:
     """Whether vectors can be made and searched now. A failure is logged once, counted, and followed by a pause."""
 
-    def __init__(self, meter: Meter, now: Callable[[], float] = monotonic) -> None:
+    def __init__(self, meter: ports.Meter, now: Callable[[], float] = monotonic) -> None:
         self._meter = meter
         self._backoff = Backoff(first_s=FIRST_REST_S, longest_s=LONGEST_REST_S, now=now)
         #: Why it does not work; None if it does.
@@ -39,7 +39,6 @@ class Health:
 
     @property
     def resting(self) -> bool:
-        """Whether it is too early for another attempt."""
         return self.trouble is not None and self._backoff.left_s > 0
 
     @property
@@ -66,48 +65,40 @@ class Health:
 Horizon = Callable[[], Awaitable[Mapping[str, int]]]
 
 
+@dataclass(frozen=True, slots=True)
 class Meaning:
     """Finds the turns closest to a question, with a timeout and without ever failing."""
 
-    def __init__(
-        self, vectors: TurnVectors | None, health: Health, *, horizon: Horizon | None = None
-    ) -> None:
-        self.vectors = vectors
-        self.health = health
-        self._horizon = horizon
+    vectors: TurnVectors | None
+    health: Health
+    horizon: Horizon | None = None
 
     async def near(
         self, scope: Scope, question: str, limit: int, timeout_s: float
-    ) -> tuple[Sequence[VectorHit], str | None]:
+    ) -> tuple[Sequence[ports.VectorHit], str | None]:
         """The closest turns, and a note for the receipt, if any."""
         if self.vectors is None:
             return (), None
         if not self.health.resting:
             # Whatever an embedder or a vector store raises: recall by word still works.
             with guarded(self.health.failed):
-                found = await self._near_in_time(self.vectors, scope, question, limit, timeout_s)
+                found = await self._near(self.vectors, scope, question, limit, timeout_s)
                 self.health.well()
                 return found, None
         return (), f"episodes were looked for by word only: {self.health.trouble}"
 
-    async def _near_in_time(
+    async def _near(
         self, vectors: TurnVectors, scope: Scope, question: str, limit: int, timeout_s: float
-    ) -> Sequence[VectorHit]:
+    ) -> Sequence[ports.VectorHit]:
         try:
             with anyio.fail_after(timeout_s):
-                return await self._near(vectors, scope, question, limit)
+                if self.horizon is None:
+                    return await vectors.near(scope, question, limit)
+                # Twice as many, since some of them did not exist yet.
+                found = await vectors.near(scope, question, 2 * limit)
+                ends = await self.horizon()
         except TimeoutError as error:
-            late = f"the question's vector was not there within {timeout_s:g} s"
-            raise TimeoutError(late) from error
-
-    async def _near(
-        self, vectors: TurnVectors, scope: Scope, question: str, limit: int
-    ) -> Sequence[VectorHit]:
-        if self._horizon is None:
-            return await vectors.near(scope, question, limit)
-        # Twice as many, since some of them did not exist yet.
-        found = await vectors.near(scope, question, 2 * limit)
-        ends = await self._horizon()
+            raise TimeoutError(f"the question's vector was not there within {timeout_s:g} s") from error
         return [one for one in found if one.seq <= ends.get(one.conversation, 0)][:limit]
 
 
@@ -131,17 +122,21 @@ Progress = Callable[[int, int], None]
 class Derivation:
     """Computes terms and vectors for the turns of the log."""
 
-    reader: Reader
-    marks: Watermarks
+    source: ports.TurnSource
+    log: ports.LogReader
+    marks: ports.Watermarks
     terms: Terms
     vectors: TurnVectors | None
     health: Health
-    meter: Meter
+    meter: ports.Meter
     #: Vectors were skipped in a round, or never checked.
     _owed: bool = field(default=True, init=False)
     #: Vectors were made or found here: the embedder is loaded.
     warm: bool = field(default=False, init=False)
     _told: bool = field(default=False, init=False)
+    #: Held during a batch: an erasure waits for it, or erased data would come back.
+    _lock: anyio.Lock = field(default_factory=anyio.Lock, init=False)
+    _erased: int = field(default=0, init=False)
 
     # -- a round --------------------------------------------------------------------------------------------------------
 
@@ -153,8 +148,7 @@ class Derivation:
             raise RetryLater(min(due))
 
     async def _keep_terms(self, backlog: Backlog) -> float | None:
-        """Returns the seconds until the next attempt if this one failed."""
-        # No caller waits for this: the word index computes missing terms itself, and a later round retries.
+        """Returns the seconds until the next attempt if this one failed; no caller waits for it."""
         with guarded(self._terms_failed):
             await self._follow(self.terms, backlog, sweep=backlog.sweep)
             self._told = False
@@ -186,32 +180,99 @@ class Derivation:
     async def _follow(self, derived: Derived, backlog: Backlog, *, sweep: bool) -> int:
         """Read on in the conversations that were written to, or in all of them; returns the number of turns."""
         if not sweep and len(backlog.scopes) <= _PAGE:
-            plan = await self.reader.plan(partial(self._known, derived, backlog.scopes))
+            plan = await self._plan(partial(self._known, derived, backlog.scopes))
             return await self._read(derived, plan, backlog)
         made = 0
-        before: list[Behind] = []
+        before: list[ports.Behind] = []
         find = partial(self.marks.behind, derived.tier, limit=_PAGE)
-        while (behind := list((plan := await self.reader.plan(find)).behind)) not in ([], before):
+        while (behind := list((plan := await self._plan(find)).behind)) not in ([], before):
             before = behind
             made += await self._read(derived, plan, backlog)
-            if len(behind) < _PAGE and self.reader.holds(plan):
+            if len(behind) < _PAGE and self._holds(plan):
                 # All done; what is written meanwhile is left to the next round, or this one might never end.
                 break
         return made
 
-    async def _known(self, derived: Derived, scopes: Iterable[Scope]) -> list[Behind]:
-        return [await self.reader.known(scope, derived) for scope in scopes]
+    async def _known(self, derived: Derived, scopes: Iterable[Scope]) -> list[ports.Behind]:
+        """The watermarks of conversations that were written to."""
+        known = [(scope, await self.marks.known(scope, derived.tier)) for scope in scopes]
+        return [ports.Behind(scope, marks.get(scope.conversation or "", 0), 0) for scope, marks in known]
 
     async def _read(self, derived: Derived, plan: Plan, backlog: Backlog) -> int:
         made = 0
         while plan.behind:
             began = monotonic()
-            made += await self.reader.batch(derived, plan, BATCH)
+            made += await self._batch(derived, plan)
             if backlog.busy() and not backlog.hurried:
                 await backlog.pause(REST_SHARE * (monotonic() - began))
             else:
                 await anyio.lowlevel.checkpoint()
         return made
+
+    async def _plan(self, find: Callable[[], Awaitable[Sequence[ports.Behind]]]) -> Plan:
+        """What is to be read, and the epoch before that was determined."""
+        erased, epoch = self._erased, await self.log.epoch()
+        return Plan(await find(), erased, epoch)
+
+    def _holds(self, plan: Plan) -> bool:
+        """Whether nothing was erased since."""
+        return plan.erased == self._erased
+
+    async def _batch(self, derived: Derived, plan: Plan) -> int:
+        """Process about `BATCH` more turns; returns the exact number. The plan is empty once everything is read."""
+        async with self._lock:
+            if not self._holds(plan):
+                plan.clear()
+            read: list[Turn] = []
+            reached: dict[Scope, int] = {}
+            begun: list[ports.Behind] = []
+            while plan.behind and len(read) < BATCH:
+                begun.append(one := plan.pop())
+                limit = BATCH - len(read)
+                request = ports.SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
+                more = await self.source.since(request)
+                read += more
+                seq = (more[-1].seq or 0) if more else one.seq
+                if len(more) == limit:
+                    plan.push(ports.Behind(one.scope, seq, one.last_seq))
+                # Checkpoints, resets and aborted turns may follow the last turn.
+                seq = seq if len(more) == limit else max(seq, one.last_seq)
+                if seq > one.seq:
+                    reached[one.scope] = seq
+            epoch = plan.epoch_of(begun)
+            try:
+                await self._keep(derived, read, reached, epoch)
+            except ErasedError:
+                await self._give_up(plan, begun)
+                return 0
+        return len(read)
+
+    async def _keep(
+        self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
+    ) -> None:
+        """Store the results, then the watermarks; nothing if one of the conversations was erased since `epoch`."""
+        kept = False
+        try:
+            if read:
+                await derived.take(read, epoch=epoch)
+            for scope, seq in reached.items():
+                await self.marks.advance(scope, derived.tier, seq, epoch=epoch)
+            kept = True
+        finally:
+            if not kept:
+                # Refused, cancelled or unreachable: the results stored so far will not be revisited.
+                with anyio.CancelScope(shield=True):
+                    await derived.doubt(epoch)
+
+    async def _give_up(self, plan: Plan, begun: Sequence[ports.Behind]) -> None:
+        """Another process erased one of the conversations: read what is left of them from the beginning."""
+        epoch = await self.log.epoch()
+        for one in begun:
+            # It may have a new owner, and it may be shorter.
+            owner = await self.log.owner(one.scope)
+            query = None if owner is None else ports.ConversationQuery(owner, limit=1)
+            heads = () if query is None else await self.log.heads(query)
+            plan.take_back(one, [ports.Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
 
     def _terms_failed(self, error: Exception) -> None:
         """Log a failure: as a warning the first time, then at debug level."""
@@ -249,8 +310,8 @@ class Derivation:
 
     async def erased(self) -> None:
         """Something was erased, vectors included: between two batches, discard earlier plans."""
-        async with self.reader.lock:
-            self.reader.erased()
+        async with self._lock:
+            self._erased += 1
 
     async def examine(self) -> JsonObject:
         """The same, after checking that the embedder and the vector store work."""
@@ -266,25 +327,24 @@ class Derivation:
         if self.vectors is not None:
             await self.vectors.prepare(beside=True)
         todo: list[Derived] = [self.terms] if self.vectors is None else [self.terms, self.vectors]
-        plans = [await self._planned(derived, tenant, from_scratch=from_scratch) for derived in todo]
+        plans: list[Plan] = []
+        for derived in todo:
+            if from_scratch and tenant is None:
+                await self.marks.drop(derived.tier)
+            # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
+            tier = _NONE if from_scratch else derived.tier
+            plans.append(await self._plan(partial(self.marks.behind, tier, limit=_ALL, tenant=tenant)))
         total = sum(plan.left for plan in plans)
         made: list[int] = []
         for derived, plan in zip(todo, plans, strict=True):
             turns = 0
             while plan.behind:
-                turns += await self.reader.batch(derived, plan, BATCH)
+                turns += await self._batch(derived, plan)
                 progress(total - sum(plan.left for plan in plans), total)
             made.append(turns)
         counts = {"terms": made[0], "vectors": sum(made[1:]), "dropped": await self._drop_others()}
         self.health.well()
         return counts
-
-    async def _planned(self, derived: Derived, tenant: str | None, *, from_scratch: bool) -> Plan:
-        if from_scratch and tenant is None:
-            await self.marks.drop(derived.tier)
-        # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
-        tier = _NONE if from_scratch else derived.tier
-        return await self.reader.plan(partial(self.marks.behind, tier, limit=_ALL, tenant=tenant))
 
     async def _drop_others(self) -> int:
         """Remove vectors of other embedders, once those of the current one are complete."""

@@ -5,11 +5,11 @@ any), catches up before every recall, and is evicted under memory pressure: it c
 may be behind: a turn without one is found by its words.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import anyio
 
@@ -44,6 +44,10 @@ class _Key(NamedTuple):
     conversation: str
     seq: int
     turn_id: str
+
+
+#: A turn as it was read, and why it was found.
+_Read: TypeAlias = tuple[ports.Neighbourhood, Found[_Key]]
 
 
 @dataclass(slots=True)
@@ -91,7 +95,7 @@ class Episodes(base.OwnTier):
     horizon: Horizon | None = None
 
     def __post_init__(self) -> None:
-        self._meaning = Meaning(self.derivation.vectors, self.derivation.health, horizon=self.horizon)
+        self._meaning = Meaning(self.derivation.vectors, self.derivation.health, self.horizon)
         self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.turns.postings)
         self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
@@ -183,7 +187,7 @@ class Episodes(base.OwnTier):
         """The turns that were chosen, as long as the window is built from the same turns."""
         if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
             return self
-        return base.Remembered(self, await self._replayed(past), lambda request: _same_turns(past, request))
+        return base.Remembered(self, await self._replayed(past), partial(_same_turns, past))
 
     async def _replayed(self, past: base.PastWindow) -> list[Candidate]:
         rows = base.traced_rows(past.traces[self.name])
@@ -221,26 +225,25 @@ class Episodes(base.OwnTier):
         limit = 3 * self.turns + min(len(seen), 20)
         ranking = await self._ranked(index, scope, query, limit, at, self.timeout_s)
         how = asking(query)
-        fresh = [
-            one for one in ranking.found if one.key.turn_id not in seen and passes(one.parts, self.gate, how)
-        ]
-        return _Ranking(fresh[: self.turns], ranking.note)
+        fresh = [one for one in ranking.found if one.key.turn_id not in seen]
+        passing = [one for one in fresh if passes(one.parts, self.gate, how)]
+        return _Ranking(passing[: self.turns], ranking.note)
 
     async def _ranked(
         self, index: _Index, scope: Scope, query: str, limit: int, at: datetime | None, timeout_s: float
     ) -> _Ranking:
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
-        near, note = (
-            await self._meaning.near(scope, meant, NEAREST, timeout_s) if len(index.turns) else ((), None)
-        )
+        near, note = (), None
+        if len(index.turns):
+            near, note = await self._meaning.near(scope, meant, NEAREST, timeout_s)
         today = (at or self.clock.now()).date()
         search = partial(
             index.turns.search,
             query,
             limit,
             scope.conversation,
-            meaning={_key(one): one.similarity for one in near},
+            meaning={_Key(one.conversation, one.seq, one.turn_id): one.similarity for one in near},
             today=today,
         )
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
@@ -250,9 +253,8 @@ class Episodes(base.OwnTier):
         """The turns themselves; None if one of them is no longer what was ranked."""
         if not found:
             return []
-        read = await self.source.around(
-            home, [ports.TurnRef(one.key.conversation, one.key.seq) for one in found]
-        )
+        refs = [ports.TurnRef(one.key.conversation, one.key.seq) for one in found]
+        read = await self.source.around(home, refs)
         return read if [near.turn.id for near in read] == [one.key.turn_id for one in found] else None
 
     # -- the index ----------------------------------------------------------------------------------------------------
@@ -277,17 +279,16 @@ class Episodes(base.OwnTier):
         missing = {(row.conversation, row.seq) for row in rows if row.said is None}
         if not missing:
             return rows
-        turns = [
-            turn
-            for turn in await self.source.since(request)
-            if (turn.scope.conversation, turn.seq) in missing
-        ]
-        made = await base.off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
+        made = await self._new_rows(request, missing)
         worked_out = {(row.conversation, row.seq): row for row in made}
         return [worked_out.get((row.conversation, row.seq), row) for row in rows]
 
-    async def _new_rows(self, request: ports.SinceRequest) -> list[ports.TurnTerms]:
+    async def _new_rows(
+        self, request: ports.SinceRequest, only: Container[tuple[str | None, int | None]] | None = None
+    ) -> list[ports.TurnTerms]:
         turns = await self.source.since(request)
+        if only is not None:
+            turns = [turn for turn in turns if (turn.scope.conversation, turn.seq) in only]
         return await base.off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
 
     def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
@@ -296,7 +297,9 @@ class Episodes(base.OwnTier):
 
 
 def _same_turns(past: base.PastWindow, request: base.WindowRequest) -> bool:
-    return past.before is None or past.before.turn_ids() == [turn.id for turn in request.view.turns]
+    if past.before is None:
+        return True
+    return [turn.id for turn in past.before.view.turns] == [turn.id for turn in request.view.turns]
 
 
 def _home(scope: Scope) -> Scope:
@@ -304,20 +307,14 @@ def _home(scope: Scope) -> Scope:
     return scope if scope.user is None else Scope(scope.tenant, scope.user)
 
 
-def _key(near: ports.VectorHit) -> _Key:
-    return _Key(near.conversation, near.seq, near.turn_id)
-
-
 def _copies(found: Sequence[Found[_Key]]) -> int:
     """How many may be duplicates: a fork keeps the ids of the turns it copies."""
     return len(found) - len({one.key.turn_id for one in found})
 
 
-def _each_once(
-    pairs: Iterable[tuple[ports.Neighbourhood, Found[_Key]]],
-) -> list[tuple[ports.Neighbourhood, Found[_Key]]]:
+def _each_once(pairs: Iterable[_Read]) -> list[_Read]:
     """Each turn once, at its best rank. Callers choose ids, so turns are equal only if their texts are too."""
-    seen: dict[object, tuple[ports.Neighbourhood, Found[_Key]]] = {}
+    seen: dict[object, _Read] = {}
     for near, one in pairs:
         turn = near.turn
         seen.setdefault((turn.id, turn.at, turn.user, turn.assistant), (near, one))

@@ -66,6 +66,12 @@ class Held:
         default_factory=dict[tuple[str | None, str], set[str]]
     )
 
+    @classmethod
+    def of(cls, stamp: tuple[int, int], facts: Iterable[Fact]) -> "Held":
+        held = cls(stamp)
+        held.take(facts)
+        return held
+
     def take(self, facts: Iterable[Fact]) -> None:
         """Replace facts by their current versions."""
         added: list[tuple[str, str]] = []
@@ -84,11 +90,9 @@ class Held:
         self.index.add(added)
 
     def equal_to(self, text: str) -> Fact | None:
-        """The fact that says the same."""
         return self._newest(self.by_key.get(fact_key(text), ()))
 
     def about(self, subject: str | None, attribute: str) -> Fact | None:
-        """The fact about the same subject and attribute."""
         return self._newest(self.by_attribute.get((subject, attribute), ()))
 
     def _newest(self, ids: Iterable[str]) -> Fact | None:
@@ -106,31 +110,24 @@ class Held:
             self.by_attribute[fact.subject, fact.attribute].discard(fact.id)
 
 
-def _held(stamp: tuple[int, int], facts: Iterable[Fact]) -> Held:
-    held = Held(stamp)
-    held.take(facts)
-    return held
-
-
+@dataclass(eq=False, repr=False)
 class FactBook:
     """Reads and changes the facts of users."""
 
-    def __init__(
-        self, store: FactStore, counter: Counter, clock: Clock, epoch: Callable[[], Awaitable[int]]
-    ) -> None:
-        self._store = store
-        self._epoch = epoch
-        self._counter = counter
-        self._clock = clock
+    store: FactStore
+    counter: Counter
+    clock: Clock
+    epoch: Callable[[], Awaitable[int]]
+
+    def __post_init__(self) -> None:
         self._held: Lru[Scope, Held] = Lru(MAX_CACHED, lambda held: len(held.facts))
         #: The lock for the writers of a user, as long as there are any: within a process they queue, between
         #: processes the revision decides.
         self._writers: WeakValueDictionary[Scope, anyio.Lock] = WeakValueDictionary()
 
     async def held(self, scope: Scope) -> Held:
-        """What is held about a user now."""
         owner = Scope(scope.tenant, scope.user)
-        stamp = await self._store.changed(owner)
+        stamp = await self.store.changed(owner)
         known = self._held.get(owner)
         if known is None or known.stamp != stamp:
             known = await self._caught_up(owner, known, stamp)
@@ -151,14 +148,16 @@ class FactBook:
         for _ in range(_MOST_ATTEMPTS):
             fact = self._fact(owner, draft)
             # Read before what is held: one of those facts may be written again in a different state.
-            epoch = await self._epoch() if draft.epoch is None else draft.epoch
+            epoch = await self.epoch() if draft.epoch is None else draft.epoch
             held = await self.held(owner)
             seen = held.stamp  # what is held may catch up while we wait
             outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
             if not written:
-                return replace(held.facts[_same_id(held, fact)], outcome=outcome)
+                same = held.equal_to(fact.text)
+                assert same is not None
+                return replace(same, outcome=outcome)
             try:
-                revision = await self._store.revise(
+                revision = await self.store.revise(
                     owner, written, action=outcome, at=fact.recorded, expected=seen[0], epoch=epoch
                 )
             except ErasedError:
@@ -167,7 +166,7 @@ class FactBook:
                 # What it would have changed is gone; the statement itself still holds.
                 continue
             except ConflictError:
-                if await self._store.changed(owner) == seen:
+                if await self.store.changed(owner) == seen:
                     raise  # not because another writer was faster
                 continue
             return replace(revision.after[-1], outcome=outcome)
@@ -177,17 +176,17 @@ class FactBook:
 
     async def retract(self, scope: Scope, fact_id: str) -> Fact:
         """Stop holding a fact; idempotent."""
-        fact = await self._store.get(scope, fact_id)
+        fact = await self.store.get(scope, fact_id)
         owner = Scope(fact.scope.tenant, fact.scope.user)
         for _ in range(_MOST_ATTEMPTS):
-            epoch, expected = await self._epoch(), (await self._store.changed(owner))[0]
-            fact = await self._store.get(scope, fact_id)
+            epoch, expected = await self.epoch(), (await self.store.changed(owner))[0]
+            fact = await self.store.get(scope, fact_id)
             if fact.retracted is not None:
                 return fact
-            now = self._clock.now()
+            now = self.clock.now()
             gone = replace(fact, retracted=max(utc(now), fact.recorded))
             try:
-                revision = await self._store.revise(
+                revision = await self.store.revise(
                     owner, [gone], action="retracted", at=now, expected=expected, epoch=epoch
                 )
             except ConflictError:
@@ -198,9 +197,9 @@ class FactBook:
     async def undo(self, scope: Scope, number: int | None) -> Revision:
         """Undo a change; the undo is a change too, and can be undone."""
         owner = Scope(scope.tenant, scope.user)
-        epoch, newest = await self._epoch(), (await self._store.changed(owner))[0]
+        epoch, newest = await self.epoch(), (await self.store.changed(owner))[0]
         wanted = newest if number is None else number
-        found = await self._store.revisions(owner, after=wanted - 1)
+        found = await self.store.revisions(owner, after=wanted - 1)
         if not found or found[0].number != wanted:
             raise NotFoundError(f"User {scope.user!r} has no revision {wanted}: there is nothing to undo.")
         target, *later = found
@@ -210,34 +209,31 @@ class FactBook:
                 raise ConflictError(
                     f"Revision {revision.number} changed the same fact after revision {wanted}: undo it first."
                 )
-        now = self._clock.now()
+        now = self.clock.now()
         restored = [
             replace(after, retracted=max(utc(now), after.recorded)) if before is None else before
             for before, after in zip(target.before, target.after, strict=True)
         ]
-        return await self._store.revise(
-            owner, restored, action="undone", at=now, expected=newest, epoch=epoch
-        )
+        return await self.store.revise(owner, restored, action="undone", at=now, expected=newest, epoch=epoch)
 
     async def as_of(self, scope: Scope, moment: datetime) -> list[Fact]:
         """What was held at a moment, in its state at the time."""
         owner = Scope(scope.tenant, scope.user)
         moment = utc(moment)
-        facts = {fact.id: fact for fact in await self._store.list(owner, retracted=True)}
-        for revision in reversed(await self._store.revisions(owner)):
+        facts = {fact.id: fact for fact in await self.store.list(owner, retracted=True)}
+        for revision in reversed(await self.store.revisions(owner)):
             if revision.at > moment:
                 revision.take_back(facts)
         held = [fact for fact in facts.values() if fact.held_at(moment)]
         return sorted(held, key=lambda fact: (fact.recorded, fact.id))
 
     def forget(self) -> None:
-        """Drop what is cached in memory."""
         self._held.clear()
 
     async def _caught_up(self, owner: Scope, known: Held | None, stamp: tuple[int, int]) -> Held:
         if known is not None and stamp[0] > known.stamp[0]:
             before = known.stamp
-            revisions = await self._store.revisions(owner, after=before[0])
+            revisions = await self.store.revisions(owner, after=before[0])
             rows = before[1] + sum(len(revision.after) for revision in revisions)
             # Another task may have caught up further while we read: do not overwrite that.
             if revisions and (revisions[-1].number, rows) == stamp and known.stamp == before:
@@ -253,17 +249,17 @@ class FactBook:
         stamp.
         """
         for _ in range(_MOST_READS):
-            epoch, stamp = await self._epoch(), await self._store.changed(owner)
-            facts = await self._store.list(owner)
-            if (stamp, epoch) == (await self._store.changed(owner), await self._epoch()):
-                return _held(stamp, facts)
+            epoch, stamp = await self.epoch(), await self.store.changed(owner)
+            facts = await self.store.list(owner)
+            if (stamp, epoch) == (await self.store.changed(owner), await self.epoch()):
+                return Held.of(stamp, facts)
         # They change faster than they can be read: the next caller reads them again.
-        return _held(_UNKNOWN, await self._store.list(owner))
+        return Held.of(_UNKNOWN, await self.store.list(owner))
 
     def _fact(self, owner: Scope, draft: Draft) -> Fact:
         text = checked_text(draft.text, "fact").strip()
         _check(text, draft.source_quote)
-        now = utc(self._clock.now())
+        now = utc(self.clock.now())
         attribute = None if draft.attribute is None else checked_id(draft.attribute, "attribute")
         subject = None if draft.subject is None else checked_id(draft.subject, "subject")
         return Fact(
@@ -278,8 +274,8 @@ class FactBook:
             retracted=None,
             source_turn=draft.source_turn,
             source_quote=draft.source_quote,
-            tokens=self._counter.count(text),
-            counter=self._counter.name,
+            tokens=self.counter.count(text),
+            counter=self.counter.name,
             subject=subject or (None if attribute is None else USER),
             attribute=attribute,
             project=draft.project,
@@ -309,12 +305,6 @@ def refuse_orders(*texts: str) -> None:
             raise FactRejectedError(
                 f"This was not kept: it tells a model {order}. Only what is true of the user is a fact."
             )
-
-
-def _same_id(held: Held, fact: Fact) -> str:
-    same = held.equal_to(fact.text)
-    assert same is not None
-    return same.id
 
 
 def decided(

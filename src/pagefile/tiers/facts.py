@@ -32,19 +32,24 @@ from pagefile.window.parts import escape
 
 logger = logging.getLogger("pagefile")
 
+#: Facts of this category are corrections, which have their own budget.
+CORRECTION = "correction"
+#: The dash and the line break around a fact in the memory block.
+_LINE_TOKENS = 2
+#: Facts offered beyond the budget, so that the receipt shows what would have come next.
+_NEXT_IN_LINE = 10
+#: More text from the last turns adds nothing about their topic.
+_CONTEXT_CHARS = 20_000
+#: Facts embedded per window, to limit the wait; the rest get a median similarity until they are embedded.
+_EMBED_AT_ONCE = 64
+#: The first and the longest pause after a model could not be reached.
+FIRST_REST_S, LONGEST_REST_S = 5.0, 300.0
+#: Vectors of facts cached in memory.
+_MAX_VECTORS = 50_000
 #: The name of the watermark.
 TIER = "facts"
 _BATCH = 20
 _MOST = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """The outcome for a conversation's new turns."""
-
-    turns: int = 0
-    kept: int = 0
-    refused: int = 0
 
 
 @dataclass(eq=False, repr=False, slots=True)
@@ -59,15 +64,11 @@ class FactExtraction:
     #: Used if the extractor's answer is unusable.
     instead: ports.FactExtractor | None = None
 
-    async def behind(self) -> list[Scope]:
-        return [one.scope for one in await self.marks.behind(TIER, limit=_MOST)]
-
-    async def learn(self, scope: Scope) -> Learnt:
+    async def learn(self, scope: Scope) -> None:
         """Read a conversation from its watermark to its end."""
         assert scope.conversation is not None
         seq = (await self.marks.known(scope, TIER)).get(scope.conversation, 0)
         epoch = (await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
-        turns = kept = refused = 0
         while True:
             query = ports.EntryQuery(
                 scope,
@@ -80,16 +81,13 @@ class FactExtraction:
             batch = [entry for entry in entries if isinstance(entry, Turn) and entry.status == "done"]
             for proposal, turn in await self._proposals(batch):
                 later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
-                if await self._kept(proposal, turn, later, epoch):
-                    kept += 1
-                else:
-                    refused += 1
+                await self._keep(proposal, turn, later, epoch)
             last = max((entry.seq or 0 for entry in entries), default=seq)
             if last > seq:
                 await self.marks.advance(scope, TIER, last, epoch=epoch)
-            seq, turns = last, turns + len(batch)
+            seq = last
             if len(entries) < _BATCH:
-                return Learnt(turns, kept, refused)
+                return
 
     async def _proposals(self, turns: list[Turn]) -> list[tuple[ports.Proposal, Turn]]:
         by_id = {turn.id: turn for turn in turns}
@@ -111,11 +109,7 @@ class FactExtraction:
             found = await self.instead.extract(said)
         return [(one, by_id[one.turn_id]) for one in found if one.turn_id in by_id]
 
-    async def _kept(self, proposal: ports.Proposal, turn: Turn, later: frozenset[str], epoch: int) -> bool:
-        if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
-            logger.info("a proposed fact was refused: its quote is not in its turn")
-            self.meter.count("pagefile_facts_total", outcome="rejected")
-            return False
+    async def _keep(self, proposal: ports.Proposal, turn: Turn, later: frozenset[str], epoch: int) -> None:
         draft = Draft(
             proposal.text,
             category=proposal.category,
@@ -130,32 +124,20 @@ class FactExtraction:
             epoch=epoch,
         )
         try:
-            refuse_orders(proposal.text, proposal.quote)
-            fact = await self.book.remember(turn.scope, draft)
+            _check(proposal, turn)
+            outcome = (await self.book.remember(turn.scope, draft)).outcome or "stored"
         except ErasedError:
-            return False
+            return
         except (FactRejectedError, InvalidArgumentError) as error:
             logger.info("a proposed fact was refused: %s", error)
-            self.meter.count("pagefile_facts_total", outcome="rejected")
-            return False
-        self.meter.count("pagefile_facts_total", outcome=fact.outcome or "stored")
-        return True
+            outcome = "rejected"
+        self.meter.count("pagefile_facts_total", outcome=outcome)
 
 
-#: Facts of this category are corrections, which have their own budget.
-CORRECTION = "correction"
-#: The dash and the line break around a fact in the memory block.
-_LINE_TOKENS = 2
-#: Facts offered beyond the budget, so that the receipt shows what would have come next.
-_NEXT_IN_LINE = 10
-#: More text from the last turns adds nothing about their topic.
-_CONTEXT_CHARS = 20_000
-#: Facts embedded per window, to limit the wait; the rest get a median similarity until they are embedded.
-_EMBED_AT_ONCE = 64
-#: The first and the longest pause after a model could not be reached.
-FIRST_REST_S, LONGEST_REST_S = 5.0, 300.0
-#: Vectors of facts cached in memory.
-_MAX_VECTORS = 50_000
+def _check(proposal: ports.Proposal, turn: Turn) -> None:
+    if proposal.quote.strip() == "" or proposal.quote not in own_words(turn.user or ""):
+        raise FactRejectedError("its quote is not in its turn")
+    refuse_orders(proposal.text, proposal.quote)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +166,14 @@ class Facts(base.OwnTier):
 
     def __post_init__(self) -> None:
         if self.extraction is not None:
-            self.pace = _pace(self.extraction)
+            # Each reading may cost a model call: a conversation is read after the quiet period the extractor asks for.
+            self.pace = base.Pace(
+                quiet_s=self.extraction.extractor.quiet_s,
+                longest_wait_s=math.inf,
+                first_sweep_s=1.0,
+                first_rest_s=FIRST_REST_S,
+                longest_rest_s=LONGEST_REST_S,
+            )
         #: By the fact's scope and text.
         self._vectors: Lru[tuple[Scope, str], Floats] = Lru(_MAX_VECTORS)
         self._erasures = 0
@@ -201,7 +190,9 @@ class Facts(base.OwnTier):
                 await self.extraction.learn(scope)
 
     async def behind(self) -> Sequence[Scope]:
-        return () if self.extraction is None else await self.extraction.behind()
+        if self.extraction is None:
+            return ()
+        return [one.scope for one in await self.extraction.marks.behind(TIER, limit=_MOST)]
 
     async def forget(self, scope: Scope) -> base.Counts:
         self.book.forget()
@@ -262,9 +253,7 @@ class Facts(base.OwnTier):
         missing = sorted({key for key in keys if key not in self._vectors}, key=itemgetter(1))
         missing = missing[:_EMBED_AT_ONCE]
         asked, *vectors = await embedder.embed([about, *(text for _, text in missing)])
-        made = {
-            key: np.asarray(vector, dtype=np.float64) for key, vector in zip(missing, vectors, strict=True)
-        }
+        made = dict(zip(missing, (np.asarray(one, dtype=np.float64) for one in vectors), strict=True))
         found = [made[key] if key in made else self._vectors.get(key) for key in keys]
         # Embedding takes a while: discard the vectors if something was erased meanwhile.
         if erasures == self._erasures:
@@ -285,8 +274,10 @@ class Facts(base.OwnTier):
             if not correction:
                 beyond += tokens > self.rules.budget_tokens
                 tokens += candidate.tokens
-        if len(offered) < len(ranked):
-            offered.append(_rest(len(ranked) - len(offered), len(ranked)))
+        if more := len(ranked) - len(offered):
+            # Mentioned together, not one by one.
+            note = f"{more} facts of lower rank"
+            offered.append(Candidate("facts:rest", "facts", (), len(ranked), note=note))
         return offered
 
     # -- replay: `offer` records the revision, and the journal has the rest -------------------------------------------
@@ -316,7 +307,7 @@ class Facts(base.OwnTier):
         most = self.rules.context_turns
         return past.before is None or (
             conversation_context(request.view.turns, request.query, most)
-            == conversation_context(past.before.turns, past.before.query, most)
+            == conversation_context(past.before.view.turns, past.before.query, most)
         )
 
     def candidate(self, fact: Fact, score: float | None, rank: int) -> Candidate:
@@ -325,22 +316,6 @@ class Facts(base.OwnTier):
         tokens = _LINE_TOKENS + (self.counter.count(shown) if stored is None else stored)
         block = "corrections" if fact.category == CORRECTION else "facts"
         return Candidate(f"fact:{fact.id}", block, (Form(tokens, text=f"- {shown}"),), rank, score)
-
-
-def _pace(extraction: FactExtraction) -> base.Pace:
-    """A conversation is read after the quiet period the extractor asks for: each reading may cost a model call."""
-    return base.Pace(
-        quiet_s=extraction.extractor.quiet_s,
-        longest_wait_s=math.inf,
-        first_sweep_s=1.0,
-        first_rest_s=FIRST_REST_S,
-        longest_rest_s=LONGEST_REST_S,
-    )
-
-
-def _rest(number: int, rank: int) -> Candidate:
-    """Facts too low in rank for the budget: mentioned together, not one by one."""
-    return Candidate("facts:rest", "facts", (), rank, note=f"{number} facts of lower rank")
 
 
 def conversation_context(turns: Sequence[Turn], query: str | None, max_turns: int) -> str:

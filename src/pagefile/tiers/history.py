@@ -10,13 +10,13 @@ from typing import Any, Literal, cast
 from pagefile.errors import ErasedError
 from pagefile.lru import Lru
 from pagefile.ports import LogView, Watermarks, WindowLog
-from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Reset, Scope, Step, Turn
+from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Scope, Step, Turn
 from pagefile.shapes.call_order import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
 from pagefile.window.candidates import Candidate, Form, ShownTurn
-from pagefile.window.forms import ShownSummary, running_turn, shown_summary, turn_forms
+from pagefile.window.forms import running_turn, shown_summary, turn_forms
 from pagefile.window.measure import recounted
 from pagefile.window.parts import escape
 from pagefile.window.receipt import Window
@@ -40,47 +40,6 @@ _MOST_BEHIND = 1000
 
 #: A conversation of a tenant, whatever its user.
 _Key = tuple[str, str | None]
-
-
-class Filling:
-    """The window each conversation was last read with, and the tokens of its live turns."""
-
-    def __init__(self, default: WindowRules) -> None:
-        self._default = default
-        self._rules: Lru[_Key, WindowRules] = Lru(_TRACKED)
-        self._live: Lru[_Key, int] = Lru(_TRACKED)
-
-    def rules_of(self, scope: Scope) -> WindowRules:
-        """The window a conversation was last read with."""
-        return self._rules.get(_key(scope), self._default)
-
-    def known(self, scope: Scope) -> bool:
-        """Whether this process recently handed out a window of the conversation."""
-        return _key(scope) in self._rules
-
-    def read_with(self, scope: Scope, rules: WindowRules, live_tokens: int) -> bool:
-        """A window was handed out; returns whether a checkpoint may be due."""
-        self._rules[_key(scope)] = rules
-        self._live[_key(scope)] = live_tokens
-        return self._may_be_due(scope)
-
-    def written(self, scope: Scope, tokens: int) -> bool:
-        """A turn was completed; returns whether a checkpoint may be due, True if only the log can tell."""
-        known = self._live.get(_key(scope))
-        self._live[_key(scope)] = (known or 0) + tokens
-        return known is None or self._may_be_due(scope)
-
-    def measured(self, scope: Scope, live_tokens: int) -> None:
-        """Store the tokens read from the log."""
-        self._live[_key(scope)] = live_tokens
-
-    def forget(self) -> None:
-        """Forget how full conversations are, so that the log is read again."""
-        self._live.clear()
-
-    def _may_be_due(self, scope: Scope) -> bool:
-        rules = self.rules_of(scope)
-        return self._live[_key(scope)] >= PREPARE_AT * rules.threshold * rules.window_tokens
 
 
 def _key(scope: Scope) -> _Key:
@@ -108,7 +67,9 @@ class History(OwnTier):
     dedicated: bool = False
 
     def __post_init__(self) -> None:
-        self.filling = Filling(self.rules)
+        #: The window each conversation was last read with, and the tokens of its live turns.
+        self._read_with: Lru[_Key, WindowRules] = Lru(_TRACKED)
+        self._live: Lru[_Key, int] = Lru(_TRACKED)
         self._shown = lru_cache(_REMEMBERED)(self._shown_text)
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
@@ -116,12 +77,24 @@ class History(OwnTier):
     async def absorb(self, turn: Turn) -> bool:
         if turn.status != "done" or self.mode != "background":
             return False
-        return self.filling.written(turn.scope, turn.tokens)
+        known = self._live.get(_key(turn.scope))
+        self._live[_key(turn.scope)] = (known or 0) + turn.tokens
+        # Only the log can tell how full a conversation is that was not read here.
+        return known is None or self._may_be_due(turn.scope)
 
     def shown(self, request: WindowRequest, window: Window) -> bool:
         if self.mode != "background":
             return False
-        return self.filling.read_with(request.scope, _rules(request), request.view.head.live_tokens)
+        self._read_with[_key(request.scope)] = _rules(request)
+        self._live[_key(request.scope)] = request.view.head.live_tokens
+        return self._may_be_due(request.scope)
+
+    def rules_of(self, scope: Scope) -> WindowRules:
+        return self._read_with.get(_key(scope), self.rules)
+
+    def _may_be_due(self, scope: Scope) -> bool:
+        rules = self.rules_of(scope)
+        return self._live[_key(scope)] >= PREPARE_AT * rules.threshold * rules.window_tokens
 
     async def reconsider(self, request: WindowRequest, window: Window) -> bool:
         if not window.should_checkpoint or self.mode != "sync":
@@ -132,12 +105,13 @@ class History(OwnTier):
     async def maintain(self, scope: Scope) -> None:
         rules = await self._rules_of(scope)
         # Turns that others write meanwhile are not included: they stay beyond the watermark.
-        seen = await self.checkpoints.head(scope) if self.dedicated else None
+        seen = (await self.checkpoints.view(scope)).head if self.dedicated else None
         with ExitStack() as unless_done:
-            unless_done.callback(self.filling.forget)
+            # Unless it is known how full the conversation is, the log is read again.
+            unless_done.callback(self._live.clear)
             live_tokens = await self.checkpoints.maintain(scope, rules)
             unless_done.pop_all()
-        self.filling.measured(scope, live_tokens)
+        self._live[_key(scope)] = live_tokens
         if seen is not None:
             # Erased meanwhile: a new conversation under that id is read from its beginning.
             with suppress(ErasedError):
@@ -153,14 +127,10 @@ class History(OwnTier):
         rules = await self._rules_of(scope)
         return await self.checkpoints.make(scope, summary, recent_turns, rules.window_tokens)
 
-    async def reset(self, scope: Scope) -> Reset:
-        """Leave what came before out of windows; the log keeps it."""
-        return await self.checkpoints.reset(scope)
-
     async def _rules_of(self, scope: Scope) -> WindowRules:
         """The window a conversation was last read with, here or by another process."""
-        rules = self.filling.rules_of(scope)
-        if not self.dedicated or self.filling.known(scope):
+        rules = self.rules_of(scope)
+        if not self.dedicated or _key(scope) in self._read_with:
             return rules
         newest = await self.calls.list(scope, limit=1)
         if not newest:
@@ -174,7 +144,7 @@ class History(OwnTier):
     async def forget(self, scope: Scope) -> Counts:
         self._shown.cache_clear()
         self.checkpoints.forget(scope)
-        self.filling.forget()
+        self._live.clear()
         return {}
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
@@ -246,14 +216,12 @@ class History(OwnTier):
         checkpoint = view.checkpoint
         if checkpoint is None:
             return []
-        shown = self._shown(checkpoint, window_tokens)
-        form = Form(self.counter.count(shown.text), text=shown.text)
-        covers = (
-            f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {shown.note}"
-        )
+        text, note = self._shown(checkpoint, window_tokens)
+        form = Form(self.counter.count(text), text=text)
+        covers = f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {note}"
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]
 
-    def _shown_text(self, checkpoint: Checkpoint, window_tokens: int) -> ShownSummary:
+    def _shown_text(self, checkpoint: Checkpoint, window_tokens: int) -> tuple[str, str]:
         return shown_summary(checkpoint, self.counter.count, window_tokens, self.wording)
 
 

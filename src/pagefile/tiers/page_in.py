@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
 import anyio
@@ -23,19 +24,12 @@ from pagefile.text.bm25 import Ranked, WordIndex
 from pagefile.text.passages import page_slice, render_excerpt, select, split
 from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
+from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, gist, placeholder_uuid
-from pagefile.window.residency import (
-    WORKING_SET_SHARE,
-    PageHint,
-    Strategy,
-    Use,
-    pages_to_load,
-    resident_pages,
-)
 
 #: What these tools return is already archived: it is never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
@@ -49,6 +43,10 @@ _NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matche
 _NOTHING_FITS = (
     "[{tokens} tokens 放不下任何段落，请给更大的 limit / no passage fits into {tokens} tokens, ask for more]"
 )
+#: Texts of pages cached between the calls of a tool loop, in characters.
+CACHE_CHARS = 16_000_000
+#: A shorter excerpt would say nothing.
+LEAST_EXCERPT_TOKENS = 200
 #: From this many characters on, processing a text would block the event loop.
 THREAD_FROM_CHARS = 20_000
 
@@ -77,10 +75,15 @@ def is_quoted(tool: str, result: str) -> bool:
 
 
 def loaded_uuid(step: Step) -> str | None:
-    if step.tool != LOAD_TOOL or not isinstance(step.input, Mapping):
-        return None
-    uuid = step.input.get("uuid")
-    return uuid if isinstance(uuid, str) else None
+    uuid = _asked(step).get("uuid")
+    return uuid if step.tool == LOAD_TOOL and isinstance(uuid, str) else None
+
+
+def _asked(step: Step | None) -> Mapping[str, object]:
+    """The arguments of a call of our own tools; none for any other step."""
+    if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
+        return {}
+    return step.input
 
 
 def checked_uuid(uuid: object) -> str:
@@ -132,20 +135,17 @@ def slice_of(text: str, offset: int, limit: int | None) -> str:
 
 # -- pages in a window -------------------------------------------------------------------------------------------------
 
-#: Texts of pages cached between the calls of a tool loop, in characters.
-CACHE_CHARS = 16_000_000
-#: A shorter excerpt would say nothing.
-LEAST_EXCERPT_TOKENS = 200
 
-
+@dataclass(eq=False, repr=False)
 class Paging:
     """Reads the pages that a window shows."""
 
-    def __init__(self, pages: PageStore, keeper: PageKeeper, counter: Counter, strategy: Strategy) -> None:
-        self._pages = pages
-        self._keeper = keeper
-        self._counter = counter
-        self._strategy: Strategy = strategy
+    pages: PageStore
+    keeper: PageKeeper
+    counter: Counter
+    strategy: residency.Strategy
+
+    def __post_init__(self) -> None:
         # Keyed by scope as well: a uuid alone grants no access, and two tenants may have the same one.
         self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
         self._excerpts: Lru[tuple[Scope, str, str, int], tuple[str, int]] = Lru(64)
@@ -177,27 +177,27 @@ class Paging:
     def _entry(self, uuid: str, texts: Sequence[Text], rank: int) -> Candidate:
         """A page in the memory block, escaped like everything there."""
         shown = [(text.name, f"- 📎 [存档:{uuid}]\n{escape(text.text)}") for text in texts]
-        forms = tuple(Form(self._counter.count(text), text=text, name=name) for name, text in shown)
+        forms = tuple(Form(self.counter.count(text), text=text, name=name) for name, text in shown)
         return Candidate(f"page:{uuid}", "loaded", forms, rank)
 
     async def _wanted(self, request: WindowRequest) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""
         view = request.view
-        uses = [Use(at, page) for at, _, _, step, page in _paged(view) if step.tool in LOADING_TOOLS]
+        loads = [(at, page) for at, _, _, step, page in _paged(view) if step.tool in LOADING_TOOLS]
         sizes = {page: step.page_tokens for _, _, _, step, page in _paged(view)}
         pinned: set[str] = set()
         if sizes or (view.checkpoint is not None and view.checkpoint.archive_refs):
-            for page in await self._keeper.pinned(request.scope):
+            for page in await self.keeper.pinned(request.scope):
                 pinned.add(page.uuid)
                 sizes[page.uuid] = page.tokens
             request.traces["pinned"] = sorted(pinned)
-        picked = pages_to_load(self._strategy, request.query or "", _hints(view))
-        resident = resident_pages(
-            uses,
+        picked = residency.pages_to_load(self.strategy, request.query or "", _hints(view))
+        resident = residency.resident_pages(
+            [residency.Use(*load) for load in loads],
             len(view.turns),
             pinned=pinned,
             tokens=sizes,
-            limit_tokens=request.window_tokens // WORKING_SET_SHARE,
+            limit_tokens=request.window_tokens // residency.WORKING_SET_SHARE,
         )
         return list(dict.fromkeys([*request.load, *picked, *resident]))
 
@@ -207,31 +207,25 @@ class Paging:
         """A page as it may appear in this window, from whole to a few passages; empty if it cannot be read."""
         try:
             text, tokens = await self._text(request.scope, uuid)
-            part = None if step is None else self._asked_part(step, text, request.window_tokens // 2)
-            if part is not None:
-                return (Text("part", part, self._counter.count(part)),)
+            half = request.window_tokens // 2
+            # The same part as `call_tool` returns.
+            if (asked := asked_range(_asked(step), text)) is not None:
+                part = fitting_slice(text, *asked, half, self.counter.count)
+                return (Text("part", part, self.counter.count(part)),)
             query = _asked_query(step) or request.query or ""
             forms: list[Text] = []
             # A page requested by name is shown whole up to half of the window, as in `call_tool`.
             loading = step is not None and step.tool in LOADING_TOOLS
-            most = request.window_tokens // 2 if loading else request.window_tokens
+            most = half if loading else request.window_tokens
             if tokens <= most and not _asked_query(step):
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
-                forms.append(
-                    Text("passages", *await self._excerpt((request.scope, uuid, query, share), text))
-                )
+                shown = await self._excerpt((request.scope, uuid, query, share), text)
+                forms.append(Text("passages", *shown))
             return tuple(forms)
         except PagefileError as error:
             request.note(f"page {uuid} stays a placeholder: {error}")
             return ()
-
-    def _asked_part(self, step: Step, text: str, budget_tokens: int) -> str | None:
-        """The part a loading step asked for by offset and limit, the same as `call_tool` returns."""
-        if step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
-            return None
-        asked = asked_range(step.input, text)
-        return None if asked is None else fitting_slice(text, *asked, budget_tokens, self._counter.count)
 
     async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
         key = (scope, uuid)
@@ -240,22 +234,22 @@ class Paging:
             self._texts.pop(key)
             self._excerpts.clear()
         if key not in self._texts:
-            page, text = await self._pages.load(scope, uuid)
-            tokens = page.tokens if page.counter == self._counter.name else self._counter.count(text)
+            page, text = await self.pages.load(scope, uuid)
+            tokens = page.tokens if page.counter == self.counter.name else self.counter.count(text)
             self._texts[key] = text, tokens
         return self._texts[key]
 
     async def _is_there(self, scope: Scope, uuid: str) -> bool:
         try:
-            return (await self._keeper.page(scope, uuid)).purged is None
+            return (await self.keeper.page(scope, uuid)).purged is None
         except HandleNotFoundError:
             return False
 
     async def _excerpt(self, key: tuple[Scope, str, str, int], text: str) -> tuple[str, int]:
         if key not in self._excerpts:
             _, _, query, budget = key
-            chosen = await excerpt(text, query, budget, self._counter.count)
-            self._excerpts[key] = chosen, self._counter.count(chosen)
+            chosen = await excerpt(text, query, budget, self.counter.count)
+            self._excerpts[key] = chosen, self.counter.count(chosen)
         return self._excerpts[key]
 
     def forget(self) -> None:
@@ -288,19 +282,17 @@ def _running(view: LogView) -> Iterator[tuple[int, Step]]:
                 yield number, step
 
 
-def _hints(view: LogView) -> list[PageHint]:
+def _hints(view: LogView) -> list[residency.PageHint]:
     """What is known about the pages in the history, oldest first, from their placeholders."""
-    hints: dict[str, PageHint] = {}
+    hints: dict[str, residency.PageHint] = {}
     for _, turn, _, step, page in _paged(view):
         if not step.whole and step.tool not in LOADING_TOOLS and placeholder_uuid(step.result):
-            hints[page] = PageHint(page, f"{turn.user or ''} {gist(step.result)}")
+            hints[page] = residency.PageHint(page, f"{turn.user or ''} {gist(step.result)}")
     return list(hints.values())
 
 
 def _asked_query(step: Step | None) -> str | None:
-    if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
-        return None
-    query = step.input.get("query")
+    query = _asked(step).get("query")
     return query if isinstance(query, str) and query.strip() else None
 
 
@@ -308,8 +300,7 @@ def _asked_query(step: Step | None) -> str | None:
 _BATCH = 50
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     uuid: str
     start: int
     end: int
@@ -332,13 +323,16 @@ class _Index:
             self.words.remove(self.pages.pop(uuid))
 
 
+@dataclass(eq=False, repr=False)
 class PageSearch:
     """Finds pages by what is written in them."""
 
-    def __init__(self, pages: PageStore, index: PageIndex, max_postings: int) -> None:
-        self._pages = pages
-        self._index = index
-        self._indexes: Lru[Scope, _Index] = Lru(max_postings, lambda index: index.words.postings)
+    pages: PageStore
+    index: PageIndex
+    max_postings: int
+
+    def __post_init__(self) -> None:
+        self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.words.postings)
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         """The pages whose best passage answers the query, best first; one hit per page."""
@@ -355,7 +349,7 @@ class PageSearch:
             if len(hits) == limit:
                 break
             try:
-                page, text = await self._pages.load(scope, ranked.key.uuid)
+                page, text = await self.pages.load(scope, ranked.key.uuid)
             except HandleNotFoundError:
                 continue
             if is_quoted(page.tool, text):
@@ -366,9 +360,8 @@ class PageSearch:
             if result in results:
                 continue
             results.add(result)
-            hits.append(
-                PageHit(page, ranked.score, text[ranked.key.start : ranked.key.end], ranked.key.start)
-            )
+            _, start, end = ranked.key
+            hits.append(PageHit(page, ranked.score, text[start:end], start))
         return hits
 
     def forget(self) -> None:
@@ -377,11 +370,11 @@ class PageSearch:
     async def _caught_up(self, scope: Scope) -> _Index:
         index = self._indexes.setdefault(scope, _Index())
         async with index.lock:
-            there = await self._index.uuids(scope)
+            there = await self.index.uuids(scope)
             index.drop(index.pages.keys() - set(there))
             missing = [uuid for uuid in there if uuid not in index.pages]
             for start in range(0, len(missing), _BATCH):
-                for page in await self._index.read(scope, missing[start : start + _BATCH]):
+                for page in await self.index.read(scope, missing[start : start + _BATCH]):
                     await self._take(scope, index, page)
         self._indexes.trim()
         return index
@@ -389,9 +382,9 @@ class PageSearch:
     async def _take(self, scope: Scope, index: _Index, page: PageTerms) -> None:
         passages = page.terms
         if passages is None:
-            _, text = await self._pages.load(scope, page.uuid)
+            _, text = await self.pages.load(scope, page.uuid)
             passages = await anyio.to_thread.run_sync(partial(segmented, text, page.spans))
-            await self._index.write(scope, page.uuid, passages)
+            await self.index.write(scope, page.uuid, passages)
         await anyio.to_thread.run_sync(partial(index.add, page, passages))
 
 

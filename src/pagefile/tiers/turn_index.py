@@ -6,9 +6,9 @@ rises, so that a process that dies in between leaves work undone but nothing wro
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
@@ -16,7 +16,7 @@ import anyio.to_thread
 import numpy as np
 
 from pagefile import ports
-from pagefile.errors import ErasedError, PagefileError
+from pagefile.errors import PagefileError
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn
 from pagefile.text.speech import blended, embedded_texts, question_texts, said_terms
@@ -47,93 +47,6 @@ class Derived(ABC):
         """Results from that epoch may have been erased meanwhile: make sure that external storage does not keep them."""
 
 
-class Reader:
-    """Feeds the log to what is derived from it, in batches."""
-
-    def __init__(self, source: ports.TurnSource, marks: ports.Watermarks, log: ports.LogReader) -> None:
-        self._source = source
-        self._marks = marks
-        self._log = log
-        #: Held during a batch: an erasure waits for it, or erased data would come back.
-        self.lock = anyio.Lock()
-        self._erased = 0
-
-    def erased(self) -> None:
-        """Something was erased: earlier plans are no longer valid."""
-        self._erased += 1
-
-    async def plan(self, find: Callable[[], Awaitable[Sequence[ports.Behind]]]) -> "Plan":
-        """What is to be read, and the epoch before that was determined."""
-        erased, epoch = self._erased, await self._log.epoch()
-        return Plan(await find(), erased, epoch)
-
-    def holds(self, plan: "Plan") -> bool:
-        """Whether nothing was erased since."""
-        return plan.erased == self._erased
-
-    async def known(self, scope: Scope, derived: Derived) -> ports.Behind:
-        """The watermark of a conversation that was written to."""
-        known = await self._marks.known(scope, derived.tier)
-        return ports.Behind(scope, known.get(scope.conversation or "", 0), 0)
-
-    async def batch(self, derived: Derived, plan: "Plan", turns: int) -> int:
-        """Process about `turns` more turns; returns the exact number. The plan is empty once everything is read."""
-        async with self.lock:
-            if not self.holds(plan):
-                plan.clear()
-            read: list[Turn] = []
-            reached: dict[Scope, int] = {}
-            begun: list[ports.Behind] = []
-            while plan.behind and len(read) < turns:
-                begun.append(one := plan.pop())
-                limit = turns - len(read)
-                request = ports.SinceRequest(one.scope, {one.scope.conversation or "": one.seq}, limit)
-                more = await self._source.since(request)
-                read += more
-                seq = (more[-1].seq or 0) if more else one.seq
-                if len(more) == limit:
-                    plan.push(ports.Behind(one.scope, seq, one.last_seq))
-                # Checkpoints, resets and aborted turns may follow the last turn.
-                seq = seq if len(more) == limit else max(seq, one.last_seq)
-                if seq > one.seq:
-                    reached[one.scope] = seq
-            epoch = plan.epoch_of(begun)
-            try:
-                await self._keep(derived, read, reached, epoch)
-            except ErasedError:
-                await self._give_up(plan, begun)
-                return 0
-        return len(read)
-
-    async def _keep(
-        self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
-    ) -> None:
-        """Store the results, then the watermarks; nothing if one of the conversations was erased since `epoch`."""
-        kept = False
-        try:
-            if read:
-                await derived.take(read, epoch=epoch)
-            for scope, seq in reached.items():
-                await self._marks.advance(scope, derived.tier, seq, epoch=epoch)
-            kept = True
-        finally:
-            if not kept:
-                # Refused, cancelled or unreachable: the results stored so far will not be revisited.
-                with anyio.CancelScope(shield=True):
-                    await derived.doubt(epoch)
-
-    async def _give_up(self, plan: "Plan", begun: Sequence[ports.Behind]) -> None:
-        """Another process erased one of the conversations: read what is left of them from the beginning."""
-        epoch = await self._log.epoch()
-        for one in begun:
-            # It may have a new owner, and it may be shorter.
-            owner = await self._log.owner(one.scope)
-            heads = (
-                await self._log.heads(ports.ConversationQuery(owner, limit=1)) if owner is not None else ()
-            )
-            plan.take_back(one, [ports.Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
-
-
 class Plan:
     """Conversations to read, and the state in which that was decided."""
 
@@ -154,7 +67,6 @@ class Plan:
         return one
 
     def push(self, one: ports.Behind) -> None:
-        """There is more to read in a conversation."""
         self.behind.appendleft(one)
         self.left += _entries(one)
 
@@ -183,11 +95,11 @@ def _entries(one: ports.Behind) -> int:
     return max(0, one.last_seq - one.seq)
 
 
+@dataclass(eq=False, repr=False)
 class Terms(Derived):
     """Terms, stored so that a new process can start its word index from them."""
 
-    def __init__(self, store: ports.TermStore) -> None:
-        self._store = store
+    store: ports.TermStore
 
     @property
     def tier(self) -> str:
@@ -199,11 +111,10 @@ class Terms(Derived):
         for turn, one in zip(turns, made, strict=True):
             tenants.setdefault(turn.scope.tenant, []).append(one)
         for tenant, rows in tenants.items():
-            await self._store.write(Scope(tenant), rows, ANALYZER, epoch=epoch)
+            await self.store.write(Scope(tenant), rows, ANALYZER, epoch=epoch)
 
 
 def terms_of(turns: Sequence[Turn]) -> list[ports.TurnTerms]:
-    """The terms of turns as they are stored."""
     return [
         ports.TurnTerms(
             turn.scope.conversation or "",
@@ -221,20 +132,16 @@ class OtherModelError(PagefileError):
     """The vectors here were made by another embedder."""
 
 
+@dataclass(eq=False, repr=False)
 class TurnVectors(Derived):
     """Vectors of turns: made by the embedder, kept in a vector store, and searched by recall."""
 
-    def __init__(
-        self,
-        index: ports.VectorIndex,
-        embedder: ports.Embedder,
-        marks: ports.Watermarks,
-        erasures: ports.Erasures,
-    ) -> None:
-        self.index = index
-        self.embedder = embedder
-        self._marks = marks
-        self._erasures = erasures
+    index: ports.VectorIndex
+    embedder: ports.Embedder
+    marks: ports.Watermarks
+    erasures: ports.Erasures
+
+    def __post_init__(self) -> None:
         self.prepared = False
         #: Whether there is anything to find; if not, embedding a question is pointless.
         self.any = False
@@ -248,10 +155,8 @@ class TurnVectors(Derived):
         """The number of this embedder's vectors, and the vectors of others."""
         model = await self._model()
         collections = await self.index.collections()
-        own = sum(collection.vectors for collection in collections if collection.model == model)
-        return own, [
-            collection for collection in collections if collection.model != model and collection.vectors
-        ]
+        own = sum(one.vectors for one in collections if one.model == model)
+        return own, [one for one in collections if one.model != model and one.vectors]
 
     async def prepare(self, *, beside: bool = False) -> None:
         """Prepare the vector store for this embedder; idempotent.
@@ -262,16 +167,17 @@ class TurnVectors(Derived):
         if self.prepared:
             return
         own, others = await self.collections()
-        tiers = [] if own else await self._marks.tiers()
-        elsewhere = [tier for tier in tiers if _kept_elsewhere(tier, self.index)]
+        tiers = [] if own else await self.marks.tiers()
+        here = f"episodes:{self.index.name}:"
+        elsewhere = [tier for tier in tiers if tier.startswith("episodes:") and not tier.startswith(here)]
         if (others or elsewhere) and not own and not beside:
             raise OtherModelError(self._explained(others, elsewhere))
         if self.index.apart:
-            await self._erasures.begin(self.index.name)
+            await self.erasures.begin(self.index.name)
         await self.index.prepare(self.embedder.model)
         if self.tier in tiers:
             # The vector store was emptied: its watermarks no longer apply.
-            await self._marks.drop(self.tier)
+            await self.marks.drop(self.tier)
         self.any = own > 0
         self.prepared = True
 
@@ -279,8 +185,8 @@ class TurnVectors(Derived):
         if self.index.apart:
             # It may already have followed an erasure, and may be unreachable now: the erasure is owed again.
             with suppress(PagefileError):
-                await self._erasures.redo(self.index.name, epoch)
-                await self.index.erase_before((await self._erasures.owed(self.index.name)).scopes)
+                await self.erasures.redo(self.index.name, epoch)
+                await self.index.erase_before((await self.erasures.owed(self.index.name)).scopes)
 
     async def take(self, turns: Sequence[Turn], *, epoch: int) -> None:
         texts = [embedded_texts(turn.user, turn.assistant) for turn in turns]
@@ -289,17 +195,17 @@ class TurnVectors(Derived):
         for turn, some in zip(turns, texts, strict=True):
             own, vectors = vectors[: len(some)], vectors[len(some) :]
             if len(some):
-                rows.append(_row(turn, blended(list(own))))
+                vector = blended(list(own))
+                rows.append(ports.VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector))
         if rows:
             if self.index.apart:
                 # Erasures during the computation must be owed before the vectors are put, in case this
                 # process dies afterwards.
-                await self._erasures.redo(self.index.name, epoch)
+                await self.erasures.redo(self.index.name, epoch)
             await self.index.put(self.embedder.model, rows, epoch=epoch)
             self.any = True
 
     async def near(self, scope: Scope, question: str, limit: int) -> Sequence[ports.VectorHit]:
-        """The turns closest to a question in meaning, closest first."""
         await self.prepare()
         if not self.any:
             self.any = (await self.collections())[0] > 0
@@ -332,9 +238,7 @@ class TurnVectors(Derived):
         """What happened and what to do: another embedder, or another vector store."""
         mine = self.embedder.model.key
         if others:
-            there = ", ".join(
-                f"{collection.model.key} ({collection.vectors:,} vectors)" for collection in others
-            )
+            there = ", ".join(f"{one.model.key} ({one.vectors:,} vectors)" for one in others)
             return (
                 f"the embedder is {mine} now, and what is in {self.index.name} was made by {there}: "
                 "run `pagefile rebuild` to rebuild all vectors, or go back to that embedder"
@@ -349,11 +253,3 @@ class TurnVectors(Derived):
 def tier_of(index: ports.VectorIndex, model: ports.EmbeddingModel) -> str:
     """The name of the watermarks of a model's vectors in an index."""
     return f"episodes:{index.name}:{model.key}"
-
-
-def _kept_elsewhere(tier: str, index: ports.VectorIndex) -> bool:
-    return tier.startswith("episodes:") and not tier.startswith(f"episodes:{index.name}:")
-
-
-def _row(turn: Turn, vector: ports.Vector) -> ports.VectorRow:
-    return ports.VectorRow(turn.scope, turn.seq or 0, turn.id, turn.at, vector)

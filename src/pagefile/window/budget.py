@@ -19,11 +19,9 @@ Beside = Literal["tools", "answer", "tokenizer"]
 #: Estimated cost of a tool besides its JSON. Providers render schemas in their own ways, none of which takes
 #: more than the JSON.
 TOOL_OVERHEAD = 8
-#: Separate budgets: facts, and the corrections that must survive a tight window.
-FACTS_TOKENS = 2000
+#: The budget of corrections, which must survive a tight window.
 CORRECTIONS_TOKENS = 500
 EPISODES_TOKENS = 1500
-CHUNKS_TOKENS = 1500
 #: The limit for all third-party tiers together.
 EXTRA_TOKENS = 1500
 #: No kind of memory takes more than the window divided by this, so that the conversation itself has room.
@@ -153,7 +151,6 @@ def model_limits(name: str) -> ModelLimits:
 
 @cache
 def known_models() -> dict[str, ModelLimits]:
-    """Every model in the table, by each of its names."""
     return {
         name: ModelLimits(name, row.get("input", row["window"]), row["output"], row["tokenizer"])
         for first, row in table("pagefile.window", "models").items()

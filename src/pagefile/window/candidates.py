@@ -158,7 +158,6 @@ def candidate_json(candidate: Candidate) -> JsonObject:
 
 
 def candidate_from(value: JsonObject) -> Candidate:
-    """The inverse of `candidate_json`."""
     given = cast("dict[str, Any]", value)
     forms = tuple(Form(tokens, text=text, name=name) for name, text, tokens in given["forms"])
     return Candidate(given["id"], given["block"], forms, given["position"], given["score"])

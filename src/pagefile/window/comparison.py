@@ -54,7 +54,6 @@ class CandidateChange:
 
     @property
     def block(self) -> Block:
-        """Its current or former block."""
         return cast("Verdict", self.after or self.before).block
 
     @property

@@ -101,7 +101,9 @@ class _Packing:
             return False
         block = candidate.block
         frames = _FRAMES[block]
-        frame = self._frame_tokens(frames) if frames else 0
+        # The first candidate of a shared message pays for the message, the tags, the note.
+        new = [name for name in frames if name not in self.framed]
+        frame = sum(_frame_cost(name, self.count) for name in new) if new else 0
         cap = self.budget.caps.get(block)
         room = self.left - frame
         if cap is not None:
@@ -117,19 +119,6 @@ class _Packing:
         whole_window = cap is None or room == self.left - frame
         self.reasons[candidate.id] = "over budget" if whole_window else f"over its own budget of {cap} tokens"
         return False
-
-    def replace(self, candidate: Candidate, form: Form) -> None:
-        """Show a kept candidate in a fuller form."""
-        self.left -= form.tokens - self.kept[candidate.id].tokens
-        self.kept[candidate.id] = form
-
-    def drop(self, candidate: Candidate, reason: str) -> None:
-        self.left += self.kept.pop(candidate.id).tokens
-        self.reasons[candidate.id] = reason
-
-    def _frame_tokens(self, frames: Iterable[str]) -> int:
-        """What the first candidate of a shared message pays for: the message, the tags, the note."""
-        return sum(_frame_cost(name, self.count) for name in frames if name not in self.framed)
 
 
 #: The shared messages and tags around a candidate of a block; none for one that has its own messages.
@@ -148,9 +137,8 @@ def _frame_cost(name: str, count: Count) -> int:
         longest = max(count(memory_text({"facts": [""]}, tongue)) for tongue in ("zh", "en"))
         return MESSAGE_OVERHEAD + longest
     headings = HEADINGS.get(cast("Block", name), {}).values()
-    return max((count(f"\n{heading}") for heading in headings), default=0) + count(
-        f"\n\n<{name}>\n\n</{name}>"
-    )
+    heading = max((count(f"\n{one}") for one in headings), default=0)
+    return heading + count(f"\n\n<{name}>\n\n</{name}>")
 
 
 def compile_window(
@@ -171,7 +159,9 @@ def compile_window(
 
 def _packed(ordered: Sequence[Candidate], budget: Budget, count: Count, given_up: frozenset[str]) -> _Packing:
     packing = _Packing(budget, count, given_up, left=budget.tokens - REPLY_OVERHEAD)
-    _pack_required(packing, [c for c in ordered if c.block in REQUIRED])
+    required = [candidate for candidate in ordered if candidate.block in REQUIRED]
+    if not all(packing.offer(candidate) for candidate in required):
+        raise BudgetError(_too_large(required, budget, count))
     _pack_steps(packing, [c for c in ordered if c.block == "steps"])
     _pack_rest(packing, [c for c in ordered if c.block not in REQUIRED and c.block != "steps"])
     _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
@@ -181,12 +171,6 @@ def _packed(ordered: Sequence[Candidate], budget: Budget, count: Count, given_up
 def _keeping_order(candidate: Candidate) -> tuple[int, int]:
     newest_first = candidate.block in TURNS or candidate.block == "steps"
     return RANK[candidate.block], -candidate.position if newest_first else candidate.position
-
-
-def _pack_required(packing: _Packing, required: Sequence[Candidate]) -> None:
-    for candidate in required:
-        if not packing.offer(candidate):
-            raise BudgetError(_too_large(required, packing.budget, packing.count))
 
 
 def _too_large(required: Iterable[Candidate], budget: Budget, count: Count) -> str:
@@ -209,8 +193,7 @@ def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
     """Tool results of the running turn: all of them in their shortest form first, then the newest in full."""
     admitted: list[Candidate] = []
     for step in steps:
-        shortest = Candidate(step.id, step.block, step.forms[-1:], step.position)
-        if not packing.offer(shortest):
+        if not packing.offer(step._replace(forms=step.forms[-1:])):
             break
         admitted.append(step)
     for step in steps[len(admitted) :]:
@@ -219,7 +202,8 @@ def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
         extra = packing.left + packing.kept[step.id].tokens
         fuller = next((form for form in step.forms if form.tokens <= extra), None)
         if fuller is not None:
-            packing.replace(step, fuller)
+            packing.left = extra - fuller.tokens
+            packing.kept[step.id] = fuller
 
 
 def _pack_rest(packing: _Packing, rest: Iterable[Candidate]) -> None:
@@ -243,8 +227,9 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
     for turn in kept:
         if turn.block != "older" or turn.position % CUT_TURNS == 0:
             return
-        packing.drop(
-            turn, f"cut in blocks of {CUT_TURNS} turns, so that the prompt's beginning stays the same"
+        packing.left += packing.kept.pop(turn.id).tokens
+        packing.reasons[turn.id] = (
+            f"cut in blocks of {CUT_TURNS} turns, so that the prompt's beginning stays the same"
         )
 
 
@@ -252,9 +237,9 @@ def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) 
     """The kept candidate that is dropped first."""
     last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
     if last is None:
-        needed = f"instructions and the current message need {tokens} tokens"
         raise BudgetError(
-            f"{needed}, and there is {packing.budget.says}: raise window_tokens or shorten them."
+            f"instructions and the current message need {tokens} tokens, and there is {packing.budget.says}: "
+            "raise window_tokens or shorten them."
         )
     return last.id
 
@@ -291,9 +276,7 @@ def _parts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> Part
         profile="\n".join(texts.get("safety", ())),
         summary="\n".join(texts.get("summary", ())),
         turns=tuple(_shown(packing, [c for c in kept if c.block in TURNS])),
-        memory=MemoryPart(
-            {block: tuple(texts[block]) for block in MEMORY if block in texts}, layout.language
-        ),
+        memory=MemoryPart({b: tuple(texts[b]) for b in MEMORY if b in texts}, layout.language),
         current=joined(running) if running else None,
         placement=layout.placement,
     )

@@ -57,19 +57,13 @@ def turn_forms(
         return with_media_named([_with_results(turn, _NOTHING, "full", count)], count)
     notes = {n: note for n, step in enumerate(turn.steps) if (note := note_of(step, count, wording))}
     resting = {n: note for n, note in notes.items() if n in demoted or not turn.steps[n].page}
-    back = [
-        [(n, text) for text in pages[turn.id, n]] for n in range(len(turn.steps)) if (turn.id, n) in pages
-    ]
+    shown_again = [n for n in range(len(turn.steps)) if (turn.id, n) in pages]
+    back = [[(n, text) for text in pages[turn.id, n]] for n in shown_again]
     # The first form shows every page at its fullest, the next one at its second fullest, and so on.
-    forms = [
-        _with_results(
-            turn,
-            {**resting, **dict(pair for pair in shown if pair)},
-            shown[0][1].name if shown[0] else "loaded",
-            count,
-        )
-        for shown in zip_longest(*back)
-    ]
+    forms: list[Form] = []
+    for shown in zip_longest(*back):
+        name = shown[0][1].name if shown[0] else "loaded"
+        forms.append(_with_results(turn, {**resting, **dict(filter(None, shown))}, name, count))
     forms.append(_with_results(turn, resting, "demoted" if resting else "full", count))
     if notes:
         forms.append(_with_results(turn, notes, "notes", count))
@@ -84,7 +78,11 @@ def with_media_named(forms: Iterable[Form], count: Count) -> tuple[Form, ...]:
         found.append(form)
         short = media_named(form, count)
         if short.tokens < form.tokens:
-            found.append(_called(short, f"{form.name}, media named"))
+            name = f"{form.name}, media named"
+            shown = short.shown
+            if shown is not None and shown.form == form.name:
+                shown = shown._replace(form=name)
+            found.append(short._replace(name=name, shown=shown))
     return tuple(sorted(found, key=lambda form: -form.tokens))
 
 
@@ -102,17 +100,13 @@ def media_named(form: Form, count: Count, blobs: Container[str | None] | None = 
     return form._replace(tokens=form.tokens - saved, shown=shown._replace(layout=layout))
 
 
-def _called(form: Form, name: str) -> Form:
-    shown = form.shown
-    if shown is not None and shown.form == form.name:
-        shown = shown._replace(form=name)
-    return form._replace(name=name, shown=shown)
-
-
 def _with_results(turn: Turn, results: Mapping[int, Text], name: str, count: Count) -> Form:
     shown = shown_turn(turn, name, {n: text.text for n, text in results.items()} if results else _NOTHING)
     if shown.layout is not None:
-        costs = {n: _cost(step, results.get(n)) for n, step in enumerate(turn.steps)}
+        costs = {
+            n: (step.call_tokens, results[n].tokens if n in results else step.result_tokens)
+            for n, step in enumerate(turn.steps)
+        }
         return Form(layout_tokens(shown.layout, costs, count), shown, name=name)
     saved = sum([turn.steps[n].result_tokens - text.tokens for n, text in results.items()])
     return Form(turn.tokens - saved, shown, name=name)
@@ -124,11 +118,6 @@ def _slim(turn: Turn, count: Count) -> Form:
         return Form(layout_tokens(shown.layout, {}, count), shown, name="slim")
     sides = side_tokens(turn.user, turn.user_tokens) + side_tokens(turn.assistant, turn.assistant_tokens)
     return Form(sides, shown, name="slim")
-
-
-def _cost(step: Step, text: Text | None) -> tuple[int, int]:
-    """Tokens of the call, and of the text shown for its result."""
-    return step.call_tokens, step.result_tokens if text is None else text.tokens
 
 
 def note_of(step: Step, count: Count, wording: Wording) -> Text | None:
@@ -170,24 +159,10 @@ def episode_text(at: datetime, user: str | None, assistant: str | None, chars: i
 # -- checkpoints --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSummary:
-    """The text for the window, and what became of the anchors."""
-
-    text: str
-    anchors: int
-    in_summary: int
-    beside: int
-
-    @property
-    def note(self) -> str:
-        return f"{self.in_summary + self.beside} of {self.anchors} anchors survive, {self.beside} of them beside the summary"
-
-
 def shown_summary(
     checkpoint: Checkpoint, count: Count, window_tokens: int, wording: Wording = ZH
-) -> ShownSummary:
-    """The summary, then what it does not say itself."""
+) -> tuple[str, str]:
+    """The summary, then what it does not say itself; and a note on what became of the anchors."""
     missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
     beside = _that_fit(missing, count, min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE))
     lines = [wording.so_far + escape(checkpoint.summary)]
@@ -195,8 +170,10 @@ def shown_summary(
         lines.append(wording.anchors + escape("；".join(beside)))
     if checkpoint.archive_refs:
         lines.append(wording.pages + "、".join(checkpoint.archive_refs[-PAGES_SHOWN:]))
-    total = len(checkpoint.anchors)
-    return ShownSummary("\n".join(lines), total, total - len(missing), len(beside))
+    total, shown = len(checkpoint.anchors), len(beside)
+    survive = total - len(missing) + shown
+    note = f"{survive} of {total} anchors survive, {shown} of them beside the summary"
+    return "\n".join(lines), note
 
 
 def _that_fit(missing: list[str], count: Count, room: int) -> list[str]:
@@ -279,7 +256,9 @@ def _candidate(
 ) -> Candidate:
     if not stretch.steps:
         name = f"{turn.id}/message/{stretch.at}" if stretch.at else turn.id
-        return Candidate(name, "current", (said_form(turn, stretch, count),), stretch.at)
+        tokens = layout_tokens(stretch.messages, {}, count, running=True)
+        said = Form(tokens, ShownTurn(turn.id, "current", turn.user, layout=stretch.messages))
+        return Candidate(name, "current", (said,), stretch.at)
     held = {number: steps[number] for number in stretch.steps}
     forms = exchange_forms(turn, stretch, held, count, wording)
     return Candidate(f"{turn.id}/step/{stretch.steps[0]}", "steps", forms, stretch.at)
@@ -308,12 +287,6 @@ def _numbered(layout: Sequence[Message]) -> Iterator[tuple[int, Message]]:
         yield number, message
 
 
-def said_form(turn: Turn, stretch: Stretch, count: Count) -> Form:
-    """Plain messages of the running turn."""
-    tokens = layout_tokens(stretch.messages, {}, count, running=True)
-    return Form(tokens, ShownTurn(turn.id, "current", turn.user, layout=stretch.messages))
-
-
 def exchange_forms(
     turn: Turn,
     stretch: Stretch | None,
@@ -339,11 +312,9 @@ def exchange_forms(
             layout=None if stretch is None else stretch.messages,
         )
         costs = {n: (step.step.call_tokens, texts[n].tokens) for n, step in steps.items()}
-        forms.append(Form(_tokens(stretch, costs, count), shown, name=name))
+        if stretch is None:
+            tokens = sum(2 * MESSAGE_OVERHEAD + call + result for call, result in costs.values())
+        else:
+            tokens = layout_tokens(stretch.messages, costs, count, running=True)
+        forms.append(Form(tokens, shown, name=name))
     return tuple(forms) if stretch is None else with_media_named(forms, count)
-
-
-def _tokens(stretch: Stretch | None, costs: Mapping[int, tuple[int, int]], count: Count) -> int:
-    if stretch is not None:
-        return layout_tokens(stretch.messages, costs, count, running=True)
-    return sum(2 * MESSAGE_OVERHEAD + call + result for call, result in costs.values())

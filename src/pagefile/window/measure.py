@@ -25,7 +25,6 @@ def measured_step(step: Step, count: Count) -> Step:
 
 
 def step_tokens(step: Step) -> int:
-    """A tool call and its result as two messages."""
     return 2 * MESSAGE_OVERHEAD + step.call_tokens + step.result_tokens
 
 
@@ -37,7 +36,6 @@ def side_tokens(text: str | None, tokens: int) -> int:
 def turn_tokens(
     user: str | None, user_tokens: int, assistant: str | None, assistant_tokens: int, steps: Sequence[Step]
 ) -> int:
-    """A whole turn as messages."""
     sides = side_tokens(user, user_tokens) + side_tokens(assistant, assistant_tokens)
     return sides + sum(step_tokens(step) for step in steps)
 
@@ -95,9 +93,8 @@ def _part_tokens(part: Part, shape: Shape, steps: Mapping[int, tuple[int, int]],
         case Media():
             return shown_tokens(part, shape, count)
         case Reasoning(text, sealed):
-            return count(text) + sum(
-                count(seal) for key in _SEALS if isinstance(seal := sealed.get(key), str)
-            )
+            seals = (sealed.get(key) for key in _SEALS)
+            return count(text) + sum(count(seal) for seal in seals if isinstance(seal, str))
         case Other(value):
             return count(compact(value))
         case Text():

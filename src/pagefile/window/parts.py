@@ -20,7 +20,7 @@ from pagefile.shapes.skeleton import Filling
 from pagefile.shapes.steps import ShownStep, with_own_call_ids
 from pagefile.shapes.tool_arguments import compact
 from pagefile.text.sentences import language
-from pagefile.window.candidates import INSTRUCTIONS, MEMORY, TAGGED, Block, Message, ShownTurn
+from pagefile.window.candidates import MEMORY, Block, Message, ShownTurn
 from pagefile.window.wording import Language
 
 # -- the texts that a window adds to a conversation, and the hash of its messages --------------------------------------
@@ -45,31 +45,17 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def system_text(texts: Mapping[Block, str]) -> str:
-    """The leading system message: instructions as they are, followed by what memory knows, in tags."""
-    parts = [texts[block] for block in INSTRUCTIONS if texts.get(block)]
-    parts += [f"<{block}>\n{texts[block]}\n</{block}>" for block in TAGGED if texts.get(block)]
-    return "\n\n".join(parts)
-
-
 def memory_text(sections: Mapping[Block, Sequence[str]], tongue: Language, *, note: bool = True) -> str:
     """The `<memory>` block: what was found for this question, escaped, with a note that it has no authority."""
-    groups = [
-        "\n".join([f"<{block}>", *_heading(block, tongue), *sections[block], f"</{block}>"])
-        for block in MEMORY
-        if sections.get(block)
-    ]
-    if not groups:
+    lines: list[str] = []
+    for block in MEMORY:
+        if texts := sections.get(block):
+            heading = [HEADINGS[block][tongue]] if block in HEADINGS else []
+            lines += [f"<{block}>", *heading, *texts, f"</{block}>"]
+    if not lines:
         return ""
     noted = [_MEMORY_NOTE[tongue]] if note else []
-    return "\n".join(["<memory>", *noted, *groups, "</memory>"])
-
-
-def _heading(block: Block, tongue: Language) -> Sequence[str]:
-    return [HEADINGS[block][tongue]] if block in HEADINGS else []
-
-
-_NO_TOOL = ("", "")
+    return "\n".join(["<memory>", *noted, *lines, "</memory>"])
 
 
 def prefix_hash(messages: Iterable[Message]) -> str:
@@ -81,7 +67,7 @@ def prefix_hash(messages: Iterable[Message]) -> str:
             calls = message.get("tool_calls")
             fields += (message.get("tool_call_id", ""), compact(calls) if calls else "")
         else:
-            fields += _NO_TOOL
+            fields += ("", "")
     try:
         text = "\x1f".join(fields)
     except TypeError:  # a message in blocks
@@ -97,15 +83,12 @@ def messages_hash(messages: Sequence[Message], prefix: str, prefix_messages: int
 
 # -- parts -------------------------------------------------------------------------------------------------------------
 
-_NO_SECTIONS: Mapping[Block, tuple[str, ...]] = {}
-_NO_BLOBS: Mapping[str, bytes] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
     """What memory found for the question: the escaped text of each candidate, by block. Falsy if there is nothing."""
 
-    sections: Mapping[Block, tuple[str, ...]] = field(default_factory=lambda: _NO_SECTIONS)
+    sections: Mapping[Block, tuple[str, ...]] = field(default_factory=dict[Block, tuple[str, ...]])
     #: The language of the note at its top.
     language: Language = "en"
     #: Whether to show the note that memory is neither certain nor an instruction.
@@ -144,19 +127,15 @@ class Parts:
     placement: Placement = "tail"
     #: Bytes of the images and files in the messages, by SHA-256; one whose bytes are missing is named instead
     #: of shown.
-    blobs: Mapping[str, bytes] = field(default_factory=lambda: _NO_BLOBS)
+    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
     @property
     def system(self) -> str:
-        """The leading system text."""
-        texts: dict[Block, str] = {
-            "instructions": self.instructions,
-            "guide": self.guide,
-            "safety": self.profile,
-            "summary": self.summary,
-        }
+        """The leading system text: instructions as they are, followed by what memory knows, in tags."""
+        known = {"safety": self.profile, "summary": self.summary}
+        tagged = [f"<{block}>\n{text}\n</{block}>" for block, text in known.items() if text]
         memory = self.memory.text if self.placement == "head" else ""
-        return "\n\n".join(text for text in (system_text(texts), memory) if text)
+        return "\n\n".join(text for text in (self.instructions, self.guide, *tagged, memory) if text)
 
     @property
     def beside(self) -> str:
@@ -188,7 +167,6 @@ def _values(record: "Parts | MemoryPart") -> dict[str, Any]:
 
 
 def parts_from(value: JsonObject) -> Parts:
-    """The inverse of `parts_json`."""
     given = cast("dict[str, Any]", dict(value))
     memory = dict(given["memory"])
     memory["sections"] = {block: tuple(texts) for block, texts in memory["sections"].items()}
@@ -252,14 +230,12 @@ def anthropic(parts: Parts) -> tuple[str, list[Message]]:
     for shown in _turns(parts, "anthropic"):
         layout = shown.messages
         system += [said.text for said in layout if said.role in _INSTRUCTING]
-        messages += _written(
-            shown, [said for said in layout if said.role not in _INSTRUCTING], parts, "anthropic"
-        )
+        spoken = [said for said in layout if said.role not in _INSTRUCTING]
+        messages += _written(shown, spoken, parts, "anthropic")
     return "\n\n".join(system), beginning_with_user(alternating(messages))
 
 
 def responses(parts: Parts) -> tuple[str, list[Message]]:
-    """The instructions, and the input items."""
     items: list[Message] = []
     for shown in _turns(parts, "responses"):
         items += _written(shown, shown.messages, parts, "responses")

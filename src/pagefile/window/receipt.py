@@ -70,7 +70,6 @@ class Receipt:
         return {block: sums[block] for block in PRIORITY if block in sums}
 
     def to_json(self) -> JsonObject:
-        """The receipt as plain JSON."""
         _, *own = fields(self)
         value: dict[str, Any] = {one.name: getattr(self, one.name) for one in own}
         value |= {"degraded": list(self.degraded), "reserved": dict(self.reserved)}
@@ -79,7 +78,6 @@ class Receipt:
 
 
 def receipt_from(value: JsonObject) -> Receipt:
-    """The inverse of `Receipt.to_json`."""
     given = _known(Receipt, value)
     given["verdicts"] = tuple(Verdict(**_known(Verdict, verdict)) for verdict in given["verdicts"])
     given["degraded"] = tuple(given["degraded"])

@@ -75,13 +75,13 @@ class Play:
 
     async def prepare(self, number, process):
         scope, work = self.chat(process).scope, self.work(process)
-        self.prepared[process] = await work._prepare(scope, await work._view(scope), RULES)
+        self.prepared[process] = await work._prepare(scope, await work.view(scope), RULES)
 
     async def apply(self, number, process):
         prepared = self.prepared.pop(process, None)
         if prepared is not None:
             with suppress(ConflictError):
-                await self.work(process)._apply(prepared.draft)
+                await self.work(process)._apply(prepared)
 
     async def maintain(self, number, process):
         await self.work(process).maintain(self.chat(process).scope, RULES)

@@ -239,10 +239,10 @@ async def test_the_cursor_stops_where_reading_stopped(conversations, store, monk
             raise StoreUnavailableError
         return await passed_on(marker)
 
-    passed_on = conversations.engine.tier(History).checkpoints._log.mark
+    passed_on = conversations.engine.tier(History).checkpoints.log.mark
     monkeypatch.setattr(
         conversations.engine.tier(History).checkpoints,
-        "_log",
+        "log",
         type("Log", (), {"mark": staticmethod(refuse)}),
     )
     with pytest.raises(StoreUnavailableError):

@@ -124,12 +124,6 @@ def test_packing_gives_memory_back_and_keeps_the_order():
     assert [5, *range(99, 39, -1)] == [ranked.key for ranked in index.search(["x"], 99)]
 
 
-def test_allow_filters_before_the_limit(index: WordIndex[str]):
-    """What may not be seen does not take a place; the filter may ask the index itself."""
-    assert ["dog"] == keys(index.search(["cat"], 1, lambda key: key != "cat" and key in index))
-    assert [] == index.search(["cat"], 1, lambda key: False)
-
-
 @pytest.mark.parametrize("limit", [0, -1])
 def test_no_limit_left_is_no_result(index: WordIndex[str], limit: int):
     """Nothing was asked for."""

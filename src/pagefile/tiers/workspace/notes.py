@@ -7,7 +7,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.records import JsonValue
@@ -15,7 +15,6 @@ from pagefile.text.scores import Scale, normalised
 from pagefile.text.sentences import cut
 from pagefile.tiers.workspace.outline import Entry, chapters, compact, entries, left_out, outline
 from pagefile.tiers.workspace.results import (
-    FoundHit,
     Plain,
     as_text,
     canonical,
@@ -67,31 +66,6 @@ class ContentChunk:
         return self.source, self.chunk_type
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """How many chunks are kept, and when pages are evicted."""
-
-    chunks: int
-    #: Hits with at least this relevance are not displaced by pages.
-    min_relevance: float
-    #: Pages have a fixed relevance whatever they say: beyond this share of the capacity they are evicted
-    #: before hits.
-    page_share: float
-
-
-def with_chunk(chunks: Sequence[ContentChunk], new: ContentChunk, capacity: Capacity) -> list[ContentChunk]:
-    """The chunks with one more, best first and newest first among equals, within the capacity.
-
-    Of two with the same source and type the better is kept, or the newer if they are equal.
-    """
-    old = next((chunk for chunk in chunks if chunk.key == new.key), None)
-    if old is not None and old.relevance_score > new.relevance_score:
-        return fitting(chunks, capacity)
-    others = [chunk for chunk in chunks if chunk is not old]
-    place = sum(chunk.relevance_score > new.relevance_score for chunk in others)
-    return fitting([*others[:place], new, *others[place:]], capacity)
-
-
 def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
     """The chunks without those contained in another from the same source, such as a snippet of a page that was read."""
     return [
@@ -105,23 +79,6 @@ def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
             if other is not chunk
         )
     ]
-
-
-def fitting(chunks: Sequence[ContentChunk], capacity: Capacity) -> list[ContentChunk]:
-    """As many chunks as fit: the last are evicted first, but pages beyond their share before good hits."""
-    kept = list(chunks)
-    while len(kept) > max(0, capacity.chunks):
-        del kept[_given_up(kept, capacity)]
-    return kept
-
-
-def _given_up(chunks: Sequence[ContentChunk], capacity: Capacity) -> int:
-    last = len(chunks) - 1
-    pages = [place for place, chunk in enumerate(chunks) if chunk.chunk_type == "page_content"]
-    share = math.floor(capacity.chunks * capacity.page_share)
-    if len(pages) > share and chunks[last].relevance_score >= capacity.min_relevance:
-        return pages[-1]
-    return last
 
 
 logger = logging.getLogger("pagefile")
@@ -176,7 +133,6 @@ class AgentMemory:
         logger.debug("[Memory] 缓存目录: %s", reg_id)
 
     def drop_toc(self, reg_id: str) -> None:
-        """Drop one table of contents."""
         self.toc_cache.pop(reg_id, None)
         self._read.pop(reg_id, None)
         self._learn_chapters()
@@ -192,9 +148,16 @@ class AgentMemory:
     # -- 内容记忆 -----------------------------------------------------------------------------------------------------
 
     def add_chunk(self, chunk: ContentChunk) -> None:
-        """添加内容片段，保持按相关性排序，超过容量时移除低分内容"""
-        if self.enabled:
-            self.relevant_chunks[:] = with_chunk(self.relevant_chunks, chunk, self._capacity(self.max_chunks))
+        """添加内容片段，保持按相关性排序，超过容量时移除低分内容; among equals the newest comes first."""
+        if not self.enabled:
+            return
+        chunks = self.relevant_chunks
+        old = next((one for one in chunks if one.key == chunk.key), None)
+        if old is None or old.relevance_score <= chunk.relevance_score:
+            others = [one for one in chunks if one is not old]
+            place = sum(one.relevance_score > chunk.relevance_score for one in others)
+            chunks = [*others[:place], chunk, *others[place:]]
+        self.relevant_chunks[:] = self._fitting(chunks, self.max_chunks)
 
     def add_search_results(
         self,
@@ -209,7 +172,9 @@ class AgentMemory:
         # In reverse: among equals the newest comes first, and that should be the first result.
         for hit, score in reversed(list(zip(found, scores, strict=True))):
             if score >= self.min_relevance:
-                self.add_chunk(self._found(hit, score, metadata))
+                kind = "table" if hit.table else "search_result"
+                about = {**hit.extra, "raw_score": cast("JsonValue", hit.score), **metadata}
+                self.add_chunk(ContentChunk(hit.content[: self.search_chars], hit.source, score, kind, about))
         if self.enabled:
             logger.debug("[Memory] 添加搜索结果: %s 条", len(results))
 
@@ -235,7 +200,7 @@ class AgentMemory:
         shown = self.shown()
         if not shown:
             return ""
-        parts = [chunk_text(chunk, place) for place, chunk in enumerate(shown, 1)]
+        parts = [chunk_text(place, chunk.source, chunk.content) for place, chunk in enumerate(shown, 1)]
         return "\n".join([self.wording.notes_title, *parts])
 
     def get_toc_cache_hint(self) -> str:
@@ -254,8 +219,7 @@ class AgentMemory:
 
     def shown(self) -> list[ContentChunk]:
         """The chunks that appear in a prompt."""
-        told = distinct(self.relevant_chunks) if self.enabled else []
-        return fitting(told, self._capacity(self.max_injected))
+        return self._fitting(distinct(self.relevant_chunks), self.max_injected) if self.enabled else []
 
     # -- 重置方法 -----------------------------------------------------------------------------------------------------
 
@@ -283,21 +247,19 @@ class AgentMemory:
 
     @property
     def wording(self) -> Wording:
-        """The wording of its language."""
         return WORDINGS[self.language]
 
-    def _capacity(self, chunks: int) -> Capacity:
-        return Capacity(chunks, self.min_relevance, self.page_share)
+    def _fitting(self, chunks: Sequence[ContentChunk], most: int) -> list[ContentChunk]:
+        """As many chunks as fit: the last are evicted first, but pages beyond their share before good hits.
 
-    def _found(self, hit: FoundHit, score: float, metadata: Mapping[str, JsonValue]) -> ContentChunk:
-        raw: JsonValue = cast("JsonValue", hit.score)
-        return ContentChunk(
-            hit.content[: self.search_chars],
-            hit.source,
-            score,
-            "table" if hit.table else "search_result",
-            {**hit.extra, "raw_score": raw, **metadata},
-        )
+        A page has a fixed relevance, whatever it says.
+        """
+        kept, page_share = list(chunks), math.floor(most * self.page_share)
+        while len(kept) > max(0, most):
+            pages = [place for place, chunk in enumerate(kept) if chunk.chunk_type == "page_content"]
+            good = kept[-1].relevance_score >= self.min_relevance
+            del kept[pages[-1] if good and len(pages) > page_share else -1]
+        return kept
 
     def _learn_chapters(self) -> None:
         titles = (title for reg_id in self.toc_cache for title in chapters(self._lines_of(reg_id)))
@@ -313,12 +275,10 @@ class AgentMemory:
             uuid = toc.get(ARCHIVED)
             if isinstance(uuid, str):
                 lines.append(self.wording.toc_page.format(name=reg_id, uuid=uuid))
-        return lines or self._chapter_line(max_chars)
-
-    def _chapter_line(self, max_chars: int) -> list[str]:
-        """Chapters named elsewhere, for a table of contents in which none can be recognised."""
-        told = cut(self.wording.chapters.format(titles="、".join(self.known_chapters)), max_chars)
-        return [told] if self.known_chapters else []
+        if lines or not self.known_chapters:
+            return lines
+        # Chapters named elsewhere, for a table of contents in which none can be recognised.
+        return [cut(self.wording.chapters.format(titles="、".join(self.known_chapters)), max_chars)]
 
     def _lines_of(self, reg_id: str) -> list[Entry]:
         """A table of contents is parsed once, not for every prompt."""
@@ -334,16 +294,14 @@ class AgentMemory:
 ARCHIVED = "archive_uuid"
 
 
-def chunk_text(chunk: ContentChunk, place: int) -> str:
-    """One chunk under its heading."""
-    return f"## [{place}] {chunk.source}\n{chunk.content}"
+def chunk_text(place: int, source: str, content: str) -> str:
+    return f"## [{place}] {source}\n{content}"
 
 
 # -- from a tool result and its rule to notes ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """An incoming tool result in every form that is needed."""
 
     tool: str
@@ -353,13 +311,11 @@ class Result:
 
     @classmethod
     def of(cls, tool: object, given: object, result: object) -> "Result":
-        """Normalises whatever came in."""
         value = to_json(result)
         return cls(clean(str(tool)), to_json(given), value, as_text(result, value))
 
     @property
     def failed(self) -> bool:
-        """Whether it contains nothing."""
         return failed(self.value)
 
 
@@ -381,10 +337,8 @@ def remember(
     if rule.remembers == "toc":
         _remember_toc(notes, result, metadata.get(ARCHIVED), whole=whole)
     elif rule.remembers == "search":
-        value = result.value
-        notes.add_search_results(
-            value if isinstance(value, list) else [value], scale=rule.scale, metadata=metadata
-        )
+        value = result.value if isinstance(result.value, list) else [result.value]
+        notes.add_search_results(value, scale=rule.scale, metadata=metadata)
     elif rule.remembers == "page" and (text := page_text(result.value)):
         notes.add_page_content(text, _place(result), rule.relevance, metadata=metadata)
     return sum(id(chunk) not in before for chunk in notes.relevant_chunks)

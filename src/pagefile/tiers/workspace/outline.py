@@ -38,20 +38,16 @@ def compact(lines: Sequence[Entry], max_lines: int) -> dict[str, Plain]:
     while deepest > 0 and sum(entry.level <= deepest for entry in lines) > max_lines:
         deepest -= 1
     kept = [entry for entry in lines if entry.level <= deepest][:max_lines]
-    items: list[Plain] = [
-        {"title": entry.title, "level": entry.level, "pages": entry.pages} for entry in kept
-    ]
+    items: list[Plain] = [{"title": one.title, "level": one.level, "pages": one.pages} for one in kept]
     return {"items": items, LEFT_OUT: len(lines) - len(kept)}
 
 
 def left_out(toc: Mapping[str, Plain]) -> int:
-    """How many lines `compact` left out."""
     found = toc.get(LEFT_OUT)
     return found if isinstance(found, int) else 0
 
 
 def chapters(lines: Sequence[Entry]) -> list[str]:
-    """The titles of the topmost level."""
     return [entry.title for entry in lines if entry.level == 0]
 
 
@@ -121,15 +117,13 @@ def _series(values: Sequence[Plain], level: int) -> Iterator[Entry]:
 
 def _depth(value: Plain) -> int | None:
     found = (value.get("level"), value.get("depth")) if isinstance(value, dict) else ()
-    return next(
-        (min(depth, _MAX_DEPTH) for depth in found if isinstance(depth, int) and is_whole(depth)), None
-    )
+    whole = (depth for depth in found if isinstance(depth, int) and is_whole(depth))
+    return next((min(depth, _MAX_DEPTH) for depth in whole), None)
 
 
 def _children(value: Mapping[str, Plain]) -> list[Plain]:
-    return [
-        value[name] for name in KEYS["children"] if value.get(name) and isinstance(value[name], list | dict)
-    ]
+    found = (value.get(name) for name in KEYS["children"])
+    return [inner for inner in found if inner and isinstance(inner, list | dict)]
 
 
 def _node(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
@@ -150,17 +144,15 @@ def _named(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
     """Chapters whose titles are the keys."""
     for title, inner in value.items():
         if isinstance(inner, list | dict) and title.strip() and title not in _NO_TITLES:
-            yield Entry(
-                level, " ".join(title.split())[:TITLE_CHARS], _pages(inner) if isinstance(inner, dict) else ""
-            )
+            pages = _pages(inner) if isinstance(inner, dict) else ""
+            yield Entry(level, " ".join(title.split())[:TITLE_CHARS], pages)
             yield from _walk(inner, level + 1)
 
 
 def _title(value: Mapping[str, Plain], *, has_children: bool) -> str:
     number = next((str(value[name]) for name in KEYS["number"] if isinstance(value.get(name), str | int)), "")
-    title = next(
-        (found for name in KEYS["title"] if isinstance(found := value.get(name), str) and found.strip()), ""
-    )
+    titles = (value.get(name) for name in KEYS["title"])
+    title = next((found for found in titles if isinstance(found, str) and found.strip()), "")
     if not title:
         return number if has_children else ""
     return title if not number or title.startswith(number) else f"{number} {title}"

@@ -105,7 +105,8 @@ class _Reading:
 
     def _read_more(self, value: object, depth: int) -> Plain:
         if isinstance(value, Mapping):
-            return self._mapping(cast("Mapping[object, object]", value), depth)
+            items = self._while_room(cast("Mapping[object, object]", value).items())
+            return _unwrapped({clean(str(key)): self.read(inner, depth + 1) for key, inner in items})
         if isinstance(value, list | tuple | set | frozenset):
             return self._series(cast("Iterable[object]", value), depth)
         dump = getattr(value, "model_dump", None)
@@ -121,10 +122,6 @@ class _Reading:
 
     def _while_room(self, values: Iterable[R]) -> Iterator[R]:
         return takewhile(lambda _: self._left >= 0, values)
-
-    def _mapping(self, value: Mapping[object, object], depth: int) -> Plain:
-        items = self._while_room(value.items())
-        return _unwrapped({clean(str(key)): self.read(inner, depth + 1) for key, inner in items})
 
     def _series(self, value: Iterable[object], depth: int) -> Plain:
         read = [self.read(inner, depth + 1) for inner in self._while_room(value)]
@@ -147,9 +144,8 @@ def _unwrapped(value: dict[str, Plain]) -> Plain:
     structured = value.get("structuredContent") or value.get("structured_content")
     if structured is not None and "content" in value:
         return structured
-    if "content" in value and (
-        "isError" in value or "is_error" in value or value.get("type") == "tool_result"
-    ):
+    marked = "isError" in value or "is_error" in value or value.get("type") == "tool_result"
+    if "content" in value and marked:
         return None if value.get("isError") or value.get("is_error") else value["content"]
     return value
 
@@ -220,9 +216,8 @@ def _hit(item: Plain, tool: str) -> FoundHit | None:
     if not content:
         return None
     extra = {key: inner for key, inner in item.items() if _is_small(inner) and inner != content}
-    return FoundHit(
-        content, source_of(item) or f"{tool}: {content[:24]}", _score(item), _is_table(item), extra
-    )
+    source = source_of(item) or f"{tool}: {content[:24]}"
+    return FoundHit(content, source, _score(item), _is_table(item), extra)
 
 
 def source_of(item: Mapping[str, Plain]) -> str:
@@ -239,9 +234,7 @@ def source_of(item: Mapping[str, Plain]) -> str:
             return f"{document} P{str(page).removeprefix('P')}"
         if document or page not in (None, ""):
             title = _first_text(place, ("title", "name", "chapter", "section"))
-            return " ".join(
-                [document or title or "", f"P{page}" if page not in (None, "") else title]
-            ).strip()
+            return f"{document or title} {title if page in (None, '') else f'P{page}'}".strip()
     return next((title for place in places if (title := _first_text(place, ("title", "name")))), "")
 
 
@@ -280,9 +273,8 @@ def page_source(value: Plain, given: Plain) -> str:
 
 def page_range(known: Mapping[str, Plain], first: Sequence[str], last: Sequence[str]) -> str:
     """The pages named under some keys, such as `P3` or `P3-5`; empty if there are none."""
-    start, end = (
-        next((known[key] for key in keys if is_whole(known.get(key))), None) for keys in (first, last)
-    )
+    start = next((known[key] for key in first if is_whole(known.get(key))), None)
+    end = next((known[key] for key in last if is_whole(known.get(key))), None)
     if start is None:
         return ""
     return f"P{start}" if end is None or end == start else f"P{start}-{end}"
@@ -290,10 +282,9 @@ def page_range(known: Mapping[str, Plain], first: Sequence[str], last: Sequence[
 
 def document_of(value: Plain, given: Plain) -> str:
     """The id of the document a table of contents belongs to; empty if unknown."""
+    names = (*KEYS["document"], *KEYS["source"], "title", "name")
     for known in (given, value):
-        if isinstance(known, dict) and (
-            found := _first_text(known, (*KEYS["document"], *KEYS["source"], "title", "name"))
-        ):
+        if isinstance(known, dict) and (found := _first_text(known, names)):
             return found
     return given.strip() if isinstance(given, str) else ""
 
@@ -334,5 +325,4 @@ def _is_small(value: Plain) -> bool:
 
 
 def is_whole(value: Plain) -> bool:
-    """Whether it is a whole number."""
     return isinstance(value, int) and not isinstance(value, bool)

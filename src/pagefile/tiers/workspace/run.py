@@ -5,10 +5,10 @@ and a store that fails costs the page, not the run.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
@@ -21,7 +21,7 @@ from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
 from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, Result, chunk_text, remember
 from pagefile.tiers.workspace.outline import entries, outline
 from pagefile.tiers.workspace.results import canonical, toc_of
-from pagefile.tiers.workspace.rules import DEFAULT_RULES, NOTHING, Kind, ToolRule, rule_for
+from pagefile.tiers.workspace.rules import NOTHING, Kind, ToolRule, rule_for
 from pagefile.window.candidates import Form
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
@@ -54,8 +54,7 @@ class CachedResult:
         return f"{self.note}\n{self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A call that can be answered again."""
 
     at: datetime
@@ -93,26 +92,22 @@ _SHORTER_CHUNK = 120
 class WorkspaceRules:
     """What is remembered, and how much of it is shown."""
 
-    enabled: bool = True
-    max_chunks: int = 10
-    min_relevance: float = 0.5
-    max_injected: int = 5
-    search_chars: int = 300
-    page_chars: int = 500
-    page_share: float = 0.5
-    outline_chars: int = 1200
+    #: Makes the empty notes of a run.
+    notes: Callable[[], AgentMemory]
+    enabled: bool
+    outline_chars: int
     #: How many seconds an equal call is answered from an earlier result; 0 means for the whole session.
-    cache_s: float = 0.0
+    cache_s: float
     #: Results with more characters leave the window; for tools with a rule, those over `page_from` get a page
     #: as well.
-    threshold: int = 10_000
-    page_from: int = 2_000
+    threshold: int
+    page_from: int
     #: The maximum number of tokens for hint and chunks in a window.
-    max_tokens: int = 1_500
+    max_tokens: int
     #: How many runs are kept at once.
-    max_runs: int = 256
-    language: Literal["zh", "en"] = "zh"
-    tools: Sequence[ToolRule] = DEFAULT_RULES
+    max_runs: int
+    language: Literal["zh", "en"]
+    tools: Sequence[ToolRule]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +140,6 @@ class Parts:
 
     @property
     def wording(self) -> Wording:
-        """The wording of prompts."""
         return WORDINGS[self.rules.language]
 
 
@@ -164,7 +158,7 @@ class Workspace:
         #: The name of the run; empty for the conversation's own.
         self.run = run
         #: The state of the run: tables of contents, chapters, chunks, the query.
-        self.notes = _notes(parts.rules)
+        self.notes = parts.rules.notes()
 
     def __repr__(self) -> str:
         held = f"{len(self.notes.relevant_chunks)} chunks, {len(self.notes.toc_cache)} tables of contents"
@@ -343,9 +337,8 @@ class Workspace:
 
     async def _archived(self, got: Result) -> Page | None:
         """The result as a page, the same one for the same call and result; None if the store is down."""
-        step = Step(
-            got.tool[:100] or "tool", got.given, got.text, call_id=f"{got.tool} {canonical(got.given)}"[:200]
-        )
+        call_id = f"{got.tool} {canonical(got.given)}"[:200]
+        step = Step(got.tool[:100] or "tool", got.given, got.text, call_id)
         try:
             return await self._parts.archive.archived(self._scope, step, f"workspace {self.run}")
         except PagefileError as error:
@@ -413,12 +406,9 @@ class Workspace:
         uuid = chunk.metadata.get(ARCHIVED)
         lines = [self._parts.wording.notes_title] if place == 1 else []
         more = [self._parts.wording.notes_page.format(uuid=uuid)] if uuid else []
-        full = "\n".join([*lines, chunk_text(chunk, place), *more])
-        shorter = ContentChunk(
-            cut(chunk.content, _SHORTER_CHUNK), chunk.source, chunk.relevance_score, chunk.chunk_type
-        )
-        short = "\n".join([*lines, chunk_text(shorter, place), *more])
-        told = dict.fromkeys((escape(full), escape(short)))
+        contents = (chunk.content, cut(chunk.content, _SHORTER_CHUNK))
+        texts = [[*lines, chunk_text(place, chunk.source, content), *more] for content in contents]
+        told = dict.fromkeys(escape("\n".join(text)) for text in texts)
         return tuple(self._form(text, name) for text, name in zip(told, ("full", "short"), strict=False))
 
     def _form(self, text: str, name: str) -> Form:
@@ -435,8 +425,3 @@ class Workspace:
 _MOST_AROUND = 4_000
 #: How a cached answer begins, in both languages.
 _CACHED = tuple(wording.cached.partition("{")[0] for wording in WORDINGS.values())
-
-
-def _notes(rules: WorkspaceRules) -> AgentMemory:
-    shared = {one.name for one in fields(AgentMemory)} & {one.name for one in fields(rules)}
-    return AgentMemory(**{name: getattr(rules, name) for name in shared})

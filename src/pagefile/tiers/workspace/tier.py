@@ -1,25 +1,12 @@
 """The workspace tier: the workspaces of all runs in this process, and what they offer to a window."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from pagefile.lru import Lru
-from pagefile.ports import Clock
 from pagefile.records import ErasureReceipt, Scope, Step, Turn
-from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import (
-    Admit,
-    Counter,
-    Counts,
-    PastWindow,
-    Remembered,
-    Tier,
-    WindowRequest,
-    homes,
-    traced,
-    within,
-)
-from pagefile.tiers.workspace.run import Parts, Workspace, WorkspaceRules
+from pagefile.tiers import base
+from pagefile.tiers.workspace.run import Parts, Workspace
 from pagefile.window.budget import share_of
 from pagefile.window.candidates import Block, Candidate
 
@@ -27,25 +14,18 @@ from pagefile.window.candidates import Block, Candidate
 _Run: TypeAlias = tuple[Scope, str]
 
 
-class Workspaces(Tier):
+class Workspaces(base.Tier):
     """What the runs of this process have at hand; the least recently used are evicted."""
 
     name = "workspace"
     incognito = True
 
-    def __init__(
-        self,
-        archive: Archive,
-        counter: Counter,
-        clock: Clock,
-        rules: WorkspaceRules,
-        epoch: Callable[[Scope | None], Awaitable[int]],
-    ) -> None:
-        self._parts = Parts(archive, counter, clock, rules, epoch)
-        self._parts.on_failure = lambda error, first: self.report(error, logs=first)
-        self._runs: Lru[_Run, Workspace] = Lru(rules.max_runs)
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        parts.on_failure = lambda error, first: self.report(error, logs=first)
+        self._runs: Lru[_Run, Workspace] = Lru(parts.rules.max_runs)
         #: What each run is working on, including those that have nothing at hand yet.
-        self._asked: Lru[_Run, str] = Lru(rules.max_runs)
+        self._asked: Lru[_Run, str] = Lru(parts.rules.max_runs)
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -61,7 +41,6 @@ class Workspaces(Tier):
         return found
 
     def asked(self, scope: Scope, run: str, query: str | None) -> None:
-        """Set the question a run is working on."""
         if not query or not self._parts.rules.enabled:
             return
         self._asked[scope, run] = query
@@ -73,7 +52,7 @@ class Workspaces(Tier):
             self.asked(turn.scope, "", turn.user)
         return False
 
-    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: Admit) -> Step:
+    async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: base.Admit) -> Step:
         """What the conversation's own run remembers of a step; nothing for tools without a rule."""
         known = self._runs.get((scope, "")) or Workspace(self._parts, scope)
         rule = known.rule(raw.tool)
@@ -85,7 +64,7 @@ class Workspaces(Tier):
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {"chunks": share_of(window_tokens, self._parts.rules.max_tokens)}
 
-    async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
+    async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
         """Tables of contents at hand, then the best chunks that the window does not show anyway."""
         if request.run is None:
             return []
@@ -101,31 +80,31 @@ class Workspaces(Tier):
             found.append(Candidate(name, "chunks", forms, rank, chunk.relevance_score))
         return found
 
-    async def replay(self, past: PastWindow) -> Tier:
+    async def replay(self, past: base.PastWindow) -> base.Tier:
         """A workspace lives only in its process: what it had at hand is what was recorded."""
-        shown = traced(past.traces.get(self.name)) if self._parts.rules.enabled else []
-        return Remembered(self, shown)
+        shown = base.traced(past.traces.get(self.name)) if self._parts.rules.enabled else []
+        return base.Remembered(self, shown)
 
     def reset(self, scope: Scope) -> None:
         """Forget the query context of every run of a conversation."""
         for (home, _), workspace in self._runs.items():
-            if within(home, scope):
+            if base.within(home, scope):
                 workspace.reset()
 
-    async def forget(self, scope: Scope) -> Counts:
+    async def forget(self, scope: Scope) -> base.Counts:
         """Drop every workspace that may hold something of the scope."""
-        for workspace in self._runs.drop(lambda key: within(key[0], scope)):
+        for workspace in self._runs.drop(lambda key: base.within(key[0], scope)):
             # A caller may still hold a reference to it.
             workspace.reset_all()
-        self._asked.drop(lambda key: within(key[0], scope))
+        self._asked.drop(lambda key: base.within(key[0], scope))
         return {}
 
     async def forget_part(self, receipt: ErasureReceipt) -> None:
-        for home in homes(receipt):
+        for home in base.homes(receipt):
             await self.forget(home)
 
 
-def _shown_calls(request: WindowRequest) -> Iterator[str]:
+def _shown_calls(request: base.WindowRequest) -> Iterator[str]:
     """The calls whose results the window shows anyway: those of the running turn, and recent whole or loaded ones."""
     view = request.view
     if view.open_turn is not None:
