@@ -57,9 +57,10 @@ def parsed(
         for raw in unwrapped(plain_json(message, index), index)
     ]
     known = shape or shape_of(given, _shape_before(before))
-    book = Book(tuple(steps), set(range(len(steps))) - answered_steps(before), made_id, count)
+    book = Book(list(steps), set(range(len(steps))) - answered_steps(before), made_id, count)
     found = tuple(_read(raw, known, book, index) for index, raw in given)
-    return Parsed(found, tuple(book.steps), book.results, book.blobs)
+    results = {number: book.steps[number] for number in book.answered if number < len(steps)}
+    return Parsed(found, tuple(book.steps[len(steps) :]), results, book.blobs)
 
 
 def listed(messages: object) -> list[object]:
@@ -76,14 +77,13 @@ def _shape_before(before: Sequence[Message]) -> Shape | None:
 
 def _read(raw: dict[str, Any], shape: Shape, book: Book, index: int) -> Message:
     message = _READERS[shape](Reader(raw, shape, book, index))
-    steps = book.all()
-    filling = Filling(steps, book.blobs)
+    filling = Filling(book.steps, book.blobs)
     if same(WRITERS[shape](replace(message, given=None), filling), [raw]):
         message = replace(message, given=None)
     elif not same(filling.as_given(message), raw):
         # A lossy reader is a bug of ours, which must not cost the caller data.
         message = replace(message, given=carved(raw, {}))
-    _check_texts(message, steps, index)
+    _check_texts(message, book.steps, index)
     return message
 
 

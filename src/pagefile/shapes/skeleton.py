@@ -25,7 +25,10 @@ def carved(value: Any, holes: Holes, path: Path = ()) -> Any:
     if path in holes:
         return holes[path]
     if (fields := as_object(value)) is not None:
-        return {_escaped(key): carved(inner, holes, (*path, key)) for key, inner in fields.items()}
+        return {
+            f"${key}" if key.startswith("$") else key: carved(inner, holes, (*path, key))
+            for key, inner in fields.items()
+        }
     if (listed := as_list(value)) is not None:
         return [carved(inner, holes, (*path, place)) for place, inner in enumerate(listed)]
     return value
@@ -35,9 +38,9 @@ def filled(value: Any, resolve: Callable[[str, Any], Any]) -> Any:
     """The inverse of `carved`; `resolve` returns the value of a reference."""
     if (fields := as_object(value)) is not None:
         only = next(iter(fields)) if len(fields) == 1 else ""
-        if _is_reference(only):
+        if only.startswith("$") and not only.startswith("$$"):
             return resolve(only, fields[only])
-        return {_unescaped(key): filled(inner, resolve) for key, inner in fields.items()}
+        return {key.removeprefix("$"): filled(inner, resolve) for key, inner in fields.items()}
     if (listed := as_list(value)) is not None:
         return [filled(inner, resolve) for inner in listed]
     return value
@@ -65,18 +68,6 @@ def as_list(value: Any) -> list[Any] | None:
 def objects_in(value: Any) -> list[dict[str, Any]]:
     """The JSON objects in a list; none if it is something else."""
     return [inner for inner in as_list(value) or () if isinstance(inner, dict)]
-
-
-def _escaped(key: str) -> str:
-    return f"${key}" if key.startswith("$") else key
-
-
-def _unescaped(key: str) -> str:
-    return key.removeprefix("$")
-
-
-def _is_reference(key: str) -> bool:
-    return key.startswith("$") and not key.startswith("$$")
 
 
 @dataclass(frozen=True, slots=True)
