@@ -19,24 +19,7 @@ from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, 
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
 
 try:
-    from langgraph.store.base import (
-        BaseStore,
-        GetOp,
-        IndexConfig,
-        InvalidNamespaceError,
-        Item,
-        ListNamespacesOp,
-        MatchCondition,
-        Op,
-        PutOp,
-        Result,
-        SearchItem,
-        SearchOp,
-        TTLConfig,
-        ensure_embeddings,
-        get_text_at_path,
-        tokenize_path,
-    )
+    from langgraph.store import base
 except ImportError as error:
     raise MissingExtraError.of("langgraph", "LangGraph's store") from error
 
@@ -53,7 +36,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class PagefileStore(BaseStore):
+class PagefileStore(base.BaseStore):
     """LangGraph's `BaseStore` over an open memory: durable, with semantic search and expiry.
 
     Args:
@@ -73,8 +56,8 @@ class PagefileStore(BaseStore):
         *,
         user_id: str | None = None,
         tenant: str | None = None,
-        index: IndexConfig | None = None,
-        ttl: TTLConfig | None = None,
+        index: base.IndexConfig | None = None,
+        ttl: base.TTLConfig | None = None,
     ) -> None:
         self._loop = MemoryLoop(memory)
         self._memory = self._loop.memory
@@ -86,11 +69,11 @@ class PagefileStore(BaseStore):
 
     # -- sync and async -------------------------------------------------------------------------------------------------
 
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
+    def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         asked = _checked(ops)
         return self._waited(lambda: self._done(asked))
 
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+    async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         asked = _checked(ops)
         return await self._loop.started(lambda: self._done(asked))
 
@@ -111,22 +94,22 @@ class PagefileStore(BaseStore):
 
     # -- one batch ------------------------------------------------------------------------------------------------------
 
-    async def _done(self, ops: Sequence[Op]) -> list[Result]:
+    async def _done(self, ops: Sequence[base.Op]) -> list[base.Result]:
         """Reads see the state before the batch, as in LangGraph's own stores; then all writes happen at once."""
         self._memory.engine.check_open()
-        results: list[Result] = [None] * len(ops)
-        gets = [(place, op) for place, op in enumerate(ops) if isinstance(op, GetOp)]
+        results: list[base.Result] = [None] * len(ops)
+        gets = [(place, op) for place, op in enumerate(ops) if isinstance(op, base.GetOp)]
         for (place, _), item in zip(gets, await self._got([op for _, op in gets]), strict=True):
             results[place] = item
         for place, op in enumerate(ops):
-            if isinstance(op, SearchOp):
-                results[place] = cast("list[Item]", await self._found(op))
-            elif isinstance(op, ListNamespacesOp):
+            if isinstance(op, base.SearchOp):
+                results[place] = cast("list[base.Item]", await self._found(op))
+            elif isinstance(op, base.ListNamespacesOp):
                 results[place] = await self._listed(op)
-        await self._put([op for op in ops if isinstance(op, PutOp)])
+        await self._put([op for op in ops if isinstance(op, base.PutOp)])
         return results
 
-    async def _got(self, ops: Sequence[GetOp]) -> list[Item | None]:
+    async def _got(self, ops: Sequence[base.GetOp]) -> list[base.Item | None]:
         if not ops:
             return []
         keys = [(op.namespace, op.key) for op in ops]
@@ -137,9 +120,9 @@ class PagefileStore(BaseStore):
             if item is not None and op.refresh_ttl and item.ttl_s is not None
         ]
         await self._touched(lasting)
-        return [None if item is None else Item(**_fields(item)) for item in found]
+        return [None if item is None else base.Item(**_fields(item)) for item in found]
 
-    async def _put(self, ops: Sequence[PutOp]) -> None:
+    async def _put(self, ops: Sequence[base.PutOp]) -> None:
         last = list({(op.namespace, op.key): op for op in ops}.values())
         if not last:
             return
@@ -155,7 +138,7 @@ class PagefileStore(BaseStore):
             writes.append(ItemWrite(op.namespace, op.key, value, ttl_s, rows, model))
         await self._items.write(self._scope, writes, now=self._now())
 
-    async def _listed(self, op: ListNamespacesOp) -> list[Namespace]:
+    async def _listed(self, op: base.ListNamespacesOp) -> list[Namespace]:
         known = await self._items.namespaces(self._scope, (), now=self._now())
         conditions = op.match_conditions or ()
         kept = (name for name in known if all(_matches(condition, name) for condition in conditions))
@@ -164,7 +147,7 @@ class PagefileStore(BaseStore):
 
     # -- searching ------------------------------------------------------------------------------------------------------
 
-    async def _found(self, op: SearchOp) -> list[SearchItem]:
+    async def _found(self, op: base.SearchOp) -> list[base.SearchItem]:
         if op.query and self._index is None:
             raise SettingsError(
                 "This store has no index to search by meaning: make it with PagefileStore(memory, index={}), or search without query."
@@ -172,9 +155,9 @@ class PagefileStore(BaseStore):
         ranked = await (self._ranked(op, self._index) if op.query and self._index else self._newest(op))
         if op.refresh_ttl:
             await self._touched([item.item_key for item, _ in ranked if item.ttl_s is not None])
-        return [SearchItem(**_fields(item), score=score) for item, score in ranked]
+        return [base.SearchItem(**_fields(item), score=score) for item, score in ranked]
 
-    async def _newest(self, op: SearchOp) -> list[tuple[StoredItem, float | None]]:
+    async def _newest(self, op: base.SearchOp) -> list[tuple[StoredItem, float | None]]:
         if op.filter:
             found = (await self._passing(op))[op.offset : op.offset + op.limit]
         else:
@@ -183,7 +166,7 @@ class PagefileStore(BaseStore):
             )
         return [(item, None) for item in found]
 
-    async def _ranked(self, op: SearchOp, index: "_Index") -> list[tuple[StoredItem, float | None]]:
+    async def _ranked(self, op: base.SearchOp, index: "_Index") -> list[tuple[StoredItem, float | None]]:
         """Most similar first, each by its best text; items without a vector come last, so that a search misses nothing."""
         asked = await index.embedded([op.query or ""])
         now = self._now()
@@ -198,7 +181,7 @@ class PagefileStore(BaseStore):
         found = await self._items.get(self._scope, best[op.offset : end], now=now)
         return [(item, scores[item.item_key]) for item in found if item is not None]
 
-    async def _passing(self, op: SearchOp) -> list[StoredItem]:
+    async def _passing(self, op: base.SearchOp) -> list[StoredItem]:
         every = await self._items.under(self._scope, op.namespace_prefix, now=self._now())
         return [item for item in every if _passes(item.value, op.filter or {})]
 
@@ -220,7 +203,7 @@ class PagefileStore(BaseStore):
 
 
 class _Index:
-    def __init__(self, memory: Memory, config: IndexConfig) -> None:
+    def __init__(self, memory: Memory, config: base.IndexConfig) -> None:
         given = config.get("embed")
         self._own: Embedder | None = None
         self._given: Any = None
@@ -232,7 +215,7 @@ class _Index:
                 )
             self._own = vectors.embedder
         else:
-            self._given = ensure_embeddings(given)
+            self._given = base.ensure_embeddings(given)
         self._dims = config.get("dims")
         self._fields = config.get("fields") or [_EVERYTHING]
 
@@ -244,7 +227,7 @@ class _Index:
         kind = cast("type[Any]", type(self._given))
         return f"{kind.__module__}.{kind.__qualname__}:{self._dims}"
 
-    async def vectors_of(self, ops: Sequence[PutOp]) -> dict[ItemKey, Vector]:
+    async def vectors_of(self, ops: Sequence[base.PutOp]) -> dict[ItemKey, Vector]:
         """The vectors of each value; values without text, or excluded from the index, are left out."""
         texts = {(op.namespace, op.key): found for op in ops if (found := self._texts(op))}
         if not texts:
@@ -265,28 +248,28 @@ class _Index:
             )
         return of_unit_length(rows)
 
-    def _texts(self, op: PutOp) -> list[str]:
+    def _texts(self, op: base.PutOp) -> list[str]:
         if op.index is False:
             return []
         paths = self._fields if op.index is None else op.index
         found: list[str] = []
         for path in paths:
-            tokens = path if path == _EVERYTHING else tokenize_path(path)
-            found += [text for text in get_text_at_path(op.value, tokens) if text]
+            tokens = path if path == _EVERYTHING else base.tokenize_path(path)
+            found += [text for text in base.get_text_at_path(op.value, tokens) if text]
         return found
 
 
 # -- checking operations ----------------------------------------------------------------------------------------------
 
 
-def _checked(ops: Iterable[Op]) -> list[Op]:
+def _checked(ops: Iterable[base.Op]) -> list[base.Op]:
     asked = list(ops)
     for op in asked:
-        if isinstance(op, GetOp | PutOp):
+        if isinstance(op, base.GetOp | base.PutOp):
             _check_labels(op.namespace)
-        elif isinstance(op, SearchOp):
+        elif isinstance(op, base.SearchOp):
             _check_labels(op.namespace_prefix)
-        elif isinstance(op, ListNamespacesOp):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
+        elif isinstance(op, base.ListNamespacesOp):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
             for condition in op.match_conditions or ():
                 _check_labels(condition.path)
         else:
@@ -297,12 +280,12 @@ def _checked(ops: Iterable[Op]) -> list[Op]:
 def _check_labels(namespace: Iterable[object]) -> None:
     for label in namespace:
         if not isinstance(label, str) or not label or "." in label or "\0" in label:
-            raise InvalidNamespaceError(
+            raise base.InvalidNamespaceError(
                 f"A label of a namespace is {label!r}: it must be text of at least one character, without periods and NUL."
             )
 
 
-def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
+def _matches(condition: base.MatchCondition, namespace: Namespace) -> bool:
     path = condition.path
     if len(namespace) < len(path):
         return False
