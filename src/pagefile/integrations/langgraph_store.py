@@ -5,7 +5,7 @@ evaluated here, not in SQL.
 """
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -15,8 +15,9 @@ from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError
 from pagefile.integrations.fail_open import MemoryLoop, Work
 from pagefile.models.embedders import of_unit_length
-from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
+from pagefile.ports import ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
+from pagefile.shapes.skeleton import as_list
 
 try:
     from langgraph.store import base
@@ -114,12 +115,7 @@ class PagefileStore(base.BaseStore):
             return []
         keys = [(op.namespace, op.key) for op in ops]
         found = await self._items.get(self._scope, keys, now=self._now())
-        lasting = [
-            item.item_key
-            for op, item in zip(ops, found, strict=True)
-            if item is not None and op.refresh_ttl and item.ttl_s is not None
-        ]
-        await self._touched(lasting)
+        await self._touched([item for op, item in zip(ops, found, strict=True) if op.refresh_ttl and item])
         return [None if item is None else base.Item(**_fields(item)) for item in found]
 
     async def _put(self, ops: Sequence[base.PutOp]) -> None:
@@ -130,7 +126,7 @@ class PagefileStore(base.BaseStore):
         model = None
         if self._index is not None:
             vectors = await self._index.vectors_of([op for op in last if op.value is not None])
-            model = self._index.model
+            model = self._index.model()
         writes: list[ItemWrite] = []
         for op in last:
             ttl_s = None if op.ttl is None else op.ttl * _MINUTE_S
@@ -154,7 +150,7 @@ class PagefileStore(base.BaseStore):
             )
         ranked = await (self._ranked(op, self._index) if op.query and self._index else self._newest(op))
         if op.refresh_ttl:
-            await self._touched([item.item_key for item, _ in ranked if item.ttl_s is not None])
+            await self._touched([item for item, _ in ranked])
         return [base.SearchItem(**_fields(item), score=score) for item, score in ranked]
 
     async def _newest(self, op: base.SearchOp) -> list[tuple[StoredItem, float | None]]:
@@ -170,7 +166,7 @@ class PagefileStore(base.BaseStore):
         """Most similar first, each by its best text; items without a vector come last, so that a search misses nothing."""
         asked = await index.embedded([op.query or ""])
         now = self._now()
-        near = await self._items.vectors(self._scope, op.namespace_prefix, index.model, now=now)
+        near = await self._items.vectors(self._scope, op.namespace_prefix, index.model(), now=now)
         scores = {(one.namespace, one.key): float(np.max(one.rows @ asked[0])) for one in near}
         best = sorted(scores, key=lambda key: -scores[key])
         end = op.offset + op.limit
@@ -190,8 +186,9 @@ class PagefileStore(base.BaseStore):
     async def _swept(self) -> int:
         return await self._items.sweep(self._scope, now=self._now())
 
-    async def _touched(self, keys: Sequence[ItemKey]) -> None:
-        if keys:
+    async def _touched(self, items: Iterable[StoredItem]) -> None:
+        """Those that expire do so later."""
+        if keys := [item.item_key for item in items if item.ttl_s is not None]:
             await self._items.touch(self._scope, keys, now=self._now())
 
     @property
@@ -204,28 +201,25 @@ class PagefileStore(base.BaseStore):
 
 class _Index:
     def __init__(self, memory: Memory, config: base.IndexConfig) -> None:
-        given = config.get("embed")
-        self._own: Embedder | None = None
-        self._given: Any = None
-        if given is None:
-            vectors = memory.engine.kit.vectors
-            if vectors is None:
-                raise SettingsError(
-                    "This memory has no embedder to search by meaning with: open it with one, or give index={'embed': …}."
-                )
-            self._own = vectors.embedder
-        else:
-            self._given = base.ensure_embeddings(given)
+        given, vectors = config.get("embed"), memory.engine.kit.vectors
         self._dims = config.get("dims")
         self._fields = config.get("fields") or [_EVERYTHING]
-
-    @property
-    def model(self) -> str:
-        """Identifies the embedding model: vectors of different models cannot be compared."""
-        if self._own is not None:
-            return f"{self._own.name}:{self._own.dimension}"
-        kind = cast("type[Any]", type(self._given))
-        return f"{kind.__module__}.{kind.__qualname__}:{self._dims}"
+        #: Identifies the embedding model: vectors of different models cannot be compared.
+        self.model: Callable[[], str]
+        if given is not None:
+            embeddings = base.ensure_embeddings(given)
+            kind = type(embeddings)
+            self._embed: Callable[[list[str]], Awaitable[Any]] = embeddings.aembed_documents
+            self.model = lambda: f"{kind.__module__}.{kind.__qualname__}:{self._dims}"
+        elif vectors is not None:
+            own = vectors.embedder
+            self._embed = own.embed
+            # A function, since the dimension may be known only after the first text.
+            self.model = lambda: f"{own.name}:{own.dimension}"
+        else:
+            raise SettingsError(
+                "This memory has no embedder to search by meaning with: open it with one, or give index={'embed': …}."
+            )
 
     async def vectors_of(self, ops: Sequence[base.PutOp]) -> dict[ItemKey, Vector]:
         """The vectors of each value; values without text, or excluded from the index, are left out."""
@@ -236,12 +230,8 @@ class _Index:
         ends = np.cumsum([len(found) for found in texts.values()])
         return dict(zip(texts, np.split(rows, ends[:-1]), strict=True))
 
-    async def embedded(self, texts: Sequence[str]) -> Vector:
-        if self._own is not None:
-            made = await self._own.embed(texts)
-        else:
-            made = await self._given.aembed_documents(list(texts))
-        rows: Vector = np.asarray(made, dtype=np.float32).reshape(len(texts), -1)
+    async def embedded(self, texts: list[str]) -> Vector:
+        rows: Vector = np.asarray(await self._embed(texts), dtype=np.float32).reshape(len(texts), -1)
         if self._dims is not None and rows.shape[1] != self._dims:
             raise ModelOutputError(
                 f"The embedder makes vectors of {rows.shape[1]} numbers, and the index has dims={self._dims}: give dims={rows.shape[1]}."
@@ -252,11 +242,8 @@ class _Index:
         if op.index is False:
             return []
         paths = self._fields if op.index is None else op.index
-        found: list[str] = []
-        for path in paths:
-            tokens = path if path == _EVERYTHING else base.tokenize_path(path)
-            found += [text for text in base.get_text_at_path(op.value, tokens) if text]
-        return found
+        tokens = [path if path == _EVERYTHING else base.tokenize_path(path) for path in paths]
+        return [text for one in tokens for text in base.get_text_at_path(op.value, one) if text]
 
 
 # -- checking operations ----------------------------------------------------------------------------------------------
@@ -318,12 +305,8 @@ def _equal(value: Any, wanted: Any) -> bool:
             return all(_compared(value, name, other) for name, other in conditions.items())
         return _passes(value, conditions)
     if isinstance(wanted, list | tuple):
-        others = cast("Sequence[Any]", wanted)
-        return (
-            isinstance(value, list)
-            and len(cast("list[Any]", value)) == len(others)
-            and all(_equal(one, other) for one, other in zip(cast("list[Any]", value), others, strict=True))
-        )
+        found, others = as_list(value), cast("Sequence[Any]", wanted)
+        return found is not None and len(found) == len(others) and all(map(_equal, found, others))
     # In JSON, true is not a number.
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
 
@@ -353,10 +336,5 @@ def _number(value: Any) -> float | None:
 
 
 def _fields(item: StoredItem) -> dict[str, Any]:
-    return {
-        "namespace": item.namespace,
-        "key": item.key,
-        "value": item.value,
-        "created_at": item.created,
-        "updated_at": item.updated,
-    }
+    times = {"created_at": item.created, "updated_at": item.updated}
+    return {"namespace": item.namespace, "key": item.key, "value": item.value, **times}
