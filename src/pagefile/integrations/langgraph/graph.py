@@ -6,9 +6,8 @@ disconnect, a cancelled task) leaves the turn aborted: it enters no window, summ
 """
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -20,7 +19,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it is typed, but declares so only for a part of it
 from langgraph.types import StreamWriter
 
-from pagefile.engine import Conversation, Memory
+from pagefile.engine import Memory
 from pagefile.integrations.langgraph.nodes import (
     AnyModel,
     FactContext,
@@ -85,8 +84,9 @@ class ConversationNodes:
     store: ConversationStore = field(init=False)
     nodes: dict[str, Node] = field(init=False)
     wording: Wording = field(init=False)
-    _running: dict[str, set[asyncio.Task[Any]]] = field(
-        init=False, default_factory=lambda: defaultdict(set[asyncio.Task[Any]])
+    #: The tasks in which nodes run, each with its turn.
+    _running: set[tuple[str, asyncio.Task[Any] | None]] = field(
+        init=False, default_factory=set[tuple[str, "asyncio.Task[Any] | None"]]
     )
 
     def __post_init__(self) -> None:
@@ -133,10 +133,14 @@ class ConversationNodes:
 
         async def run(state: ConversationState, writer: StreamWriter) -> ConversationState:
             event: ChatEvent = {}
-            with self._known(state.get("turn_id", "")):
+            running = state.get("turn_id", ""), asyncio.current_task()
+            self._running.add(running)
+            try:
                 async with aclosing(self.play(name, state)) as events:
                     async for event in events:
                         writer(event)
+            finally:
+                self._running.discard(running)
             return update_of(event)
 
         return run
@@ -147,24 +151,11 @@ class ConversationNodes:
         LangGraph runs each in its own task. When cancelled from a task group, as web frameworks do, it leaves them
         running, because its cleanup is cancelled too.
         """
-        running = self._running.pop(turn_id, set[asyncio.Task[Any]]()) - {asyncio.current_task()}
-        for task in running:
+        others = {task for turn, task in self._running if turn == turn_id and task} - {asyncio.current_task()}
+        for task in others:
             task.cancel()
-        if running:
-            await asyncio.wait(running)
-
-    @contextmanager
-    def _known(self, turn_id: str) -> Generator[None]:
-        task = asyncio.current_task()
-        assert task is not None
-        self._running[turn_id].add(task)
-        try:
-            yield
-        finally:
-            if turn_id in self._running:
-                self._running[turn_id].discard(task)
-                if not self._running[turn_id]:
-                    del self._running[turn_id]
+        if others:
+            await asyncio.wait(others)
 
 
 def update_of(event: ChatEvent) -> ConversationState:
@@ -263,17 +254,14 @@ class ConversationChat:
             yield {"type": "done", "conversation_id": conversation, **answer}
         finally:
             if not done:
-                await self._give_up(asking, turn_id)
+                with anyio.move_on_after(_ABORT_S, shield=True):
+                    await self.nodes.stop(turn_id)
+                    await given_up(asking, turn_id)
 
     def _stream(self, state: ConversationState) -> AsyncGenerator[ChatEvent]:
         if self._graph is None:
             return _plain(self.nodes, state)
         return self._graph.astream(state, stream_mode="custom")
-
-    async def _give_up(self, chat: Conversation, turn_id: str) -> None:
-        with anyio.move_on_after(_ABORT_S, shield=True):
-            await self.nodes.stop(turn_id)
-            await given_up(chat, turn_id)
 
 
 def _initial(request: ChatRequest, conversation: str, turn_id: str) -> ConversationState:

@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import pairwise
 from typing import Any, cast
 
 from pydantic_ai import BinaryContent, DeferredToolRequests
@@ -33,12 +33,12 @@ def happened(messages: Iterable[ai.ModelMessage], run_id: str, apart: Collection
     """What the model said in a run and what its tools returned; `apart` names tools that are not steps of a turn."""
     found: list[Happened] = []
     calls: dict[str, Called] = {}
-    listed = list(messages)
-    for message, following in zip_longest(listed, listed[1:]):
+    for message, following in pairwise([*messages, None]):
         if isinstance(message, ai.ModelResponse):
             said = _said(message, apart)
             calls |= {str(call.call_id): call for call in said.calls}
-            said = said if _returns(following, apart) != [] else _without_calls(said)
+            if _returns(following, apart) == []:
+                said = Said(tuple(block for block in said.blocks if not isinstance(block, Called)))
             found += [said] if message.run_id == run_id else []
         elif message.run_id == run_id:
             found += [returned(part, calls) for part in _returns(message, apart) or ()]
@@ -52,10 +52,6 @@ def _returns(message: ai.ModelMessage | None, apart: Collection[str]) -> list[ai
     if not returns:
         return None
     return [] if all(part.outcome == "retried" for part in returns) else returns
-
-
-def _without_calls(said: Said) -> Said:
-    return Said(tuple(block for block in said.blocks if not isinstance(block, Called)))
 
 
 def called(call: ai.BaseToolCallPart[Any]) -> Called:
@@ -127,26 +123,21 @@ def _binary(content: BinaryContent) -> Shown:
 # -- as text, and from the log ----------------------------------------------------------------------------------------
 
 
-def prompt_text(prompt: str | Sequence[ai.UserContent] | None) -> str | None:
-    """The user's message as text; files only by name."""
-    if prompt is None or isinstance(prompt, str):
-        return _storable(prompt)
-    return _storable("\n".join(_content_text(item) for item in prompt))
-
-
 def answer_text(output: object) -> str | None:
     """The run's output as the assistant's message; None while deferred tools are still to be run elsewhere."""
     if output is None or isinstance(output, DeferredToolRequests):
         return None
     if isinstance(output, BinaryContent):
         return f"[{output.media_type}]"
-    return _storable(output if isinstance(output, str) else to_json(output, fallback=str).decode())
+    text = output if isinstance(output, str) else to_json(output, fallback=str).decode()
+    return result_text(text) or None
 
 
 def part_text(part: object) -> str:
     """The text of a part, for counting tokens; files are not counted."""
     if isinstance(part, ai.UserPromptPart):
-        return prompt_text(part.content) or ""
+        contents = [part.content] if isinstance(part.content, str) else part.content
+        return "\n".join(map(_content_text, contents))
     if isinstance(part, ai.BaseToolReturnPart):
         return cast("ai.BaseToolReturnPart[Any]", part).model_response_str()
     if isinstance(part, ai.BaseToolCallPart):
@@ -208,8 +199,3 @@ def _content_text(item: ai.UserContent) -> str:
     if isinstance(item, str):
         return item
     return item.content if isinstance(item, ai.TextContent) else f"[{item.kind}]"
-
-
-def _storable(text: str | None) -> str | None:
-    """Text that every store can hold; None if nothing is left."""
-    return (result_text(text) if text else None) or None
