@@ -1,6 +1,6 @@
 """Reads LangChain's messages: as turns, as what happened in each, and as blocks for the log in any provider's format."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any, TypeVar, cast
 from uuid import NAMESPACE_OID, uuid5
@@ -218,7 +218,10 @@ def asked(humans: Sequence[BaseMessage]) -> Asked:
 
 
 def said(message: AIMessage) -> Said:
-    blocks = [*_beside(message), *(_own(block, message) for block in blocks_of(message))]
+    # Some providers put thoughts beside the content.
+    beside: Any = message.additional_kwargs.get("reasoning_content")
+    thoughts = [Thought(beside)] if isinstance(beside, str) and beside else []
+    blocks = [*thoughts, *(_own(block, message) for block in blocks_of(message))]
     calls = [Called(call["name"], call["args"], call["id"]) for call in message.tool_calls]
     return Said((*(block for block in blocks if block is not None), *calls))
 
@@ -253,17 +256,11 @@ def _shown(block: Any) -> str | Shown:
     given = cast("dict[str, Any]", block)
     if given.get("type") in _TEXTS and isinstance(given.get("text"), str):
         return given["text"]
-    return _data(given)
-
-
-def _data(block: dict[str, Any]) -> Shown:
-    """LangChain's own block in a provider's format; any other unchanged."""
-    if not is_data_content_block(block):
-        return block
     try:
-        return convert_to_openai_data_block(block)
+        # LangChain's own block in a provider's format.
+        return convert_to_openai_data_block(given) if is_data_content_block(given) else given
     except (KeyError, ValueError):
-        return block
+        return given
 
 
 def _own(block: Any, message: AIMessage) -> str | Thought | Shown | None:
@@ -284,13 +281,5 @@ def _reasoning(block: Mapping[str, Any], message: AIMessage) -> Thought:
     signature = block.get("signature") or cast("dict[str, Any]", block.get("extras") or {}).get("signature")
     if signature and message.response_metadata.get("model_provider") == "anthropic":
         return Thought(text, {"type": "thinking", "signature": signature}, anthropic=True)
-    left_out = {"reasoning", "summary", "index"}
-    sealed = {key: value for key, value in block.items() if key not in left_out}
+    sealed = {key: value for key, value in block.items() if key not in {"reasoning", "summary", "index"}}
     return Thought(text, sealed if sealed.keys() - {"type"} else {})
-
-
-def _beside(message: AIMessage) -> Iterator[Thought]:
-    """Thoughts that a provider puts beside the content."""
-    text: Any = message.additional_kwargs.get("reasoning_content")
-    if isinstance(text, str) and text:
-        yield Thought(text)

@@ -127,7 +127,7 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
         found[part] = await history.store.engine.guarded(part, notes.append, work)
 
     async with anyio.create_task_group() as together:
-        together.start_soon(look, "recent", _recent(history, conversation))
+        together.start_soon(look, "recent", history.get_context(conversation))
         if user:
             context = sources.memory_service.recall_context(user_id=user, query=asked)
             together.start_soon(look, "memory", context)
@@ -136,20 +136,13 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
         if history.episodic_memory is not None:
             recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.recall_most)
             together.start_soon(look, "episodes", recall)
-    recent: list[ConversationMessage] = found.get("recent") or []
+    recent: list[ConversationMessage] = (found["recent"] or {}).get("recent_history", [])
     return {
         "memory_context": found.get("memory"),
         "conversation_summary": found.get("summary"),
-        "episodic_memory": [
-            *unique_relevant(found.get("episodes") or [], recent, history.top_k),
-            *recent,
-        ],
+        "episodic_memory": unique_relevant(found.get("episodes") or [], recent, history.top_k) + recent,
         "trace": [NodeTrace(node="recall", notes=notes)],
     }
-
-
-async def _recent(history: ConversationHistory, conversation_id: str) -> list[ConversationMessage]:
-    return (await history.get_context(conversation_id))["recent_history"]
 
 
 # -- retrieve ---------------------------------------------------------------------------------------------------------
