@@ -357,14 +357,11 @@ async def take_over(
         chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
         await _record(chat, turns, counts)
     for whose in dict.fromkeys(fact.user_id for fact in brought.facts):
-        theirs = sorted((fact for fact in brought.facts if fact.user_id == whose), key=_age)
+        # Oldest first, as they would have been remembered; those without a time last.
+        theirs = [fact for fact in brought.facts if fact.user_id == whose]
+        theirs.sort(key=lambda fact: math.inf if fact.at is None else fact.at.timestamp())
         await _remember(memory, theirs, whose or user_id or "", tenant, counts)
     return counts
-
-
-def _age(fact: BroughtFact) -> float:
-    """Sort key: oldest first, as they would have been remembered; those without a time last."""
-    return math.inf if fact.at is None else fact.at.timestamp()
 
 
 def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -> None:

@@ -57,8 +57,9 @@ class Book:
         """Add a result to the last pending call with this id; without one, to the first, of this tool if named."""
         number = self._waiting_for(call_id, tool)
         if number is None:
+            tools = (step.tool for step in self.steps if step.call_id == call_id)
             # Providers need a call before it, and accept only an object as arguments.
-            return self._add(tool or self._tool_of(call_id), {}, call_id, text)
+            return self._add(tool or next(tools, UNKNOWN_TOOL), {}, call_id, text)
         self.waiting.discard(number)
         self.answered.append(number)
         self.steps[number] = replace(self.steps[number], result=text)
@@ -79,9 +80,6 @@ class Book:
             n for n in sorted(self.waiting) if tool is not None or steps[n].call_id == self.made_id(n)
         ]
         return next((n for n in nameless if tool is None or steps[n].tool == tool), None)
-
-    def _tool_of(self, call_id: object) -> str:
-        return next((step.tool for step in self.steps if step.call_id == call_id), UNKNOWN_TOOL)
 
 
 class Reader:

@@ -56,7 +56,8 @@ def parsed(
         for index, message in enumerate(listed(messages))
         for raw in unwrapped(plain_json(message, index), index)
     ]
-    known = shape or shape_of(given, _shape_before(before))
+    default = next((message.shape for message in before if message.shape != "plain"), None)
+    known = shape or shape_of(given, default)
     book = Book(list(steps), set(range(len(steps))) - answered_steps(before), made_id, count)
     found = tuple(_read(raw, known, book, index) for index, raw in given)
     results = {number: book.steps[number] for number in book.answered if number < len(steps)}
@@ -69,10 +70,6 @@ def listed(messages: object) -> list[object]:
         return list(cast("Iterable[object]", messages))
     kind = type(cast("object", messages)).__name__
     raise InvalidArgumentError(f"messages must be a list of messages, not {kind}: write messages=[…].")
-
-
-def _shape_before(before: Sequence[Message]) -> Shape | None:
-    return next((message.shape for message in before if message.shape != "plain"), None)
 
 
 def _read(raw: dict[str, Any], shape: Shape, book: Book, index: int) -> Message:

@@ -90,9 +90,8 @@ class ArchiveToolUsesEdit(ContextEdit):
     def _placeholder(self, who: Whose, use: ToolUse, messages: Sequence[BaseMessage]) -> str | None:
         """The placeholder of an archived result; None if it is not archived yet."""
         key = (who, use.message.tool_call_id, hash(use.text))
-        known = self._placeholders.get(key)
-        if known is not None:
-            return known
+        if key in self._placeholders:
+            return self._placeholders[key]
         turn = next((e.id for e in exchanges(messages)[1] if any(use.message is m for m in e.rest)), "before")
 
         async def work() -> str:

@@ -24,16 +24,7 @@ from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.integrations.langchain import view
-from pagefile.integrations.langchain.messages import (
-    Exchange,
-    ToolUse,
-    exchanges,
-    messages_of,
-    structured_text,
-    tool_messages,
-    with_messages,
-)
+from pagefile.integrations.langchain import messages, view
 from pagefile.integrations.langchain.thread_log import Talk
 from pagefile.integrations.langchain.tools import Given, Whose, tools_of, whose
 from pagefile.integrations.langchain.view import View
@@ -228,10 +219,10 @@ class PagefileMiddleware(
         return window.parts
 
     def _history(
-        self, talk: Talk, messages: Sequence[BaseMessage], parts: Parts
+        self, talk: Talk, thread: Sequence[BaseMessage], parts: Parts
     ) -> list[tuple[BaseMessage, ...]]:
         """The thread's own history takes precedence, even if it is only a summary; without any, the log's is used."""
-        preamble, found = exchanges(messages)
+        preamble, found = messages.exchanges(thread)
         earlier = found[:-1]
         if not earlier and not preamble:
             return view.logged_history(parts.turns, parts.blobs)
@@ -256,13 +247,13 @@ class PagefileMiddleware(
             return result
         call = request.tool_call
         changed: dict[int, ToolMessage] = {}
-        for message in tool_messages(result):
-            use = ToolUse(message, str(message.name or call["name"]), call["args"])
+        for message in messages.tool_messages(result):
+            use = messages.ToolUse(message, str(message.name or call["name"]), call["args"])
             turn = await talk.add(turn, use)
             changed[id(message)] = self._in_state(use, turn)
-        return with_messages(result, changed)
+        return messages.with_messages(result, changed)
 
-    def _in_state(self, use: ToolUse, turn: Turn) -> ToolMessage:
+    def _in_state(self, use: messages.ToolUse, turn: Turn) -> ToolMessage:
         number = step_of(turn, use.returned) if self._archive_in_state else None
         if number is None or not isinstance(cast("Any", use.message.content), str):
             return use.message
@@ -271,8 +262,8 @@ class PagefileMiddleware(
 
     async def _finished(self, who: Whose, state: AgentState[ResponseT]) -> None:
         turns = _turns(state)
-        last = turns[-1] if turns else Exchange((), tuple(messages_of(state)))
-        structured = structured_text(cast("Any", state).get("structured_response"))
+        last = turns[-1] if turns else messages.Exchange((), tuple(messages.messages_of(state)))
+        structured = messages.structured_text(cast("Any", state).get("structured_response"))
         await self._talk(who).finish(turns, last.rest, last.answer or structured or last.last_words)
 
     @contextmanager
@@ -294,5 +285,5 @@ class PagefileMiddleware(
                 self._talks[who].failed.add(turns[-1].id)
 
 
-def _turns(state: Any) -> list[Exchange]:
-    return exchanges(messages_of(state))[1]
+def _turns(state: Any) -> list[messages.Exchange]:
+    return messages.exchanges(messages.messages_of(state))[1]

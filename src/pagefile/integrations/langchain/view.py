@@ -10,14 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-    convert_to_messages,
-)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import convert_to_messages
 
 from pagefile.content import media_in
 from pagefile.integrations.langchain.messages import (
@@ -116,10 +110,8 @@ def native_history(
 def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
     """The messages of an abandoned turn, without unanswered calls: providers reject those."""
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    loose: set[str] = set()
-    for message in messages:
-        calls = _call_ids(message)
-        loose |= calls if calls - answered else set()
+    calls = [_call_ids(message) for message in messages]
+    loose = {call for together in calls if together - answered for call in together}
     return tuple(message for message in messages if loose.isdisjoint(_call_ids(message)))
 
 
@@ -143,11 +135,9 @@ def running_tail(
     """
     away = {number for number, step in enumerate(turn.steps) if tight or not step.whole}
     kept_as_is = {id(use.message) for use in tool_uses(tail) if not tight and not _is_placeholder(use, turn)}
-    shown = {number: text for number, text in results.items() if number in away}
-    return tuple(
-        before if id(before) in kept_as_is else after
-        for before, after in zip(tail, _replaced(tail, turn, shown), strict=True)
-    )
+    shown = _replaced(tail, turn, {number: text for number, text in results.items() if number in away})
+    pairs = zip(tail, shown, strict=True)
+    return tuple(before if id(before) in kept_as_is else after for before, after in pairs)
 
 
 def _is_placeholder(use: ToolUse, turn: Turn) -> bool:
@@ -178,17 +168,12 @@ def results_in(shown: ShownTurn) -> dict[int, str]:
 
 def _replaced(messages: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str]) -> list[BaseMessage]:
     """The messages with tool results replaced by their shown form; results that are not plain text stay unchanged."""
-    texts: dict[int, str] = {}
+    changed: dict[int, BaseMessage] = {}
     for use in tool_uses(messages):
         number = step_of(turn, use.returned)
         if number is not None and isinstance(cast("Any", use.message.content), str) and number in results:
-            texts[id(use.message)] = results[number]
-    return [
-        with_text(message, texts[id(message)])
-        if isinstance(message, ToolMessage) and id(message) in texts
-        else message
-        for message in messages
-    ]
+            changed[id(use.message)] = with_text(use.message, results[number])
+    return [changed.get(id(message), message) for message in messages]
 
 
 def with_text(message: ToolMessage, text: str) -> ToolMessage:

@@ -19,6 +19,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it is typed, but declares so only for a part of it
 from langgraph.types import StreamWriter
 
+from pagefile import standalone
 from pagefile.engine import Memory
 from pagefile.integrations.langgraph.nodes import (
     AnyModel,
@@ -36,12 +37,6 @@ from pagefile.integrations.langgraph.nodes import (
 )
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged
 from pagefile.integrations.recorder import given_up
-from pagefile.standalone import (
-    ConversationEpisodicMemory,
-    ConversationHistory,
-    ConversationStore,
-    ConversationSummarizer,
-)
 
 #: How long aborting a turn may take.
 _ABORT_S = 5.0
@@ -76,12 +71,12 @@ class ConversationNodes:
     retriever: Retriever | None = None
     system_message: str | None = None
     memory_service: MemoryService | None = None
-    summarizer: ConversationSummarizer | None = None
-    episodic_memory: ConversationEpisodicMemory | None = None
+    summarizer: standalone.ConversationSummarizer | None = None
+    episodic_memory: standalone.ConversationEpisodicMemory | None = None
     callbacks: Sequence[Any] = ()
     window_tokens: int | None = None
     tenant: str | None = None
-    store: ConversationStore = field(init=False)
+    store: standalone.ConversationStore = field(init=False)
     nodes: dict[str, Node] = field(init=False)
     wording: Wording = field(init=False)
     #: The tasks in which nodes run, each with its turn.
@@ -91,11 +86,11 @@ class ConversationNodes:
 
     def __post_init__(self) -> None:
         engine = self.memory.engine
-        self.store = store = ConversationStore(self.memory, tenant=self.tenant)
-        history = ConversationHistory(
+        self.store = store = standalone.ConversationStore(self.memory, tenant=self.tenant)
+        history = standalone.ConversationHistory(
             store,
-            self.summarizer or ConversationSummarizer(store=store),
-            self.episodic_memory or ConversationEpisodicMemory(store),
+            self.summarizer or standalone.ConversationSummarizer(store=store),
+            self.episodic_memory or standalone.ConversationEpisodicMemory(store),
         )
         facts = self.memory_service or FactContext(self.memory, tenant=self.tenant)
         self.wording = Wording(
@@ -225,7 +220,10 @@ class ConversationChat:
         **options: Any,
     ) -> None:
         self.nodes = ConversationNodes(memory, model, router, retriever, **options)
-        self._graph: Any = conversation_builder(self.nodes).compile() if graph else None  # pyright: ignore[reportUnknownMemberType] - its own types are partly unknown
+        self._stream: Callable[[ConversationState], AsyncGenerator[ChatEvent]] = partial(_plain, self.nodes)
+        if graph:
+            compiled: Any = conversation_builder(self.nodes).compile()  # pyright: ignore[reportUnknownMemberType] - its own types are partly unknown
+            self._stream = partial(compiled.astream, stream_mode="custom")
 
     async def answer(self, request: ChatRequest) -> str:
         async with aclosing(self.stream_chat(request)) as events:
@@ -257,11 +255,6 @@ class ConversationChat:
                 with anyio.move_on_after(_ABORT_S, shield=True):
                     await self.nodes.stop(turn_id)
                     await given_up(asking, turn_id)
-
-    def _stream(self, state: ConversationState) -> AsyncGenerator[ChatEvent]:
-        if self._graph is None:
-            return _plain(self.nodes, state)
-        return self._graph.astream(state, stream_mode="custom")
 
 
 def _initial(request: ChatRequest, conversation: str, turn_id: str) -> ConversationState:

@@ -13,16 +13,15 @@ from uuid import uuid4
 
 import anyio
 from langchain_core.documents import Document
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.utils import (
     convert_to_messages,
     convert_to_openai_messages,
     message_chunk_to_message,
 )
 from langchain_core.runnables import Runnable
 
+from pagefile import standalone
 from pagefile.engine import Memory
 from pagefile.engine.ownership import check_opens
 from pagefile.errors import InvalidArgumentError, ModelOutputError, SettingsError
@@ -40,13 +39,6 @@ from pagefile.integrations.recorder import begun, completed
 from pagefile.ports import ChatModel, ToolCall
 from pagefile.records import Scope
 from pagefile.shapes.tool_arguments import read_arguments
-from pagefile.standalone import (
-    ConversationHistory,
-    ConversationMessage,
-    ConversationStore,
-    format_memory_for_injection,
-    memory_data_of,
-)
 from pagefile.standalone.agent_memory import part_of
 from pagefile.standalone.hybrid_history import unique_relevant
 
@@ -94,8 +86,8 @@ class FactContext:
         if not settings.enabled:
             return None
         facts = await self._memory.facts(user_id, self._tenant)
-        text = format_memory_for_injection(
-            memory_data_of(facts),
+        text = standalone.format_memory_for_injection(
+            standalone.memory_data_of(facts),
             settings.max_injection_tokens,
             query,
             similarity_weight=settings.similarity_weight,
@@ -109,7 +101,7 @@ class RecallSources:
     """Where memory comes from: each source may fail without affecting the others."""
 
     memory_service: MemoryService
-    history: ConversationHistory
+    history: standalone.ConversationHistory
 
 
 async def recall_node(state: ConversationState, *, sources: RecallSources) -> ConversationState:
@@ -136,7 +128,7 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
         if history.episodic_memory is not None:
             recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.recall_most)
             together.start_soon(look, "episodes", recall)
-    recent: list[ConversationMessage] = (found["recent"] or {}).get("recent_history", [])
+    recent: list[standalone.ConversationMessage] = (found["recent"] or {}).get("recent_history", [])
     return {
         "memory_context": found.get("memory"),
         "conversation_summary": found.get("summary"),
@@ -308,7 +300,10 @@ async def generating(
 
 
 async def persist_node(
-    state: ConversationState, *, store: ConversationStore, history: ConversationHistory | None = None
+    state: ConversationState,
+    *,
+    store: standalone.ConversationStore,
+    history: standalone.ConversationHistory | None = None,
 ) -> ConversationState:
     """持久化: both sides of the turn are on disk when this returns. Idempotent.
 
@@ -331,7 +326,9 @@ async def persist_node(
     return {"turn_id": turn.id, "trace": [NodeTrace(node="persist", told=told)]}
 
 
-def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user: str, answer: str) -> None:
+def _index_later(
+    history: standalone.ConversationHistory, scope: Scope, turn_id: str, user: str, answer: str
+) -> None:
     conversation = scope.conversation or ""
     if history.episodic_memory is not None:
         index = partial(history.episodic_memory.index_episode, conversation, user, answer, turn_id=turn_id)

@@ -9,7 +9,7 @@ from pydantic_ai import BinaryContent, DeferredToolRequests
 from pydantic_ai import messages as ai
 from pydantic_core import to_json, to_jsonable_python
 
-from pagefile.content import Media, Message, Part, Text, ToolCall, ToolResult
+from pagefile.content import Media, Message, Text, ToolCall, ToolResult, media_in
 from pagefile.engine.arguments import result_text
 from pagefile.integrations.recorder import Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.shapes.media import note
@@ -147,7 +147,7 @@ def part_text(part: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def earlier_messages(turns: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[ai.ModelMessage]:
+def as_history(turns: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[ai.ModelMessage]:
     """A window's turns as a history: the model's text and calls in one response, images and files beside their text."""
     return [
         message for turn in turns for said in turn.messages for message in _messages(said, turn.steps, blobs)
@@ -170,16 +170,12 @@ def _messages(
     if said.role in {"system", "developer"}:
         given += map(ai.SystemPromptPart, texts)
     else:
-        shown = [media for part in said.parts for media in _media(part)]
+        # Images and files of a tool follow its text as the user's.
+        shown = list(media_in([said]))
         content = [*texts, *(_file(media, blobs) for media in shown)]
         given += [ai.UserPromptPart(content)] if shown else map(ai.UserPromptPart, texts)
     if given:
         yield ai.ModelRequest(given)
-
-
-def _media(part: Part) -> Sequence[Media]:
-    """Images and files; those of a tool follow its text as the user's."""
-    return (part,) if isinstance(part, Media) else part.media if isinstance(part, ToolResult) else ()
 
 
 def _file(media: Media, blobs: Mapping[str, bytes]) -> ai.UserContent:

@@ -14,13 +14,7 @@ from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pagefile.engine import Conversation
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.pydantic_ai import requests
-from pagefile.integrations.pydantic_ai.messages import (
-    answer_text,
-    called,
-    earlier_messages,
-    happened,
-    returned,
-)
+from pagefile.integrations.pydantic_ai.messages import answer_text, as_history, called, happened, returned
 from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, kept, written
 from pagefile.records import Step, Turn
 from pagefile.text.sentences import language
@@ -147,10 +141,11 @@ class RunMemory:
         """The answer to an equal earlier call; None if the tool has to run."""
         if not self.options.workspace:
             return None
-        return await self.edge.attempt("looking for an equal call", partial(self._answered, call), None)
-
-    async def _answered(self, call: ToolCallPart) -> str | None:
-        cached = await self.workspace.lookup(call.tool_name, call.args_as_dict())
+        cached = await self.edge.attempt(
+            "looking for an equal call",
+            lambda: self.workspace.lookup(call.tool_name, call.args_as_dict()),
+            None,
+        )
         return None if cached is None else cached.answer
 
     async def keep(self, call: ToolCallPart, result: Any, messages: Sequence[ModelMessage]) -> Any:
@@ -233,7 +228,7 @@ class RunMemory:
         before, (asked, *since) = messages[:start], messages[start:]
         question = cast("ModelRequest", asked)
         if not before and self.options.history:
-            before, question = requests.following(earlier_messages(known.turns, known.blobs), question)
+            before, question = requests.following(as_history(known.turns, known.blobs), question)
         question = requests.with_memory(question, memory) if memory and not heads else question
         sent = await requests.fitted(before, question, since, self._fit(parameters))
         return replace(request, messages=sent, model_request_parameters=parameters)
