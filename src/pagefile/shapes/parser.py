@@ -56,7 +56,7 @@ def parsed(
         for index, message in enumerate(listed(messages))
         for raw in unwrapped(plain_json(message, index), index)
     ]
-    default = next((message.shape for message in before if message.shape != "plain"), None)
+    default: Shape | None = next((message.shape for message in before if message.shape != "plain"), None)
     known = shape or shape_of(given, default)
     book = Book(list(steps), set(range(len(steps))) - answered_steps(before), made_id, count)
     found = tuple(_read(raw, known, book, index) for index, raw in given)

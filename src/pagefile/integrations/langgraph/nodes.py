@@ -128,7 +128,9 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
         if history.episodic_memory is not None:
             recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.recall_most)
             together.start_soon(look, "episodes", recall)
-    recent: list[standalone.ConversationMessage] = (found["recent"] or {}).get("recent_history", [])
+    recent: list[standalone.ConversationMessage] = (
+        found["recent"]["recent_history"] if found["recent"] else []
+    )
     return {
         "memory_context": found.get("memory"),
         "conversation_summary": found.get("summary"),

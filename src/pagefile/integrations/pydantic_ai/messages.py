@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import zip_longest
 from typing import Any, cast
 
 from pydantic_ai import BinaryContent, DeferredToolRequests
@@ -33,7 +33,8 @@ def happened(messages: Iterable[ai.ModelMessage], run_id: str, apart: Collection
     """What the model said in a run and what its tools returned; `apart` names tools that are not steps of a turn."""
     found: list[Happened] = []
     calls: dict[str, Called] = {}
-    for message, following in pairwise([*messages, None]):
+    listed = list(messages)
+    for message, following in zip_longest(listed, listed[1:]):
         if isinstance(message, ai.ModelResponse):
             said = _said(message, apart)
             calls |= {str(call.call_id): call for call in said.calls}
