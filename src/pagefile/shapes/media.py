@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 from pagefile.content import Media, Message, Other, Part, Shape, Text
-from pagefile.shapes.skeleton import Path
+from pagefile.shapes.skeleton import Blobs, Path
 from pagefile.shapes.tool_arguments import decoded, encoded, spelling_of
 
 #: An image of unknown size: OpenAI's price of 1024 × 1024 pixels in high detail.
@@ -209,38 +209,23 @@ def _held(media: Media, data: bytes) -> Media:
     return replace(media, blob=hashlib.sha256(data).hexdigest(), size=len(data))
 
 
-def _image_url(block: Block) -> FoundMedia:
-    image = block["image_url"]
-    return _by_url(Media("image", detail=_detail(image)), image["url"], ("image_url", "url"))
-
-
-def _detail(block: Block) -> str | None:
-    """The level of detail; "auto" counts as none."""
-    said = block.get("detail")
-    return said if isinstance(said, str) and said != "auto" else None
-
-
 def _input_audio(block: Block) -> FoundMedia:
     sound = block["input_audio"]
     media_type = _SOUNDS.get(sound["format"], f"audio/{sound['format']}")
     return _by_data(Media("audio", media_type), sound["data"], ("input_audio", "data"))
 
 
-def _openai_file(file: Block, path: Path) -> FoundMedia:
-    name = file.get("filename")
-    if file.get("file_data"):
-        place = (*path, "file_data")
-        given = _by_url(Media("file", name=name), file["file_data"], place)
-        return given if given.data else _by_data(Media("file", name=name), file["file_data"], place)
-    if file.get("file_url"):
-        return _by_url(Media("file", name=name), file["file_url"], (*path, "file_url"))
-    return FoundMedia(Media("file", url=f"openai:{file['file_id']}", name=name))
-
-
-def _input_image(block: Block) -> FoundMedia:
-    if block.get("image_url"):
-        return _by_url(Media("image", detail=_detail(block)), block["image_url"], ("image_url",))
-    return FoundMedia(Media("image", url=f"openai:{block['file_id']}", detail=_detail(block)))
+def _openai(kind: Kind, fields: Block, path: Path, url: str) -> FoundMedia:
+    """An image or a file of OpenAI's: its bytes, its URL, which is under the key `url`, or its file id."""
+    detail = fields.get("detail")
+    detail = detail if isinstance(detail, str) and detail != "auto" else None
+    media = Media(kind, name=fields.get("filename"), detail=detail)
+    if data := fields.get("file_data"):
+        given = _by_url(media, data, (*path, "file_data"))
+        return given if given.data else _by_data(media, data, (*path, "file_data"))
+    if fields.get(url) or "file_id" not in fields:
+        return _by_url(media, fields[url], (*path, url))
+    return FoundMedia(replace(media, url=f"openai:{fields['file_id']}"))
 
 
 def _anthropic(kind: Kind, block: Block) -> FoundMedia:
@@ -260,11 +245,11 @@ def _anthropic(kind: Kind, block: Block) -> FoundMedia:
 
 
 _READERS: Mapping[str, Callable[[Block], FoundMedia]] = {
-    "image_url": _image_url,
+    "image_url": lambda block: _openai("image", block["image_url"], ("image_url",), "url"),
     "input_audio": _input_audio,
-    "file": lambda block: _openai_file(block["file"], ("file",)),
-    "input_image": _input_image,
-    "input_file": lambda block: _openai_file(block, ()),
+    "file": lambda block: _openai("file", block["file"], ("file",), "file_url"),
+    "input_image": lambda block: _openai("image", block, (), "image_url"),
+    "input_file": lambda block: _openai("file", block, (), "file_url"),
     "image": partial(_anthropic, "image"),
     "document": partial(_anthropic, "file"),
 }
@@ -275,15 +260,13 @@ _ANTHROPIC = frozenset({"image", "document"})
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[str, Any]:
+def media_block(media: Media, shape: Shape, blobs: Blobs) -> dict[str, Any]:
     """The vendor's block that shows it, or its note if the vendor does not support it."""
     block = _block(media, shape, blobs.get(media.blob) if media.blob else None)
     return text_block(note(media), shape) if block is None else block
 
 
-def said_block(
-    part: Part, message: Message, shape: Shape, blobs: Mapping[str, bytes]
-) -> dict[str, Any] | None:
+def said_block(part: Part, message: Message, shape: Shape, blobs: Blobs) -> dict[str, Any] | None:
     """A text, an image, a file or something unknown as a provider's block; None if the provider does not get it."""
     own = message.shape == shape or (message.shape == "plain" and shape == "openai")
     match part:

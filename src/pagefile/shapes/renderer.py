@@ -11,10 +11,9 @@ from pagefile.records import Step
 from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.call_order import in_order, prepared
 from pagefile.shapes.detection import block_shape
-from pagefile.shapes.skeleton import Filling, as_list, as_object, objects_in
+from pagefile.shapes.skeleton import Blobs, Filling, as_list, as_object, objects_in
 from pagefile.shapes.steps import shown_steps, with_own_call_ids
 
-Blobs: TypeAlias = Mapping[str, bytes]
 #: A message, or an item, in the format of a provider's client.
 Rendered: TypeAlias = dict[str, Any]
 

@@ -11,11 +11,13 @@ from typing import Any, TypeAlias, cast
 
 from pagefile.content import Message
 from pagefile.records import Step
-from pagefile.shapes.steps import ShownStep
+from pagefile.shapes.steps import ShownSteps
 from pagefile.shapes.tool_arguments import SPELLINGS, encoded
 
 #: The position of a value in a message: keys of objects, indexes of lists.
 Path: TypeAlias = tuple[str | int, ...]
+#: Bytes by the hash that names them.
+Blobs: TypeAlias = Mapping[str, bytes]
 #: What replaces the values that parts and steps hold.
 Holes: TypeAlias = Mapping[Path, Any]
 
@@ -74,8 +76,8 @@ def objects_in(value: Any) -> list[dict[str, Any]]:
 class Filling:
     """What fills messages: the steps of a turn, as stored or as shown, and the available bytes."""
 
-    steps: Sequence[Step] | Mapping[int, ShownStep]
-    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    steps: Sequence[Step] | ShownSteps
+    blobs: Blobs = field(default_factory=dict[str, bytes])
 
     def as_given(self, message: Message) -> Any:
         """The message as it came; raises `LookupError` if part of it is unavailable."""

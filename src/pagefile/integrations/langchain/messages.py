@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import (
@@ -22,6 +22,8 @@ from pagefile.shapes.media import note, read_media
 from pagefile.standalone import MEMORY_NAME
 
 M = TypeVar("M", bound=BaseMessage)
+#: What a tool's run gives LangGraph.
+ToolOutput: TypeAlias = ToolMessage | Command[Any]
 
 #: Blocks whose text belongs to the message.
 _TEXTS = frozenset({"text", "input_text", "output_text"})
@@ -181,16 +183,14 @@ def messages_of(state: Any) -> Sequence[BaseMessage]:
     return cast("Sequence[BaseMessage]", found or ())
 
 
-def tool_messages(result: ToolMessage | Command[Any]) -> list[ToolMessage]:
+def tool_messages(result: ToolOutput) -> list[ToolMessage]:
     """The tool messages of a result, including those inside a command."""
     if isinstance(result, ToolMessage):
         return [result]
     return [message for message in _updated(result) if isinstance(message, ToolMessage)]
 
 
-def with_messages(
-    result: ToolMessage | Command[Any], changed: dict[int, ToolMessage]
-) -> ToolMessage | Command[Any]:
+def with_messages(result: ToolOutput, changed: dict[int, ToolMessage]) -> ToolOutput:
     """The result with its tool messages replaced; unchanged if none differs."""
     if isinstance(result, ToolMessage):
         return changed.get(id(result), result)

@@ -18,16 +18,16 @@ from langchain.agents.middleware.types import (
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain import messages, view
+from pagefile.integrations.langchain.messages import ToolOutput
 from pagefile.integrations.langchain.thread_log import Talk
 from pagefile.integrations.langchain.tools import Given, Whose, tools_of, whose
-from pagefile.integrations.langchain.view import View
+from pagefile.integrations.langchain.view import Group, View
 from pagefile.integrations.recorder import step_of
 from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
@@ -135,8 +135,8 @@ class PagefileMiddleware(
     # -- tool calls -------------------------------------------------------------------------------------------------------
 
     def wrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
-    ) -> ToolMessage | Command[Any]:
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolOutput]
+    ) -> ToolOutput:
         who = whose(self._given, cast("Any", request).runtime.context)
         with self._watched(who, request.state):
             result = handler(request)
@@ -147,8 +147,8 @@ class PagefileMiddleware(
     async def awrap_tool_call(
         self,
         request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+        handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]],
+    ) -> ToolOutput:
         who = whose(self._given, cast("Any", request).runtime.context)
         with self._watched(who, request.state):
             result = await handler(request)
@@ -218,9 +218,7 @@ class PagefileMiddleware(
             talk.turns |= {known.id: known for known in listing}
         return window.parts
 
-    def _history(
-        self, talk: Talk, thread: Sequence[BaseMessage], parts: Parts
-    ) -> list[tuple[BaseMessage, ...]]:
+    def _history(self, talk: Talk, thread: Sequence[BaseMessage], parts: Parts) -> list[Group]:
         """The thread's own history takes precedence, even if it is only a summary; without any, the log's is used."""
         preamble, found = messages.exchanges(thread)
         earlier = found[:-1]
@@ -237,9 +235,7 @@ class PagefileMiddleware(
         )
         return request.override(system_message=fits.system, messages=cast("list[Any]", fits.messages()))
 
-    async def _archived(
-        self, who: Whose, request: ToolCallRequest, result: ToolMessage | Command[Any]
-    ) -> ToolMessage | Command[Any]:
+    async def _archived(self, who: Whose, request: ToolCallRequest, result: ToolOutput) -> ToolOutput:
         """Record the result. The state keeps it as returned, or as a placeholder with `archive_in_state`."""
         talk = self._talk(who)
         turn = await talk.begun(_turns(request.state))

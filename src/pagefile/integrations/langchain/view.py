@@ -32,6 +32,8 @@ from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import chat_turn
 
 Count = Callable[[str], int]
+#: Messages that are kept or dropped together.
+Group: TypeAlias = tuple[BaseMessage, ...]
 #: Earlier turns, as logged and as the window shows them.
 Pairs: TypeAlias = Sequence[tuple[Turn, ShownTurn]]
 
@@ -49,13 +51,13 @@ class View:
     """A request under construction; `fitted` decides what is dropped, and in which order."""
 
     system: SystemMessage | None
-    preamble: tuple[BaseMessage, ...]
+    preamble: Group
     #: Earlier turns, oldest first, each kept or dropped as a group.
-    history: tuple[tuple[BaseMessage, ...], ...]
+    history: tuple[Group, ...]
     memory: str
     current: Exchange | None
     #: Messages after the last user message; all of them if a summary replaced it.
-    tail: tuple[BaseMessage, ...]
+    tail: Group
     turn_id: str = ""
     #: The memory of the current window, used when the one from the start of the turn has become too large.
     less_memory: str = ""
@@ -88,15 +90,13 @@ def plain_view(system: SystemMessage | None, messages: Sequence[BaseMessage]) ->
     )
 
 
-def native_history(
-    earlier: Sequence[Exchange], done: Sequence[str | None], shown: Pairs
-) -> list[tuple[BaseMessage, ...]]:
+def native_history(earlier: Sequence[Exchange], done: Sequence[str | None], shown: Pairs) -> list[Group]:
     """The thread's own earlier turns that the window shows, with their results as the window shows them.
 
     `done` names the turn of each. One missing from the log (it was abandoned) stays unless a newer one was dropped.
     """
     by_id = {turn.id: (turn, one) for turn, one in shown}
-    groups: list[tuple[BaseMessage, ...]] = []
+    groups: list[Group] = []
     for exchange, turn_id in zip(reversed(earlier), reversed(done), strict=True):
         if turn_id is None:
             groups.append(_without_loose_ends(exchange.messages))
@@ -107,7 +107,7 @@ def native_history(
     return groups[::-1]
 
 
-def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
+def _without_loose_ends(messages: Sequence[BaseMessage]) -> Group:
     """The messages of an abandoned turn, without unanswered calls: providers reject those."""
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
     calls = [_call_ids(message) for message in messages]
@@ -121,14 +121,14 @@ def _call_ids(message: BaseMessage) -> set[str]:
     return {str(call["id"]) for call in message.tool_calls} if isinstance(message, AIMessage) else set()
 
 
-def logged_history(shown: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[tuple[BaseMessage, ...]]:
+def logged_history(shown: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[Group]:
     """Earlier turns from the log, for a thread that has none."""
     return [tuple(convert_to_messages(cast("Any", chat_turn(turn, blobs)))) for turn in shown]
 
 
 def running_tail(
     tail: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str], *, tight: bool
-) -> tuple[BaseMessage, ...]:
+) -> Group:
     """The running turn's messages, with results in full; in a tight window, as the window shows them.
 
     A result that the thread itself holds as a placeholder is always shown as in the window.
@@ -145,7 +145,7 @@ def _is_placeholder(use: ToolUse, turn: Turn) -> bool:
     return number is not None and not turn.steps[number].whole and turn.steps[number].result == use.text
 
 
-def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> tuple[BaseMessage, ...]:
+def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Group:
     messages = (*exchange.humans, *_rest_as_shown(exchange, turn, shown))
     # Without room for any of its images and files, the window names them.
     has_media = any(media.blob or media.url for media in media_in(shown.messages))
@@ -222,7 +222,7 @@ def fitted(view: View, budget: int, count: Count) -> View:
     return replace(view, tail=_shortened(view.tail, over, count)) if over > 0 else view
 
 
-def _shortened(tail: Sequence[BaseMessage], over: int, count: Count) -> tuple[BaseMessage, ...]:
+def _shortened(tail: Sequence[BaseMessage], over: int, count: Count) -> Group:
     """Cuts the middle of results, longest first, until enough is saved."""
     messages = list(tail)
     lengths = {

@@ -13,7 +13,8 @@ from pagefile.content import Media, Message, Text, ToolCall, ToolResult, media_i
 from pagefile.engine.arguments import result_text
 from pagefile.integrations.recorder import Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.shapes.media import note
-from pagefile.shapes.steps import ShownStep
+from pagefile.shapes.skeleton import Blobs
+from pagefile.shapes.steps import ShownStep, ShownSteps
 from pagefile.window.candidates import ShownTurn
 
 # -- for the log ------------------------------------------------------------------------------------------------------
@@ -148,16 +149,14 @@ def part_text(part: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def as_history(turns: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[ai.ModelMessage]:
+def as_history(turns: Iterable[ShownTurn], blobs: Blobs) -> list[ai.ModelMessage]:
     """A window's turns as a history: the model's text and calls in one response, images and files beside their text."""
     return [
         message for turn in turns for said in turn.messages for message in _messages(said, turn.steps, blobs)
     ]
 
 
-def _messages(
-    said: Message, steps: Mapping[int, ShownStep], blobs: Mapping[str, bytes]
-) -> Iterator[ai.ModelMessage]:
+def _messages(said: Message, steps: ShownSteps, blobs: Blobs) -> Iterator[ai.ModelMessage]:
     texts = [part.text for part in said.parts if isinstance(part, Text) and part.text]
     if said.role == "assistant":
         calls = [_call(steps[part.step]) for part in said.parts if isinstance(part, ToolCall)]
@@ -179,7 +178,7 @@ def _messages(
         yield ai.ModelRequest(given)
 
 
-def _file(media: Media, blobs: Mapping[str, bytes]) -> ai.UserContent:
+def _file(media: Media, blobs: Blobs) -> ai.UserContent:
     data = blobs.get(media.blob) if media.blob else None
     if data is not None and media.media_type:
         return BinaryContent(data, media_type=media.media_type)

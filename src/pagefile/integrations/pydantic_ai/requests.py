@@ -18,6 +18,7 @@ from pagefile.window.wording import Language
 
 #: A call's id and its result as the history holds it (some models use one id for every call).
 Key = tuple[str, str]
+Messages = Sequence[ai.ModelMessage]
 #: The parts that make up a conversation; all others belong to the framework and are never dropped.
 _SAID = frozenset({"user-prompt", "tool-return", "retry-prompt", "retry-feedback"})
 #: A shorter excerpt of a result would say less than its placeholder.
@@ -66,7 +67,7 @@ class Fit:
         )
 
 
-def question_at(messages: Sequence[ai.ModelMessage], run_id: str | None) -> int | None:
+def question_at(messages: Messages, run_id: str | None) -> int | None:
     """Where the running exchange begins: at this run's first user message, else at the history's newest."""
     asking = [number for number, message in enumerate(messages) if _asks(message)]
     own = [number for number in asking if run_id is not None and messages[number].run_id == run_id]
@@ -82,9 +83,7 @@ def with_memory(question: ai.ModelRequest, memory: str) -> ai.ModelRequest:
     return replace(question, parts=[*question.parts[:place], known, *question.parts[place:]])
 
 
-def following(
-    turns: Sequence[ai.ModelMessage], question: ai.ModelRequest
-) -> tuple[list[ai.ModelMessage], ai.ModelRequest]:
+def following(turns: Messages, question: ai.ModelRequest) -> tuple[list[ai.ModelMessage], ai.ModelRequest]:
     """The turns for a question without a history, and the question; its system prompts go before both."""
     own = _frameworks_own(question)
     if not turns or not own:
@@ -94,7 +93,7 @@ def following(
 
 
 async def fitted(
-    before: Sequence[ai.ModelMessage], question: ai.ModelRequest, since: Sequence[ai.ModelMessage], fit: Fit
+    before: Messages, question: ai.ModelRequest, since: Messages, fit: Fit
 ) -> list[ai.ModelMessage]:
     """The messages of a request: as much of the running exchange as fits, then earlier ones from the newest back.
 
@@ -102,7 +101,8 @@ async def fitted(
     the newest results are shown in full.
     """
     more, *steps = _units(since)
-    costs = [fit.cost(_shown(message, fit, {}) for message in step) for step in steps]
+    short = {key: kept.short for key, kept in fit.kept.items()}
+    costs = [fit.cost(_shown(message, short) for message in step) for step in steps]
     left = fit.room_tokens - fit.cost([question, *more]) - sum(costs)
     gone = 0
     if left < 0:
@@ -112,7 +112,7 @@ async def fitted(
         gone += 1
     running = [message for step in steps[gone:] for message in step]
     texts, left = await _fuller(running, fit, left)
-    running = [_shown(message, fit, texts) for message in running]
+    running = [_shown(message, short | texts) for message in running]
     if left < 0:
         running = _clipped(running, fit, -left)
     if gone:
@@ -123,7 +123,7 @@ async def fitted(
 # -- the running exchange ---------------------------------------------------------------------------------------------
 
 
-def _units(since: Sequence[ai.ModelMessage]) -> list[list[ai.ModelMessage]]:
+def _units(since: Messages) -> list[list[ai.ModelMessage]]:
     """What still belongs to the question, then each model response with the results returned to it."""
     units: list[list[ai.ModelMessage]] = [[]]
     for message in since:
@@ -133,7 +133,7 @@ def _units(since: Sequence[ai.ModelMessage]) -> list[list[ai.ModelMessage]]:
     return units
 
 
-async def _fuller(running: Sequence[ai.ModelMessage], fit: Fit, left: int) -> tuple[dict[Key, str], int]:
+async def _fuller(running: Messages, fit: Fit, left: int) -> tuple[dict[Key, str], int]:
     """The texts that replace short forms, newest results first, and the tokens then left."""
     texts: dict[Key, str] = {}
     cut = left < 0
@@ -161,22 +161,20 @@ def key_of(part: ai.ToolReturnPart) -> Key:
     return part.tool_call_id, part_text(part)
 
 
-def _shown(message: ai.ModelMessage, fit: Fit, texts: Mapping[Key, str]) -> ai.ModelMessage:
-    """The message with its results in full, as passages or short."""
-    if not isinstance(message, ai.ModelRequest) or not any(key in fit.kept for key in _keys(message)):
+def _shown(message: ai.ModelMessage, texts: Mapping[Key, str]) -> ai.ModelMessage:
+    """The message with the results that have such a text as that text: in full, as passages or short."""
+    if not isinstance(message, ai.ModelRequest) or texts.keys().isdisjoint(_keys(message)):
         return message
-    parts = [_shown_part(part, fit, texts) for part in message.parts]
+    parts = list(message.parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, ai.ToolReturnPart):
+            held = key_of(part)
+            text = texts.get(held, held[1])
+            parts[place] = part if text == held[1] else replace(part, content=text)
     return replace(message, parts=parts)
 
 
-def _shown_part(part: ai.ModelRequestPart, fit: Fit, texts: Mapping[Key, str]) -> ai.ModelRequestPart:
-    if not isinstance(part, ai.ToolReturnPart) or (key := key_of(part)) not in fit.kept:
-        return part
-    text = texts.get(key, fit.kept[key].short)
-    return part if text == key[1] else replace(part, content=text)
-
-
-def _clipped(running: Sequence[ai.ModelMessage], fit: Fit, over: int) -> list[ai.ModelMessage]:
+def _clipped(running: Messages, fit: Fit, over: int) -> list[ai.ModelMessage]:
     """Clips results that could not be archived and are too long for the window to their beginning and end."""
     messages = list(running)
     for number, message in enumerate(messages):
@@ -200,9 +198,7 @@ def _clipped(running: Sequence[ai.ModelMessage], fit: Fit, over: int) -> list[ai
 # -- what came before -------------------------------------------------------------------------------------------------
 
 
-def _recent(
-    before: Sequence[ai.ModelMessage], question: ai.ModelRequest, fit: Fit, left: int
-) -> list[ai.ModelMessage]:
+def _recent(before: Messages, question: ai.ModelRequest, fit: Fit, left: int) -> list[ai.ModelMessage]:
     """The newest consecutive exchanges that fit, and the question."""
     exchanges = _exchanges(before)
     if sum(fit.cost(exchange) for exchange in exchanges) <= left:
@@ -229,7 +225,7 @@ def _first_that_fits(costs: Sequence[int], left: int) -> int:
     return -(-number // block) * block
 
 
-def _exchanges(messages: Sequence[ai.ModelMessage]) -> list[list[ai.ModelMessage]]:
+def _exchanges(messages: Messages) -> list[list[ai.ModelMessage]]:
     found: list[list[ai.ModelMessage]] = []
     for message in messages:
         if not found or _asks(message):
