@@ -78,8 +78,8 @@ class Said:
     role: str
     text: str
     id: str | None = None
-    at: datetime | None = None
     calls: tuple[Called, ...] = ()
+    at: datetime | None = None
     #: For a tool's result: the call it answers, and the tool's name if given.
     call_id: str | None = None
     tool: str | None = None
@@ -243,7 +243,7 @@ def _session(answer: Mapping[str, Any]) -> Brought:
 
 def _message(message: Mapping[str, Any]) -> Said:
     role, content = str(message.get("role", "")), "\n".join(filter(None, texts_in(message.get("content"))))
-    return Said(role, content, text(message.get("id")), moment(message.get("created_at")))
+    return Said(role, content, text(message.get("id")), at=moment(message.get("created_at")))
 
 
 def _redis_memory(memory: Mapping[str, Any], user: str | None) -> BroughtFact | str:

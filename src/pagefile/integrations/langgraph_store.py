@@ -6,14 +6,14 @@ evaluated here, not in SQL.
 
 import operator
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError
-from pagefile.integrations.fail_open import MemoryLoop, Work
+from pagefile.integrations.fail_open import MemoryLoop
 from pagefile.models.embedders import of_unit_length
 from pagefile.ports import ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
@@ -23,8 +23,6 @@ try:
     from langgraph.store import base
 except ImportError as error:
     raise MissingExtraError.of("langgraph", "LangGraph's store") from error
-
-R = TypeVar("R")
 
 _MINUTE_S = 60.0
 #: Embed the whole value as one text.
@@ -72,7 +70,7 @@ class PagefileStore(base.BaseStore):
 
     def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         asked = _checked(ops)
-        return self._waited(lambda: self._done(asked))
+        return self._loop.waited(lambda: self._done(asked))
 
     async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         asked = _checked(ops)
@@ -80,18 +78,11 @@ class PagefileStore(base.BaseStore):
 
     def sweep_ttl(self) -> int:
         """Remove expired items and return how many there were; every write does so too."""
-        return self._waited(self._swept)
+        return self._loop.waited(self._swept)
 
     async def asweep_ttl(self) -> int:
         """Like `sweep_ttl`, asynchronously."""
         return await self._loop.started(self._swept)
-
-    def _waited(self, work: Work[R]) -> R:
-        running = self._loop.started_blocking(work)
-        try:
-            return running.result()
-        finally:
-            running.cancel()  # without effect once it is done
 
     # -- one batch ------------------------------------------------------------------------------------------------------
 

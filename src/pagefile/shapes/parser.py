@@ -12,7 +12,7 @@ from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.call_order import answered_steps
 from pagefile.shapes.detection import shape_of, unwrapped
 from pagefile.shapes.message_reader import Book, Reader, plain_json, refused
-from pagefile.shapes.renderer import WRITERS
+from pagefile.shapes.renderer import WRITERS, own_shape
 from pagefile.shapes.skeleton import Filling, carved, same
 
 _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
@@ -56,8 +56,7 @@ def parsed(
         for index, message in enumerate(listed(messages))
         for raw in unwrapped(plain_json(message, index), index)
     ]
-    default: Shape | None = next((message.shape for message in before if message.shape != "plain"), None)
-    known = shape or shape_of(given, default)
+    known = shape or shape_of(given, own_shape(before))
     book = Book(list(steps), set(range(len(steps))) - answered_steps(before), made_id, count)
     found = tuple(_read(raw, known, book, index) for index, raw in given)
     results = {number: book.steps[number] for number in book.answered if number < len(steps)}

@@ -82,12 +82,8 @@ class ClaudeMemory:
         if not 0 < context_chars <= CONTEXT_LIMIT:
             raise SettingsError(f"context_chars is {context_chars}: Claude Code takes 1 to {CONTEXT_LIMIT}.")
         self._memory = memory
-        self._user = user_id
-        self._tenant = tenant
-        self._conversation = conversation_id
-        self._chars = context_chars
-        self._excerpt_tokens = excerpt_tokens
-        self._exempt = exempt
+        self._user, self._tenant, self._conversation = user_id, tenant, conversation_id
+        self._chars, self._excerpt_tokens, self._exempt = context_chars, excerpt_tokens, exempt
         self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
         self._sessions: Lru[str, _Session] = Lru(_SESSIONS)
 

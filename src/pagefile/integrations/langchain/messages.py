@@ -20,6 +20,7 @@ from pagefile.integrations.recorder import THINKING, Asked, Called, Happened, Re
 from pagefile.records import MAX_ID_CHARS
 from pagefile.shapes.media import note, read_media
 from pagefile.standalone import MEMORY_NAME
+from pagefile.standalone.agent_memory import part_of
 
 M = TypeVar("M", bound=BaseMessage)
 #: What a tool's run gives LangGraph.
@@ -137,14 +138,9 @@ def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
 
 def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
     """The messages of the model and its tools, converted for the log."""
-    uses = {id(use.message): use for use in tool_uses(messages)}
-    found: list[Happened] = []
-    for message in messages:
-        if isinstance(message, AIMessage):
-            found.append(said(message))
-        elif isinstance(message, ToolMessage):
-            found.append(uses[id(message)].returned)
-    return found
+    uses = iter(tool_uses(messages))
+    spoken = (message for message in messages if isinstance(message, AIMessage | ToolMessage))
+    return [said(one) if isinstance(one, AIMessage) else next(uses).returned for one in spoken]
 
 
 def text_of(message: BaseMessage) -> str:
@@ -173,14 +169,7 @@ def turn_id(human: HumanMessage) -> str:
 
 def messages_of(state: Any) -> Sequence[BaseMessage]:
     """The messages of a state, which may be a mapping, a model or a plain list."""
-    if isinstance(state, list):
-        return cast("list[BaseMessage]", state)
-    found: Any = (
-        cast("dict[str, Any]", state).get("messages")
-        if isinstance(state, dict)
-        else getattr(state, "messages", ())
-    )
-    return cast("Sequence[BaseMessage]", found or ())
+    return cast("list[BaseMessage]", state) if isinstance(state, list) else part_of(state, "messages") or ()
 
 
 def tool_messages(result: ToolOutput) -> list[ToolMessage]:

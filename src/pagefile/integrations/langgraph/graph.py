@@ -236,7 +236,15 @@ class ConversationChat:
             request.user_id, request.session_id
         )
         turn_id = str(uuid4())
-        state = _initial(request, conversation, turn_id)
+        state: ConversationState = {
+            "messages": [HumanMessage(request.message, id=turn_id)],
+            "user_id": request.user_id,
+            "session_id": request.session_id,
+            "conversation_id": conversation,
+            "debug": request.debug,
+            "agent_type": request.agent_type,
+            "turn_id": turn_id,
+        }
         done = False
         # Not `append_message`, which acts as the owner if no user is named.
         asking = self.nodes.store.conversation(conversation, request.user_id or None)
@@ -255,18 +263,6 @@ class ConversationChat:
                 with anyio.move_on_after(_ABORT_S, shield=True):
                     await self.nodes.stop(turn_id)
                     await given_up(asking, turn_id)
-
-
-def _initial(request: ChatRequest, conversation: str, turn_id: str) -> ConversationState:
-    return {
-        "messages": [HumanMessage(request.message, id=turn_id)],
-        "user_id": request.user_id,
-        "session_id": request.session_id,
-        "conversation_id": conversation,
-        "debug": request.debug,
-        "agent_type": request.agent_type,
-        "turn_id": turn_id,
-    }
 
 
 def _note_answer(answer: dict[str, Any], event: ChatEvent) -> None:
