@@ -9,13 +9,12 @@ from langchain.agents.middleware.types import (
     AgentMiddleware,
     AgentState,
     ContextT,
-    ExtendedModelResponse,
     ModelRequest,
     ModelResponse,
     ResponseT,
     ToolCallRequest,
 )
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 
@@ -116,7 +115,7 @@ class PagefileMiddleware(
         self,
         request: ModelRequest[ContextT],
         handler: Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]],
-    ) -> ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[ResponseT]:
+    ) -> ModelResponse[ResponseT]:
         who = whose(self._given, request.runtime.context)
         found = self._edge.attempt_blocking("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):
@@ -126,7 +125,7 @@ class PagefileMiddleware(
         self,
         request: ModelRequest[ContextT],
         handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
-    ) -> ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[ResponseT]:
+    ) -> ModelResponse[ResponseT]:
         who = whose(self._given, request.runtime.context)
         found = await self._edge.attempt("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):

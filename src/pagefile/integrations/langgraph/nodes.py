@@ -6,7 +6,6 @@ They are independent of LangGraph and get their dependencies as arguments, so ea
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from functools import partial
 from inspect import isawaitable
 from typing import Any, Protocol, TypeAlias, cast
 from uuid import uuid4
@@ -37,7 +36,7 @@ from pagefile.integrations.langgraph.state import (
 )
 from pagefile.integrations.recorder import begun, completed
 from pagefile.ports import ChatModel, ToolCall
-from pagefile.records import Scope
+from pagefile.records import Scope, Turn
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone.agent_memory import part_of
 from pagefile.standalone.hybrid_history import unique_relevant
@@ -323,22 +322,20 @@ async def persist_node(
     turn = await begun(chat, asked_of([asked]), turn_id)
     turn = await completed(chat, turn, happened(since), said(answer).text)
     if history is not None:
-        _index_later(history, turn.scope, turn.id, turn.user or "", turn.assistant or "")
+        _index_later(history, turn)
     told = {"turn_id": turn.id, "seq": turn.seq, "tokens": turn.tokens}
     return {"turn_id": turn.id, "trace": [NodeTrace(node="persist", told=told)]}
 
 
-def _index_later(
-    history: standalone.ConversationHistory, scope: Scope, turn_id: str, user: str, answer: str
-) -> None:
-    conversation = scope.conversation or ""
-    if history.episodic_memory is not None:
-        index = partial(history.episodic_memory.index_episode, conversation, user, answer, turn_id=turn_id)
+def _index_later(history: standalone.ConversationHistory, turn: Turn) -> None:
+    conversation, episodes = turn.scope.conversation or "", history.episodic_memory
+    if episodes is not None:
 
-        async def job(_: Scope) -> None:
-            await index()
+        async def index(_: Scope) -> None:
+            said = turn.user or "", turn.assistant or ""
+            await episodes.index_episode(conversation, *said, turn_id=turn.id)
 
-        history.store.engine.worker.do(scope, job)
+        history.store.engine.worker.do(turn.scope, index)
     if history.summarizer is not None:
         history.summarizer.schedule_update(conversation)
 
