@@ -120,7 +120,6 @@ def _block_at(text: str, start: int, end: int) -> dict[str, Any] | None:
 
 
 def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Merges messages so that roles alternate."""
     found: list[dict[str, Any]] = []
     for message in messages:
         if found and found[-1]["role"] == message["role"]:
@@ -131,7 +130,6 @@ def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def beginning_with_user(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Adds a user message at the beginning if necessary."""
     if messages and messages[0]["role"] != "user":
         return [{"role": "user", "content": [text_block(_OPENING, "anthropic")]}, *messages]
     return messages

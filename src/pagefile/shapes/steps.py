@@ -21,8 +21,6 @@ _MOST_ID_CHARS: Mapping[Shape, int] = {"plain": 40, "openai": 40, "responses": 6
 
 
 class ShownStep(NamedTuple):
-    """A tool call, and the text shown for its result."""
-
     tool: str
     input: JsonValue
     #: Unique among the steps of its turn: providers refuse duplicates in a request.

@@ -70,10 +70,9 @@ class ArchiveToolUsesEdit(ContextEdit):
         if count_tokens(messages) <= self.trigger:
             return
         who = whose(self._given, None)
-        uses = {id(use.message): use for use in tool_uses(messages)}
+        uses = tool_uses(messages)
         places = [number for number, message in enumerate(messages) if isinstance(message, ToolMessage)]
-        for number in places[: len(places) - self.keep] if self.keep else places:
-            use = uses[id(messages[number])]
+        for number, use in list(zip(places, uses, strict=True))[: max(0, len(uses) - self.keep)]:
             text = self._placeholder(who, use, messages) if self._may_leave(use) else None
             if text is not None:
                 messages[number] = use.message.model_copy(update={"content": text, "artifact": None})

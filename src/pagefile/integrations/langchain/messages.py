@@ -124,7 +124,6 @@ def is_memory(message: BaseMessage) -> bool:
 
 
 def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
-    """The tool results among these messages, each with the call it answers."""
     calls: dict[str, Mapping[str, Any]] = {}
     uses: list[ToolUse] = []
     for message in messages:

@@ -71,7 +71,6 @@ class View:
         return [*listed, *self.current.humans[:-1], *memory, self.current.humans[-1], *self.tail]
 
     def tokens(self, count: Count) -> int:
-        """The size of the request, by the memory's own token counter."""
         system = [self.system] if self.system is not None else []
         return request_tokens([*system, *self.messages()], count)
 
@@ -253,7 +252,6 @@ def request_tokens(messages: Iterable[BaseMessage], count: Count) -> int:
 
 
 def message_tokens(message: BaseMessage, count: Count) -> int:
-    """The cost of one message, including its tool calls."""
     tokens = MESSAGE_OVERHEAD + sum(_part_tokens(part, count) for part in blocks_of(message))
     if isinstance(message, AIMessage):
         for call in message.tool_calls:

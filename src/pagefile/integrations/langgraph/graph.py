@@ -154,7 +154,6 @@ class ConversationNodes:
 
 
 def update_of(event: ChatEvent) -> ConversationState:
-    """The state update of a node's event, with its trace."""
     trace = {key: value for key, value in event.items() if key not in {"type", "update"}}
     return cast("ConversationState", {**event["update"], "trace": [trace]})
 
@@ -273,7 +272,6 @@ def _note_answer(answer: dict[str, Any], event: ChatEvent) -> None:
 
 
 async def _plain(nodes: ConversationNodes, state: ConversationState) -> AsyncGenerator[ChatEvent]:
-    """Runs the nodes in sequence and yields their events."""
     for name in ORDER:
         event: ChatEvent = {}
         async with aclosing(nodes.play(name, state)) as events:

@@ -256,8 +256,6 @@ def _call(call: ToolCall) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How a prompt is built: its system message and its token limit."""
-
     system_message: str
     window_tokens: int | None = None
     count: Callable[[str], int] = len
