@@ -21,20 +21,7 @@ from langgraph.types import StreamWriter
 
 from pagefile import standalone
 from pagefile.engine import Memory
-from pagefile.integrations.langgraph.nodes import (
-    AnyModel,
-    FactContext,
-    MemoryService,
-    RecallSources,
-    Retriever,
-    Router,
-    Wording,
-    generating,
-    persist_node,
-    recall_node,
-    retrieve_node,
-    route_node,
-)
+from pagefile.integrations.langgraph import nodes as chat_nodes
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged
 from pagefile.integrations.recorder import given_up
 
@@ -66,11 +53,11 @@ class ConversationNodes:
     """
 
     memory: Memory
-    model: AnyModel
-    router: Router | None = None
-    retriever: Retriever | None = None
+    model: chat_nodes.AnyModel
+    router: chat_nodes.Router | None = None
+    retriever: chat_nodes.Retriever | None = None
     system_message: str | None = None
-    memory_service: MemoryService | None = None
+    memory_service: chat_nodes.MemoryService | None = None
     summarizer: standalone.ConversationSummarizer | None = None
     episodic_memory: standalone.ConversationEpisodicMemory | None = None
     callbacks: Sequence[Any] = ()
@@ -78,7 +65,7 @@ class ConversationNodes:
     tenant: str | None = None
     store: standalone.ConversationStore = field(init=False)
     nodes: dict[str, Node] = field(init=False)
-    wording: Wording = field(init=False)
+    wording: chat_nodes.Wording = field(init=False)
     #: The tasks in which nodes run, each with its turn.
     _running: set[tuple[str, asyncio.Task[Any] | None]] = field(
         init=False, default_factory=set[tuple[str, "asyncio.Task[Any] | None"]]
@@ -92,17 +79,17 @@ class ConversationNodes:
             self.summarizer or standalone.ConversationSummarizer(store=store),
             self.episodic_memory or standalone.ConversationEpisodicMemory(store),
         )
-        facts = self.memory_service or FactContext(self.memory, tenant=self.tenant)
-        self.wording = Wording(
+        facts = self.memory_service or chat_nodes.FactContext(self.memory, tenant=self.tenant)
+        self.wording = chat_nodes.Wording(
             self.system_message or _GREETING[engine.settings.language],
             self.window_tokens or engine.settings.window_tokens,
             engine.counter.count,
         )
         self.nodes = {
-            "route": partial(route_node, router=self.router),
-            "recall": partial(recall_node, sources=RecallSources(facts, history)),
-            "retrieve": partial(retrieve_node, retriever=self.retriever),
-            "persist": partial(persist_node, store=store, history=history),
+            "route": partial(chat_nodes.route_node, router=self.router),
+            "recall": partial(chat_nodes.recall_node, sources=chat_nodes.RecallSources(facts, history)),
+            "retrieve": partial(chat_nodes.retrieve_node, retriever=self.retriever),
+            "persist": partial(chat_nodes.persist_node, store=store, history=history),
         }
 
     async def play(self, name: str, state: ConversationState) -> AsyncGenerator[ChatEvent]:
@@ -112,7 +99,9 @@ class ConversationNodes:
         if name != "generate":
             update = await self.nodes[name](state)
         else:
-            speech = generating(state, model=self.model, wording=self.wording, callbacks=self.callbacks)
+            speech = chat_nodes.generating(
+                state, model=self.model, wording=self.wording, callbacks=self.callbacks
+            )
             async with aclosing(speech) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, str):
@@ -171,9 +160,9 @@ def conversation_builder(nodes: ConversationNodes) -> "StateGraph[ConversationSt
 def build_conversation_graph(
     memory: Memory,
     *,
-    model: AnyModel,
-    router: Router | None = None,
-    retriever: Retriever | None = None,
+    model: chat_nodes.AnyModel,
+    router: chat_nodes.Router | None = None,
+    retriever: chat_nodes.Retriever | None = None,
     checkpointer: Any = None,
     **options: Any,
 ) -> Any:
@@ -212,9 +201,9 @@ class ConversationChat:
         self,
         memory: Memory,
         *,
-        model: AnyModel,
-        router: Router | None = None,
-        retriever: Retriever | None = None,
+        model: chat_nodes.AnyModel,
+        router: chat_nodes.Router | None = None,
+        retriever: chat_nodes.Retriever | None = None,
         graph: bool = True,
         **options: Any,
     ) -> None:
