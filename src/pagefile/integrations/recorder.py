@@ -48,11 +48,6 @@ class Thought:
         sealed = {key: value for key, value in block.items() if key not in {"thinking", "index"}}
         return cls(str(block.get("thinking") or ""), sealed, anthropic=True)
 
-    def block(self) -> dict[str, Any]:
-        if self.sealed.get("type") == "redacted_thinking":
-            return dict(self.sealed)
-        return {**self.sealed, "type": "thinking", "thinking": self.text}
-
 
 @dataclass(frozen=True, slots=True)
 class Called:
@@ -318,7 +313,8 @@ def _shown(blocks: Iterable[str | Shown]) -> list[dict[str, Any]]:
 
 def _anthropic_block(block: str | Thought | Called | Shown) -> dict[str, Any]:
     if isinstance(block, Thought):
-        return block.block()
+        redacted = block.sealed.get("type") == "redacted_thinking"
+        return {**block.sealed, **({} if redacted else {"type": "thinking", "thinking": block.text})}
     if not isinstance(block, Called):
         return _shown([block])[0]
     value = cast("Any", block).input

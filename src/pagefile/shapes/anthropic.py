@@ -72,18 +72,14 @@ def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | N
         case Reasoning(text, sealed) if message.shape == "anthropic":
             kind = sealed.get("type", "thinking")
             return {"type": kind, **sealed, **({"thinking": text} if kind == "thinking" else {})}
-        case ToolCall(step):
-            return _call(step, filling)
+        case ToolCall(number):
+            step = filling.steps[number]
+            value = step.input if isinstance(step.input, dict) else {"input": step.input}
+            return {"type": "tool_use", "id": step.call_id, "name": step.tool, "input": value}
         case ToolResult():
             return _result(part, filling)
         case _:
             return said_block(part, message, "anthropic", filling.blobs)
-
-
-def _call(number: int, filling: Filling) -> dict[str, Any]:
-    step = filling.steps[number]
-    value = step.input if isinstance(step.input, dict) else {"input": step.input}
-    return {"type": "tool_use", "id": step.call_id, "name": step.tool, "input": value}
 
 
 def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:

@@ -64,7 +64,9 @@ class View:
 
     def messages(self) -> list[BaseMessage]:
         """The messages in order, memory right before the user's last one."""
-        memory = [memory_message(self.memory, self.turn_id)] if self.memory else []
+        # Its name distinguishes it from the user's own.
+        known = HumanMessage(self.memory, name=MEMORY_NAME, id=f"memory-of-{self.turn_id}")
+        memory = [known] if self.memory else []
         listed = [*self.preamble, *(message for group in self.history for message in group)]
         if self.current is None:
             return [*memory, *listed, *self.tail]
@@ -178,11 +180,6 @@ def _replaced(messages: Sequence[BaseMessage], turn: Turn, results: Mapping[int,
 def with_text(message: ToolMessage, text: str) -> ToolMessage:
     """The message with another text; unchanged if it is the same."""
     return message if message.content == text else message.model_copy(update={"content": text})
-
-
-def memory_message(text: str, turn_id: str) -> HumanMessage:
-    """The message that carries memory; its name distinguishes it from the user's own."""
-    return HumanMessage(text, name=MEMORY_NAME, id=f"memory-of-{turn_id}")
 
 
 def system_with(message: SystemMessage | None, text: str) -> SystemMessage | None:
