@@ -53,14 +53,21 @@ class MemoryLoop:
             return here.create_task(_awaited(work))
         return asyncio.wrap_future(self._submitted(work))
 
-    def started_blocking(self, work: Work[R]) -> Future[R]:
-        """The work, started from a thread without an event loop, or with one that is not the memory's."""
+    def waited(self, work: Work[R], timeout_s: float | None = None) -> R:
+        """The result of the work, from a thread without an event loop, or with one that is not the memory's."""
         if self.is_here:
             raise SettingsError(
                 "A synchronous call would hold up the event loop that this memory lives on: use the asynchronous one "
                 "(`await agent.ainvoke(…)`, `await store.aput(…)`), or give a BlockingMemory."
             )
-        return self._submitted(work)
+        running = self._submitted(work)
+        try:
+            done, _ = wait({running}, timeout_s)
+        finally:
+            running.cancel()  # without effect once it is done
+        if not done:
+            raise SlowMemoryError(f"no answer within {timeout_s:g} s")
+        return running.result()
 
     def _submitted(self, work: Work[R]) -> Future[R]:
         if self._loop is None:
@@ -112,7 +119,7 @@ class FailOpen:
             self._count()
             return otherwise
         with self._contained(what, ticket):
-            return self._waited_blocking(work)
+            return self._loop.waited(work, self.timeout_s)
         return otherwise
 
     def attempt_here(self, what: str, work: Callable[[], R], otherwise: D) -> R | D:
@@ -137,16 +144,6 @@ class FailOpen:
             running.cancel()  # without effect once it is done
         if not done:
             self._hold(running)
-            raise SlowMemoryError(f"no answer within {self.timeout_s:g} s")
-        return running.result()
-
-    def _waited_blocking(self, work: Work[R]) -> R:
-        running = self._loop.started_blocking(work)
-        try:
-            done, _ = wait({running}, self.timeout_s)
-        finally:
-            running.cancel()
-        if not done:
             raise SlowMemoryError(f"no answer within {self.timeout_s:g} s")
         return running.result()
 

@@ -7,9 +7,10 @@ None of the packages read from is required.
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from os import PathLike
 from typing import Any, Final, cast
@@ -18,7 +19,7 @@ from uuid import NAMESPACE_URL, uuid5
 import anyio
 
 from pagefile.engine import Conversation, Memory
-from pagefile.errors import FactRejectedError, InvalidArgumentError, TransferError
+from pagefile.errors import InvalidArgumentError, TransferError
 from pagefile.integrations.recorder import Called
 from pagefile.records import MAX_ID_CHARS, JsonObject, JsonValue, utc
 from pagefile.shapes.tool_arguments import read_arguments
@@ -77,8 +78,8 @@ class Said:
     role: str
     text: str
     id: str | None = None
-    at: datetime | None = None
     calls: tuple[Called, ...] = ()
+    at: datetime | None = None
     #: For a tool's result: the call it answers, and the tool's name if given.
     call_id: str | None = None
     tool: str | None = None
@@ -146,6 +147,10 @@ def text(value: object) -> str | None:
     return value.strip() if isinstance(value, str) and value.strip() else None
 
 
+def _first_text(values: Iterable[object]) -> str | None:
+    return next(filter(None, map(text, values)), None)
+
+
 def moment(value: object) -> datetime | None:
     """A time in ISO 8601 or in seconds since 1970; UTC if it has no time zone."""
     try:
@@ -170,35 +175,31 @@ def from_mem0(data: object) -> Brought:
         raise TransferError(
             'This is not a dump of mem0: it has no list of "results". Write what get_all() returns.'
         )
-    facts: list[BroughtFact] = []
-    left_out: Counter[str] = Counter()
-    for raw in cast("list[object]", listed):
-        memory = mapping(raw)
-        said = text(memory.get("memory"))
-        if said is None:
-            left_out["memories without text"] += 1
-            continue
-        if memory.get("role") == "assistant":
-            # Stored verbatim (`infer=False`): not a statement about the user.
-            left_out["words of the assistant"] += 1
-            continue
+    found = [one for raw in cast("list[object]", listed) for one in _mem0_memory(mapping(raw))]
+    relations = items(mapping(cast("object", data)).get("relations"))
+    return _facts([*found, *("graph relations" for _ in relations)])
+
+
+def _mem0_memory(memory: Mapping[str, Any]) -> Iterator[BroughtFact | str]:
+    said = text(memory.get("memory"))
+    if said is None:
+        yield "memories without text"
+    elif memory.get("role") == "assistant":
+        # Stored verbatim (`infer=False`): not a statement about the user.
+        yield "words of the assistant"
+    else:
         if memory.get("expiration_date"):
-            left_out["expiry dates"] += 1
-        facts.append(
-            BroughtFact(
-                said, text(memory.get("user_id")), moment(memory.get("created_at")), _category(memory)
-            )
+            yield "expiry dates"
+        named = [*items(memory.get("categories")), mapping(memory.get("metadata")).get("category")]
+        yield BroughtFact(
+            said, text(memory.get("user_id")), moment(memory.get("created_at")), _first_text(named)
         )
-    relations = len(items(mapping(cast("object", data)).get("relations")))
-    if relations:
-        left_out["graph relations"] = relations
-    return Brought(facts=tuple(facts), left_out=dict(left_out))
 
 
-def _category(memory: object) -> str | None:
-    fields = mapping(memory)
-    named = [*items(fields.get("categories")), mapping(fields.get("metadata")).get("category")]
-    return next((name for name in map(text, named) if name), None)
+def _facts(found: Sequence[BroughtFact | str]) -> Brought:
+    """The facts; a text says what was left out instead."""
+    left_out = Counter(one for one in found if isinstance(one, str))
+    return Brought(facts=tuple(one for one in found if isinstance(one, BroughtFact)), left_out=dict(left_out))
 
 
 # -- redis agent-memory-server ----------------------------------------------------------------------------------------
@@ -222,7 +223,9 @@ def _answer(data: object) -> Brought:
             "This is not a dump of redis agent-memory-server: it has neither messages nor memories. Write what "
             "GET /v1/working-memory/{session_id} or POST /v1/long-term-memory/search returns."
         )
-    return _session(answer) + _memories(items(answer.get("memories")), text(answer.get("user_id")))
+    user = text(answer.get("user_id"))
+    memories = [_redis_memory(mapping(memory), user) for memory in items(answer.get("memories"))]
+    return _session(answer) + _facts(memories)
 
 
 def _session(answer: Mapping[str, Any]) -> Brought:
@@ -240,22 +243,18 @@ def _session(answer: Mapping[str, Any]) -> Brought:
 
 def _message(message: Mapping[str, Any]) -> Said:
     role, content = str(message.get("role", "")), "\n".join(filter(None, texts_in(message.get("content"))))
-    return Said(role, content, text(message.get("id")), moment(message.get("created_at")))
+    return Said(role, content, text(message.get("id")), at=moment(message.get("created_at")))
 
 
-def _memories(memories: Iterable[object], user: str | None) -> Brought:
-    facts: list[BroughtFact] = []
-    left_out: Counter[str] = Counter()
-    for memory in map(mapping, memories):
-        said = text(memory.get("text"))
-        if said is None or memory.get("memory_type") == "message":
-            left_out["memories without text" if said is None else "copies of messages"] += 1
-            continue
-        # When it happened, else when it was learnt.
-        at = moment(memory.get("event_date")) or moment(memory.get("created_at"))
-        topic = next((name for name in map(text, items(memory.get("topics"))) if name), None)
-        facts.append(BroughtFact(said, text(memory.get("user_id")) or user, at, topic))
-    return Brought(facts=tuple(facts), left_out=dict(left_out))
+def _redis_memory(memory: Mapping[str, Any], user: str | None) -> BroughtFact | str:
+    said = text(memory.get("text"))
+    if said is None or memory.get("memory_type") == "message":
+        return "memories without text" if said is None else "copies of messages"
+    # When it happened, else when it was learnt.
+    at = moment(memory.get("event_date")) or moment(memory.get("created_at"))
+    return BroughtFact(
+        said, text(memory.get("user_id")) or user, at, _first_text(items(memory.get("topics")))
+    )
 
 
 # -- LangChain and LangGraph messages ---------------------------------------------------------------------------------
@@ -358,14 +357,11 @@ async def take_over(
         chat = memory.conversation(name or conversation_id or "", user_id=whose, tenant=tenant)
         await _record(chat, turns, counts)
     for whose in dict.fromkeys(fact.user_id for fact in brought.facts):
-        theirs = sorted((fact for fact in brought.facts if fact.user_id == whose), key=_age)
+        # Oldest first, as they would have been remembered; those without a time last.
+        theirs = [fact for fact in brought.facts if fact.user_id == whose]
+        theirs.sort(key=lambda fact: math.inf if fact.at is None else fact.at.timestamp())
         await _remember(memory, theirs, whose or user_id or "", tenant, counts)
     return counts
-
-
-def _age(fact: BroughtFact) -> float:
-    """Sort key: oldest first, as they would have been remembered; those without a time last."""
-    return math.inf if fact.at is None else fact.at.timestamp()
 
 
 def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -> None:
@@ -381,16 +377,24 @@ def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -
 async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:
     known = await _known(chat)
     for turn in turns:
-        if turn.id in known:
-            counts["known"] += 1
-            continue
-        try:
-            await chat.record(turn.user, turn.assistant, steps=turn.steps, id=turn.id, at=turn.at)
-        except InvalidArgumentError:
-            counts["rejected"] += 1
-        else:
-            known.add(turn.id)
-            counts["turn"] += 1
+        record = partial(chat.record, turn.user, turn.assistant, steps=turn.steps, id=turn.id, at=turn.at)
+        await _write("turn", turn.id, record, known, counts)
+
+
+async def _write(
+    kind: str, key: str, write: Callable[[], Awaitable[object]], known: set[str], counts: dict[str, int]
+) -> None:
+    """Write what is not known yet, and count it."""
+    if key in known:
+        counts["known"] += 1
+        return
+    try:
+        await write()
+    except InvalidArgumentError:
+        counts["rejected"] += 1
+    else:
+        known.add(key)
+        counts[kind] += 1
 
 
 async def _known(chat: Conversation) -> set[str]:
@@ -409,24 +413,10 @@ async def _remember(
 ) -> None:
     # Including retracted facts: importing again must not bring them back.
     known = {fact_key(fact.text) for fact in await memory.facts(user_id, tenant, history=True)}
+    remember = partial(memory.remember, user_id=user_id, tenant=tenant, confidence=EXTRACTED_CONFIDENCE)
     for fact in facts:
-        if fact_key(fact.text) in known:
-            counts["known"] += 1
-            continue
-        try:
-            await memory.remember(
-                fact.text,
-                user_id=user_id,
-                tenant=tenant,
-                category=fact.category,
-                confidence=EXTRACTED_CONFIDENCE,
-                valid_from=fact.at,
-            )
-        except (FactRejectedError, InvalidArgumentError):
-            counts["rejected"] += 1
-        else:
-            known.add(fact_key(fact.text))
-            counts["fact"] += 1
+        one = partial(remember, fact.text, category=fact.category, valid_from=fact.at)
+        await _write("fact", fact_key(fact.text), one, known, counts)
 
 
 __all__ = [

@@ -5,42 +5,24 @@ evaluated here, not in SQL.
 """
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError
-from pagefile.integrations.fail_open import MemoryLoop, Work
+from pagefile.integrations.fail_open import MemoryLoop
 from pagefile.models.embedders import of_unit_length
-from pagefile.ports import Embedder, ItemKey, ItemWrite, Namespace, StoredItem, Vector
+from pagefile.ports import ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
+from pagefile.shapes.skeleton import as_list
 
 try:
-    from langgraph.store.base import (
-        BaseStore,
-        GetOp,
-        IndexConfig,
-        InvalidNamespaceError,
-        Item,
-        ListNamespacesOp,
-        MatchCondition,
-        Op,
-        PutOp,
-        Result,
-        SearchItem,
-        SearchOp,
-        TTLConfig,
-        ensure_embeddings,
-        get_text_at_path,
-        tokenize_path,
-    )
+    from langgraph.store import base
 except ImportError as error:
     raise MissingExtraError.of("langgraph", "LangGraph's store") from error
-
-R = TypeVar("R")
 
 _MINUTE_S = 60.0
 #: Embed the whole value as one text.
@@ -53,7 +35,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class PagefileStore(BaseStore):
+class PagefileStore(base.BaseStore):
     """LangGraph's `BaseStore` over an open memory: durable, with semantic search and expiry.
 
     Args:
@@ -73,8 +55,8 @@ class PagefileStore(BaseStore):
         *,
         user_id: str | None = None,
         tenant: str | None = None,
-        index: IndexConfig | None = None,
-        ttl: TTLConfig | None = None,
+        index: base.IndexConfig | None = None,
+        ttl: base.TTLConfig | None = None,
     ) -> None:
         self._loop = MemoryLoop(memory)
         self._memory = self._loop.memory
@@ -86,60 +68,48 @@ class PagefileStore(BaseStore):
 
     # -- sync and async -------------------------------------------------------------------------------------------------
 
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
+    def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         asked = _checked(ops)
-        return self._waited(lambda: self._done(asked))
+        return self._loop.waited(lambda: self._done(asked))
 
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+    async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
         asked = _checked(ops)
         return await self._loop.started(lambda: self._done(asked))
 
     def sweep_ttl(self) -> int:
         """Remove expired items and return how many there were; every write does so too."""
-        return self._waited(self._swept)
+        return self._loop.waited(self._swept)
 
     async def asweep_ttl(self) -> int:
         """Like `sweep_ttl`, asynchronously."""
         return await self._loop.started(self._swept)
 
-    def _waited(self, work: Work[R]) -> R:
-        running = self._loop.started_blocking(work)
-        try:
-            return running.result()
-        finally:
-            running.cancel()  # without effect once it is done
-
     # -- one batch ------------------------------------------------------------------------------------------------------
 
-    async def _done(self, ops: Sequence[Op]) -> list[Result]:
+    async def _done(self, ops: Sequence[base.Op]) -> list[base.Result]:
         """Reads see the state before the batch, as in LangGraph's own stores; then all writes happen at once."""
         self._memory.engine.check_open()
-        results: list[Result] = [None] * len(ops)
-        gets = [(place, op) for place, op in enumerate(ops) if isinstance(op, GetOp)]
+        results: list[base.Result] = [None] * len(ops)
+        gets = [(place, op) for place, op in enumerate(ops) if isinstance(op, base.GetOp)]
         for (place, _), item in zip(gets, await self._got([op for _, op in gets]), strict=True):
             results[place] = item
         for place, op in enumerate(ops):
-            if isinstance(op, SearchOp):
-                results[place] = cast("list[Item]", await self._found(op))
-            elif isinstance(op, ListNamespacesOp):
+            if isinstance(op, base.SearchOp):
+                results[place] = cast("list[base.Item]", await self._found(op))
+            elif isinstance(op, base.ListNamespacesOp):
                 results[place] = await self._listed(op)
-        await self._put([op for op in ops if isinstance(op, PutOp)])
+        await self._put([op for op in ops if isinstance(op, base.PutOp)])
         return results
 
-    async def _got(self, ops: Sequence[GetOp]) -> list[Item | None]:
+    async def _got(self, ops: Sequence[base.GetOp]) -> list[base.Item | None]:
         if not ops:
             return []
         keys = [(op.namespace, op.key) for op in ops]
         found = await self._items.get(self._scope, keys, now=self._now())
-        lasting = [
-            item.item_key
-            for op, item in zip(ops, found, strict=True)
-            if item is not None and op.refresh_ttl and item.ttl_s is not None
-        ]
-        await self._touched(lasting)
-        return [None if item is None else Item(**_fields(item)) for item in found]
+        await self._touched([item for op, item in zip(ops, found, strict=True) if op.refresh_ttl and item])
+        return [None if item is None else base.Item(**_fields(item)) for item in found]
 
-    async def _put(self, ops: Sequence[PutOp]) -> None:
+    async def _put(self, ops: Sequence[base.PutOp]) -> None:
         last = list({(op.namespace, op.key): op for op in ops}.values())
         if not last:
             return
@@ -147,7 +117,7 @@ class PagefileStore(BaseStore):
         model = None
         if self._index is not None:
             vectors = await self._index.vectors_of([op for op in last if op.value is not None])
-            model = self._index.model
+            model = self._index.model()
         writes: list[ItemWrite] = []
         for op in last:
             ttl_s = None if op.ttl is None else op.ttl * _MINUTE_S
@@ -155,7 +125,7 @@ class PagefileStore(BaseStore):
             writes.append(ItemWrite(op.namespace, op.key, value, ttl_s, rows, model))
         await self._items.write(self._scope, writes, now=self._now())
 
-    async def _listed(self, op: ListNamespacesOp) -> list[Namespace]:
+    async def _listed(self, op: base.ListNamespacesOp) -> list[Namespace]:
         known = await self._items.namespaces(self._scope, (), now=self._now())
         conditions = op.match_conditions or ()
         kept = (name for name in known if all(_matches(condition, name) for condition in conditions))
@@ -164,17 +134,17 @@ class PagefileStore(BaseStore):
 
     # -- searching ------------------------------------------------------------------------------------------------------
 
-    async def _found(self, op: SearchOp) -> list[SearchItem]:
+    async def _found(self, op: base.SearchOp) -> list[base.SearchItem]:
         if op.query and self._index is None:
             raise SettingsError(
                 "This store has no index to search by meaning: make it with PagefileStore(memory, index={}), or search without query."
             )
         ranked = await (self._ranked(op, self._index) if op.query and self._index else self._newest(op))
         if op.refresh_ttl:
-            await self._touched([item.item_key for item, _ in ranked if item.ttl_s is not None])
-        return [SearchItem(**_fields(item), score=score) for item, score in ranked]
+            await self._touched([item for item, _ in ranked])
+        return [base.SearchItem(**_fields(item), score=score) for item, score in ranked]
 
-    async def _newest(self, op: SearchOp) -> list[tuple[StoredItem, float | None]]:
+    async def _newest(self, op: base.SearchOp) -> list[tuple[StoredItem, float | None]]:
         if op.filter:
             found = (await self._passing(op))[op.offset : op.offset + op.limit]
         else:
@@ -183,11 +153,11 @@ class PagefileStore(BaseStore):
             )
         return [(item, None) for item in found]
 
-    async def _ranked(self, op: SearchOp, index: "_Index") -> list[tuple[StoredItem, float | None]]:
+    async def _ranked(self, op: base.SearchOp, index: "_Index") -> list[tuple[StoredItem, float | None]]:
         """Most similar first, each by its best text; items without a vector come last, so that a search misses nothing."""
         asked = await index.embedded([op.query or ""])
         now = self._now()
-        near = await self._items.vectors(self._scope, op.namespace_prefix, index.model, now=now)
+        near = await self._items.vectors(self._scope, op.namespace_prefix, index.model(), now=now)
         scores = {(one.namespace, one.key): float(np.max(one.rows @ asked[0])) for one in near}
         best = sorted(scores, key=lambda key: -scores[key])
         end = op.offset + op.limit
@@ -198,7 +168,7 @@ class PagefileStore(BaseStore):
         found = await self._items.get(self._scope, best[op.offset : end], now=now)
         return [(item, scores[item.item_key]) for item in found if item is not None]
 
-    async def _passing(self, op: SearchOp) -> list[StoredItem]:
+    async def _passing(self, op: base.SearchOp) -> list[StoredItem]:
         every = await self._items.under(self._scope, op.namespace_prefix, now=self._now())
         return [item for item in every if _passes(item.value, op.filter or {})]
 
@@ -207,8 +177,9 @@ class PagefileStore(BaseStore):
     async def _swept(self) -> int:
         return await self._items.sweep(self._scope, now=self._now())
 
-    async def _touched(self, keys: Sequence[ItemKey]) -> None:
-        if keys:
+    async def _touched(self, items: Iterable[StoredItem]) -> None:
+        """Those that expire do so later."""
+        if keys := [item.item_key for item in items if item.ttl_s is not None]:
             await self._items.touch(self._scope, keys, now=self._now())
 
     @property
@@ -220,31 +191,28 @@ class PagefileStore(BaseStore):
 
 
 class _Index:
-    def __init__(self, memory: Memory, config: IndexConfig) -> None:
-        given = config.get("embed")
-        self._own: Embedder | None = None
-        self._given: Any = None
-        if given is None:
-            vectors = memory.engine.kit.vectors
-            if vectors is None:
-                raise SettingsError(
-                    "This memory has no embedder to search by meaning with: open it with one, or give index={'embed': …}."
-                )
-            self._own = vectors.embedder
-        else:
-            self._given = ensure_embeddings(given)
+    def __init__(self, memory: Memory, config: base.IndexConfig) -> None:
+        given, vectors = config.get("embed"), memory.engine.kit.vectors
         self._dims = config.get("dims")
         self._fields = config.get("fields") or [_EVERYTHING]
+        #: Identifies the embedding model: vectors of different models cannot be compared.
+        self.model: Callable[[], str]
+        if given is not None:
+            embeddings = base.ensure_embeddings(given)
+            kind = type(embeddings)
+            self._embed: Callable[[list[str]], Awaitable[Any]] = embeddings.aembed_documents
+            self.model = lambda: f"{kind.__module__}.{kind.__qualname__}:{self._dims}"
+        elif vectors is not None:
+            own = vectors.embedder
+            self._embed = own.embed
+            # A function, since the dimension may be known only after the first text.
+            self.model = lambda: f"{own.name}:{own.dimension}"
+        else:
+            raise SettingsError(
+                "This memory has no embedder to search by meaning with: open it with one, or give index={'embed': …}."
+            )
 
-    @property
-    def model(self) -> str:
-        """Identifies the embedding model: vectors of different models cannot be compared."""
-        if self._own is not None:
-            return f"{self._own.name}:{self._own.dimension}"
-        kind = cast("type[Any]", type(self._given))
-        return f"{kind.__module__}.{kind.__qualname__}:{self._dims}"
-
-    async def vectors_of(self, ops: Sequence[PutOp]) -> dict[ItemKey, Vector]:
+    async def vectors_of(self, ops: Sequence[base.PutOp]) -> dict[ItemKey, Vector]:
         """The vectors of each value; values without text, or excluded from the index, are left out."""
         texts = {(op.namespace, op.key): found for op in ops if (found := self._texts(op))}
         if not texts:
@@ -253,40 +221,33 @@ class _Index:
         ends = np.cumsum([len(found) for found in texts.values()])
         return dict(zip(texts, np.split(rows, ends[:-1]), strict=True))
 
-    async def embedded(self, texts: Sequence[str]) -> Vector:
-        if self._own is not None:
-            made = await self._own.embed(texts)
-        else:
-            made = await self._given.aembed_documents(list(texts))
-        rows: Vector = np.asarray(made, dtype=np.float32).reshape(len(texts), -1)
+    async def embedded(self, texts: list[str]) -> Vector:
+        rows: Vector = np.asarray(await self._embed(texts), dtype=np.float32).reshape(len(texts), -1)
         if self._dims is not None and rows.shape[1] != self._dims:
             raise ModelOutputError(
                 f"The embedder makes vectors of {rows.shape[1]} numbers, and the index has dims={self._dims}: give dims={rows.shape[1]}."
             )
         return of_unit_length(rows)
 
-    def _texts(self, op: PutOp) -> list[str]:
+    def _texts(self, op: base.PutOp) -> list[str]:
         if op.index is False:
             return []
         paths = self._fields if op.index is None else op.index
-        found: list[str] = []
-        for path in paths:
-            tokens = path if path == _EVERYTHING else tokenize_path(path)
-            found += [text for text in get_text_at_path(op.value, tokens) if text]
-        return found
+        tokens = [path if path == _EVERYTHING else base.tokenize_path(path) for path in paths]
+        return [text for one in tokens for text in base.get_text_at_path(op.value, one) if text]
 
 
 # -- checking operations ----------------------------------------------------------------------------------------------
 
 
-def _checked(ops: Iterable[Op]) -> list[Op]:
+def _checked(ops: Iterable[base.Op]) -> list[base.Op]:
     asked = list(ops)
     for op in asked:
-        if isinstance(op, GetOp | PutOp):
+        if isinstance(op, base.GetOp | base.PutOp):
             _check_labels(op.namespace)
-        elif isinstance(op, SearchOp):
+        elif isinstance(op, base.SearchOp):
             _check_labels(op.namespace_prefix)
-        elif isinstance(op, ListNamespacesOp):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
+        elif isinstance(op, base.ListNamespacesOp):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
             for condition in op.match_conditions or ():
                 _check_labels(condition.path)
         else:
@@ -297,12 +258,12 @@ def _checked(ops: Iterable[Op]) -> list[Op]:
 def _check_labels(namespace: Iterable[object]) -> None:
     for label in namespace:
         if not isinstance(label, str) or not label or "." in label or "\0" in label:
-            raise InvalidNamespaceError(
+            raise base.InvalidNamespaceError(
                 f"A label of a namespace is {label!r}: it must be text of at least one character, without periods and NUL."
             )
 
 
-def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
+def _matches(condition: base.MatchCondition, namespace: Namespace) -> bool:
     path = condition.path
     if len(namespace) < len(path):
         return False
@@ -335,12 +296,8 @@ def _equal(value: Any, wanted: Any) -> bool:
             return all(_compared(value, name, other) for name, other in conditions.items())
         return _passes(value, conditions)
     if isinstance(wanted, list | tuple):
-        others = cast("Sequence[Any]", wanted)
-        return (
-            isinstance(value, list)
-            and len(cast("list[Any]", value)) == len(others)
-            and all(_equal(one, other) for one, other in zip(cast("list[Any]", value), others, strict=True))
-        )
+        found, others = as_list(value), cast("Sequence[Any]", wanted)
+        return found is not None and len(found) == len(others) and all(map(_equal, found, others))
     # In JSON, true is not a number.
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
 
@@ -370,10 +327,5 @@ def _number(value: Any) -> float | None:
 
 
 def _fields(item: StoredItem) -> dict[str, Any]:
-    return {
-        "namespace": item.namespace,
-        "key": item.key,
-        "value": item.value,
-        "created_at": item.created,
-        "updated_at": item.updated,
-    }
+    times = {"created_at": item.created, "updated_at": item.updated}
+    return {"namespace": item.namespace, "key": item.key, "value": item.value, **times}

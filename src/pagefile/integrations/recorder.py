@@ -48,11 +48,6 @@ class Thought:
         sealed = {key: value for key, value in block.items() if key not in {"thinking", "index"}}
         return cls(str(block.get("thinking") or ""), sealed, anthropic=True)
 
-    def block(self) -> dict[str, Any]:
-        if self.sealed.get("type") == "redacted_thinking":
-            return dict(self.sealed)
-        return {**self.sealed, "type": "thinking", "thinking": self.text}
-
 
 @dataclass(frozen=True, slots=True)
 class Called:
@@ -67,11 +62,9 @@ class Asked:
 
     def json(self) -> dict[str, Any]:
         """The message; `[ ]` if it is blank, because there is no turn without a question."""
-        said = _merged(self.blocks)
-        if not said or (len(said) == 1 and isinstance(said[0], str)):
-            text = str(said[0]) if said else ""
-            return {"role": "user", "content": text if text.strip() else "[ ]"}
-        return {"role": "user", "content": _shown(said)}
+        content = _content(_merged(self.blocks))
+        blank = isinstance(content, str) and not content.strip()
+        return {"role": "user", "content": "[ ]" if blank else content}
 
     @property
     def text(self) -> str | None:
@@ -133,8 +126,7 @@ class Said:
         thoughts = [block for block in merged if isinstance(block, Thought)]
         said = [block for block in merged if not isinstance(block, Called | Thought)]
         message: dict[str, Any] = {"role": "assistant", **_beside(thoughts, "reasoning_content")}
-        text = said[0] if len(said) == 1 else ""
-        message["content"] = text if isinstance(text, str) and len(said) < 2 else _shown(said)
+        message["content"] = _content(said)
         calls = [_openai_call(call) for call in self.calls]
         return {**message, "tool_calls": calls} if calls else message
 
@@ -150,8 +142,10 @@ class Returned:
     @property
     def text(self) -> str:
         """The result as logged before archiving; images and files are separate."""
-        texts = (block if isinstance(block, str) else _unshown(block) for block in self.blocks)
-        return result_text("\n".join(text for text in texts if text is not None))
+        told = (block for block in self.blocks if isinstance(block, str) or read_media(block) is None)
+        return result_text(
+            "\n".join(block if isinstance(block, str) else compact(dict(block)) for block in told)
+        )
 
     def json(self, carrier: Carrier) -> dict[str, Any]:
         shown = any(not isinstance(block, str) for block in self.blocks)
@@ -306,26 +300,27 @@ def _beside(thoughts: Sequence[Thought], name: str) -> dict[str, Any]:
     return {**({name: text} if text else {}), **({"reasoning_details": sealed} if sealed else {})}
 
 
+def _content(said: Sequence[str | Shown]) -> str | list[dict[str, Any]]:
+    """Merged blocks as the content of a message: a plain text, or blocks if there is more than one text."""
+    if not said:
+        return ""
+    return said[0] if len(said) == 1 and isinstance(said[0], str) else _shown(said)
+
+
 def _shown(blocks: Iterable[str | Shown]) -> list[dict[str, Any]]:
     return [{"type": "text", "text": block} if isinstance(block, str) else dict(block) for block in blocks]
 
 
-def _unshown(block: Shown) -> str | None:
-    """The text of a block that is neither an image nor a file; None for one that is."""
-    return compact(dict(block)) if read_media(block) is None else None
-
-
 def _anthropic_block(block: str | Thought | Called | Shown) -> dict[str, Any]:
     if isinstance(block, Thought):
-        return block.block()
-    return _anthropic_call(block) if isinstance(block, Called) else _shown([block])[0]
-
-
-def _anthropic_call(call: Called) -> dict[str, Any]:
-    value = cast("Any", call).input
+        redacted = block.sealed.get("type") == "redacted_thinking"
+        return {**block.sealed, **({} if redacted else {"type": "thinking", "thinking": block.text})}
+    if not isinstance(block, Called):
+        return _shown([block])[0]
+    value = cast("Any", block).input
     given: Any = value if isinstance(value, Mapping) else {"input": value}  # pyright: ignore[reportUnknownVariableType] - whatever the model gave
-    made: dict[str, Any] = {"type": "tool_use", "name": call.tool, "input": given}
-    return {**made, "id": call.call_id} if call.call_id else made
+    made: dict[str, Any] = {"type": "tool_use", "name": block.tool, "input": given}
+    return {**made, "id": block.call_id} if block.call_id else made
 
 
 def _openai_call(call: Called) -> dict[str, Any]:

@@ -72,18 +72,14 @@ def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | N
         case Reasoning(text, sealed) if message.shape == "anthropic":
             kind = sealed.get("type", "thinking")
             return {"type": kind, **sealed, **({"thinking": text} if kind == "thinking" else {})}
-        case ToolCall(step):
-            return _call(step, filling)
+        case ToolCall(number):
+            step = filling.steps[number]
+            value = step.input if isinstance(step.input, dict) else {"input": step.input}
+            return {"type": "tool_use", "id": step.call_id, "name": step.tool, "input": value}
         case ToolResult():
             return _result(part, filling)
         case _:
             return said_block(part, message, "anthropic", filling.blobs)
-
-
-def _call(number: int, filling: Filling) -> dict[str, Any]:
-    step = filling.steps[number]
-    value = step.input if isinstance(step.input, dict) else {"input": step.input}
-    return {"type": "tool_use", "id": step.call_id, "name": step.tool, "input": value}
 
 
 def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
@@ -120,7 +116,6 @@ def _block_at(text: str, start: int, end: int) -> dict[str, Any] | None:
 
 
 def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Merges messages so that roles alternate."""
     found: list[dict[str, Any]] = []
     for message in messages:
         if found and found[-1]["role"] == message["role"]:
@@ -131,7 +126,6 @@ def alternating(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def beginning_with_user(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Adds a user message at the beginning if necessary."""
     if messages and messages[0]["role"] != "user":
         return [{"role": "user", "content": [text_block(_OPENING, "anthropic")]}, *messages]
     return messages

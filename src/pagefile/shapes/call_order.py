@@ -4,7 +4,7 @@ A turn is stored as it happened: it may have ended between a call and its result
 in between. What cannot be sent as it is, is sent in the closest order that can.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from pagefile.content import Media, Message, Other, Part, Reasoning, Text, ToolCall, ToolResult
@@ -19,13 +19,10 @@ def prepared(messages: Iterable[Message]) -> tuple[Message, ...]:
     """
     given = list(_answered_once(map(_cleaned, messages)))
     results = {part.step: part for message in given for part in message.parts if isinstance(part, ToolResult)}
-    waiting = set(results)
     found: list[Message] = []
-    for asked, run in groupby(given, key=lambda message: message.role == "assistant"):
-        if asked:
-            found += _asked(list(run), waiting, results)
-        else:
-            found += _others(run)
+    for asked, group in groupby(given, key=lambda message: message.role == "assistant"):
+        run = list(group)
+        found += _asked(run, results) if asked else _others(run)
     return tuple(found)
 
 
@@ -78,7 +75,7 @@ def _answered_once(messages: Iterable[Message]) -> Iterator[Message]:
     answered: set[int] = set()
     for message in messages:
         called |= calls_of(message)
-        parts = tuple(part for part in message.parts if not _is_result_of(part, answered))
+        parts = tuple(p for p in message.parts if not isinstance(p, ToolResult) or p.step not in answered)
         answered |= answered_steps([message])
         if made := sorted(answered - called):
             called.update(made)
@@ -87,28 +84,23 @@ def _answered_once(messages: Iterable[Message]) -> Iterator[Message]:
             yield Message(message.role, parts, message.shape)
 
 
-def _is_result_of(part: Part, steps: set[int]) -> bool:
-    return isinstance(part, ToolResult) and part.step in steps
-
-
-def _asked(run: Sequence[Message], waiting: set[int], results: Mapping[int, ToolResult]) -> Iterator[Message]:
-    """What the assistant said and called in a row, and the results, which are removed from `waiting`."""
-    calls: list[int] = []
+def _asked(run: Sequence[Message], results: dict[int, ToolResult]) -> Iterator[Message]:
+    """What the assistant said and called in a row, and its results, which are taken out of `results`."""
+    answers: list[ToolResult] = []
     said: list[Message] = []
     for message in run:
         parts: list[Part] = []
         for part in message.parts:
-            if isinstance(part, ToolCall) and part.step in waiting:
-                waiting.discard(part.step)
-                calls.append(part.step)
+            if isinstance(part, ToolCall) and part.step in results:
+                answers.append(results.pop(part.step))
                 parts.append(part)
             elif not isinstance(part, (ToolCall, ToolResult)):
                 parts.append(part)
         said.append(Message("assistant", tuple(parts), message.shape))
     said = _without_last_thoughts(said)
-    yield from [_joined(said)] if calls else [message for message in said if message.parts]
-    for step in calls:
-        yield Message("tool", (results[step],), run[0].shape)
+    yield from [_joined(said)] if answers else [message for message in said if message.parts]
+    for answer in answers:
+        yield Message("tool", (answer,), run[0].shape)
 
 
 def _without_last_thoughts(said: Sequence[Message]) -> list[Message]:
@@ -148,25 +140,24 @@ def _others(run: Iterable[Message]) -> Iterator[Message]:
 
 def question(messages: Sequence[Message]) -> str | None:
     """The first thing the user said; anything shown with it, or instead of it, is named."""
-    return next(
-        (text for message in messages if message.role == "user" and (text := _question(message))), None
-    )
+    asked = (_question(message) for message in messages if message.role == "user")
+    return next(filter(None, asked), None)
 
 
 def answer(messages: Sequence[Message]) -> str | None:
     """The last thing the assistant said, preferably after the last tool result."""
-    last = max((place for place, message in enumerate(messages) if _has_result(message)), default=-1)
+    last = max((place for place, message in enumerate(messages) if answered_steps([message])), default=-1)
     return _last_said(messages[last + 1 :]) or _last_said(messages[: last + 1])
 
 
 def _last_said(messages: Sequence[Message]) -> str | None:
-    said = (_said(message) for message in reversed(messages) if message.role == "assistant")
-    return next((text for text in said if text), None)
+    said = (message.text for message in reversed(messages) if message.role == "assistant")
+    return next((text for text in said if text.strip()), None)
 
 
-def _question(message: Message) -> str | None:
-    named = " ".join(name for part in message.parts if (name := _name(part)))
-    return "\n".join(text for text in (_said(message), named) if text) or None
+def _question(message: Message) -> str:
+    named = " ".join(filter(None, map(_name, message.parts)))
+    return "\n".join(text for text in (message.text, named) if text.strip())
 
 
 def _name(part: Part) -> str | None:
@@ -177,11 +168,3 @@ def _name(part: Part) -> str | None:
             return f"[{kind}]"
         case _:
             return None
-
-
-def _said(message: Message) -> str | None:
-    return message.text if message.text.strip() else None
-
-
-def _has_result(message: Message) -> bool:
-    return any(isinstance(part, ToolResult) for part in message.parts)

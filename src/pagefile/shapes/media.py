@@ -1,17 +1,16 @@
 """Images, sounds and files in the three vendors' blocks: their metadata and their bytes."""
 
-import base64
 import hashlib
 import math
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 from pagefile.content import Media, Message, Other, Part, Shape, Text
-from pagefile.shapes.skeleton import Path
-from pagefile.shapes.tool_arguments import decoded, spelling_of
+from pagefile.shapes.skeleton import Blobs, Path
+from pagefile.shapes.tool_arguments import decoded, encoded, spelling_of
 
 #: An image of unknown size: OpenAI's price of 1024 × 1024 pixels in high detail.
 IMAGE_TOKENS = 765
@@ -26,11 +25,14 @@ _LOW_TOKENS = 85
 _SAMPLES, _SAMPLE_CHARS = 50, 1_000
 
 
-def estimated_tokens(media: Media, data: bytes | None, shape: Shape) -> int:
+def _estimated_tokens(found: "FoundMedia", shape: Shape, count: "Count | None") -> int:
     """The estimate for media given as bytes or by reference, in the shape it came in."""
+    media, data = found.media, found.data
     if media.kind == "image":
         return _image_tokens(data, shape, low=media.detail == "low")
     if data is not None and is_text(media):
+        if count is not None:
+            return sampled_tokens(_told(media, data), count)
         return sampled_tokens(data.decode("utf-8", "replace"), _rough_tokens)
     unit, tokens = (_SOUND_BYTES, 1) if media.kind == "audio" else (_PAGE_BYTES, PAGE_TOKENS)
     return tokens * max(1, math.ceil(len(data or b"") / unit))
@@ -138,16 +140,19 @@ class FoundMedia:
     """A block that is an image, a sound or a file; `holes` says where its bytes were."""
 
     media: Media
-    holes: Mapping[Path, Any]
+    holes: Mapping[Path, Any] = field(default_factory=dict[Path, Any])
     data: bytes | None = None
 
 
 def read_media(block: Block, count: Count | None = None) -> FoundMedia | None:
     """The media in a block, whichever vendor's it is; None if unknown."""
     kind = str(block.get("type"))
-    reader = _READERS.get(kind)
+    if kind not in _READERS:
+        return None
     try:
-        return None if reader is None else _estimated(reader(block), _OWNERS.get(kind, "openai"), count)
+        found = _READERS[kind](block)
+        tokens = _estimated_tokens(found, "anthropic" if kind in _ANTHROPIC else "openai", count)
+        return replace(found, media=replace(found.media, tokens=tokens))
     except (KeyError, TypeError, AttributeError):
         # It has the type but not the fields: it is kept as it came.
         return None
@@ -179,51 +184,29 @@ def _file_id(media: Media, provider: str | None = None) -> str | None:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _estimated(found: FoundMedia, shape: Shape, count: Count | None) -> FoundMedia:
-    media, data = found.media, found.data
-    if count is not None and data is not None and is_text(media):
-        tokens = sampled_tokens(_told(media, data), count)
-    else:
-        tokens = estimated_tokens(media, data, shape)
-    return replace(found, media=replace(media, tokens=tokens))
-
-
 def _by_url(media: Media, url: str, path: Path) -> FoundMedia:
     """A `data:` URL contains the bytes; any other points to them."""
     head, comma, text = url.partition(",")
     form = head.lower()
     if not form.startswith("data:"):
-        return FoundMedia(replace(media, url=url), {})
+        return FoundMedia(replace(media, url=url))
     if not form.endswith(";base64"):
-        return FoundMedia(media, {})
+        return FoundMedia(media)
     return _by_data(replace(media, media_type=form[5:-7].split(";")[0]), text, path, prefix=head + comma)
 
 
 def _by_data(media: Media, text: str, path: Path, prefix: str = "") -> FoundMedia:
     data = decoded(text)
     if data is None:
-        return FoundMedia(media, {})
+        return FoundMedia(media)
     media = _held(media, data)
     spelling = spelling_of(text, data)
-    reference = (
-        [media.blob, prefix, spelling] if spelling else [media.blob, prefix] if prefix else [media.blob]
-    )
-    return FoundMedia(media, {} if spelling is None else {path: {"$blob": reference}}, data)
+    further = [prefix, spelling] if spelling else [prefix] if prefix else []
+    return FoundMedia(media, {} if spelling is None else {path: {"$blob": [media.blob, *further]}}, data)
 
 
 def _held(media: Media, data: bytes) -> Media:
     return replace(media, blob=hashlib.sha256(data).hexdigest(), size=len(data))
-
-
-def _image_url(block: Block) -> FoundMedia:
-    image = block["image_url"]
-    return _by_url(Media("image", detail=_detail(image)), image["url"], ("image_url", "url"))
-
-
-def _detail(block: Block) -> str | None:
-    """The level of detail; "auto" counts as none."""
-    said = block.get("detail")
-    return said if isinstance(said, str) and said != "auto" else None
 
 
 def _input_audio(block: Block) -> FoundMedia:
@@ -232,21 +215,17 @@ def _input_audio(block: Block) -> FoundMedia:
     return _by_data(Media("audio", media_type), sound["data"], ("input_audio", "data"))
 
 
-def _openai_file(file: Block, path: Path) -> FoundMedia:
-    name = file.get("filename")
-    if file.get("file_data"):
-        place = (*path, "file_data")
-        given = _by_url(Media("file", name=name), file["file_data"], place)
-        return given if given.data else _by_data(Media("file", name=name), file["file_data"], place)
-    if file.get("file_url"):
-        return _by_url(Media("file", name=name), file["file_url"], (*path, "file_url"))
-    return FoundMedia(Media("file", url=f"openai:{file['file_id']}", name=name), {})
-
-
-def _input_image(block: Block) -> FoundMedia:
-    if block.get("image_url"):
-        return _by_url(Media("image", detail=_detail(block)), block["image_url"], ("image_url",))
-    return FoundMedia(Media("image", url=f"openai:{block['file_id']}", detail=_detail(block)), {})
+def _openai(kind: Kind, fields: Block, path: Path, url: str) -> FoundMedia:
+    """An image or a file of OpenAI's: its bytes, its URL, which is under the key `url`, or its file id."""
+    detail = fields.get("detail")
+    detail = detail if isinstance(detail, str) and detail != "auto" else None
+    media = Media(kind, name=fields.get("filename"), detail=detail)
+    if data := fields.get("file_data"):
+        given = _by_url(media, data, (*path, "file_data"))
+        return given if given.data else _by_data(media, data, (*path, "file_data"))
+    if fields.get(url) or "file_id" not in fields:
+        return _by_url(media, fields[url], (*path, url))
+    return FoundMedia(replace(media, url=f"openai:{fields['file_id']}"))
 
 
 def _anthropic(kind: Kind, block: Block) -> FoundMedia:
@@ -255,47 +234,39 @@ def _anthropic(kind: Kind, block: Block) -> FoundMedia:
         case "base64":
             return _by_data(Media(kind, source["media_type"], name=name), source["data"], ("source", "data"))
         case "text":
-            return _written(Media(kind, source["media_type"], name=name), source["data"])
+            # A document given as text: the text is its bytes.
+            data = source["data"].encode()
+            media = _held(Media(kind, source["media_type"], name=name), data)
+            return FoundMedia(media, {("source", "data"): {"$blob_text": media.blob}}, data)
         case "url":
             return _by_url(Media(kind, name=name), source["url"], ("source", "url"))
         case _:
-            return FoundMedia(Media(kind, url=f"anthropic:{source['file_id']}", name=name), {})
-
-
-def _written(media: Media, text: str) -> FoundMedia:
-    """A document given as text: the text is its bytes."""
-    data = text.encode()
-    held = _held(media, data)
-    return FoundMedia(held, {("source", "data"): {"$blob_text": held.blob}}, data)
+            return FoundMedia(Media(kind, url=f"anthropic:{source['file_id']}", name=name))
 
 
 _READERS: Mapping[str, Callable[[Block], FoundMedia]] = {
-    "image_url": _image_url,
+    "image_url": lambda block: _openai("image", block["image_url"], ("image_url",), "url"),
     "input_audio": _input_audio,
-    "file": lambda block: _openai_file(block["file"], ("file",)),
-    "input_image": _input_image,
-    "input_file": lambda block: _openai_file(block, ()),
+    "file": lambda block: _openai("file", block["file"], ("file",), "file_url"),
+    "input_image": lambda block: _openai("image", block, (), "image_url"),
+    "input_file": lambda block: _openai("file", block, (), "file_url"),
     "image": partial(_anthropic, "image"),
     "document": partial(_anthropic, "file"),
 }
-#: The shape of blocks that are not OpenAI's.
-_OWNERS: Mapping[str, Shape] = {"image": "anthropic", "document": "anthropic"}
+#: The blocks that are not OpenAI's.
+_ANTHROPIC = frozenset({"image", "document"})
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def media_block(media: Media, shape: Shape, blobs: Mapping[str, bytes]) -> dict[str, Any]:
+def media_block(media: Media, shape: Shape, blobs: Blobs) -> dict[str, Any]:
     """The vendor's block that shows it, or its note if the vendor does not support it."""
-    data = blobs.get(media.blob) if media.blob else None
-    writer = _WRITERS.get((shape, media.kind))
-    block = writer(media, data) if writer else None
+    block = _block(media, shape, blobs.get(media.blob) if media.blob else None)
     return text_block(note(media), shape) if block is None else block
 
 
-def said_block(
-    part: Part, message: Message, shape: Shape, blobs: Mapping[str, bytes]
-) -> dict[str, Any] | None:
+def said_block(part: Part, message: Message, shape: Shape, blobs: Blobs) -> dict[str, Any] | None:
     """A text, an image, a file or something unknown as a provider's block; None if the provider does not get it."""
     own = message.shape == shape or (message.shape == "plain" and shape == "openai")
     match part:
@@ -312,9 +283,13 @@ def said_block(
 
 def shown_tokens(media: Media, shape: Shape, count: Count) -> int:
     """Its cost in a vendor's message if its bytes are available; that of its note if it cannot be shown."""
+    shown = _block(media, shape, b"" if media.blob else None)
+    return count(note(media)) if shown is None else media.tokens
+
+
+def _block(media: Media, shape: Shape, data: bytes | None) -> dict[str, Any] | None:
     writer = _WRITERS.get((shape, media.kind))
-    block = writer(media, b"" if media.blob else None) if writer else None
-    return count(note(media)) if block is None else media.tokens
+    return writer(media, data) if writer else None
 
 
 def text_block(text: str, shape: Shape) -> dict[str, Any]:
@@ -323,8 +298,7 @@ def text_block(text: str, shape: Shape) -> dict[str, Any]:
 
 def _address(media: Media, data: bytes | None) -> str | None:
     if data is not None:
-        kind = media.media_type or "application/octet-stream"
-        return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+        return f"data:{media.media_type or 'application/octet-stream'};base64,{encoded(data)}"
     return media.url if media.url and media.url.startswith(("http://", "https://")) else None
 
 
@@ -349,7 +323,7 @@ def _openai_audio(media: Media, data: bytes | None) -> dict[str, Any] | None:
     sound = next((name for name, kind in _SOUNDS.items() if kind == media.media_type), None)
     if data is None or sound is None:
         return None
-    return {"type": "input_audio", "input_audio": {"data": base64.b64encode(data).decode(), "format": sound}}
+    return {"type": "input_audio", "input_audio": {"data": encoded(data), "format": sound}}
 
 
 def _openai_document(media: Media, data: bytes | None) -> dict[str, Any] | None:
@@ -384,21 +358,18 @@ _ANTHROPIC_BYTES: Mapping[str, frozenset[str]] = {
 
 
 def _anthropic_block(media: Media, data: bytes | None) -> dict[str, Any] | None:
-    source = _anthropic_source(media, data)
-    kind = "image" if media.kind == "image" else "document"
-    return None if source is None else {"type": kind, "source": source}
-
-
-def _anthropic_source(media: Media, data: bytes | None) -> dict[str, Any] | None:
     if data is not None and media.media_type in _ANTHROPIC_BYTES[media.kind]:
-        return {"type": "base64", "media_type": media.media_type, "data": base64.b64encode(data).decode()}
-    if data is not None and is_text(media):
+        source = {"type": "base64", "media_type": media.media_type, "data": encoded(data)}
+    elif data is not None and is_text(media):
         # Only one text type is accepted.
-        return {"type": "text", "media_type": "text/plain", "data": data.decode("utf-8", "replace")}
-    if file_id := _file_id(media, "anthropic"):
-        return {"type": "file", "file_id": file_id}
-    url = _address(media, None)
-    return None if url is None else {"type": "url", "url": url}
+        source = {"type": "text", "media_type": "text/plain", "data": data.decode("utf-8", "replace")}
+    elif file_id := _file_id(media, "anthropic"):
+        source = {"type": "file", "file_id": file_id}
+    elif url := _address(media, None):
+        source = {"type": "url", "url": url}
+    else:
+        return None
+    return {"type": "image" if media.kind == "image" else "document", "source": source}
 
 
 _WRITERS = {

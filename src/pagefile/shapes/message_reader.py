@@ -3,24 +3,13 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, cast
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeAlias, cast
 
-from pagefile.content import (
-    JsonValue,
-    Media,
-    Message,
-    Other,
-    Part,
-    Reasoning,
-    Role,
-    Shape,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from pagefile.content import Media, Message, Other, Part, Reasoning, Role, Shape, Text, ToolCall, ToolResult
 from pagefile.errors import InvalidArgumentError
 from pagefile.json_values import MAX_JSON_DEPTH, is_shallow
-from pagefile.records import Step
+from pagefile.records import JsonValue, Step
 from pagefile.shapes.media import read_media
 from pagefile.shapes.skeleton import Path, carved
 from pagefile.shapes.tool_arguments import compact, read_arguments
@@ -47,20 +36,16 @@ def refused(index: int, what: str) -> InvalidArgumentError:
 class Book:
     """The steps of a turn while its messages are parsed: which calls there are, and which still wait for a result."""
 
-    #: The steps the turn had before.
-    known: tuple[Step, ...]
+    #: The steps the turn had before, then those of the messages.
+    steps: list[Step]
     #: Steps without a result yet.
     waiting: set[int]
     made_id: Callable[[int], str]
     #: Counts the text of a document; if None, it is estimated.
     count: Callable[[str], int] | None = None
-    steps: list[Step] = field(default_factory=list[Step])
-    #: Steps of `known` that have now got their result.
-    results: dict[int, Step] = field(default_factory=dict[int, Step])
+    #: Steps that waited for a result, and have now got it.
+    answered: list[int] = field(default_factory=list[int])
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
-
-    def all(self) -> list[Step]:
-        return [*(self.results.get(number, step) for number, step in enumerate(self.known)), *self.steps]
 
     def begin(self, tool: str, value: JsonValue, call_id: object) -> int:
         """Add a call; its result is still to come."""
@@ -72,24 +57,22 @@ class Book:
         """Add a result to the last pending call with this id; without one, to the first, of this tool if named."""
         number = self._waiting_for(call_id, tool)
         if number is None:
+            tools = (step.tool for step in self.steps if step.call_id == call_id)
             # Providers need a call before it, and accept only an object as arguments.
-            return self._add(tool or self._tool_of(call_id), {}, call_id, text)
+            return self._add(tool or next(tools, UNKNOWN_TOOL), {}, call_id, text)
         self.waiting.discard(number)
-        if number < len(self.known):
-            self.results[number] = replace(self.known[number], result=text)
-        else:
-            place = number - len(self.known)
-            self.steps[place] = replace(self.steps[place], result=text)
+        self.answered.append(number)
+        self.steps[number] = replace(self.steps[number], result=text)
         return number
 
     def _add(self, tool: str, value: JsonValue, call_id: object, text: str = "") -> int:
-        number = len(self.known) + len(self.steps)
+        number = len(self.steps)
         own = call_id if isinstance(call_id, str) and call_id else self.made_id(number)
         self.steps.append(Step(step_tool(tool), value, text, own))
         return number
 
     def _waiting_for(self, call_id: object, tool: str | None) -> int | None:
-        steps = self.all()
+        steps = self.steps
         if call_id:
             return next((n for n in sorted(self.waiting, reverse=True) if steps[n].call_id == call_id), None)
         # Results come in the order of their calls, unless they name their tool.
@@ -97,9 +80,6 @@ class Book:
             n for n in sorted(self.waiting) if tool is not None or steps[n].call_id == self.made_id(n)
         ]
         return next((n for n in nameless if tool is None or steps[n].tool == tool), None)
-
-    def _tool_of(self, call_id: object) -> str:
-        return next((step.tool for step in self.all() if step.call_id == call_id), UNKNOWN_TOOL)
 
 
 class Reader:
@@ -199,21 +179,25 @@ class Reader:
             return
         if not isinstance(content, list):
             raise self.refuse(f"has a tool result that is {_kind(content)}: give a text or a list of blocks.")
-        pieces = _Pieces()
-        for place, block in enumerate(cast("list[Any]", content)):
-            self._result_block(pieces, block, (*path, place))
-        number = self.book.answer(call_id, tool, "\n".join(pieces.texts))
-        blocks = pieces.spans() if self.shape == "anthropic" else ()
-        self._part(ToolResult(number, tuple(pieces.media), error, blocks), pieces.holes(number))
+        blocks = enumerate(cast("list[Any]", content))
+        found = [self._result_block(block, (*path, place)) for place, block in blocks]
+        media = tuple(one for one in found if isinstance(one, Media))
+        pieces = [one for one in found if isinstance(one, _Piece)]
+        number = self.book.answer(call_id, tool, "\n".join(piece.text for piece in pieces))
+        ends = accumulate(len(piece.text) + 1 for piece in pieces)
+        spans = [(end - 1 - len(piece.text), end - 1) for piece, end in zip(pieces, ends, strict=True)]
+        ranges = list(zip(pieces, spans, strict=True))
+        holes = {piece.path: {piece.reference: [number, *span]} for piece, span in ranges}
+        whole = tuple(span for piece, span in ranges if piece.whole) if self.shape == "anthropic" else ()
+        self._part(ToolResult(number, media, error, whole), holes)
 
-    def _result_block(self, pieces: "_Pieces", block: Any, path: Path) -> None:
+    def _result_block(self, block: Any, path: Path) -> "Media | _Piece":
         given = self.mapping(block)
         if given.get("type") in _TEXT_BLOCKS and isinstance(given.get("text"), str):
-            pieces.add(given["text"], (*path, "text"), "$result")
-        elif (media := self._media(given, path)) is not None:
-            pieces.media.append(media)
-        else:
-            pieces.add(compact(block), path, "$result_json", whole=given.get("type") in _RESULT_BLOCKS)
+            return _Piece(given["text"], (*path, "text"), "$result")
+        if (media := self._media(given, path)) is not None:
+            return media
+        return _Piece(compact(block), path, "$result_json", whole=given.get("type") in _RESULT_BLOCKS)
 
     def other(self, value: JsonValue, path: Path) -> None:
         self._part(Other(value), {path: {"$other": len(self.parts)}})
@@ -244,33 +228,14 @@ class Reader:
 BlockReader: TypeAlias = Callable[[Reader, Mapping[str, Any], Path], None]
 
 
-@dataclass(slots=True)
-class _Pieces:
-    """A result in several blocks: one text in which each block has its range."""
+class _Piece(NamedTuple):
+    """A block of a result, as a piece of its text."""
 
-    texts: list[str] = field(default_factory=list[str])
-    media: list[Media] = field(default_factory=list[Media])
-    _end: int = 0
-    _places: list[tuple[Path, str, int, bool]] = field(default_factory=list[tuple[Path, str, int, bool]])
-
-    def add(self, text: str, path: Path, reference: str, *, whole: bool = False) -> None:
-        self.texts.append(text)
-        self._places.append((path, reference, self._end, whole))
-        self._end += len(text) + 1
-
-    def holes(self, number: int) -> dict[Path, Any]:
-        return {
-            path: {reference: [number, start, start + len(text)]}
-            for text, (path, reference, start, _) in zip(self.texts, self._places, strict=True)
-        }
-
-    def spans(self) -> tuple[tuple[int, int], ...]:
-        """The ranges of blocks that are sent whole."""
-        return tuple(
-            (start, start + len(text))
-            for text, (*_, start, whole) in zip(self.texts, self._places, strict=True)
-            if whole
-        )
+    text: str
+    path: Path
+    reference: str
+    #: Whether the block is sent whole.
+    whole: bool = False
 
 
 def plain_json(message: object, index: int) -> dict[str, Any]:

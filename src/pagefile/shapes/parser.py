@@ -12,7 +12,7 @@ from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.call_order import answered_steps
 from pagefile.shapes.detection import shape_of, unwrapped
 from pagefile.shapes.message_reader import Book, Reader, plain_json, refused
-from pagefile.shapes.renderer import WRITERS
+from pagefile.shapes.renderer import WRITERS, own_shape
 from pagefile.shapes.skeleton import Filling, carved, same
 
 _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
@@ -56,10 +56,11 @@ def parsed(
         for index, message in enumerate(listed(messages))
         for raw in unwrapped(plain_json(message, index), index)
     ]
-    known = shape or shape_of(given, _shape_before(before))
-    book = Book(tuple(steps), set(range(len(steps))) - answered_steps(before), made_id, count)
+    known = shape or shape_of(given, own_shape(before))
+    book = Book(list(steps), set(range(len(steps))) - answered_steps(before), made_id, count)
     found = tuple(_read(raw, known, book, index) for index, raw in given)
-    return Parsed(found, tuple(book.steps), book.results, book.blobs)
+    results = {number: book.steps[number] for number in book.answered if number < len(steps)}
+    return Parsed(found, tuple(book.steps[len(steps) :]), results, book.blobs)
 
 
 def listed(messages: object) -> list[object]:
@@ -70,20 +71,15 @@ def listed(messages: object) -> list[object]:
     raise InvalidArgumentError(f"messages must be a list of messages, not {kind}: write messages=[…].")
 
 
-def _shape_before(before: Sequence[Message]) -> Shape | None:
-    return next((message.shape for message in before if message.shape != "plain"), None)
-
-
 def _read(raw: dict[str, Any], shape: Shape, book: Book, index: int) -> Message:
     message = _READERS[shape](Reader(raw, shape, book, index))
-    steps = book.all()
-    filling = Filling(steps, book.blobs)
+    filling = Filling(book.steps, book.blobs)
     if same(WRITERS[shape](replace(message, given=None), filling), [raw]):
         message = replace(message, given=None)
     elif not same(filling.as_given(message), raw):
         # A lossy reader is a bug of ours, which must not cost the caller data.
         message = replace(message, given=carved(raw, {}))
-    _check_texts(message, steps, index)
+    _check_texts(message, book.steps, index)
     return message
 
 

@@ -11,10 +11,9 @@ from pagefile.records import Step
 from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.call_order import in_order, prepared
 from pagefile.shapes.detection import block_shape
-from pagefile.shapes.skeleton import Filling, as_list, as_object, objects_in
+from pagefile.shapes.skeleton import Blobs, Filling, as_list, as_object, objects_in
 from pagefile.shapes.steps import shown_steps, with_own_call_ids
 
-Blobs: TypeAlias = Mapping[str, bytes]
 #: A message, or an item, in the format of a provider's client.
 Rendered: TypeAlias = dict[str, Any]
 
@@ -36,7 +35,7 @@ def given_back(
 
     With a `shape`, they are what its provider accepts: as they came if possible, otherwise rendered again.
     """
-    filling, own = Filling(steps, blobs), own_shape(messages)
+    filling, own = Filling(steps, blobs), own_shape(messages) or "openai"
     if shape is None:
         return [
             one
@@ -115,10 +114,10 @@ def is_sealed(thought: Reasoning, shape: Shape) -> bool:
     return shape == "responses" and bool(sealed.get("id") or sealed.get("encrypted_content"))
 
 
-def own_shape(messages: Sequence[Message]) -> Shape:
-    """The shape that the messages came in; OpenAI Chat for the short form."""
+def own_shape(messages: Sequence[Message]) -> Shape | None:
+    """The shape that the messages came in; None for the short form."""
     named: list[Shape] = [message.shape for message in messages if message.shape != "plain"]
-    return named[0] if named else "openai"
+    return named[0] if named else None
 
 
 def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Rendered]:

@@ -11,11 +11,13 @@ from typing import Any, TypeAlias, cast
 
 from pagefile.content import Message
 from pagefile.records import Step
-from pagefile.shapes.steps import ShownStep
+from pagefile.shapes.steps import ShownSteps
 from pagefile.shapes.tool_arguments import SPELLINGS, encoded
 
 #: The position of a value in a message: keys of objects, indexes of lists.
 Path: TypeAlias = tuple[str | int, ...]
+#: Bytes by the hash that names them.
+Blobs: TypeAlias = Mapping[str, bytes]
 #: What replaces the values that parts and steps hold.
 Holes: TypeAlias = Mapping[Path, Any]
 
@@ -25,7 +27,10 @@ def carved(value: Any, holes: Holes, path: Path = ()) -> Any:
     if path in holes:
         return holes[path]
     if (fields := as_object(value)) is not None:
-        return {_escaped(key): carved(inner, holes, (*path, key)) for key, inner in fields.items()}
+        return {
+            f"${key}" if key.startswith("$") else key: carved(inner, holes, (*path, key))
+            for key, inner in fields.items()
+        }
     if (listed := as_list(value)) is not None:
         return [carved(inner, holes, (*path, place)) for place, inner in enumerate(listed)]
     return value
@@ -35,9 +40,9 @@ def filled(value: Any, resolve: Callable[[str, Any], Any]) -> Any:
     """The inverse of `carved`; `resolve` returns the value of a reference."""
     if (fields := as_object(value)) is not None:
         only = next(iter(fields)) if len(fields) == 1 else ""
-        if _is_reference(only):
+        if only.startswith("$") and not only.startswith("$$"):
             return resolve(only, fields[only])
-        return {_unescaped(key): filled(inner, resolve) for key, inner in fields.items()}
+        return {key.removeprefix("$"): filled(inner, resolve) for key, inner in fields.items()}
     if (listed := as_list(value)) is not None:
         return [filled(inner, resolve) for inner in listed]
     return value
@@ -67,24 +72,12 @@ def objects_in(value: Any) -> list[dict[str, Any]]:
     return [inner for inner in as_list(value) or () if isinstance(inner, dict)]
 
 
-def _escaped(key: str) -> str:
-    return f"${key}" if key.startswith("$") else key
-
-
-def _unescaped(key: str) -> str:
-    return key.removeprefix("$")
-
-
-def _is_reference(key: str) -> bool:
-    return key.startswith("$") and not key.startswith("$$")
-
-
 @dataclass(frozen=True, slots=True)
 class Filling:
     """What fills messages: the steps of a turn, as stored or as shown, and the available bytes."""
 
-    steps: Sequence[Step] | Mapping[int, ShownStep]
-    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    steps: Sequence[Step] | ShownSteps
+    blobs: Blobs = field(default_factory=dict[str, bytes])
 
     def as_given(self, message: Message) -> Any:
         """The message as it came; raises `LookupError` if part of it is unavailable."""

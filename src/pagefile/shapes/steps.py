@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pagefile.content import JsonValue, Shape
 from pagefile.records import Step
@@ -21,13 +21,15 @@ _MOST_ID_CHARS: Mapping[Shape, int] = {"plain": 40, "openai": 40, "responses": 6
 
 
 class ShownStep(NamedTuple):
-    """A tool call, and the text shown for its result."""
-
     tool: str
     input: JsonValue
     #: Unique among the steps of its turn: providers refuse duplicates in a request.
     call_id: str
     result: str
+
+
+#: The steps of a turn, by index.
+ShownSteps: TypeAlias = Mapping[int, ShownStep]
 
 
 def shown_steps(steps: Sequence[Step], results: Mapping[int, str]) -> dict[int, ShownStep]:
@@ -41,9 +43,7 @@ def shown_steps(steps: Sequence[Step], results: Mapping[int, str]) -> dict[int, 
     }
 
 
-def with_own_call_ids(
-    steps: Mapping[int, ShownStep], shape: Shape, seen: set[str]
-) -> Mapping[int, ShownStep]:
+def with_own_call_ids(steps: ShownSteps, shape: Shape, seen: set[str]) -> ShownSteps:
     """The steps with names and call ids that the provider accepts; ids avoid those in `seen` and are added to it."""
     if shape == "openai":
         # The ids of a turn are already unique, and the chat API requires no more.

@@ -212,6 +212,10 @@ def test_an_edit_leaves_alone_what_it_must(blocking):
     untouched = list(before)
     quiet.apply(untouched, count_tokens=len)
     assert before == untouched
+    # More are kept than there are.
+    keeping = ArchiveToolUsesEdit(blocking, user_id="ada", conversation_id="c", trigger=0, keep=5)
+    keeping.apply(untouched, count_tokens=len)
+    assert before == untouched
 
 
 async def test_what_is_erased_while_an_edit_archives_it_is_not_archived(memory, monkeypatch):

@@ -175,7 +175,7 @@ async def test_whatever_is_raised_inside(memory, monkeypatch, caplog):
     def broken(*args, **kwargs):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pagefile.integrations.pydantic_ai.run.fitted", broken)
+    monkeypatch.setattr("pagefile.integrations.pydantic_ai.requests.fitted", broken)
     monkeypatch.setattr("pagefile.engine.conversation.Conversation.workspace", broken)
     script = Script(("get_toc", {}), "好")
     with caplog.at_level(logging.ERROR, "pagefile"):

@@ -5,20 +5,14 @@ has not been told yet, and a bulky result is replaced once, on arrival, by a pla
 prompt; `load_tool_history` brings back the rest. Our hooks never stop a run: they give up, log once, and count the failure.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
 import anyio
 import anyio.to_thread
-from claude_agent_sdk import (
-    ClaudeAgentOptions,
-    HookMatcher,
-    McpSdkServerConfig,
-    SdkMcpTool,
-    create_sdk_mcp_server,
-)
+import claude_agent_sdk as sdk
 from claude_agent_sdk.types import HookContext, HookEvent
 
 from pagefile.engine import Conversation, Memory
@@ -31,6 +25,7 @@ from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.shapes.tool_arguments import compact
 from pagefile.tiers.page_in import LOADING_TOOLS
+from pagefile.tiers.workspace import Workspace
 from pagefile.window.parts import MemoryPart
 
 #: The most Claude Code accepts with a prompt; beyond it, the model gets the path of a file instead.
@@ -87,21 +82,17 @@ class ClaudeMemory:
         if not 0 < context_chars <= CONTEXT_LIMIT:
             raise SettingsError(f"context_chars is {context_chars}: Claude Code takes 1 to {CONTEXT_LIMIT}.")
         self._memory = memory
-        self._user = user_id
-        self._tenant = tenant
-        self._conversation = conversation_id
-        self._chars = context_chars
-        self._excerpt_tokens = excerpt_tokens
-        self._exempt = exempt
+        self._user, self._tenant, self._conversation = user_id, tenant, conversation_id
+        self._chars, self._excerpt_tokens, self._exempt = context_chars, excerpt_tokens, exempt
         self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
         self._sessions: Lru[str, _Session] = Lru(_SESSIONS)
 
     # -- for the SDK ---------------------------------------------------------------------------------------------------
 
-    def options(self, base: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
+    def options(self, base: sdk.ClaudeAgentOptions | None = None) -> sdk.ClaudeAgentOptions:
         """The options with our hooks and tools added."""
-        base = base or ClaudeAgentOptions()
-        hooks: dict[HookEvent, list[HookMatcher]] = {**(base.hooks or {})}
+        base = base or sdk.ClaudeAgentOptions()
+        hooks: dict[HookEvent, list[sdk.HookMatcher]] = {**(base.hooks or {})}
         for event, matchers in self.hooks().items():
             hooks[event] = [*hooks.get(event, []), *matchers]
         servers = base.mcp_servers
@@ -117,7 +108,7 @@ class ClaudeMemory:
             env={**_OUTPUT_LIMITS, **base.env},
         )
 
-    def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
+    def hooks(self) -> dict[HookEvent, list[sdk.HookMatcher]]:
         return {
             "UserPromptSubmit": self._guarded("a prompt", self._on_prompt, always=True),
             "PreToolUse": self._guarded("looking up an equal call", self._before_tool),
@@ -126,23 +117,23 @@ class ClaudeMemory:
             "Stop": self._guarded("an answer", self._on_stop, always=True),
         }
 
-    def server(self) -> McpSdkServerConfig:
+    def server(self) -> sdk.McpSdkServerConfig:
         """The MCP server with our tools; always loaded, since Claude Code would otherwise hide them behind tool search."""
-        config = create_sdk_mcp_server(_SERVER, tools=self.tools())
-        return cast("McpSdkServerConfig", {**config, "alwaysLoad": True})
+        config = sdk.create_sdk_mcp_server(_SERVER, tools=self.tools())
+        return cast("sdk.McpSdkServerConfig", {**config, "alwaysLoad": True})
 
-    def tools(self) -> list[SdkMcpTool[Any]]:
+    def tools(self) -> list[sdk.SdkMcpTool[Any]]:
         """Only the tools: `load_tool_history`, `search_tool_history`, `recall` and `remember`."""
         schemas = memory_tool_schemas(self._memory.engine.settings.language)
         return [
-            SdkMcpTool(name, schema["description"], schema["parameters"], partial(self._answered, name))
+            sdk.SdkMcpTool(name, schema["description"], schema["parameters"], partial(self._answered, name))
             for name, schema in schemas.items()
         ]
 
     def tool_names(self) -> list[str]:
         return [f"mcp__{_SERVER}__{tool.name}" for tool in self.tools()]
 
-    def remembered(self, tool: SdkMcpTool[Any]) -> SdkMcpTool[Any]:
+    def remembered(self, tool: sdk.SdkMcpTool[Any]) -> sdk.SdkMcpTool[Any]:
         """Wraps a tool of yours so that a repeated call is answered from memory; pass the result to `create_sdk_mcp_server`.
 
         For tools of other servers a hook does the same, but it can only answer by denying the call.
@@ -150,11 +141,11 @@ class ClaudeMemory:
         handler = tool.handler
 
         async def answered(arguments: Any) -> dict[str, Any]:
-            chat = self._newest_chat()
+            chat = self._newest().chat
             cached = await self._failing.attempt(
-                "looking up an equal call", lambda: _looked_up(chat, tool.name, arguments), None
+                "looking up an equal call", lambda: chat.workspace().lookup(tool.name, arguments), None
             )
-            return await handler(arguments) if cached is None else _content(cached)
+            return await handler(arguments) if cached is None else _content(cached.answer)
 
         return replace(tool, handler=answered)
 
@@ -162,30 +153,33 @@ class ClaudeMemory:
 
     def reset(self, session_id: str | None = None) -> None:
         """Clear the results found so far, for one session or all; tables of contents stay."""
-        for session in self._named(session_id):
-            session.chat.workspace().reset()
-            session.told.clear()
+        self._reset(Workspace.reset, session_id)
 
     def reset_all(self, session_id: str | None = None) -> None:
         """Clear everything found so far, including tables of contents."""
-        for session in self._named(session_id):
-            session.chat.workspace().reset_all()
-            session.told.clear()
+        self._reset(Workspace.reset_all, session_id)
+
+    def _reset(self, clear: Callable[[Workspace], object], session_id: str | None) -> None:
+        for name, session in self._sessions.items():
+            if session_id in (None, name):
+                clear(session.chat.workspace())
+                session.told.clear()
 
     # -- hooks --------------------------------------------------------------------------------------------------------
 
     async def _on_prompt(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
         session = self._session(given)
         async with session.lock:
-            await _given_up(session)
+            if session.turn is not None:
+                # Still open at the next prompt: it was interrupted.
+                turn, session.turn = session.turn, None
+                await session.chat.abort(turn)
             session.prompt = given["prompt"]
             window = await session.chat.context(session.prompt, recent_turns=1)
             added = unsaid(window.parts.memory, session.told, self._chars)
             session.transcript = Transcript(str(given.get("prompt_id")))
             session.turn = await session.chat.begin(session.prompt)
-        if not added:
-            return {}
-        return _specific("UserPromptSubmit", additionalContext=added)
+        return _specific("UserPromptSubmit", additionalContext=added) if added else {}
 
     async def _before_tool(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
         """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call."""
@@ -234,16 +228,15 @@ class ClaudeMemory:
         work: Callable[[Mapping[str, Any], str | None], Awaitable[HookAnswer]],
         *,
         always: bool = False,
-    ) -> list[HookMatcher]:
+    ) -> list[sdk.HookMatcher]:
         async def hook(given: Any, tool_use_id: str | None, _context: HookContext) -> Any:
             return await self._failing.attempt(what, lambda: work(given, tool_use_id), {}, always=always)
 
-        return [HookMatcher(hooks=[hook])]
+        return [sdk.HookMatcher(hooks=[hook])]
 
     async def _answered(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        session = next(reversed(self._sessions.values()), None)
-        turn = session.turn if session else None
-        caller = ToolCaller(self._memory, self._newest_chat(), turn, confidence=0.9)
+        session = self._newest()
+        caller = ToolCaller(self._memory, session.chat, session.turn, confidence=0.9)
         return _content(await caller.answer(tool, arguments))
 
     # -- sessions -----------------------------------------------------------------------------------------------------
@@ -252,28 +245,18 @@ class ClaudeMemory:
         name = str(given["session_id"])
         session = self._sessions.get(name)
         if session is None:
-            session = self._sessions[name] = _Session(self._chat(self._conversation or name))
+            session = self._sessions[name] = self._opened(name)
         return session
 
-    def _chat(self, conversation: str) -> Conversation:
-        return self._memory.conversation(
-            conversation, user_id=self._user, tenant=self._tenant, agent="claude"
+    def _opened(self, name: str) -> _Session:
+        conversation = self._conversation or name
+        return _Session(
+            self._memory.conversation(conversation, user_id=self._user, tenant=self._tenant, agent="claude")
         )
 
-    def _newest_chat(self) -> Conversation:
-        """The conversation of the session whose hook ran last: a tool does not learn which session calls it."""
-        session = next(reversed(self._sessions.values()), None)
-        return session.chat if session is not None else self._chat(self._conversation or "claude")
-
-    def _named(self, session_id: str | None) -> Sequence[_Session]:
-        return [session for name, session in self._sessions.items() if session_id in (None, name)]
-
-
-async def _given_up(session: _Session) -> None:
-    """A turn still open at the next prompt was interrupted."""
-    if session.turn is not None:
-        turn, session.turn = session.turn, None
-        await session.chat.abort(turn)
+    def _newest(self) -> _Session:
+        """The session whose hook ran last: a tool does not learn which session calls it."""
+        return next(reversed(self._sessions.values()), None) or self._opened("claude")
 
 
 async def _said(session: _Session, given: Mapping[str, Any]) -> list[Said]:
@@ -288,11 +271,6 @@ def _structured(turn: Turn) -> str | None:
     """The answer of a session with an `output_format`, as JSON: the model gives it by calling a tool."""
     given = [step.input for step in turn.steps if step.tool == _ANSWERING]
     return compact(given[-1]) if given else None
-
-
-async def _looked_up(chat: Conversation, tool: str, arguments: object) -> str | None:
-    cached = await chat.workspace().lookup(tool, arguments)
-    return None if cached is None else cached.answer
 
 
 def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:

@@ -6,7 +6,7 @@ tool calls, and thoughts with their signatures.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard, cast
@@ -35,10 +35,8 @@ def result_text(answer: object) -> str | None:
     if _is_list(answer):
         texts = [block["text"] for block in answer if _is_text(block)]
         return "\n".join(texts) if texts else None
-    if _is_object(answer):
-        place = _place(answer)
-        return None if place is None else result_text(_at(answer, place))
-    return None
+    place = _place(answer)
+    return None if place is None else result_text(_at(answer, place))
 
 
 def pictured(answer: object) -> list[dict[str, Any]]:
@@ -69,11 +67,8 @@ def retold(answer: object, text: str) -> object:
         return text
     if _is_list(answer):
         return _retold_blocks(answer, text)
-    if _is_object(answer):
-        place = _place(answer)
-        if place is not None:
-            return _with(answer, place, lambda found: retold(found, text))
-    return answer
+    place = _place(answer)
+    return answer if place is None else _retold_at(answer, place, text)
 
 
 def _retold_blocks(blocks: Sequence[object], text: str) -> list[object]:
@@ -89,8 +84,10 @@ def _retold_blocks(blocks: Sequence[object], text: str) -> list[object]:
     return kept
 
 
-def _place(answer: Mapping[str, Any]) -> _Path | None:
-    return next((place for place in _PLACES if result_text(_at(answer, place))), None)
+def _place(answer: object) -> _Path | None:
+    """Where an object has its text; None if it has none there, or is something else."""
+    places = _PLACES if _is_object(answer) else ()
+    return next((place for place in places if result_text(_at(answer, place))), None)
 
 
 def _at(answer: object, place: _Path) -> object:
@@ -99,9 +96,11 @@ def _at(answer: object, place: _Path) -> object:
     return answer
 
 
-def _with(answer: Mapping[str, Any], place: _Path, change: Callable[[object], object]) -> dict[str, Any]:
-    key, rest = place[0], place[1:]
-    return {**answer, key: _with(answer[key], rest, change) if rest else change(answer[key])}
+def _retold_at(answer: Any, place: _Path, text: str) -> object:
+    if not place:
+        return retold(answer, text)
+    key, *rest = place
+    return {**answer, key: _retold_at(answer[key], tuple(rest), text)}
 
 
 def _is_list(answer: object) -> TypeGuard[Sequence[Any]]:

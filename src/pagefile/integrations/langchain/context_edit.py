@@ -70,10 +70,9 @@ class ArchiveToolUsesEdit(ContextEdit):
         if count_tokens(messages) <= self.trigger:
             return
         who = whose(self._given, None)
-        uses = {id(use.message): use for use in tool_uses(messages)}
+        uses = tool_uses(messages)
         places = [number for number, message in enumerate(messages) if isinstance(message, ToolMessage)]
-        for number in places[: len(places) - self.keep] if self.keep else places:
-            use = uses[id(messages[number])]
+        for number, use in list(zip(places, uses, strict=True))[: max(0, len(uses) - self.keep)]:
             text = self._placeholder(who, use, messages) if self._may_leave(use) else None
             if text is not None:
                 messages[number] = use.message.model_copy(update={"content": text, "artifact": None})
@@ -90,9 +89,8 @@ class ArchiveToolUsesEdit(ContextEdit):
     def _placeholder(self, who: Whose, use: ToolUse, messages: Sequence[BaseMessage]) -> str | None:
         """The placeholder of an archived result; None if it is not archived yet."""
         key = (who, use.message.tool_call_id, hash(use.text))
-        known = self._placeholders.get(key)
-        if known is not None:
-            return known
+        if key in self._placeholders:
+            return self._placeholders[key]
         turn = next((e.id for e in exchanges(messages)[1] if any(use.message is m for m in e.rest)), "before")
 
         async def work() -> str:

@@ -1,8 +1,8 @@
 """Reads LangChain's messages: as turns, as what happened in each, and as blocks for the log in any provider's format."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import (
@@ -20,8 +20,11 @@ from pagefile.integrations.recorder import THINKING, Asked, Called, Happened, Re
 from pagefile.records import MAX_ID_CHARS
 from pagefile.shapes.media import note, read_media
 from pagefile.standalone import MEMORY_NAME
+from pagefile.standalone.agent_memory import part_of
 
 M = TypeVar("M", bound=BaseMessage)
+#: What a tool's run gives LangGraph.
+ToolOutput: TypeAlias = ToolMessage | Command[Any]
 
 #: Blocks whose text belongs to the message.
 _TEXTS = frozenset({"text", "input_text", "output_text"})
@@ -121,7 +124,6 @@ def is_memory(message: BaseMessage) -> bool:
 
 
 def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
-    """The tool results among these messages, each with the call it answers."""
     calls: dict[str, Mapping[str, Any]] = {}
     uses: list[ToolUse] = []
     for message in messages:
@@ -135,14 +137,9 @@ def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
 
 def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
     """The messages of the model and its tools, converted for the log."""
-    uses = {id(use.message): use for use in tool_uses(messages)}
-    found: list[Happened] = []
-    for message in messages:
-        if isinstance(message, AIMessage):
-            found.append(said(message))
-        elif isinstance(message, ToolMessage):
-            found.append(uses[id(message)].returned)
-    return found
+    uses = iter(tool_uses(messages))
+    spoken = (message for message in messages if isinstance(message, AIMessage | ToolMessage))
+    return [said(one) if isinstance(one, AIMessage) else next(uses).returned for one in spoken]
 
 
 def text_of(message: BaseMessage) -> str:
@@ -171,26 +168,17 @@ def turn_id(human: HumanMessage) -> str:
 
 def messages_of(state: Any) -> Sequence[BaseMessage]:
     """The messages of a state, which may be a mapping, a model or a plain list."""
-    if isinstance(state, list):
-        return cast("list[BaseMessage]", state)
-    found: Any = (
-        cast("dict[str, Any]", state).get("messages")
-        if isinstance(state, dict)
-        else getattr(state, "messages", ())
-    )
-    return cast("Sequence[BaseMessage]", found or ())
+    return cast("list[BaseMessage]", state) if isinstance(state, list) else part_of(state, "messages") or ()
 
 
-def tool_messages(result: ToolMessage | Command[Any]) -> list[ToolMessage]:
+def tool_messages(result: ToolOutput) -> list[ToolMessage]:
     """The tool messages of a result, including those inside a command."""
     if isinstance(result, ToolMessage):
         return [result]
     return [message for message in _updated(result) if isinstance(message, ToolMessage)]
 
 
-def with_messages(
-    result: ToolMessage | Command[Any], changed: dict[int, ToolMessage]
-) -> ToolMessage | Command[Any]:
+def with_messages(result: ToolOutput, changed: dict[int, ToolMessage]) -> ToolOutput:
     """The result with its tool messages replaced; unchanged if none differs."""
     if isinstance(result, ToolMessage):
         return changed.get(id(result), result)
@@ -218,7 +206,10 @@ def asked(humans: Sequence[BaseMessage]) -> Asked:
 
 
 def said(message: AIMessage) -> Said:
-    blocks = [*_beside(message), *(_own(block, message) for block in blocks_of(message))]
+    # Some providers put thoughts beside the content.
+    beside: Any = message.additional_kwargs.get("reasoning_content")
+    thoughts = [Thought(beside)] if isinstance(beside, str) and beside else []
+    blocks = [*thoughts, *(_own(block, message) for block in blocks_of(message))]
     calls = [Called(call["name"], call["args"], call["id"]) for call in message.tool_calls]
     return Said((*(block for block in blocks if block is not None), *calls))
 
@@ -253,17 +244,11 @@ def _shown(block: Any) -> str | Shown:
     given = cast("dict[str, Any]", block)
     if given.get("type") in _TEXTS and isinstance(given.get("text"), str):
         return given["text"]
-    return _data(given)
-
-
-def _data(block: dict[str, Any]) -> Shown:
-    """LangChain's own block in a provider's format; any other unchanged."""
-    if not is_data_content_block(block):
-        return block
     try:
-        return convert_to_openai_data_block(block)
+        # LangChain's own block in a provider's format.
+        return convert_to_openai_data_block(given) if is_data_content_block(given) else given
     except (KeyError, ValueError):
-        return block
+        return given
 
 
 def _own(block: Any, message: AIMessage) -> str | Thought | Shown | None:
@@ -284,13 +269,5 @@ def _reasoning(block: Mapping[str, Any], message: AIMessage) -> Thought:
     signature = block.get("signature") or cast("dict[str, Any]", block.get("extras") or {}).get("signature")
     if signature and message.response_metadata.get("model_provider") == "anthropic":
         return Thought(text, {"type": "thinking", "signature": signature}, anthropic=True)
-    left_out = {"reasoning", "summary", "index"}
-    sealed = {key: value for key, value in block.items() if key not in left_out}
+    sealed = {key: value for key, value in block.items() if key not in {"reasoning", "summary", "index"}}
     return Thought(text, sealed if sealed.keys() - {"type"} else {})
-
-
-def _beside(message: AIMessage) -> Iterator[Thought]:
-    """Thoughts that a provider puts beside the content."""
-    text: Any = message.additional_kwargs.get("reasoning_content")
-    if isinstance(text, str) and text:
-        yield Thought(text)

@@ -9,34 +9,24 @@ from langchain.agents.middleware.types import (
     AgentMiddleware,
     AgentState,
     ContextT,
-    ExtendedModelResponse,
     ModelRequest,
     ModelResponse,
     ResponseT,
     ToolCallRequest,
 )
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.integrations.langchain import view
-from pagefile.integrations.langchain.messages import (
-    Exchange,
-    ToolUse,
-    exchanges,
-    messages_of,
-    structured_text,
-    tool_messages,
-    with_messages,
-)
+from pagefile.integrations.langchain import messages, view
+from pagefile.integrations.langchain.messages import ToolOutput
 from pagefile.integrations.langchain.thread_log import Talk
 from pagefile.integrations.langchain.tools import Given, Whose, tools_of, whose
-from pagefile.integrations.langchain.view import View
+from pagefile.integrations.langchain.view import Group, View
 from pagefile.integrations.recorder import step_of
 from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
@@ -125,7 +115,7 @@ class PagefileMiddleware(
         self,
         request: ModelRequest[ContextT],
         handler: Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]],
-    ) -> ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[ResponseT]:
+    ) -> ModelResponse[ResponseT]:
         who = whose(self._given, request.runtime.context)
         found = self._edge.attempt_blocking("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):
@@ -135,7 +125,7 @@ class PagefileMiddleware(
         self,
         request: ModelRequest[ContextT],
         handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
-    ) -> ModelResponse[ResponseT] | AIMessage | ExtendedModelResponse[ResponseT]:
+    ) -> ModelResponse[ResponseT]:
         who = whose(self._given, request.runtime.context)
         found = await self._edge.attempt("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):
@@ -144,8 +134,8 @@ class PagefileMiddleware(
     # -- tool calls -------------------------------------------------------------------------------------------------------
 
     def wrap_tool_call(
-        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
-    ) -> ToolMessage | Command[Any]:
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolOutput]
+    ) -> ToolOutput:
         who = whose(self._given, cast("Any", request).runtime.context)
         with self._watched(who, request.state):
             result = handler(request)
@@ -156,8 +146,8 @@ class PagefileMiddleware(
     async def awrap_tool_call(
         self,
         request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
+        handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]],
+    ) -> ToolOutput:
         who = whose(self._given, cast("Any", request).runtime.context)
         with self._watched(who, request.state):
             result = await handler(request)
@@ -227,11 +217,9 @@ class PagefileMiddleware(
             talk.turns |= {known.id: known for known in listing}
         return window.parts
 
-    def _history(
-        self, talk: Talk, messages: Sequence[BaseMessage], parts: Parts
-    ) -> list[tuple[BaseMessage, ...]]:
+    def _history(self, talk: Talk, thread: Sequence[BaseMessage], parts: Parts) -> list[Group]:
         """The thread's own history takes precedence, even if it is only a summary; without any, the log's is used."""
-        preamble, found = exchanges(messages)
+        preamble, found = messages.exchanges(thread)
         earlier = found[:-1]
         if not earlier and not preamble:
             return view.logged_history(parts.turns, parts.blobs)
@@ -246,9 +234,7 @@ class PagefileMiddleware(
         )
         return request.override(system_message=fits.system, messages=cast("list[Any]", fits.messages()))
 
-    async def _archived(
-        self, who: Whose, request: ToolCallRequest, result: ToolMessage | Command[Any]
-    ) -> ToolMessage | Command[Any]:
+    async def _archived(self, who: Whose, request: ToolCallRequest, result: ToolOutput) -> ToolOutput:
         """Record the result. The state keeps it as returned, or as a placeholder with `archive_in_state`."""
         talk = self._talk(who)
         turn = await talk.begun(_turns(request.state))
@@ -256,13 +242,13 @@ class PagefileMiddleware(
             return result
         call = request.tool_call
         changed: dict[int, ToolMessage] = {}
-        for message in tool_messages(result):
-            use = ToolUse(message, str(message.name or call["name"]), call["args"])
+        for message in messages.tool_messages(result):
+            use = messages.ToolUse(message, str(message.name or call["name"]), call["args"])
             turn = await talk.add(turn, use)
             changed[id(message)] = self._in_state(use, turn)
-        return with_messages(result, changed)
+        return messages.with_messages(result, changed)
 
-    def _in_state(self, use: ToolUse, turn: Turn) -> ToolMessage:
+    def _in_state(self, use: messages.ToolUse, turn: Turn) -> ToolMessage:
         number = step_of(turn, use.returned) if self._archive_in_state else None
         if number is None or not isinstance(cast("Any", use.message.content), str):
             return use.message
@@ -271,8 +257,8 @@ class PagefileMiddleware(
 
     async def _finished(self, who: Whose, state: AgentState[ResponseT]) -> None:
         turns = _turns(state)
-        last = turns[-1] if turns else Exchange((), tuple(messages_of(state)))
-        structured = structured_text(cast("Any", state).get("structured_response"))
+        last = turns[-1] if turns else messages.Exchange((), tuple(messages.messages_of(state)))
+        structured = messages.structured_text(cast("Any", state).get("structured_response"))
         await self._talk(who).finish(turns, last.rest, last.answer or structured or last.last_words)
 
     @contextmanager
@@ -294,5 +280,5 @@ class PagefileMiddleware(
                 self._talks[who].failed.add(turns[-1].id)
 
 
-def _turns(state: Any) -> list[Exchange]:
-    return exchanges(messages_of(state))[1]
+def _turns(state: Any) -> list[messages.Exchange]:
+    return messages.exchanges(messages.messages_of(state))[1]

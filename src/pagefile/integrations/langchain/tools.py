@@ -110,10 +110,5 @@ def _tool(
         who = whose(given, runtime.context)
         return await edge.attempt(name, lambda: work(who, arguments), unavailable)
 
-    return StructuredTool(
-        name=name,
-        description=schema["description"],
-        args_schema=schema["parameters"],
-        func=call,
-        coroutine=acall,
-    )
+    described = {"name": name, "description": schema["description"], "args_schema": schema["parameters"]}
+    return StructuredTool(**described, func=call, coroutine=acall)

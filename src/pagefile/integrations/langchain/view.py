@@ -10,14 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    SystemMessage,
-    ToolMessage,
-    convert_to_messages,
-)
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import convert_to_messages
 
 from pagefile.content import media_in
 from pagefile.integrations.langchain.messages import (
@@ -38,6 +32,8 @@ from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import chat_turn
 
 Count = Callable[[str], int]
+#: Messages that are kept or dropped together.
+Group: TypeAlias = tuple[BaseMessage, ...]
 #: Earlier turns, as logged and as the window shows them.
 Pairs: TypeAlias = Sequence[tuple[Turn, ShownTurn]]
 
@@ -55,27 +51,28 @@ class View:
     """A request under construction; `fitted` decides what is dropped, and in which order."""
 
     system: SystemMessage | None
-    preamble: tuple[BaseMessage, ...]
+    preamble: Group
     #: Earlier turns, oldest first, each kept or dropped as a group.
-    history: tuple[tuple[BaseMessage, ...], ...]
+    history: tuple[Group, ...]
     memory: str
     current: Exchange | None
     #: Messages after the last user message; all of them if a summary replaced it.
-    tail: tuple[BaseMessage, ...]
+    tail: Group
     turn_id: str = ""
     #: The memory of the current window, used when the one from the start of the turn has become too large.
     less_memory: str = ""
 
     def messages(self) -> list[BaseMessage]:
         """The messages in order, memory right before the user's last one."""
-        memory = [memory_message(self.memory, self.turn_id)] if self.memory else []
+        # Its name distinguishes it from the user's own.
+        known = HumanMessage(self.memory, name=MEMORY_NAME, id=f"memory-of-{self.turn_id}")
+        memory = [known] if self.memory else []
         listed = [*self.preamble, *(message for group in self.history for message in group)]
         if self.current is None:
             return [*memory, *listed, *self.tail]
         return [*listed, *self.current.humans[:-1], *memory, self.current.humans[-1], *self.tail]
 
     def tokens(self, count: Count) -> int:
-        """The size of the request, by the memory's own token counter."""
         system = [self.system] if self.system is not None else []
         return request_tokens([*system, *self.messages()], count)
 
@@ -94,15 +91,13 @@ def plain_view(system: SystemMessage | None, messages: Sequence[BaseMessage]) ->
     )
 
 
-def native_history(
-    earlier: Sequence[Exchange], done: Sequence[str | None], shown: Pairs
-) -> list[tuple[BaseMessage, ...]]:
+def native_history(earlier: Sequence[Exchange], done: Sequence[str | None], shown: Pairs) -> list[Group]:
     """The thread's own earlier turns that the window shows, with their results as the window shows them.
 
     `done` names the turn of each. One missing from the log (it was abandoned) stays unless a newer one was dropped.
     """
     by_id = {turn.id: (turn, one) for turn, one in shown}
-    groups: list[tuple[BaseMessage, ...]] = []
+    groups: list[Group] = []
     for exchange, turn_id in zip(reversed(earlier), reversed(done), strict=True):
         if turn_id is None:
             groups.append(_without_loose_ends(exchange.messages))
@@ -113,13 +108,11 @@ def native_history(
     return groups[::-1]
 
 
-def _without_loose_ends(messages: Sequence[BaseMessage]) -> tuple[BaseMessage, ...]:
+def _without_loose_ends(messages: Sequence[BaseMessage]) -> Group:
     """The messages of an abandoned turn, without unanswered calls: providers reject those."""
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
-    loose: set[str] = set()
-    for message in messages:
-        calls = _call_ids(message)
-        loose |= calls if calls - answered else set()
+    calls = [_call_ids(message) for message in messages]
+    loose = {call for together in calls if together - answered for call in together}
     return tuple(message for message in messages if loose.isdisjoint(_call_ids(message)))
 
 
@@ -129,25 +122,23 @@ def _call_ids(message: BaseMessage) -> set[str]:
     return {str(call["id"]) for call in message.tool_calls} if isinstance(message, AIMessage) else set()
 
 
-def logged_history(shown: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[tuple[BaseMessage, ...]]:
+def logged_history(shown: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[Group]:
     """Earlier turns from the log, for a thread that has none."""
     return [tuple(convert_to_messages(cast("Any", chat_turn(turn, blobs)))) for turn in shown]
 
 
 def running_tail(
     tail: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str], *, tight: bool
-) -> tuple[BaseMessage, ...]:
+) -> Group:
     """The running turn's messages, with results in full; in a tight window, as the window shows them.
 
     A result that the thread itself holds as a placeholder is always shown as in the window.
     """
     away = {number for number, step in enumerate(turn.steps) if tight or not step.whole}
     kept_as_is = {id(use.message) for use in tool_uses(tail) if not tight and not _is_placeholder(use, turn)}
-    shown = {number: text for number, text in results.items() if number in away}
-    return tuple(
-        before if id(before) in kept_as_is else after
-        for before, after in zip(tail, _replaced(tail, turn, shown), strict=True)
-    )
+    shown = _replaced(tail, turn, {number: text for number, text in results.items() if number in away})
+    pairs = zip(tail, shown, strict=True)
+    return tuple(before if id(before) in kept_as_is else after for before, after in pairs)
 
 
 def _is_placeholder(use: ToolUse, turn: Turn) -> bool:
@@ -155,7 +146,7 @@ def _is_placeholder(use: ToolUse, turn: Turn) -> bool:
     return number is not None and not turn.steps[number].whole and turn.steps[number].result == use.text
 
 
-def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> tuple[BaseMessage, ...]:
+def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Group:
     messages = (*exchange.humans, *_rest_as_shown(exchange, turn, shown))
     # Without room for any of its images and files, the window names them.
     has_media = any(media.blob or media.url for media in media_in(shown.messages))
@@ -178,27 +169,17 @@ def results_in(shown: ShownTurn) -> dict[int, str]:
 
 def _replaced(messages: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str]) -> list[BaseMessage]:
     """The messages with tool results replaced by their shown form; results that are not plain text stay unchanged."""
-    texts: dict[int, str] = {}
+    changed: dict[int, BaseMessage] = {}
     for use in tool_uses(messages):
         number = step_of(turn, use.returned)
         if number is not None and isinstance(cast("Any", use.message.content), str) and number in results:
-            texts[id(use.message)] = results[number]
-    return [
-        with_text(message, texts[id(message)])
-        if isinstance(message, ToolMessage) and id(message) in texts
-        else message
-        for message in messages
-    ]
+            changed[id(use.message)] = with_text(use.message, results[number])
+    return [changed.get(id(message), message) for message in messages]
 
 
 def with_text(message: ToolMessage, text: str) -> ToolMessage:
     """The message with another text; unchanged if it is the same."""
     return message if message.content == text else message.model_copy(update={"content": text})
-
-
-def memory_message(text: str, turn_id: str) -> HumanMessage:
-    """The message that carries memory; its name distinguishes it from the user's own."""
-    return HumanMessage(text, name=MEMORY_NAME, id=f"memory-of-{turn_id}")
 
 
 def system_with(message: SystemMessage | None, text: str) -> SystemMessage | None:
@@ -237,7 +218,7 @@ def fitted(view: View, budget: int, count: Count) -> View:
     return replace(view, tail=_shortened(view.tail, over, count)) if over > 0 else view
 
 
-def _shortened(tail: Sequence[BaseMessage], over: int, count: Count) -> tuple[BaseMessage, ...]:
+def _shortened(tail: Sequence[BaseMessage], over: int, count: Count) -> Group:
     """Cuts the middle of results, longest first, until enough is saved."""
     messages = list(tail)
     lengths = {
@@ -268,7 +249,6 @@ def request_tokens(messages: Iterable[BaseMessage], count: Count) -> int:
 
 
 def message_tokens(message: BaseMessage, count: Count) -> int:
-    """The cost of one message, including its tool calls."""
     tokens = MESSAGE_OVERHEAD + sum(_part_tokens(part, count) for part in blocks_of(message))
     if isinstance(message, AIMessage):
         for call in message.tool_calls:

@@ -6,9 +6,8 @@ disconnect, a cancelled task) leaves the turn aborted: it enters no window, summ
 """
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
@@ -20,29 +19,11 @@ from langchain_core.messages import HumanMessage
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it is typed, but declares so only for a part of it
 from langgraph.types import StreamWriter
 
-from pagefile.engine import Conversation, Memory
-from pagefile.integrations.langgraph.nodes import (
-    AnyModel,
-    FactContext,
-    MemoryService,
-    RecallSources,
-    Retriever,
-    Router,
-    Wording,
-    generating,
-    persist_node,
-    recall_node,
-    retrieve_node,
-    route_node,
-)
+from pagefile import standalone
+from pagefile.engine import Memory
+from pagefile.integrations.langgraph import nodes as chat_nodes
 from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged
 from pagefile.integrations.recorder import given_up
-from pagefile.standalone import (
-    ConversationEpisodicMemory,
-    ConversationHistory,
-    ConversationStore,
-    ConversationSummarizer,
-)
 
 #: How long aborting a turn may take.
 _ABORT_S = 5.0
@@ -72,42 +53,43 @@ class ConversationNodes:
     """
 
     memory: Memory
-    model: AnyModel
-    router: Router | None = None
-    retriever: Retriever | None = None
+    model: chat_nodes.AnyModel
+    router: chat_nodes.Router | None = None
+    retriever: chat_nodes.Retriever | None = None
     system_message: str | None = None
-    memory_service: MemoryService | None = None
-    summarizer: ConversationSummarizer | None = None
-    episodic_memory: ConversationEpisodicMemory | None = None
+    memory_service: chat_nodes.MemoryService | None = None
+    summarizer: standalone.ConversationSummarizer | None = None
+    episodic_memory: standalone.ConversationEpisodicMemory | None = None
     callbacks: Sequence[Any] = ()
     window_tokens: int | None = None
     tenant: str | None = None
-    store: ConversationStore = field(init=False)
+    store: standalone.ConversationStore = field(init=False)
     nodes: dict[str, Node] = field(init=False)
-    wording: Wording = field(init=False)
-    _running: dict[str, set[asyncio.Task[Any]]] = field(
-        init=False, default_factory=lambda: defaultdict(set[asyncio.Task[Any]])
+    wording: chat_nodes.Wording = field(init=False)
+    #: The tasks in which nodes run, each with its turn.
+    _running: set[tuple[str, asyncio.Task[Any] | None]] = field(
+        init=False, default_factory=set[tuple[str, "asyncio.Task[Any] | None"]]
     )
 
     def __post_init__(self) -> None:
         engine = self.memory.engine
-        self.store = store = ConversationStore(self.memory, tenant=self.tenant)
-        history = ConversationHistory(
+        self.store = store = standalone.ConversationStore(self.memory, tenant=self.tenant)
+        history = standalone.ConversationHistory(
             store,
-            self.summarizer or ConversationSummarizer(store=store),
-            self.episodic_memory or ConversationEpisodicMemory(store),
+            self.summarizer or standalone.ConversationSummarizer(store=store),
+            self.episodic_memory or standalone.ConversationEpisodicMemory(store),
         )
-        facts = self.memory_service or FactContext(self.memory, tenant=self.tenant)
-        self.wording = Wording(
+        facts = self.memory_service or chat_nodes.FactContext(self.memory, tenant=self.tenant)
+        self.wording = chat_nodes.Wording(
             self.system_message or _GREETING[engine.settings.language],
             self.window_tokens or engine.settings.window_tokens,
             engine.counter.count,
         )
         self.nodes = {
-            "route": partial(route_node, router=self.router),
-            "recall": partial(recall_node, sources=RecallSources(facts, history)),
-            "retrieve": partial(retrieve_node, retriever=self.retriever),
-            "persist": partial(persist_node, store=store, history=history),
+            "route": partial(chat_nodes.route_node, router=self.router),
+            "recall": partial(chat_nodes.recall_node, sources=chat_nodes.RecallSources(facts, history)),
+            "retrieve": partial(chat_nodes.retrieve_node, retriever=self.retriever),
+            "persist": partial(chat_nodes.persist_node, store=store, history=history),
         }
 
     async def play(self, name: str, state: ConversationState) -> AsyncGenerator[ChatEvent]:
@@ -117,7 +99,9 @@ class ConversationNodes:
         if name != "generate":
             update = await self.nodes[name](state)
         else:
-            speech = generating(state, model=self.model, wording=self.wording, callbacks=self.callbacks)
+            speech = chat_nodes.generating(
+                state, model=self.model, wording=self.wording, callbacks=self.callbacks
+            )
             async with aclosing(speech) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, str):
@@ -133,10 +117,14 @@ class ConversationNodes:
 
         async def run(state: ConversationState, writer: StreamWriter) -> ConversationState:
             event: ChatEvent = {}
-            with self._known(state.get("turn_id", "")):
+            running = state.get("turn_id", ""), asyncio.current_task()
+            self._running.add(running)
+            try:
                 async with aclosing(self.play(name, state)) as events:
                     async for event in events:
                         writer(event)
+            finally:
+                self._running.discard(running)
             return update_of(event)
 
         return run
@@ -147,28 +135,14 @@ class ConversationNodes:
         LangGraph runs each in its own task. When cancelled from a task group, as web frameworks do, it leaves them
         running, because its cleanup is cancelled too.
         """
-        running = self._running.pop(turn_id, set[asyncio.Task[Any]]()) - {asyncio.current_task()}
-        for task in running:
+        others = {task for turn, task in self._running if turn == turn_id and task} - {asyncio.current_task()}
+        for task in others:
             task.cancel()
-        if running:
-            await asyncio.wait(running)
-
-    @contextmanager
-    def _known(self, turn_id: str) -> Generator[None]:
-        task = asyncio.current_task()
-        assert task is not None
-        self._running[turn_id].add(task)
-        try:
-            yield
-        finally:
-            if turn_id in self._running:
-                self._running[turn_id].discard(task)
-                if not self._running[turn_id]:
-                    del self._running[turn_id]
+        if others:
+            await asyncio.wait(others)
 
 
 def update_of(event: ChatEvent) -> ConversationState:
-    """The state update of a node's event, with its trace."""
     trace = {key: value for key, value in event.items() if key not in {"type", "update"}}
     return cast("ConversationState", {**event["update"], "trace": [trace]})
 
@@ -186,9 +160,9 @@ def conversation_builder(nodes: ConversationNodes) -> "StateGraph[ConversationSt
 def build_conversation_graph(
     memory: Memory,
     *,
-    model: AnyModel,
-    router: Router | None = None,
-    retriever: Retriever | None = None,
+    model: chat_nodes.AnyModel,
+    router: chat_nodes.Router | None = None,
+    retriever: chat_nodes.Retriever | None = None,
     checkpointer: Any = None,
     **options: Any,
 ) -> Any:
@@ -227,14 +201,17 @@ class ConversationChat:
         self,
         memory: Memory,
         *,
-        model: AnyModel,
-        router: Router | None = None,
-        retriever: Retriever | None = None,
+        model: chat_nodes.AnyModel,
+        router: chat_nodes.Router | None = None,
+        retriever: chat_nodes.Retriever | None = None,
         graph: bool = True,
         **options: Any,
     ) -> None:
         self.nodes = ConversationNodes(memory, model, router, retriever, **options)
-        self._graph: Any = conversation_builder(self.nodes).compile() if graph else None  # pyright: ignore[reportUnknownMemberType] - its own types are partly unknown
+        self._stream: Callable[[ConversationState], AsyncGenerator[ChatEvent]] = partial(_plain, self.nodes)
+        if graph:
+            compiled: Any = conversation_builder(self.nodes).compile()  # pyright: ignore[reportUnknownMemberType] - its own types are partly unknown
+            self._stream = partial(compiled.astream, stream_mode="custom")
 
     async def answer(self, request: ChatRequest) -> str:
         async with aclosing(self.stream_chat(request)) as events:
@@ -247,7 +224,15 @@ class ConversationChat:
             request.user_id, request.session_id
         )
         turn_id = str(uuid4())
-        state = _initial(request, conversation, turn_id)
+        state: ConversationState = {
+            "messages": [HumanMessage(request.message, id=turn_id)],
+            "user_id": request.user_id,
+            "session_id": request.session_id,
+            "conversation_id": conversation,
+            "debug": request.debug,
+            "agent_type": request.agent_type,
+            "turn_id": turn_id,
+        }
         done = False
         # Not `append_message`, which acts as the owner if no user is named.
         asking = self.nodes.store.conversation(conversation, request.user_id or None)
@@ -263,29 +248,9 @@ class ConversationChat:
             yield {"type": "done", "conversation_id": conversation, **answer}
         finally:
             if not done:
-                await self._give_up(asking, turn_id)
-
-    def _stream(self, state: ConversationState) -> AsyncGenerator[ChatEvent]:
-        if self._graph is None:
-            return _plain(self.nodes, state)
-        return self._graph.astream(state, stream_mode="custom")
-
-    async def _give_up(self, chat: Conversation, turn_id: str) -> None:
-        with anyio.move_on_after(_ABORT_S, shield=True):
-            await self.nodes.stop(turn_id)
-            await given_up(chat, turn_id)
-
-
-def _initial(request: ChatRequest, conversation: str, turn_id: str) -> ConversationState:
-    return {
-        "messages": [HumanMessage(request.message, id=turn_id)],
-        "user_id": request.user_id,
-        "session_id": request.session_id,
-        "conversation_id": conversation,
-        "debug": request.debug,
-        "agent_type": request.agent_type,
-        "turn_id": turn_id,
-    }
+                with anyio.move_on_after(_ABORT_S, shield=True):
+                    await self.nodes.stop(turn_id)
+                    await given_up(asking, turn_id)
 
 
 def _note_answer(answer: dict[str, Any], event: ChatEvent) -> None:
@@ -296,7 +261,6 @@ def _note_answer(answer: dict[str, Any], event: ChatEvent) -> None:
 
 
 async def _plain(nodes: ConversationNodes, state: ConversationState) -> AsyncGenerator[ChatEvent]:
-    """Runs the nodes in sequence and yields their events."""
     for name in ORDER:
         event: ChatEvent = {}
         async with aclosing(nodes.play(name, state)) as events:

@@ -6,23 +6,21 @@ They are independent of LangGraph and get their dependencies as arguments, so ea
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from functools import partial
 from inspect import isawaitable
 from typing import Any, Protocol, TypeAlias, cast
 from uuid import uuid4
 
 import anyio
 from langchain_core.documents import Document
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.utils import (
     convert_to_messages,
     convert_to_openai_messages,
     message_chunk_to_message,
 )
 from langchain_core.runnables import Runnable
 
+from pagefile import standalone
 from pagefile.engine import Memory
 from pagefile.engine.ownership import check_opens
 from pagefile.errors import InvalidArgumentError, ModelOutputError, SettingsError
@@ -38,15 +36,8 @@ from pagefile.integrations.langgraph.state import (
 )
 from pagefile.integrations.recorder import begun, completed
 from pagefile.ports import ChatModel, ToolCall
-from pagefile.records import Scope
+from pagefile.records import Scope, Turn
 from pagefile.shapes.tool_arguments import read_arguments
-from pagefile.standalone import (
-    ConversationHistory,
-    ConversationMessage,
-    ConversationStore,
-    format_memory_for_injection,
-    memory_data_of,
-)
 from pagefile.standalone.agent_memory import part_of
 from pagefile.standalone.hybrid_history import unique_relevant
 
@@ -94,8 +85,8 @@ class FactContext:
         if not settings.enabled:
             return None
         facts = await self._memory.facts(user_id, self._tenant)
-        text = format_memory_for_injection(
-            memory_data_of(facts),
+        text = standalone.format_memory_for_injection(
+            standalone.memory_data_of(facts),
             settings.max_injection_tokens,
             query,
             similarity_weight=settings.similarity_weight,
@@ -109,7 +100,7 @@ class RecallSources:
     """Where memory comes from: each source may fail without affecting the others."""
 
     memory_service: MemoryService
-    history: ConversationHistory
+    history: standalone.ConversationHistory
 
 
 async def recall_node(state: ConversationState, *, sources: RecallSources) -> ConversationState:
@@ -127,7 +118,7 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
         found[part] = await history.store.engine.guarded(part, notes.append, work)
 
     async with anyio.create_task_group() as together:
-        together.start_soon(look, "recent", _recent(history, conversation))
+        together.start_soon(look, "recent", history.get_context(conversation))
         if user:
             context = sources.memory_service.recall_context(user_id=user, query=asked)
             together.start_soon(look, "memory", context)
@@ -136,20 +127,15 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
         if history.episodic_memory is not None:
             recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.recall_most)
             together.start_soon(look, "episodes", recall)
-    recent: list[ConversationMessage] = found.get("recent") or []
+    recent: list[standalone.ConversationMessage] = (
+        found["recent"]["recent_history"] if found["recent"] else []
+    )
     return {
         "memory_context": found.get("memory"),
         "conversation_summary": found.get("summary"),
-        "episodic_memory": [
-            *unique_relevant(found.get("episodes") or [], recent, history.top_k),
-            *recent,
-        ],
+        "episodic_memory": unique_relevant(found.get("episodes") or [], recent, history.top_k) + recent,
         "trace": [NodeTrace(node="recall", notes=notes)],
     }
-
-
-async def _recent(history: ConversationHistory, conversation_id: str) -> list[ConversationMessage]:
-    return (await history.get_context(conversation_id))["recent_history"]
 
 
 # -- retrieve ---------------------------------------------------------------------------------------------------------
@@ -270,8 +256,6 @@ def _call(call: ToolCall) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """How a prompt is built: its system message and its token limit."""
-
     system_message: str
     window_tokens: int | None = None
     count: Callable[[str], int] = len
@@ -315,7 +299,10 @@ async def generating(
 
 
 async def persist_node(
-    state: ConversationState, *, store: ConversationStore, history: ConversationHistory | None = None
+    state: ConversationState,
+    *,
+    store: standalone.ConversationStore,
+    history: standalone.ConversationHistory | None = None,
 ) -> ConversationState:
     """持久化: both sides of the turn are on disk when this returns. Idempotent.
 
@@ -333,20 +320,20 @@ async def persist_node(
     turn = await begun(chat, asked_of([asked]), turn_id)
     turn = await completed(chat, turn, happened(since), said(answer).text)
     if history is not None:
-        _index_later(history, turn.scope, turn.id, turn.user or "", turn.assistant or "")
+        _index_later(history, turn)
     told = {"turn_id": turn.id, "seq": turn.seq, "tokens": turn.tokens}
     return {"turn_id": turn.id, "trace": [NodeTrace(node="persist", told=told)]}
 
 
-def _index_later(history: ConversationHistory, scope: Scope, turn_id: str, user: str, answer: str) -> None:
-    conversation = scope.conversation or ""
-    if history.episodic_memory is not None:
-        index = partial(history.episodic_memory.index_episode, conversation, user, answer, turn_id=turn_id)
+def _index_later(history: standalone.ConversationHistory, turn: Turn) -> None:
+    conversation, episodes = turn.scope.conversation or "", history.episodic_memory
+    if episodes is not None:
 
-        async def job(_: Scope) -> None:
-            await index()
+        async def index(_: Scope) -> None:
+            said = turn.user or "", turn.assistant or ""
+            await episodes.index_episode(conversation, *said, turn_id=turn.id)
 
-        history.store.engine.worker.do(scope, job)
+        history.store.engine.worker.do(turn.scope, index)
     if history.summarizer is not None:
         history.summarizer.schedule_update(conversation)
 

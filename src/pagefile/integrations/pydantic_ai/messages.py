@@ -6,100 +6,76 @@ from itertools import zip_longest
 from typing import Any, cast
 
 from pydantic_ai import BinaryContent, DeferredToolRequests
-from pydantic_ai.messages import (
-    ERROR_OUTCOMES,
-    AudioUrl,
-    BaseToolCallPart,
-    BaseToolReturnPart,
-    CachePoint,
-    DocumentUrl,
-    FilePart,
-    ImageUrl,
-    ModelMessage,
-    ModelRequest,
-    ModelRequestPart,
-    ModelResponse,
-    SystemPromptPart,
-    TextContent,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserContent,
-    UserPromptPart,
-    VideoUrl,
-)
+from pydantic_ai import messages as ai
 from pydantic_core import to_json, to_jsonable_python
 
-from pagefile.content import Media, Message, Part, Text, ToolCall, ToolResult
+from pagefile.content import Media, Message, Text, ToolCall, ToolResult, media_in
 from pagefile.engine.arguments import result_text
 from pagefile.integrations.recorder import Asked, Called, Happened, Returned, Said, Shown, Thought
 from pagefile.shapes.media import note
-from pagefile.shapes.steps import ShownStep
+from pagefile.shapes.skeleton import Blobs
+from pagefile.shapes.steps import ShownStep, ShownSteps
 from pagefile.window.candidates import ShownTurn
 
 # -- for the log ------------------------------------------------------------------------------------------------------
 
 
-def asked(prompt: str | Sequence[UserContent] | None, history: Sequence[ModelMessage]) -> Asked | None:
+def asked(prompt: str | Sequence[ai.UserContent] | None, history: Sequence[ai.ModelMessage]) -> Asked | None:
     """What the user said and showed: in the run's prompt, else in the newest message of its history."""
     contents = [prompt] if prompt else []
     for message in reversed(history):
-        prompts = [part.content for part in reversed(message.parts) if isinstance(part, UserPromptPart)]
+        prompts = [part.content for part in reversed(message.parts) if isinstance(part, ai.UserPromptPart)]
         contents += [content for content in prompts if content]
     blocks = (tuple(_blocks([content] if isinstance(content, str) else content)) for content in contents)
     return next((Asked(found) for found in blocks if found), None)
 
 
-def happened(messages: Iterable[ModelMessage], run_id: str, apart: Collection[str]) -> list[Happened]:
+def happened(messages: Iterable[ai.ModelMessage], run_id: str, apart: Collection[str]) -> list[Happened]:
     """What the model said in a run and what its tools returned; `apart` names tools that are not steps of a turn."""
     found: list[Happened] = []
     calls: dict[str, Called] = {}
     listed = list(messages)
     for message, following in zip_longest(listed, listed[1:]):
-        if isinstance(message, ModelResponse):
+        if isinstance(message, ai.ModelResponse):
             said = _said(message, apart)
             calls |= {str(call.call_id): call for call in said.calls}
-            said = said if _returns(following, apart) != [] else _without_calls(said)
+            if _returns(following, apart) == []:
+                said = Said(tuple(block for block in said.blocks if not isinstance(block, Called)))
             found += [said] if message.run_id == run_id else []
         elif message.run_id == run_id:
             found += [returned(part, calls) for part in _returns(message, apart) or ()]
     return found
 
 
-def _returns(message: ModelMessage | None, apart: Collection[str]) -> list[ToolReturnPart] | None:
+def _returns(message: ai.ModelMessage | None, apart: Collection[str]) -> list[ai.ToolReturnPart] | None:
     """Tool results in a message; empty if each tool only asked for a retry. None if no tool was called."""
     parts = () if message is None else message.parts
-    returns = [part for part in parts if isinstance(part, ToolReturnPart) and part.tool_name not in apart]
+    returns = [part for part in parts if isinstance(part, ai.ToolReturnPart) and part.tool_name not in apart]
     if not returns:
         return None
     return [] if all(part.outcome == "retried" for part in returns) else returns
 
 
-def _without_calls(said: Said) -> Said:
-    return Said(tuple(block for block in said.blocks if not isinstance(block, Called)))
-
-
-def called(call: BaseToolCallPart[Any]) -> Called:
+def called(call: ai.BaseToolCallPart[Any]) -> Called:
     return Called(call.tool_name, call.args_as_dict(), call.tool_call_id)
 
 
-def returned(part: ToolReturnPart, calls: Mapping[str, Called]) -> Returned:
+def returned(part: ai.ToolReturnPart, calls: Mapping[str, Called]) -> Returned:
     call = calls.get(part.tool_call_id) or Called(part.tool_name, None, part.tool_call_id)
     blocks = (part.model_response_str(), *_blocks(part.files))
-    return Returned(call, blocks, error=part.outcome in ERROR_OUTCOMES)
+    return Returned(call, blocks, error=part.outcome in ai.ERROR_OUTCOMES)
 
 
-def _said(response: ModelResponse, apart: Collection[str]) -> Said:
+def _said(response: ai.ModelResponse, apart: Collection[str]) -> Said:
     blocks: list[str | Thought | Called | Shown] = []
     for part in response.parts:
-        if isinstance(part, TextPart):
+        if isinstance(part, ai.TextPart):
             blocks.append(part.content)
-        elif isinstance(part, ThinkingPart):
+        elif isinstance(part, ai.ThinkingPart):
             blocks.append(_thought(part))
-        elif isinstance(part, ToolCallPart):
+        elif isinstance(part, ai.ToolCallPart):
             blocks += [] if part.tool_name in apart else [called(part)]
-        elif isinstance(part, FilePart):
+        elif isinstance(part, ai.FilePart):
             blocks.append(_binary(part.content))
         else:
             # Results of the provider's built-in tools, kept verbatim.
@@ -107,7 +83,7 @@ def _said(response: ModelResponse, apart: Collection[str]) -> Said:
     return Said(tuple(blocks))
 
 
-def _thought(part: ThinkingPart) -> Thought:
+def _thought(part: ai.ThinkingPart) -> Thought:
     if part.provider_name == "anthropic" and part.signature:
         if part.id == "redacted_thinking":
             return Thought("", {"type": "redacted_thinking", "data": part.signature}, anthropic=True)
@@ -121,18 +97,18 @@ def _blocks(contents: Iterable[Any]) -> Iterable[str | Shown]:
     for item in contents:
         if isinstance(item, str):
             yield item
-        elif isinstance(item, TextContent):
+        elif isinstance(item, ai.TextContent):
             yield item.content
-        elif not isinstance(item, CachePoint):
+        elif not isinstance(item, ai.CachePoint):
             yield _shown(item)
 
 
 def _shown(item: Any) -> Shown:
     if isinstance(item, BinaryContent):
         return _binary(item)
-    if isinstance(item, ImageUrl):
+    if isinstance(item, ai.ImageUrl):
         return {"type": "image_url", "image_url": {"url": item.url}}
-    if isinstance(item, AudioUrl | DocumentUrl | VideoUrl):
+    if isinstance(item, ai.AudioUrl | ai.DocumentUrl | ai.VideoUrl):
         return {"type": "file", "file": {"file_url": item.url}}
     return {"type": str(item.kind), "value": to_jsonable_python(item, fallback=str)}
 
@@ -149,87 +125,73 @@ def _binary(content: BinaryContent) -> Shown:
 # -- as text, and from the log ----------------------------------------------------------------------------------------
 
 
-def prompt_text(prompt: str | Sequence[UserContent] | None) -> str | None:
-    """The user's message as text; files only by name."""
-    if prompt is None or isinstance(prompt, str):
-        return _storable(prompt)
-    return _storable("\n".join(_content_text(item) for item in prompt))
-
-
 def answer_text(output: object) -> str | None:
     """The run's output as the assistant's message; None while deferred tools are still to be run elsewhere."""
     if output is None or isinstance(output, DeferredToolRequests):
         return None
     if isinstance(output, BinaryContent):
         return f"[{output.media_type}]"
-    return _storable(output if isinstance(output, str) else to_json(output, fallback=str).decode())
+    text = output if isinstance(output, str) else to_json(output, fallback=str).decode()
+    return result_text(text) or None
 
 
 def part_text(part: object) -> str:
     """The text of a part, for counting tokens; files are not counted."""
-    if isinstance(part, UserPromptPart):
-        return prompt_text(part.content) or ""
-    if isinstance(part, BaseToolReturnPart):
-        return cast("BaseToolReturnPart[Any]", part).model_response_str()
-    if isinstance(part, BaseToolCallPart):
-        call = cast("BaseToolCallPart[Any]", part)
+    if isinstance(part, ai.UserPromptPart):
+        contents = [part.content] if isinstance(part.content, str) else part.content
+        return "\n".join(map(_content_text, contents))
+    if isinstance(part, ai.BaseToolReturnPart):
+        return cast("ai.BaseToolReturnPart[Any]", part).model_response_str()
+    if isinstance(part, ai.BaseToolCallPart):
+        call = cast("ai.BaseToolCallPart[Any]", part)
         return f"{call.tool_name} {call.args_as_json_str()}"
     content: object = getattr(part, "content", None)
     return content if isinstance(content, str) else ""
 
 
-def earlier_messages(turns: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> list[ModelMessage]:
+def as_history(turns: Iterable[ShownTurn], blobs: Blobs) -> list[ai.ModelMessage]:
     """A window's turns as a history: the model's text and calls in one response, images and files beside their text."""
     return [
         message for turn in turns for said in turn.messages for message in _messages(said, turn.steps, blobs)
     ]
 
 
-def _messages(
-    said: Message, steps: Mapping[int, ShownStep], blobs: Mapping[str, bytes]
-) -> Iterator[ModelMessage]:
+def _messages(said: Message, steps: ShownSteps, blobs: Blobs) -> Iterator[ai.ModelMessage]:
     texts = [part.text for part in said.parts if isinstance(part, Text) and part.text]
     if said.role == "assistant":
         calls = [_call(steps[part.step]) for part in said.parts if isinstance(part, ToolCall)]
         if texts or calls:
-            yield ModelResponse([*map(TextPart, texts), *calls])
+            yield ai.ModelResponse([*map(ai.TextPart, texts), *calls])
         return
     returns = [steps[part.step] for part in said.parts if isinstance(part, ToolResult)]
-    given: list[ModelRequestPart] = [ToolReturnPart(step.tool, step.result, step.call_id) for step in returns]
+    given: list[ai.ModelRequestPart] = [
+        ai.ToolReturnPart(step.tool, step.result, step.call_id) for step in returns
+    ]
     if said.role in {"system", "developer"}:
-        given += map(SystemPromptPart, texts)
+        given += map(ai.SystemPromptPart, texts)
     else:
-        shown = [media for part in said.parts for media in _media(part)]
+        # Images and files of a tool follow its text as the user's.
+        shown = list(media_in([said]))
         content = [*texts, *(_file(media, blobs) for media in shown)]
-        given += [UserPromptPart(content)] if shown else map(UserPromptPart, texts)
+        given += [ai.UserPromptPart(content)] if shown else map(ai.UserPromptPart, texts)
     if given:
-        yield ModelRequest(given)
+        yield ai.ModelRequest(given)
 
 
-def _media(part: Part) -> Sequence[Media]:
-    """Images and files; those of a tool follow its text as the user's."""
-    return (part,) if isinstance(part, Media) else part.media if isinstance(part, ToolResult) else ()
-
-
-def _file(media: Media, blobs: Mapping[str, bytes]) -> UserContent:
+def _file(media: Media, blobs: Blobs) -> ai.UserContent:
     data = blobs.get(media.blob) if media.blob else None
     if data is not None and media.media_type:
         return BinaryContent(data, media_type=media.media_type)
     at = media.url or ""
-    return ImageUrl(at) if media.kind == "image" and at.startswith("http") else note(media)
+    return ai.ImageUrl(at) if media.kind == "image" and at.startswith("http") else note(media)
 
 
-def _call(step: ShownStep) -> ToolCallPart:
+def _call(step: ShownStep) -> ai.ToolCallPart:
     arguments = dict(step.input) if isinstance(step.input, Mapping) else {"input": step.input}
-    return ToolCallPart(step.tool, arguments, step.call_id)
+    return ai.ToolCallPart(step.tool, arguments, step.call_id)
 
 
-def _content_text(item: UserContent) -> str:
+def _content_text(item: ai.UserContent) -> str:
     if isinstance(item, str):
         return item
-    return item.content if isinstance(item, TextContent) else f"[{item.kind}]"
-
-
-def _storable(text: str | None) -> str | None:
-    """Text that every store can hold; None if nothing is left."""
-    return (result_text(text) if text else None) or None
+    return item.content if isinstance(item, ai.TextContent) else f"[{item.kind}]"

@@ -8,14 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelRequestPart,
-    ModelResponse,
-    ToolReturnPart,
-    UserPromptPart,
-)
+from pydantic_ai import messages as ai
 
 from pagefile.integrations.pydantic_ai.messages import part_text
 from pagefile.text.sentences import clip
@@ -25,6 +18,7 @@ from pagefile.window.wording import Language
 
 #: A call's id and its result as the history holds it (some models use one id for every call).
 Key = tuple[str, str]
+Messages = Sequence[ai.ModelMessage]
 #: The parts that make up a conversation; all others belong to the framework and are never dropped.
 _SAID = frozenset({"user-prompt", "tool-return", "retry-prompt", "retry-feedback"})
 #: A shorter excerpt of a result would say less than its placeholder.
@@ -64,34 +58,32 @@ class Fit:
     excerpt: Excerpt
     language: Language = "zh"
 
-    def note(self, words: Mapping[Language, str], count: int) -> UserPromptPart:
-        return UserPromptPart(words[self.language].format(count=count))
+    def note(self, words: Mapping[Language, str], count: int) -> ai.UserPromptPart:
+        return ai.UserPromptPart(words[self.language].format(count=count))
 
-    def cost(self, messages: Iterable[ModelMessage]) -> int:
+    def cost(self, messages: Iterable[ai.ModelMessage]) -> int:
         return sum(
             MESSAGE_OVERHEAD + self.count(part_text(part)) for message in messages for part in message.parts
         )
 
 
-def question_at(messages: Sequence[ModelMessage], run_id: str | None) -> int | None:
+def question_at(messages: Messages, run_id: str | None) -> int | None:
     """Where the running exchange begins: at this run's first user message, else at the history's newest."""
     asking = [number for number, message in enumerate(messages) if _asks(message)]
     own = [number for number in asking if run_id is not None and messages[number].run_id == run_id]
     return next(iter(own), asking[-1] if asking else None)
 
 
-def with_memory(question: ModelRequest, memory: str) -> ModelRequest:
+def with_memory(question: ai.ModelRequest, memory: str) -> ai.ModelRequest:
     """The same request with what memory knows before what the user said."""
-    asked = ((at, part) for at, part in enumerate(question.parts) if isinstance(part, UserPromptPart))
+    asked = ((at, part) for at, part in enumerate(question.parts) if isinstance(part, ai.UserPromptPart))
     place, said = next(asked)
     # The user's own timestamp keeps repeated requests identical.
-    known = UserPromptPart(memory, timestamp=said.timestamp)
+    known = ai.UserPromptPart(memory, timestamp=said.timestamp)
     return replace(question, parts=[*question.parts[:place], known, *question.parts[place:]])
 
 
-def following(
-    turns: Sequence[ModelMessage], question: ModelRequest
-) -> tuple[list[ModelMessage], ModelRequest]:
+def following(turns: Messages, question: ai.ModelRequest) -> tuple[list[ai.ModelMessage], ai.ModelRequest]:
     """The turns for a question without a history, and the question; its system prompts go before both."""
     own = _frameworks_own(question)
     if not turns or not own:
@@ -101,25 +93,26 @@ def following(
 
 
 async def fitted(
-    before: Sequence[ModelMessage], question: ModelRequest, since: Sequence[ModelMessage], fit: Fit
-) -> list[ModelMessage]:
+    before: Messages, question: ai.ModelRequest, since: Messages, fit: Fit
+) -> list[ai.ModelMessage]:
     """The messages of a request: as much of the running exchange as fits, then earlier ones from the newest back.
 
     The question is never cut. Its steps start in short form; if that is still too much, the oldest are dropped, and then
     the newest results are shown in full.
     """
     more, *steps = _units(since)
-    costs = [fit.cost(_shown(message, fit, {}) for message in step) for step in steps]
+    short = {key: kept.short for key, kept in fit.kept.items()}
+    costs = [fit.cost(_shown(message, short) for message in step) for step in steps]
     left = fit.room_tokens - fit.cost([question, *more]) - sum(costs)
     gone = 0
     if left < 0:
-        left -= fit.cost([ModelRequest([fit.note(_STEPS_LEFT_OUT, len(steps))])])
+        left -= fit.cost([ai.ModelRequest([fit.note(_STEPS_LEFT_OUT, len(steps))])])
     while left < 0 and gone < len(steps) - 1:
         left += costs[gone]
         gone += 1
     running = [message for step in steps[gone:] for message in step]
     texts, left = await _fuller(running, fit, left)
-    running = [_shown(message, fit, texts) for message in running]
+    running = [_shown(message, short | texts) for message in running]
     if left < 0:
         running = _clipped(running, fit, -left)
     if gone:
@@ -130,17 +123,17 @@ async def fitted(
 # -- the running exchange ---------------------------------------------------------------------------------------------
 
 
-def _units(since: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
+def _units(since: Messages) -> list[list[ai.ModelMessage]]:
     """What still belongs to the question, then each model response with the results returned to it."""
-    units: list[list[ModelMessage]] = [[]]
+    units: list[list[ai.ModelMessage]] = [[]]
     for message in since:
-        if isinstance(message, ModelResponse):
+        if isinstance(message, ai.ModelResponse):
             units.append([])
         units[-1].append(message)
     return units
 
 
-async def _fuller(running: Sequence[ModelMessage], fit: Fit, left: int) -> tuple[dict[Key, str], int]:
+async def _fuller(running: Messages, fit: Fit, left: int) -> tuple[dict[Key, str], int]:
     """The texts that replace short forms, newest results first, and the tokens then left."""
     texts: dict[Key, str] = {}
     cut = left < 0
@@ -160,38 +153,36 @@ async def _fuller(running: Sequence[ModelMessage], fit: Fit, left: int) -> tuple
     return texts, left
 
 
-def _keys(message: ModelMessage) -> list[Key]:
-    return [key_of(part) for part in message.parts if isinstance(part, ToolReturnPart)]
+def _keys(message: ai.ModelMessage) -> list[Key]:
+    return [key_of(part) for part in message.parts if isinstance(part, ai.ToolReturnPart)]
 
 
-def key_of(part: ToolReturnPart) -> Key:
+def key_of(part: ai.ToolReturnPart) -> Key:
     return part.tool_call_id, part_text(part)
 
 
-def _shown(message: ModelMessage, fit: Fit, texts: Mapping[Key, str]) -> ModelMessage:
-    """The message with its results in full, as passages or short."""
-    if not isinstance(message, ModelRequest) or not any(key in fit.kept for key in _keys(message)):
+def _shown(message: ai.ModelMessage, texts: Mapping[Key, str]) -> ai.ModelMessage:
+    """The message with the results that have such a text as that text: in full, as passages or short."""
+    if not isinstance(message, ai.ModelRequest) or texts.keys().isdisjoint(_keys(message)):
         return message
-    parts = [_shown_part(part, fit, texts) for part in message.parts]
+    parts = list(message.parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, ai.ToolReturnPart):
+            held = key_of(part)
+            text = texts.get(held, held[1])
+            parts[place] = part if text == held[1] else replace(part, content=text)
     return replace(message, parts=parts)
 
 
-def _shown_part(part: ModelRequestPart, fit: Fit, texts: Mapping[Key, str]) -> ModelRequestPart:
-    if not isinstance(part, ToolReturnPart) or (key := key_of(part)) not in fit.kept:
-        return part
-    text = texts.get(key, fit.kept[key].short)
-    return part if text == key[1] else replace(part, content=text)
-
-
-def _clipped(running: Sequence[ModelMessage], fit: Fit, over: int) -> list[ModelMessage]:
+def _clipped(running: Messages, fit: Fit, over: int) -> list[ai.ModelMessage]:
     """Clips results that could not be archived and are too long for the window to their beginning and end."""
     messages = list(running)
     for number, message in enumerate(messages):
-        if not isinstance(message, ModelRequest):
+        if not isinstance(message, ai.ModelRequest):
             continue
         parts = list(message.parts)
         for place, part in enumerate(parts):
-            if over <= 0 or not isinstance(part, ToolReturnPart) or part.files:
+            if over <= 0 or not isinstance(part, ai.ToolReturnPart) or part.files:
                 continue
             text = part_text(part)
             tokens = fit.count(text)
@@ -207,21 +198,19 @@ def _clipped(running: Sequence[ModelMessage], fit: Fit, over: int) -> list[Model
 # -- what came before -------------------------------------------------------------------------------------------------
 
 
-def _recent(
-    before: Sequence[ModelMessage], question: ModelRequest, fit: Fit, left: int
-) -> list[ModelMessage]:
+def _recent(before: Messages, question: ai.ModelRequest, fit: Fit, left: int) -> list[ai.ModelMessage]:
     """The newest consecutive exchanges that fit, and the question."""
     exchanges = _exchanges(before)
     if sum(fit.cost(exchange) for exchange in exchanges) <= left:
         return [*before, question]
     own = [part for message in before for part in _frameworks_own(message)]
-    left -= fit.cost([ModelRequest([*own, fit.note(_LEFT_OUT, len(exchanges))])])
+    left -= fit.cost([ai.ModelRequest([*own, fit.note(_LEFT_OUT, len(exchanges))])])
     number = _first_that_fits([fit.cost(exchange) for exchange in exchanges], left)
     gone = [message for exchange in exchanges[:number] for message in exchange]
     head, *rest = [*(message for exchange in exchanges[number:] for message in exchange), question]
     told = [part for message in gone for part in _frameworks_own(message)]
     # Every exchange but the first begins with a request, and at least the first is gone.
-    asked = cast("ModelRequest", head)
+    asked = cast("ai.ModelRequest", head)
     return [replace(asked, parts=[*told, fit.note(_LEFT_OUT, number), *asked.parts]), *rest]
 
 
@@ -236,8 +225,8 @@ def _first_that_fits(costs: Sequence[int], left: int) -> int:
     return -(-number // block) * block
 
 
-def _exchanges(messages: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
-    found: list[list[ModelMessage]] = []
+def _exchanges(messages: Messages) -> list[list[ai.ModelMessage]]:
+    found: list[list[ai.ModelMessage]] = []
     for message in messages:
         if not found or _asks(message):
             found.append([])
@@ -245,22 +234,22 @@ def _exchanges(messages: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
     return found
 
 
-def _asks(message: ModelMessage) -> bool:
+def _asks(message: ai.ModelMessage) -> bool:
     """Whether an exchange begins here: a user's message that is not a tool result."""
-    if not isinstance(message, ModelRequest):
+    if not isinstance(message, ai.ModelRequest):
         return False
     kinds = {part.part_kind for part in message.parts}
     return "user-prompt" in kinds and not any(map(_returns, message.parts))
 
 
-def _returns(part: ModelRequestPart) -> bool:
+def _returns(part: ai.ModelRequestPart) -> bool:
     """Whether a part answers a tool call; histories of earlier releases have a separate kind for retries."""
     asks_again = part.part_kind == "retry-prompt" and part.tool_name is not None
     return part.part_kind == "tool-return" or asks_again
 
 
-def _frameworks_own(message: ModelMessage) -> list[ModelRequestPart]:
+def _frameworks_own(message: ai.ModelMessage) -> list[ai.ModelRequestPart]:
     """System prompts and the framework's markers: they concern the whole conversation, not this exchange."""
-    if not isinstance(message, ModelRequest):
+    if not isinstance(message, ai.ModelRequest):
         return []
     return [part for part in message.parts if part.part_kind not in _SAID]

@@ -13,22 +13,8 @@ from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
 from pagefile.engine import Conversation
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.integrations.pydantic_ai.messages import (
-    answer_text,
-    called,
-    earlier_messages,
-    happened,
-    returned,
-)
-from pagefile.integrations.pydantic_ai.requests import (
-    Fit,
-    Kept,
-    Key,
-    fitted,
-    following,
-    question_at,
-    with_memory,
-)
+from pagefile.integrations.pydantic_ai import requests
+from pagefile.integrations.pydantic_ai.messages import answer_text, as_history, called, happened, returned
 from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, kept, written
 from pagefile.records import Step, Turn
 from pagefile.text.sentences import language
@@ -69,11 +55,11 @@ class RunMemory:
     turn: Turn | None = None
     #: What memory knows about the question, and the earlier turns; constant throughout the run.
     _known: Parts | None = None
-    _kept: dict[Key, Kept] = field(default_factory=dict[Key, Kept])
+    _kept: dict[requests.Key, requests.Kept] = field(default_factory=dict[requests.Key, requests.Kept])
     _excerpts: dict[str, str] = field(default_factory=dict[str, str])
     #: The run's messages so far, and the tools' original results, keyed by what the messages hold.
     _messages: Sequence[ModelMessage] = ()
-    _returned: dict[Key, Returned] = field(default_factory=dict[Key, Returned])
+    _returned: dict[requests.Key, Returned] = field(default_factory=dict[requests.Key, Returned])
     #: Whether a write failed when it was due.
     _behind: bool = False
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -155,10 +141,11 @@ class RunMemory:
         """The answer to an equal earlier call; None if the tool has to run."""
         if not self.options.workspace:
             return None
-        return await self.edge.attempt("looking for an equal call", partial(self._answered, call), None)
-
-    async def _answered(self, call: ToolCallPart) -> str | None:
-        cached = await self.workspace.lookup(call.tool_name, call.args_as_dict())
+        cached = await self.edge.attempt(
+            "looking for an equal call",
+            lambda: self.workspace.lookup(call.tool_name, call.args_as_dict()),
+            None,
+        )
         return None if cached is None else cached.answer
 
     async def keep(self, call: ToolCallPart, result: Any, messages: Sequence[ModelMessage]) -> Any:
@@ -185,11 +172,11 @@ class RunMemory:
         self._kept[shown], self._returned[shown] = paged, self._returned.pop(key)
         return paged.short if wrapped is None else replace(wrapped, return_value=paged.short)
 
-    def _with_page(self, text: str, step: Step) -> Kept:
+    def _with_page(self, text: str, step: Step) -> requests.Kept:
         engine = self.edge.memory.engine
         tokens = step.page_tokens if len(text) == step.page_chars else engine.counter.count(text)
         short = step_note(step, WORDINGS[engine.settings.language]) if step.whole else step.result
-        return Kept(text, tokens, short)
+        return requests.Kept(text, tokens, short)
 
     async def _stored(self, raw: Returned) -> Step:
         if self.turn is None:
@@ -231,7 +218,7 @@ class RunMemory:
         messages = list(request.messages)
         # Notes on the tools' results change from request to request.
         memory = known.memory.with_section("chunks", self._notes()).text
-        start = question_at(messages, self.run_id)
+        start = requests.question_at(messages, self.run_id)
         # By choice, or if there is no user message to put it beside, memory goes after the instructions.
         heads = self.options.placement == "head" or start is None
         system = "\n\n".join(text for text in (known.system, memory if heads else "") if text)
@@ -241,14 +228,10 @@ class RunMemory:
         before, (asked, *since) = messages[:start], messages[start:]
         question = cast("ModelRequest", asked)
         if not before and self.options.history:
-            before, question = following(earlier_messages(known.turns, known.blobs), question)
-        question = with_memory(question, memory) if memory and not heads else question
-        fit = self._fit(parameters)
-        return replace(
-            request,
-            messages=await fitted(before, question, since, fit),
-            model_request_parameters=parameters,
-        )
+            before, question = requests.following(as_history(known.turns, known.blobs), question)
+        question = requests.with_memory(question, memory) if memory and not heads else question
+        sent = await requests.fitted(before, question, since, self._fit(parameters))
+        return replace(request, messages=sent, model_request_parameters=parameters)
 
     def _notes(self) -> list[str]:
         most = self.edge.memory.engine.settings.workspace.max_tokens
@@ -259,14 +242,19 @@ class RunMemory:
     def _language(self) -> Language:
         return language(self.question or "")
 
-    def _fit(self, parameters: ModelRequestParameters) -> Fit:
+    def _fit(self, parameters: ModelRequestParameters) -> requests.Fit:
         count = self.edge.memory.engine.counter.count
         texts = [part.content for part in parameters.instruction_parts or ()]
-        texts += [_tool_text(tool) for tool in (*parameters.function_tools, *parameters.output_tools)]
+        texts += [
+            f"{tool.name} {tool.description or ''} {tool.parameters_json_schema}"
+            for tool in (*parameters.function_tools, *parameters.output_tools)
+        ]
         taken = sum(MESSAGE_OVERHEAD + count(text) for text in texts)
-        return Fit(self.options.window_tokens - taken, count, self._kept, self._excerpt, self._language)
+        return requests.Fit(
+            self.options.window_tokens - taken, count, self._kept, self._excerpt, self._language
+        )
 
-    async def _excerpt(self, kept: Kept, room_tokens: int) -> str:
+    async def _excerpt(self, kept: requests.Kept, room_tokens: int) -> str:
         """Passages that answer the question; the same ones as long as they fit."""
         engine = self.edge.memory.engine
         known = self._excerpts.get(kept.full)
@@ -278,7 +266,7 @@ class RunMemory:
         return known
 
 
-def _key(returned: Returned) -> Key:
+def _key(returned: Returned) -> requests.Key:
     return str(returned.call.call_id), returned.blocks[0] if isinstance(returned.blocks[0], str) else ""
 
 
@@ -287,7 +275,3 @@ def _instructed(parameters: ModelRequestParameters, text: str) -> ModelRequestPa
         return parameters
     part = InstructionPart(text, dynamic=True)
     return replace(parameters, instruction_parts=[*(parameters.instruction_parts or ()), part])
-
-
-def _tool_text(tool: Any) -> str:
-    return f"{tool.name} {tool.description or ''} {tool.parameters_json_schema}"
