@@ -62,7 +62,7 @@ READERS: dict[str, str] = {
     "stores/postgres/address.py::Place.of": FILES,
     "stores/postgres/address.py::_shown": FILES,
     "stores/postgres/migration.py::dump_command": FILES,
-    "stores/redis/labels.py::read": STREAMS,
+    "stores/redis/sessions.py::read": STREAMS,
     "text/tokens.py::_read_ranks": OWN,
     "text/sources.py::_read": TIME,
     "text/synopsis/kinds.py::_is_whole": TIME,

@@ -10,7 +10,7 @@ from pagefile.ports import NO_LABELS, Clock, Extend, TurnChange, TurnDraft, epoc
 from pagefile.records import Entry, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import Blob, label_values, stored_draft
-from pagefile.stores.postgres.database import Database, PostgresPlayer, played
+from pagefile.stores.postgres.database import Database, played
 from pagefile.stores.postgres.driver import TAKEN, Connection
 from pagefile.stores.sql.log import SqlTurnLog, entry_by_id
 from pagefile.stores.sql.pages import packed_blobs
@@ -21,8 +21,8 @@ from pagefile.stores.turn_changes import changed, turn_in_place
 
 
 class PostgresTurnLog(SqlTurnLog):
-    def __init__(self, player: PostgresPlayer, database: Database, clock: Clock) -> None:
-        super().__init__(player, clock)
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
         self._database = database
 
     async def append(self, draft: TurnDraft) -> Turn:
@@ -31,8 +31,10 @@ class PostgresTurnLog(SqlTurnLog):
         values = {**_values(draft, self._now()), **_of_conversation(draft), **files}
         stored = stored_draft(draft)
         if draft.epoch is None:
-            return await self._database.read(lambda connection: _append(connection, stored, values))
-        return await self._database.write(lambda connection: _append_fenced(connection, stored, values))
+            return await self._database.run(lambda connection: _append(connection, stored, values))
+        return await self._database.run(
+            lambda connection: _append_fenced(connection, stored, values), in_transaction=True
+        )
 
     async def advance(self, change: TurnChange) -> Turn:
         rules.conversation_of(change.scope)
@@ -41,9 +43,9 @@ class PostgresTurnLog(SqlTurnLog):
             files = _files(change, await packed_blobs(self._player, change.blobs))
         turn = None
         if epoch_of(change) is None:
-            turn = await self._database.read(lambda connection: _advance(connection, change, now, files))
-        return turn or await self._database.write(
-            lambda connection: _advance_alone(connection, change, now, files)
+            turn = await self._database.run(lambda connection: _advance(connection, change, now, files))
+        return turn or await self._database.run(
+            lambda connection: _advance_alone(connection, change, now, files), in_transaction=True
         )
 
     def _put_turn(self, turn: Turn, now: datetime, *, restored: bool, agent: str | None) -> Play[None]:

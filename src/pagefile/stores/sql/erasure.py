@@ -161,7 +161,7 @@ class _Erasure:
         last = yield from row("part_last_answer", keys(turn.scope))
         session.put_erased(value, turn, last[0] if last else None, counted=counted)
         if stale:
-            session.put_in_force(value, current)
+            session.put_summary(value, current.summary if current else "", current.id if current else "")
         yield from put_session(turn.scope, value, self._now)
 
     def _facts(self, turn: Turn) -> Play[list[str]]:

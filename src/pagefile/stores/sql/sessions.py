@@ -72,9 +72,13 @@ def _value(found: Row, scope: Scope) -> session.SessionValue:
     if anew:
         session.put_reset(value, changed)
     if anew or turns:
-        _put_turns(value, session.SessionTurn(user, agent, answer, changed), turns)
+        # Everything but the count comes from the last of these turns.
+        session.put_turn(value, user, agent, answer, changed)
+        flow: Any = value["flow_context"]
+        if isinstance(flow, dict):
+            flow["turn_count"] += turns - 1
     if checkpoint_id is not None:
-        session.put_checkpoint(value, checkpoint_id, summary, changed)
+        session.put_summary(value, summary, checkpoint_id, changed)
     return value
 
 
@@ -88,13 +92,5 @@ def profile(found: Row, scope: Scope) -> JsonObject | None:
     value: session.SessionValue = {} if snapshot is None else {"user_snapshot": from_json(snapshot)}
     if blank:
         value = session.blank(Scope(scope.tenant, user, scope.conversation))
-    session.put_turn(value, session.SessionTurn(user, None, None, NEVER))
+    session.put_turn(value, user, None, None, NEVER)
     return value.get("user_snapshot")
-
-
-def _put_turns(value: session.SessionValue, last: session.SessionTurn, turns: int) -> None:
-    """The result of these turns applied one after the other: everything but the count comes from the last ones."""
-    session.put_turn(value, last)
-    flow: Any = value["flow_context"]
-    if isinstance(flow, dict):
-        flow["turn_count"] += turns - 1
