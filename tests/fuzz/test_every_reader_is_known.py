@@ -57,7 +57,7 @@ READERS: dict[str, str] = {
     "stores/encoding.py::text_messages": OWN,
     "stores/encoding.py::text_steps": OWN,
     "stores/encoding.py::text_time": STREAMS,
-    "stores/milvus/names.py::model_of": OWN,
+    "stores/milvus/schema.py::model_of": OWN,
     "stores/milvus/driver.py::Place.of": FILES,
     "stores/postgres/address.py::Place.of": FILES,
     "stores/postgres/address.py::_shown": FILES,

@@ -75,10 +75,10 @@ class OracleTurnLog(Port, TurnLog):
         stored = known.find(marker.id) if known else None
         if isinstance(marker, ResetDraft):
             if stored is not None:
-                return rules.check_same_marker(stored, marker.id, same=isinstance(stored, Reset))
+                return rules.check_same_marker(stored, marker)
             return self._reset(marker)
         if stored is not None:
-            return rules.check_same_marker(stored, marker.id, same=rules.same_checkpoint(stored, marker))
+            return rules.check_same_marker(stored, marker)
         current = known.checkpoint() if known else None
         head = known.head() if known else rules.no_head(marker.scope)
         rules.check_coverage(marker, head, current.version if current else 0)

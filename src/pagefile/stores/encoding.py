@@ -79,11 +79,6 @@ _PAGE_FIELDS: dict[str, Any] = {
 }
 
 
-def metadata_text(metadata: JsonObject) -> str | None:
-    """JSON, or None for the common case of no metadata."""
-    return to_json(metadata) if metadata else None
-
-
 def steps_text(steps: Sequence[Step]) -> str | None:
     """JSON, or None for the common case of a turn without tools."""
     return to_json([_step_object(step) for step in steps]) if steps else None
@@ -109,49 +104,38 @@ def stored_layout(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(message_from(json_copy(message_json(message))) for message in messages)
 
 
-def messages_text(messages: Sequence[Message] | None, query: str | None, answer: str | None) -> str | None:
-    """JSON, or None for a turn in the short form. Text that the row already holds is only referred to."""
-    if messages is None:
-        return None
-    return to_json([_pointing(message_json(message), query, answer) for message in messages])
+def messages_text(messages: Sequence[Message], query: str | None, answer: str | None) -> str:
+    """Messages as JSON. Text that the row already holds is only referred to."""
+    held = {answer: "answer", query: "query"}
+
+    def pointed(part: dict[str, Any]) -> dict[str, Any]:
+        if part["type"] != "text" or part["text"] not in held:
+            return part
+        return {"type": "text", "of": held[part["text"]]}
+
+    written: list[Any] = [message_json(message) for message in messages]
+    return to_json([{**one, "parts": [pointed(part) for part in one["parts"]]} for one in written])
 
 
-def text_messages(text: str | None, query: str | None, answer: str | None) -> tuple[Message, ...] | None:
-    if text is None:
-        return None
-    said = {"query": query, "answer": answer}
-    return tuple(message_from(_spelled(message, said)) for message in json.loads(text))
+def text_messages(text: str, query: str | None, answer: str | None) -> tuple[Message, ...]:
+    held = {"query": query, "answer": answer}
 
+    def spelled(part: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "text", "text": held[part["of"]]} if "of" in part else part
 
-def _pointing(message: JsonObject, query: str | None, answer: str | None) -> JsonObject:
-    parts = [_pointer(part, query, answer) for part in cast("list[dict[str, JsonValue]]", message["parts"])]
-    return {**message, "parts": parts}
-
-
-def _pointer(part: dict[str, JsonValue], query: str | None, answer: str | None) -> dict[str, JsonValue]:
-    if part["type"] != "text" or part["text"] not in (query, answer):
-        return part
-    return {"type": "text", "of": "query" if part["text"] == query else "answer"}
-
-
-def _spelled(message: dict[str, Any], said: Mapping[str, str | None]) -> dict[str, Any]:
-    parts = [
-        {"type": "text", "text": said[part["of"]]} if "of" in part else part for part in message["parts"]
-    ]
-    return {**message, "parts": parts}
+    written: list[Any] = json.loads(text)
+    return tuple(message_from({**one, "parts": [spelled(part) for part in one["parts"]]}) for one in written)
 
 
 def turn_texts(turn: Turn | TurnDraft) -> dict[str, str | None]:
-    """The JSON columns of a turn."""
     return {
         "steps": steps_text(turn.steps),
-        "metadata": metadata_text(turn.metadata),
+        "metadata": to_json(turn.metadata) if turn.metadata else None,
         "messages": None if turn.layout is None else messages_text(turn.layout, turn.user, turn.assistant),
     }
 
 
 def label_values(labels: Labels) -> dict[str, str | None]:
-    """The labels of a conversation as the parameters of a statement."""
     return {"project": labels.project, "language": labels.language, "timezone": labels.timezone}
 
 
@@ -281,10 +265,6 @@ def packed_bytes(raw: bytes) -> Blob:
     small = zlib.compress(raw, _LEVEL)
     key = hashlib.sha256(raw).hexdigest()
     return Blob(key, "zlib", small) if len(small) < len(raw) else Blob(key, "raw", raw)
-
-
-def packed_all(blobs: Mapping[str, bytes]) -> dict[str, Blob]:
-    return {key: packed_bytes(data) for key, data in blobs.items()}
 
 
 def unpacked(codec: Codec | None, data: bytes | None) -> str:

@@ -52,13 +52,13 @@ def seconds(moment: datetime) -> int:
 
 
 def put_turn(
-    value: SessionValue, user: str | None, agent: str | None, answer: str | None, at: datetime
+    value: SessionValue, user: str | None, agent: str | None, answer: str | None, at: datetime, turns: int = 1
 ) -> None:
-    """Write what a completed turn changes; None leaves the old value."""
-    turns = _flow(value).get("turn_count")
+    """Write what completed turns change: all but their number comes from the last of them. None leaves the old value."""
+    before = _flow(value).get("turn_count")
     changes: dict[str, JsonValue] = {
         "meta.updated_at": seconds(at),
-        "flow_context.turn_count": (turns if type(turns) is int else 0) + 1,
+        "flow_context.turn_count": (before if type(before) is int else 0) + turns,
         "meta.user_id": user,
         "user_snapshot.user_id": user,
         "flow_context.current_agent_key": agent,

@@ -57,7 +57,6 @@ def order(near: VectorHit) -> tuple[float, str, int]:
 
 
 def nearest(found: Sequence[VectorHit], limit: int) -> list[VectorHit]:
-    """This many of them, in order."""
     return sorted(found, key=order)[: max(0, limit)]
 
 

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from pagefile.errors import (
@@ -92,26 +92,8 @@ class Place:
         return cls(uri=path if path.startswith("/") else f"./{path}", shown=f"milvus:///{path}", is_file=True)
 
 
-class Client(Protocol):
-    """The part of `pymilvus.MilvusClient` we use; its own types are partly unknown."""
-
-    def has_collection(self, collection_name: str, timeout: float | None = None) -> bool: ...
-    def list_collections(self, **kwargs: Any) -> list[str]: ...
-    def describe_collection(self, collection_name: str, timeout: float | None = None) -> dict[str, Any]: ...
-    def create_collection(self, collection_name: str, **kwargs: Any) -> None: ...
-    def load_collection(self, collection_name: str, timeout: float | None = None) -> None: ...
-    def drop_collection(self, collection_name: str, timeout: float | None = None) -> None: ...
-    def rename_collection(self, old_name: str, new_name: str, **kwargs: Any) -> None: ...
-    def compact(self, collection_name: str, **kwargs: Any) -> int: ...
-    def upsert(
-        self, collection_name: str, data: list[dict[str, Any]], timeout: float | None = None
-    ) -> Any: ...
-    def delete(self, collection_name: str, **kwargs: Any) -> Any: ...
-    def search(self, collection_name: str, data: Sequence[Any], **kwargs: Any) -> Any: ...
-    def query(self, collection_name: str, **kwargs: Any) -> Any: ...
-    def flush(self, collection_name: str, timeout: float | None = None) -> None: ...
-    def get_server_version(self, **kwargs: Any) -> str: ...
-    def close(self) -> None: ...
+#: A `pymilvus.MilvusClient`, whose own types are partly unknown.
+Client: TypeAlias = Any
 
 
 class NoCollectionError(Exception):
@@ -120,14 +102,6 @@ class NoCollectionError(Exception):
 
 class NotLoadedError(Exception):
     """The collection is not in memory; never leaves this package."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A field of a collection; text has its size in bytes."""
-
-    name: str
-    size: int = 0
 
 
 class Driver:
@@ -201,13 +175,13 @@ class Driver:
             raise StoreUnavailableError(f"{self.place.shown} cannot be reached: {error}.") from error
 
 
-def columns(texts: Sequence[Column], numbers: Sequence[str], dimension: int) -> tuple[Any, Any]:
-    """The schema of a collection, whose first text field is its key, and its index."""
+def columns(texts: Mapping[str, int], numbers: Iterable[str], dimension: int) -> tuple[Any, Any]:
+    """The schema of a collection, with the sizes of its texts, the first of which is its key; and its index."""
     pymilvus = _pymilvus()
     kinds = pymilvus.DataType
     schema = pymilvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-    for place, text in enumerate(texts):
-        schema.add_field(text.name, kinds.VARCHAR, is_primary=place == 0, max_length=text.size)
+    for place, (name, size) in enumerate(texts.items()):
+        schema.add_field(name, kinds.VARCHAR, is_primary=place == 0, max_length=size)
     for number in numbers:
         schema.add_field(number, kinds.INT64)
     schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=dimension)
@@ -223,14 +197,13 @@ def _connected(place: Place) -> Client:
             f"{place.shown} cannot be opened: its directory does not exist. Make it with `mkdir -p "
             f"{Path(place.uri).parent.absolute()}`; an absolute path is written with four slashes, milvus:////srv/vectors.db."
         )
-    client = _pymilvus().MilvusClient(
+    return _pymilvus().MilvusClient(
         place.uri,
         user=place.user,
         password=place.password,
         db_name=place.database,
         timeout=_CONNECT_TIMEOUT_S,
     )
-    return cast("Client", client)
 
 
 def _pymilvus() -> Any:

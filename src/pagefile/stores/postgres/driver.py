@@ -1,11 +1,10 @@
 """PostgreSQL's statements, the part of asyncpg we use, and the one place that translates its errors, each saying what to do."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from types import TracebackType
 from typing import Any, Protocol, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it is typed in part, and says so nowhere
@@ -172,22 +171,12 @@ _SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
 )
 
 
-class translating:  # noqa: N801 - reads as a word of the `with` statement
-    __slots__ = ("_place",)
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(
-            error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError | asyncpg.InternalClientError
-        ):
-            raise _ours(error, self._place) from error
+@contextmanager
+def translating(place: str) -> Generator[None]:
+    try:
+        yield
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, asyncpg.InternalClientError) as error:
+        raise _ours(error, place) from error
 
 
 def _ours(error: Exception, place: str) -> PagefileError:

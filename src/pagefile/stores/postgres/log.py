@@ -30,10 +30,8 @@ class PostgresTurnLog(SqlTurnLog):
         files = _files(draft, await packed_blobs(self._player, draft.blobs))
         values = {**_values(draft, self._now()), **_of_conversation(draft), **files}
         stored = stored_draft(draft)
-        if draft.epoch is None:
-            return await self._database.run(lambda connection: _append(connection, stored, values))
         return await self._database.run(
-            lambda connection: _append_fenced(connection, stored, values), in_transaction=True
+            lambda connection: _append(connection, stored, values), in_transaction=draft.epoch is not None
         )
 
     async def advance(self, change: TurnChange) -> Turn:
@@ -53,13 +51,10 @@ class PostgresTurnLog(SqlTurnLog):
         yield from row("append", {**values, "created": turn.created if restored else None})
 
 
-async def _append_fenced(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
-    """The same in a transaction that keeps erasures away."""
-    await played(connection, check_writable(draft.epoch, [draft.scope]))
-    return await _append(connection, draft, values)
-
-
 async def _append(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
+    """The turn in its place; one with an epoch is written in a transaction that keeps erasures away."""
+    if draft.epoch is not None:
+        await played(connection, check_writable(draft.epoch, [draft.scope]))
     try:
         # In a transaction this is a savepoint: what is read when the id is taken needs the transaction whole.
         async with connection.raw.transaction() if draft.epoch is not None else nullcontext():

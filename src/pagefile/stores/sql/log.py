@@ -129,7 +129,7 @@ def _add_checkpoint(draft: CheckpointDraft, now: datetime) -> Play[Entry]:
     state = yield from state_of(draft.scope)
     stored = yield from entry_by_id(state.scope, draft.id)
     if stored is not None:
-        return rules.check_same_marker(stored, draft.id, same=rules.same_checkpoint(stored, draft))
+        return rules.check_same_marker(stored, draft)
     rules.check_coverage(draft, state.head, state.version)
     created = rules.stamp(now, state.last_created)
     checkpoint = checkpoint_in_place(draft, state.scope, state.next_seq, state.versions + 1, created)
@@ -142,7 +142,7 @@ def _add_reset(draft: ResetDraft, now: datetime) -> Play[Entry]:
     state = yield from state_of(draft.scope)
     stored = yield from entry_by_id(state.scope, draft.id)
     if stored is not None:
-        return rules.check_same_marker(stored, draft.id, same=isinstance(stored, Reset))
+        return rules.check_same_marker(stored, draft)
     reset = Reset(draft.id, state.scope, state.next_seq, rules.stamp(now, state.last_created))
     yield from _write_reset(reset, now)
     return reset

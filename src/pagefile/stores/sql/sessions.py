@@ -1,7 +1,6 @@
 """Session values: as they were put, and what turns and markers changed since."""
 
 from datetime import datetime
-from typing import Any
 
 from pagefile.errors import ConflictError
 from pagefile.ports import Clock, SessionStore
@@ -64,19 +63,15 @@ def _values(scope: Scope, value: JsonObject, now: datetime) -> Values:
 
 def _value(found: Row, scope: Scope) -> session.SessionValue:
     """A session as it is now: the columns of the statement `session_get` after the first two."""
-    put, changed, turns, anew, user, agent, answer, checkpoint_id, summary = found
+    put, changed, turns, was_reset, user, agent, answer, checkpoint_id, summary = found
     changed = changed and moment(changed)
     value: session.SessionValue = (
         session.blank(Scope(scope.tenant, user, scope.conversation)) if put is None else from_json(put)
     )
-    if anew:
+    if was_reset:
         session.put_reset(value, changed)
-    if anew or turns:
-        # Everything but the count comes from the last of these turns.
-        session.put_turn(value, user, agent, answer, changed)
-        flow: Any = value["flow_context"]
-        if isinstance(flow, dict):
-            flow["turn_count"] += turns - 1
+    if was_reset or turns:
+        session.put_turn(value, user, agent, answer, changed, turns)
     if checkpoint_id is not None:
         session.put_summary(value, summary, checkpoint_id, changed)
     return value

@@ -21,8 +21,6 @@ Bindings = Mapping[str, Any] | Sequence[Any]
 
 
 class Cursor(Protocol):
-    """Rows, one after the other."""
-
     @property
     def get(self) -> Any:
         """The only value, the only row or all rows, whichever there is; None for nothing."""
@@ -46,16 +44,8 @@ class Connection(Protocol):
     def interrupt(self) -> None: ...
     def readonly(self, name: str, /) -> bool: ...
     def set_busy_timeout(self, milliseconds: int, /) -> None: ...
-    def backup(
-        self, name: str, source: "Connection", source_name: str, /
-    ) -> "AbstractContextManager[Copying]": ...
+    def backup(self, name: str, source: "Connection", source_name: str, /) -> AbstractContextManager[Any]: ...
     def close(self) -> None: ...
-
-
-class Copying(Protocol):
-    def step(self) -> bool:
-        """Copy all pages."""
-        ...
 
 
 def connect(name: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:

@@ -32,7 +32,7 @@ MOVED = (
 class ConnectionStore(SqlStore):
     """A SQLite database in a file or in memory."""
 
-    index_type: type[SqliteVectors] = SqliteVectors
+    index_name = "sqlite"
 
     def __init__(self, player: ConnectionPlayer, clock: Clock) -> None:
         super().__init__(player, clock)
@@ -44,7 +44,7 @@ class ConnectionStore(SqlStore):
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
         size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        index = self.index_type(self._connections, cache_bytes=size)
+        index = SqliteVectors(self._connections, self.index_name, cache_bytes=size)
         self._indexes.append(index)
         return index
 

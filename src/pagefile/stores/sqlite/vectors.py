@@ -102,7 +102,6 @@ class Block:
 
     @property
     def bytes(self) -> int:
-        """Its size in bytes, roughly."""
         return self._matrix.nbytes + len(self._matrix) * _BYTES_BESIDE
 
     def add(self, rows: Sequence[Row]) -> None:
@@ -202,10 +201,9 @@ def _copied(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
 
 
 class SqliteVectors(SqlVectors):
-    name = "sqlite"
-
-    def __init__(self, player: ConnectionPlayer, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, player: ConnectionPlayer, name: str, *, cache_bytes: int) -> None:
         super().__init__(player)
+        self.name = name
         self._connections = player
         self._blocks = Blocks(cache_bytes)
 
