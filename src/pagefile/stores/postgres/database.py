@@ -24,7 +24,7 @@ from pagefile.stores.postgres.driver import (
     sql,
     translating,
 )
-from pagefile.stores.sql.plays import Play, Player, skipped
+from pagefile.stores.sql.plays import Ask, Play, Player, skipped
 
 T = TypeVar("T")
 
@@ -168,8 +168,13 @@ async def played(connection: Connection, play: Play[T]) -> T:
     answered: Any = None
     while True:
         try:
-            wanted, name, values = play.send(answered)
+            ask = play.send(answered)
         except StopIteration as end:
             return end.value
-        # The kinds of result are the names of the connection's methods.
-        answered = await getattr(connection, wanted)(name, values) if sql(name).text else skipped(wanted)
+        answered = await _answer(connection, ask)
+
+
+async def _answer(connection: Connection, ask: Ask) -> Any:
+    wanted, name, values = ask
+    # The kinds of result are the names of the connection's methods.
+    return await getattr(connection, wanted)(name, values) if sql(name).text else skipped(wanted)
