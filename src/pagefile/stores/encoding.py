@@ -183,37 +183,28 @@ def moment(stored: datetime | str) -> datetime:
 # -- records, field by field ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of field that a database stores as another type."""
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-    #: Its value as it comes back.
-    stored: Callable[[Any], Any]
-
-
 def _maybe(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else convert(value)
 
 
-_KINDS: dict[Any, _Kind] = {
-    datetime: _Kind(utc, moment, utc),
-    datetime | None: _Kind(_maybe(utc), _maybe(moment), _maybe(utc)),
-    float: _Kind(float, float, float),
-    float | None: _Kind(_maybe(float), _maybe(float), _maybe(float)),
-    bool: _Kind(bool, bool, bool),
-    tuple[str, ...]: _Kind(to_json, lambda text: tuple(from_json(text)), tuple),
-    JsonValue: _Kind(to_json, from_json, json_copy),
-    JsonObject: _Kind(own_json, from_json, json_copy),
+#: How fields that a database stores as another type are written and read.
+_KINDS: dict[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    datetime: (utc, moment),
+    datetime | None: (_maybe(utc), _maybe(moment)),
+    float: (float, float),
+    float | None: (_maybe(float), _maybe(float)),
+    bool: (bool, bool),
+    tuple[str, ...]: (to_json, lambda text: tuple(from_json(text))),
+    JsonValue: (to_json, from_json),
+    JsonObject: (own_json, from_json),
 }
 
 
 @cache
-def _kinds(record: type[Any]) -> tuple[tuple[int, str, _Kind], ...]:
+def _kinds(record: type[Any]) -> tuple[tuple[int, str, Callable[[Any], Any], Callable[[Any], Any]], ...]:
     """The fields of a record that are stored as another type, with their positions."""
     return tuple(
-        (place, field.name, _KINDS[field.type])
+        (place, field.name, *_KINDS[field.type])
         for place, field in enumerate(fields(record))
         if field.type in _KINDS
     )
@@ -222,20 +213,21 @@ def _kinds(record: type[Any]) -> tuple[tuple[int, str, _Kind], ...]:
 def record_of(record: type[R], values: Sequence[Any]) -> R:
     """The record of a row whose columns are its fields, in their order."""
     given = list(values)
-    for place, _, kind in _kinds(record):
-        given[place] = kind.read(given[place])
+    for place, _, _, read in _kinds(record):
+        given[place] = read(given[place])
     return record(*given)
 
 
 def field_values(record: Any) -> dict[str, Any]:
     """The fields of a record as a database stores them, by name."""
     values = {field.name: getattr(record, field.name) for field in fields(record)}
-    return values | {name: kind.write(values[name]) for _, name, kind in _kinds(record.__class__)}
+    return values | {name: write(values[name]) for _, name, write, _ in _kinds(record.__class__)}
 
 
 def stored(record: R) -> R:
     """The record as it comes back from a database."""
-    changed = {name: kind.stored(getattr(record, name)) for _, name, kind in _kinds(record.__class__)}
+    kinds = _kinds(record.__class__)
+    changed = {name: read(write(getattr(record, name))) for _, name, write, read in kinds}
     return replace(cast("Any", record), **changed)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from pagefile.ports import audit
 from pagefile.records import Entry, Fact, Page, Scope, Turn
@@ -20,15 +20,7 @@ D = TypeVar("D")
 
 #: Columns before those of the summary in the fragment `kept`.
 _OWN_COLUMNS = 14
-_KINDS: tuple[audit.OrphanKind, ...] = (
-    "terms",
-    "vector",
-    "watermark",
-    "summary",
-    "session",
-    "passage",
-    "text",
-)
+_KINDS: tuple[audit.OrphanKind, ...] = get_args(audit.OrphanKind)
 
 
 class SqlAuditor(SqlPort, audit.Auditor):

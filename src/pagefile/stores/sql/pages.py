@@ -125,20 +125,14 @@ class SqlPageKeeper(SqlPort, ports.PageKeeper):
     """The columns of `tool_result_archive` that change."""
 
     async def page(self, scope: Scope, uuid: str) -> Page:
-        page = await self._player.read(lambda: page_reached(scope, uuid))
-        if page is None:
-            raise rules.no_page(uuid)
-        return page
+        return await self._player.read(lambda: _page(scope, uuid))
 
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
         values = {**keys(scope), "uuid": uuid, "pinned": pinned}
 
         def play() -> Play[Page]:
             yield from count("page_pin", values)
-            page = yield from page_reached(scope, uuid)
-            if page is None:
-                raise rules.no_page(uuid)
-            return rules.check_living(page)
+            return rules.check_living((yield from _page(scope, uuid)))
 
         return await self._player.write(play)
 
@@ -173,6 +167,13 @@ def page_reached(scope: Scope, uuid: str) -> Play[Page | None]:
     """A page that the scope may use, if there is one."""
     values = {**keys(scope), "uuid": uuid}
     return (yield from first("page_reached", values, of_tenant(Page, scope.tenant)))
+
+
+def _page(scope: Scope, uuid: str) -> Play[Page]:
+    page = yield from page_reached(scope, uuid)
+    if page is None:
+        raise rules.no_page(uuid)
+    return page
 
 
 def erase_blobs(hashes: Iterable[str]) -> Play[int]:

@@ -85,9 +85,7 @@ class SqlKeys(SqlPort, ports.KeyStore):
 
     async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
         def play() -> Play[ApiKey]:
-            key = yield from first("key_locked", {**ALL_TENANTS, "id": key_id}, _key)
-            if key is None:
-                raise rules.no_key(key_id)
+            key = yield from _existing("key_locked", key_id)
             old = rules.rotated(key, successor, until)
             yield from _add(successor)
             yield from count("key_expire", {**ALL_TENANTS, "id": key_id, "expires": old.expires})
@@ -98,18 +96,22 @@ class SqlKeys(SqlPort, ports.KeyStore):
     async def revoke(self, key_id: str, at: datetime) -> ApiKey:
         values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
 
-        def play() -> Play[ApiKey | None]:
+        def play() -> Play[ApiKey]:
             yield from count("key_revoke", values)
-            return (yield from first("key_get", values, _key))
+            return (yield from _existing("key_get", key_id))
 
-        key = await self._player.write(play)
-        if key is None:
-            raise rules.no_key(key_id)
-        return key
+        return await self._player.write(play)
 
     async def used(self, key_id: str, at: datetime) -> None:
         values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
         await self._change("key_used", values)
+
+
+def _existing(statement: str, key_id: str) -> Play[ApiKey]:
+    key = yield from first(statement, {**ALL_TENANTS, "id": key_id}, _key)
+    if key is None:
+        raise rules.no_key(key_id)
+    return key
 
 
 def _add(key: ApiKey) -> Play[None]:
