@@ -12,14 +12,7 @@ from threading import Lock
 from typing import Any, TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
-from pagefile.errors import (
-    ClosedError,
-    MissingExtraError,
-    SettingsError,
-    StoreError,
-    StoreUnavailableError,
-    VectorIndexError,
-)
+from pagefile import errors
 from pagefile.stores.breaker import Breaker
 
 logger = logging.getLogger("pagefile")
@@ -62,13 +55,13 @@ class Place:
             port = parts.port or _PORT
         except ValueError:
             # The parser's message quotes parts of the URL, one of which may be a password.
-            raise SettingsError(f"The Milvus URL cannot be read: {_HOW}.") from None
+            raise errors.SettingsError(f"The Milvus URL cannot be read: {_HOW}.") from None
         if parts.query or parts.fragment:
-            raise SettingsError(f"The Milvus URL takes no options: {_HOW}.")
+            raise errors.SettingsError(f"The Milvus URL takes no options: {_HOW}.")
         if not parts.netloc:
             return cls._file(unquote(parts.path[1:]))
         if not parts.hostname:
-            raise SettingsError(f"The Milvus URL has no host: {_HOW}.")
+            raise errors.SettingsError(f"The Milvus URL has no host: {_HOW}.")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         database = unquote(parts.path[1:])
         return cls(
@@ -84,9 +77,9 @@ class Place:
     def _file(cls, path: str) -> "Place":
         # pymilvus takes a path for a file only if it ends so.
         if not path.endswith(".db") or path.endswith("/.db"):
-            raise SettingsError(f"The file of a Milvus must have a name that ends in .db: {_HOW}.")
+            raise errors.SettingsError(f"The file of a Milvus must have a name that ends in .db: {_HOW}.")
         if find_spec("milvus_lite") is None:
-            raise MissingExtraError(
+            raise errors.MissingExtraError(
                 "A Milvus in a file needs another package: run `pip install milvus-lite`, or name a server."
             )
         return cls(uri=path if path.startswith("/") else f"./{path}", shown=f"milvus:///{path}", is_file=True)
@@ -120,19 +113,19 @@ class Driver:
     async def run(self, function: Callable[[Client], T]) -> T:
         """The result of a function of the client, run in a thread."""
         if self._closed:
-            raise ClosedError
+            raise errors.ClosedError
         ticket = self._breaker.enter()
         if ticket is None:
-            raise StoreUnavailableError(
+            raise errors.StoreUnavailableError(
                 f"{self.place.shown} could not be reached a moment ago, and is left alone for now: check that it runs."
             )
         try:
             result = await asyncio.get_running_loop().run_in_executor(self._threads, self._play, function)
-        except StoreUnavailableError as error:
+        except errors.StoreUnavailableError as error:
             if self._breaker.failed(ticket):
                 logger.warning("The vectors cannot be reached: %s", error)
             raise
-        except (StoreError, NoCollectionError, NotLoadedError):
+        except (errors.StoreError, NoCollectionError, NotLoadedError):
             self._answered(ticket)
             raise
         self._answered(ticket)
@@ -149,7 +142,7 @@ class Driver:
 
     def check_open(self) -> None:
         if self._closed:
-            raise ClosedError
+            raise errors.ClosedError
 
     def _answered(self, ticket: int) -> None:
         if self._breaker.succeeded(ticket):
@@ -168,11 +161,11 @@ class Driver:
         except lost as error:
             # A call that timed out arrives as gRPC's own error.
             reason = cast("Any", error).code().name
-            raise StoreUnavailableError(
+            raise errors.StoreUnavailableError(
                 f"{self.place.shown} did not answer ({reason}): look at the server's load, and whether it runs."
             ) from error
         except OSError as error:
-            raise StoreUnavailableError(f"{self.place.shown} cannot be reached: {error}.") from error
+            raise errors.StoreUnavailableError(f"{self.place.shown} cannot be reached: {error}.") from error
 
 
 def columns(texts: Mapping[str, int], numbers: Iterable[str], dimension: int) -> tuple[Any, Any]:
@@ -193,7 +186,7 @@ def columns(texts: Mapping[str, int], numbers: Iterable[str], dimension: int) ->
 
 def _connected(place: Place) -> Client:
     if place.is_file and not Path(place.uri).parent.is_dir():
-        raise StoreUnavailableError(
+        raise errors.StoreUnavailableError(
             f"{place.shown} cannot be opened: its directory does not exist. Make it with `mkdir -p "
             f"{Path(place.uri).parent.absolute()}`; an absolute path is written with four slashes, milvus:////srv/vectors.db."
         )
@@ -228,11 +221,11 @@ def _ours(error: Any, place: Place) -> Exception:
     if code == _NOT_LOADED:
         return NotLoadedError(reason)
     if place.is_file and "Open local milvus failed" in said:
-        return StoreUnavailableError(
+        return errors.StoreUnavailableError(
             f"{place.shown} cannot be opened ({reason}): only one process may use it at a time; several need a server."
         )
     if getattr(code, "name", "") in _AWAY or "Fail connecting" in said or "Retry timeout" in said:
-        return StoreUnavailableError(
+        return errors.StoreUnavailableError(
             f"{place.shown} cannot be reached ({reason}): check that the server runs and that host and port are right."
         )
-    return VectorIndexError(f"{place.shown} refused: {reason}.")
+    return errors.VectorIndexError(f"{place.shown} refused: {reason}.")

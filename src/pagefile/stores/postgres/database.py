@@ -1,7 +1,7 @@
 """The connections of a store (pooling, retries, closing), and the player that runs verbs on them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from itertools import count
 from typing import Any, TypeVar
@@ -10,20 +10,9 @@ import anyio.to_thread
 from anyio import CancelScope
 
 from pagefile.errors import ClosedError
+from pagefile.stores.postgres import driver
 from pagefile.stores.postgres.address import Place
-from pagefile.stores.postgres.driver import (
-    LOST,
-    OVERTAKEN,
-    REFUSED,
-    UNFIT,
-    Connection,
-    Pool,
-    RawConnection,
-    Row,
-    open_pool,
-    sql,
-    translating,
-)
+from pagefile.stores.postgres.driver import Connection, RawConnection, translating
 from pagefile.stores.sql.plays import Ask, Play, Player, skipped
 
 T = TypeVar("T")
@@ -42,7 +31,7 @@ async def _transaction(raw: RawConnection) -> AsyncGenerator[None]:
         yield
     except BaseException:
         # The caller wants to know the first error.
-        with CancelScope(shield=True), suppress(*LOST, *REFUSED):
+        with CancelScope(shield=True), suppress(*driver.LOST, *driver.REFUSED):
             await transaction.rollback()
         raise
     with CancelScope(shield=True):
@@ -52,7 +41,7 @@ async def _transaction(raw: RawConnection) -> AsyncGenerator[None]:
 class Database(Player):
     """Takes a connection of the pool for each verb."""
 
-    def __init__(self, place: Place, pool: Pool) -> None:
+    def __init__(self, place: Place, pool: driver.Pool) -> None:
         self.place = place
         self._pool = pool
         self._closed = False
@@ -63,7 +52,7 @@ class Database(Player):
     async def open(cls, place: Place) -> "Database":
         """Connect, without checking the schema."""
         with translating(place.shown):
-            pool = await open_pool(
+            pool = await driver.open_pool(
                 place.dsn,
                 min_size=place.pool_min,
                 max_size=place.pool_max,
@@ -84,16 +73,13 @@ class Database(Player):
         self.check_open()
         return work() if small else await anyio.to_thread.run_sync(work)
 
-    async def row(self, name: str, values: Mapping[str, Any]) -> Row | None:
-        return await self.run(lambda connection: connection.row(name, values))
-
     async def close(self) -> None:
         if self._closed:
             return
         self._closed = True
         try:
             await asyncio.wait_for(self._pool.close(), _CLOSE_TIMEOUT_S)
-        except (TimeoutError, *LOST):
+        except (TimeoutError, *driver.LOST):
             self._pool.terminate()
 
     async def run(
@@ -122,13 +108,13 @@ class Database(Player):
                             result = await function(connection)
                             committing = True
                         return result
-                except OVERTAKEN:
+                except driver.OVERTAKEN:
                     # Reads too: they can deadlock with a migration.
                     if attempt == _MOST_ATTEMPTS:
                         raise
-                except LOST as error:
+                except driver.LOST as error:
                     # A connection may have died while it was idle. The others probably did too.
-                    if lost or (committing and not again) or isinstance(error, (TimeoutError, *UNFIT)):
+                    if lost or (committing and not again) or isinstance(error, (TimeoutError, *driver.UNFIT)):
                         raise
                     lost = True
                     await self._pool.expire_connections()
@@ -177,4 +163,4 @@ async def played(connection: Connection, play: Play[T]) -> T:
 async def _answer(connection: Connection, ask: Ask) -> Any:
     wanted, name, values = ask
     # The kinds of result are the names of the connection's methods.
-    return await getattr(connection, wanted)(name, values) if sql(name).text else skipped(wanted)
+    return await getattr(connection, wanted)(name, values) if driver.sql(name).text else skipped(wanted)

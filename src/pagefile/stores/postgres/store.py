@@ -21,6 +21,7 @@ from pagefile.stores.postgres.migration import migrate
 from pagefile.stores.postgres.reader import PostgresReader
 from pagefile.stores.postgres.vectors import PostgresVectors
 from pagefile.stores.sql.auditor import SqlAuditor
+from pagefile.stores.sql.plays import row
 from pagefile.stores.sql.store import SqlStore
 
 
@@ -54,8 +55,8 @@ class PostgresStore(SqlStore):
 
     async def describe(self) -> JsonObject:
         place = self._database.place
-        row: Any = await self._database.row("describe", {})
-        version, revision, read_only, size = row
+        found: Any = await self._database.read(lambda: row("describe", {}))
+        version, revision, read_only, size = found
         return {
             "backend": "postgresql",
             "version": version,
@@ -82,8 +83,8 @@ _TO_DO = (
 
 async def walls(database: Database) -> JsonObject:
     """Whether row-level security applies to the role of the URL, for `describe`."""
-    row: Any = await database.row("describe_walls", {"names": list(WALLED)})
-    role, privilege, open_tables, mended = row
+    found: Any = await database.read(lambda: row("describe_walls", {"names": list(WALLED)}))
+    role, privilege, open_tables, mended = found
     return {
         "role": role,
         "row_security": _found(privilege, open_tables),

@@ -173,10 +173,11 @@ class RedisSessions(SessionCache):
                     answer = await command()
             except ResponseError as error:
                 self._reached(ticket)
-                self._refuses(verb, error)
+                self._failed(f"refuses to {verb}", error, first=verb not in self._refused)
+                self._refused.add(verb)
                 return otherwise
             except (RedisError, OSError) as error:
-                self._failed(ticket, error)
+                self._failed("cannot be used", error, first=self._breaker.failed(ticket))
                 return otherwise
         self._reached(ticket)
         self._refused.discard(verb)
@@ -186,24 +187,15 @@ class RedisSessions(SessionCache):
         if self._breaker.succeeded(ticket):
             logger.info("The session cache at %s answers again.", self._address)
 
-    def _failed(self, ticket: int, error: Exception) -> None:
+    def _failed(self, how: str, error: Exception, *, first: bool) -> None:
         self.errors += 1
-        if self._breaker.failed(ticket):
+        if first:
+            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             logger.warning(
-                "The session cache at %s cannot be used (%s): sessions come from the database until it can.",
+                "The session cache at %s %s (%s): sessions come from the database for now.",
                 self._address,
-                _reason(error),
-            )
-
-    def _refuses(self, verb: str, error: ResponseError) -> None:
-        self.errors += 1
-        if verb not in self._refused:
-            self._refused.add(verb)
-            logger.warning(
-                "The session cache at %s refuses to %s (%s): sessions come from the database.",
-                self._address,
-                verb,
-                _reason(error),
+                how,
+                reason,
             )
 
 
@@ -244,10 +236,6 @@ def _address(pool: BlockingConnectionPool) -> str:
         if "path" in place
         else f"{place.get('host', 'localhost')}:{place.get('port', 6379)}"
     )
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def keys_of(scope: Scope) -> tuple[str, str]:
