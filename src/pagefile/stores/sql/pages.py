@@ -183,7 +183,12 @@ def erase_blobs(hashes: Iterable[str]) -> Play[int]:
 
 def _erase(scope: Scope, uuids: Sequence[str]) -> Play[int]:
     found = yield from rows("pages_reached", {**keys(scope), "uuids": sorted(set(uuids))})
-    values: Values = {"tenant": scope.tenant, "uuids": [uuid for uuid, _ in found]}
+    return (yield from drop_pages(scope.tenant, found))
+
+
+def drop_pages(tenant: str, found: Sequence[Row]) -> Play[int]:
+    """Remove pages, given by uuid and the key of their text, with their passages; returns how many."""
+    values: Values = {"tenant": tenant, "uuids": [uuid for uuid, _ in found]}
     yield from count("passages_drop", values)
     yield from count("pages_erase", values)
     yield from erase_blobs(blob for _, blob in found if blob)

@@ -13,7 +13,7 @@ from pagefile.ports import Part
 from pagefile.records import Scope
 from pagefile.stores.erasure import counted_vectors, erased_keys
 from pagefile.stores.sql.erasure import erase, going_conversations, recount
-from pagefile.stores.sql.pages import erase_blobs
+from pagefile.stores.sql.pages import drop_pages, erase_blobs
 from pagefile.stores.sql.plays import Play, Values, count, many, row, rows
 from pagefile.stores.sql.reader import raise_epoch
 from pagefile.stores.sql.rows import keys
@@ -136,11 +136,7 @@ def _cut(values: Values, limit: int) -> Play[int]:
 
 def _pages(values: Values, limit: int) -> Play[int]:
     found = yield from rows("thin_pages", {**values, "limit": limit})
-    named: Values = {"tenant": values["tenant"], "uuids": [uuid for uuid, _ in found]}
-    for statement in ("passages_drop", "pages_erase"):
-        yield from count(statement, named)
-    yield from erase_blobs(blob for _, blob in found)
-    return len(found)
+    return (yield from drop_pages(values["tenant"], found))
 
 
 def _attachments(values: Values, limit: int) -> Play[int]:
