@@ -85,8 +85,23 @@ def turn_columns(turn: Turn | TurnDraft) -> Values:
 
 def turn_of(row: Row, scope: Scope) -> Turn:
     """The fragment `entry` of a row of kind `turn`."""
-    _, turn_id, seq, status, query, answer, steps, at, created, *counted, extra, messages = row
-    user_tokens, assistant_tokens, tokens, counter = counted
+    (
+        _,
+        turn_id,
+        seq,
+        status,
+        query,
+        answer,
+        steps,
+        at,
+        created,
+        user_tokens,
+        assistant_tokens,
+        tokens,
+        counter,
+        extra,
+        messages,
+    ) = row
     return Turn(
         turn_id,
         scope,
