@@ -25,10 +25,6 @@ _LOCK = 0x5047464C
 #: A migration may take long: `command_timeout` does not apply to it.
 _LONGEST_S = 24 * 3600.0
 _READ_REVISION = "SELECT version_num FROM alembic_version"
-_FIRST_REVISION = """
-CREATE TABLE alembic_version (version_num varchar(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY);
-INSERT INTO alembic_version VALUES ('0000');
-"""
 
 
 async def migrate(database: Database) -> None:
@@ -93,8 +89,7 @@ def _script(found: str | None, place: str) -> str:
             f"{place} has revision {found!r}, this version of Pagefile knows {head()!r}: upgrade with "
             "`pip install --upgrade 'pagefile[postgres]'`. The database was left untouched."
         )
-    first = "" if found is not None else _FIRST_REVISION
-    return first + "\n".join(text for name, text in migrations().items() if found is None or name > found)
+    return "\n".join(text for name, text in migrations().items() if found is None or name > found)
 
 
 async def _check_encoding(connection: RawConnection, place: str) -> None:
