@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from pagefile.errors import MissingExtraError
 from pagefile.records import Scope
-from pagefile.stores.redis.labels import keys_of
+from pagefile.stores.redis.sessions import keys_of
 
 try:
     from redis.asyncio import Redis

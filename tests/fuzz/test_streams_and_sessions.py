@@ -18,7 +18,7 @@ from pagefile.models.extractors import _parsed as extracted
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import SessionValue
 from pagefile.stores.encoding import from_json, json_copy, text_time, time_text, to_json
-from pagefile.stores.redis.labels import _digest, read
+from pagefile.stores.redis.sessions import _digest, read
 from pagefile.wire.chat import ChatToken
 
 from .values import JSONISH, PIECES, TEXT

@@ -75,10 +75,10 @@ class OracleTurnLog(Port, TurnLog):
         stored = known.find(marker.id) if known else None
         if isinstance(marker, ResetDraft):
             if stored is not None:
-                return rules.check_same_marker(stored, marker.id, same=isinstance(stored, Reset))
+                return rules.check_same_marker(stored, marker)
             return self._reset(marker)
         if stored is not None:
-            return rules.check_same_marker(stored, marker.id, same=rules.same_checkpoint(stored, marker))
+            return rules.check_same_marker(stored, marker)
         current = known.checkpoint() if known else None
         head = known.head() if known else rules.no_head(marker.scope)
         rules.check_coverage(marker, head, current.version if current else 0)
@@ -170,13 +170,13 @@ class OracleTurnLog(Port, TurnLog):
     def _tell_session(self, conversation: Conversation, entry: Entry) -> None:
         if isinstance(entry, Checkpoint):
             value = self._tables.session(conversation)
-            session.put_checkpoint(value, entry.id, entry.summary, entry.created)
+            session.put_summary(value, entry.summary, entry.id, entry.created)
         elif isinstance(entry, Reset):
             session.put_reset(self._tables.session(conversation), entry.created)
         elif entry.status == "done":
             owner, agent = conversation.scope.user, conversation.agent
-            told = session.SessionTurn(owner, agent, entry.assistant, entry.created)
-            session.put_turn(self._tables.session(conversation), told)
+            value = self._tables.session(conversation)
+            session.put_turn(value, owner, agent, entry.assistant, entry.created)
 
 
 def _plain_turn(turn: Turn) -> Turn:

@@ -22,7 +22,7 @@ from pagefile.records import (
 )
 from pagefile.stores import rules, session
 from pagefile.stores.erasure import check_epoch, written_keys
-from pagefile.stores.sql.facts import JournalRow
+from pagefile.stores.sql.plays import Row
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class Tables:
         self.conversations: dict[tuple[str, str], Conversation] = {}
         self.facts: dict[tuple[str, str], Fact] = {}
         #: Every change of a fact with the fact's scope, and the number of the newest.
-        self.fact_revisions = list[tuple[Scope, JournalRow]]()
+        self.fact_revisions = list[tuple[Scope, Row]]()
         self.fact_revision = 0
         self.pages: dict[tuple[str, str], Shelved] = {}
         #: Attachments of turns, by tenant, conversation, turn and hash; and the bytes.

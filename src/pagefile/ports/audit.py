@@ -96,7 +96,7 @@ class KeptPage:
     altered: bool = False
 
 
-OrphanKind: TypeAlias = Literal["terms", "vector", "watermark", "summary", "passage", "session", "text"]
+OrphanKind: TypeAlias = Literal["terms", "vector", "watermark", "summary", "session", "passage", "text"]
 
 
 @dataclass(frozen=True, slots=True)

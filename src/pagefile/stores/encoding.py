@@ -79,11 +79,6 @@ _PAGE_FIELDS: dict[str, Any] = {
 }
 
 
-def metadata_text(metadata: JsonObject) -> str | None:
-    """JSON, or None for the common case of no metadata."""
-    return to_json(metadata) if metadata else None
-
-
 def steps_text(steps: Sequence[Step]) -> str | None:
     """JSON, or None for the common case of a turn without tools."""
     return to_json([_step_object(step) for step in steps]) if steps else None
@@ -109,49 +104,38 @@ def stored_layout(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(message_from(json_copy(message_json(message))) for message in messages)
 
 
-def messages_text(messages: Sequence[Message] | None, query: str | None, answer: str | None) -> str | None:
-    """JSON, or None for a turn in the short form. Text that the row already holds is only referred to."""
-    if messages is None:
-        return None
-    return to_json([_pointing(message_json(message), query, answer) for message in messages])
+def messages_text(messages: Sequence[Message], query: str | None, answer: str | None) -> str:
+    """Messages as JSON. Text that the row already holds is only referred to."""
+    held = {answer: "answer", query: "query"}
+
+    def pointed(part: dict[str, Any]) -> dict[str, Any]:
+        if part["type"] != "text" or part["text"] not in held:
+            return part
+        return {"type": "text", "of": held[part["text"]]}
+
+    written: list[Any] = [message_json(message) for message in messages]
+    return to_json([{**one, "parts": [pointed(part) for part in one["parts"]]} for one in written])
 
 
-def text_messages(text: str | None, query: str | None, answer: str | None) -> tuple[Message, ...] | None:
-    if text is None:
-        return None
-    said = {"query": query, "answer": answer}
-    return tuple(message_from(_spelled(message, said)) for message in json.loads(text))
+def text_messages(text: str, query: str | None, answer: str | None) -> tuple[Message, ...]:
+    held = {"query": query, "answer": answer}
 
+    def spelled(part: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "text", "text": held[part["of"]]} if "of" in part else part
 
-def _pointing(message: JsonObject, query: str | None, answer: str | None) -> JsonObject:
-    parts = [_pointer(part, query, answer) for part in cast("list[dict[str, JsonValue]]", message["parts"])]
-    return {**message, "parts": parts}
-
-
-def _pointer(part: dict[str, JsonValue], query: str | None, answer: str | None) -> dict[str, JsonValue]:
-    if part["type"] != "text" or part["text"] not in (query, answer):
-        return part
-    return {"type": "text", "of": "query" if part["text"] == query else "answer"}
-
-
-def _spelled(message: dict[str, Any], said: Mapping[str, str | None]) -> dict[str, Any]:
-    parts = [
-        {"type": "text", "text": said[part["of"]]} if "of" in part else part for part in message["parts"]
-    ]
-    return {**message, "parts": parts}
+    written: list[Any] = json.loads(text)
+    return tuple(message_from({**one, "parts": [spelled(part) for part in one["parts"]]}) for one in written)
 
 
 def turn_texts(turn: Turn | TurnDraft) -> dict[str, str | None]:
-    """The JSON columns of a turn."""
     return {
         "steps": steps_text(turn.steps),
-        "metadata": metadata_text(turn.metadata),
+        "metadata": to_json(turn.metadata) if turn.metadata else None,
         "messages": None if turn.layout is None else messages_text(turn.layout, turn.user, turn.assistant),
     }
 
 
 def label_values(labels: Labels) -> dict[str, str | None]:
-    """The labels of a conversation as the parameters of a statement."""
     return {"project": labels.project, "language": labels.language, "timezone": labels.timezone}
 
 
@@ -199,37 +183,28 @@ def moment(stored: datetime | str) -> datetime:
 # -- records, field by field ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of field that a database stores as another type."""
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-    #: Its value as it comes back.
-    stored: Callable[[Any], Any]
-
-
 def _maybe(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else convert(value)
 
 
-_KINDS: dict[Any, _Kind] = {
-    datetime: _Kind(utc, moment, utc),
-    datetime | None: _Kind(_maybe(utc), _maybe(moment), _maybe(utc)),
-    float: _Kind(float, float, float),
-    float | None: _Kind(_maybe(float), _maybe(float), _maybe(float)),
-    bool: _Kind(bool, bool, bool),
-    tuple[str, ...]: _Kind(to_json, lambda text: tuple(from_json(text)), tuple),
-    JsonValue: _Kind(to_json, from_json, json_copy),
-    JsonObject: _Kind(own_json, from_json, json_copy),
+#: How fields that a database stores as another type are written and read.
+_KINDS: dict[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    datetime: (utc, moment),
+    datetime | None: (_maybe(utc), _maybe(moment)),
+    float: (float, float),
+    float | None: (_maybe(float), _maybe(float)),
+    bool: (bool, bool),
+    tuple[str, ...]: (to_json, lambda text: tuple(from_json(text))),
+    JsonValue: (to_json, from_json),
+    JsonObject: (own_json, from_json),
 }
 
 
 @cache
-def _kinds(record: type[Any]) -> tuple[tuple[int, str, _Kind], ...]:
+def _kinds(record: type[Any]) -> tuple[tuple[int, str, Callable[[Any], Any], Callable[[Any], Any]], ...]:
     """The fields of a record that are stored as another type, with their positions."""
     return tuple(
-        (place, field.name, _KINDS[field.type])
+        (place, field.name, *_KINDS[field.type])
         for place, field in enumerate(fields(record))
         if field.type in _KINDS
     )
@@ -238,20 +213,21 @@ def _kinds(record: type[Any]) -> tuple[tuple[int, str, _Kind], ...]:
 def record_of(record: type[R], values: Sequence[Any]) -> R:
     """The record of a row whose columns are its fields, in their order."""
     given = list(values)
-    for place, _, kind in _kinds(record):
-        given[place] = kind.read(given[place])
+    for place, _, _, read in _kinds(record):
+        given[place] = read(given[place])
     return record(*given)
 
 
 def field_values(record: Any) -> dict[str, Any]:
     """The fields of a record as a database stores them, by name."""
     values = {field.name: getattr(record, field.name) for field in fields(record)}
-    return values | {name: kind.write(values[name]) for _, name, kind in _kinds(record.__class__)}
+    return values | {name: write(values[name]) for _, name, write, _ in _kinds(record.__class__)}
 
 
 def stored(record: R) -> R:
     """The record as it comes back from a database."""
-    changed = {name: kind.stored(getattr(record, name)) for _, name, kind in _kinds(record.__class__)}
+    kinds = _kinds(record.__class__)
+    changed = {name: read(write(getattr(record, name))) for _, name, write, read in kinds}
     return replace(cast("Any", record), **changed)
 
 
@@ -281,10 +257,6 @@ def packed_bytes(raw: bytes) -> Blob:
     small = zlib.compress(raw, _LEVEL)
     key = hashlib.sha256(raw).hexdigest()
     return Blob(key, "zlib", small) if len(small) < len(raw) else Blob(key, "raw", raw)
-
-
-def packed_all(blobs: Mapping[str, bytes]) -> dict[str, Blob]:
-    return {key: packed_bytes(data) for key, data in blobs.items()}
 
 
 def unpacked(codec: Codec | None, data: bytes | None) -> str:

@@ -120,16 +120,7 @@ def _shows(step: Step, uuids: Collection[str], part: Part) -> bool:
 
 
 def _noted(step: Step, part: Part) -> Step:
-    return replace(
-        step,
-        result=ERASED,
-        result_tokens=part.note_tokens,
-        page=None,
-        whole=True,
-        page_tokens=0,
-        page_chars=0,
-        lost_chars=0,
-    )
+    return Step(step.tool, step.input, ERASED, step.call_id, step.call_tokens, part.note_tokens)
 
 
 # -- words ------------------------------------------------------------------------------------------------------------

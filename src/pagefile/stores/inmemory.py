@@ -18,7 +18,6 @@ from pagefile.stores.sqlite.database import APPLICATION_ID, migrate, tune
 from pagefile.stores.sqlite.driver import Connection, connect, transaction, translating
 from pagefile.stores.sqlite.player import ConnectionPlayer, played
 from pagefile.stores.sqlite.store import ConnectionStore
-from pagefile.stores.sqlite.vectors import SqliteVectors
 
 T = TypeVar("T")
 
@@ -28,12 +27,8 @@ _PRIVATE = ":memory:"
 _blank_lock = threading.Lock()
 
 
-class InMemoryVectors(SqliteVectors):
-    name = "memory"
-
-
 class InMemoryStore(ConnectionStore):
-    index_type = InMemoryVectors
+    index_name = "memory"
 
     def __init__(self, clock: Clock) -> None:
         self._in_place = InPlacePlayer()

@@ -24,8 +24,6 @@ _WRITTEN = re.compile(rf"pf_([a-z0-9]{{{_ID_CHARS}}})_([A-Za-z0-9]{{{_SECRET_CHA
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """A key as a caller presents it."""
-
     id: str
     _secret: str
 

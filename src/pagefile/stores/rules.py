@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Unpack, cast
 
+from pagefile import ports
 from pagefile.content import JsonObject, Message, ToolCall, ToolResult, media_in
 from pagefile.errors import (
     ConflictError,
@@ -14,18 +15,6 @@ from pagefile.errors import (
     InvalidArgumentError,
     NotFoundError,
     PagePurgedError,
-)
-from pagefile.ports import (
-    NO_LABELS,
-    Abort,
-    AddStep,
-    Beside,
-    CheckpointDraft,
-    Complete,
-    Extend,
-    Labels,
-    TurnChange,
-    TurnDraft,
 )
 from pagefile.records import (
     NEVER,
@@ -35,6 +24,7 @@ from pagefile.records import (
     Entry,
     Fact,
     Page,
+    Reset,
     Scope,
     Step,
     Turn,
@@ -133,10 +123,6 @@ def no_key(key_id: str) -> NotFoundError:
     )
 
 
-def key_taken(key_id: str) -> ConflictError:
-    return ConflictError(f"The key {key_id!r} already exists: make one with a new id.")
-
-
 def rotated(key: ApiKey, successor: ApiKey, until: datetime) -> ApiKey:
     """A key after its successor was made: it expires at that time, or earlier if it was due to."""
     if not key.usable_at(successor.created):
@@ -200,7 +186,7 @@ def check_terms(uuid: str, passages: int, terms: int) -> None:
 # -- turns ------------------------------------------------------------------------------------------------------------
 
 
-def check_repeat(stored: Entry | None, draft: TurnDraft | Turn) -> Turn:
+def check_repeat(stored: Entry | None, draft: ports.TurnDraft | Turn) -> Turn:
     """What is stored under the draft's id, provided that it says the same; a draft that begins a turn has only the question."""
     if isinstance(stored, Turn) and stored.erased and not _same_words(stored, draft):
         raise ConflictError(
@@ -213,8 +199,8 @@ def check_repeat(stored: Entry | None, draft: TurnDraft | Turn) -> Turn:
     return stored
 
 
-def _same_words(stored: Turn, draft: TurnDraft | Turn) -> bool:
-    if isinstance(draft, TurnDraft) and draft.status == "open":
+def _same_words(stored: Turn, draft: ports.TurnDraft | Turn) -> bool:
+    if isinstance(draft, ports.TurnDraft) and draft.status == "open":
         return stored.user == draft.user
     return (
         stored.user == draft.user
@@ -224,7 +210,7 @@ def _same_words(stored: Turn, draft: TurnDraft | Turn) -> bool:
     )
 
 
-def _messages(draft: TurnDraft | Turn) -> tuple[Message, ...]:
+def _messages(draft: ports.TurnDraft | Turn) -> tuple[Message, ...]:
     if draft.layout is None:
         return plain_layout(draft.user, range(len(draft.steps)), draft.assistant)
     return stored_layout(draft.layout)
@@ -237,58 +223,40 @@ def _said(steps: Sequence[Step]) -> str | None:
     )
 
 
-def stays(turn: Turn, change: TurnChange) -> bool:
+def stays(turn: Turn, change: ports.TurnChange) -> bool:
     """Whether a change leaves a turn as it is, because a caller retried; one that contradicts the turn raises `ConflictError`."""
     if turn.status != "open":
         _check_ended(turn, change)
         return True
-    return _is_there(turn, change)
-
-
-def _is_there(turn: Turn, change: TurnChange) -> bool:
-    """Whether an open turn already has what a change would add."""
     match change:
-        case AddStep():
-            return _has_step(turn, change.step)
-        case Extend():
-            return _has_messages(turn, change)
-        case Complete():
-            _check_answer(turn, change)
-            return False
-        case Abort():
-            return False
-
-
-def _has_messages(turn: Turn, change: Extend) -> bool:
-    if stands_in(turn, change):
-        _check_results(turn, change)
-        return True
-    if change.after not in (None, len(turn.messages)) or not _fits(turn, change):
-        raise _moved_on(turn)
+        case ports.AddStep(step=step):
+            return _heard(step) in {_heard(known) for known in turn.steps if known.call_id == step.call_id}
+        case ports.Extend() if stands_in(turn, change):
+            _check_results(turn, change)
+            return True
+        case ports.Extend():
+            moved_on = change.after not in (None, len(turn.messages)) or not _fits(turn, change)
+        case ports.Complete():
+            # An answer taken from the messages counts as theirs only while they are the same; the short form has none in it.
+            moved_on = turn.layout is not None and change.after not in (None, len(turn.layout))
+        case ports.Abort():
+            moved_on = False
+    if moved_on:
+        raise ConflictError(
+            f"Turn {turn.id!r} has moved on to {len(turn.messages)} messages and {len(turn.steps)} steps since this was "
+            "made: read it, and make it again."
+        )
     return False
 
 
-def stands_in(turn: Turn, change: Extend) -> bool:
+def stands_in(turn: Turn, change: ports.Extend) -> bool:
     """Whether a turn has the messages at the position they were made for, or else at its end."""
     new, known = stored_layout(change.messages), turn.messages
     place = len(known) - len(new) if change.after is None else change.after
     return place >= 0 and known[place : place + len(new)] == new and _same_calls(turn, change)
 
 
-def _check_answer(turn: Turn, change: Complete) -> None:
-    """An answer taken from the messages counts as theirs only while they are the same; the short form has none in it."""
-    if turn.layout is not None and change.after not in (None, len(turn.layout)):
-        raise _moved_on(turn)
-
-
-def _moved_on(turn: Turn) -> ConflictError:
-    return ConflictError(
-        f"Turn {turn.id!r} has moved on to {len(turn.messages)} messages and {len(turn.steps)} steps since this was made: read "
-        "it, and make it again."
-    )
-
-
-def _check_results(turn: Turn, change: Extend) -> None:
+def _check_results(turn: Turn, change: ports.Extend) -> None:
     """Messages only name the steps that hold their results: when messages are sent twice, the results must be equal too."""
     brought = dict(enumerate(change.steps, _first_begun(turn, change))) | dict(change.results)
     for message in change.messages:
@@ -309,14 +277,14 @@ def _same_result(known: Step, again: Step) -> bool:
     return known.page == again.page if known.page and again.page else known.result == again.result
 
 
-def _same_calls(turn: Turn, change: Extend) -> bool:
+def _same_calls(turn: Turn, change: ports.Extend) -> bool:
     """Whether the steps that a change begins are those of the turn; a result may have come since."""
     first = _first_begun(turn, change)
     known = turn.steps[first : first + len(change.steps)]
     return [_call(step) for step in known] == [_call(step) for step in change.steps]
 
 
-def _first_begun(turn: Turn, change: Extend) -> int:
+def _first_begun(turn: Turn, change: ports.Extend) -> int:
     calls = [part.step for message in change.messages for part in message.parts if isinstance(part, ToolCall)]
     return min(calls, default=len(turn.steps) - len(change.steps))
 
@@ -325,7 +293,7 @@ def _call(step: Step) -> str | None:
     return steps_text([Step(step.tool, step.input, "", step.call_id)])
 
 
-def _fits(turn: Turn, change: Extend) -> bool:
+def _fits(turn: Turn, change: ports.Extend) -> bool:
     """Whether the steps that the messages name are those the turn would have."""
     parts = [part for message in change.messages for part in message.parts]
     first, end = len(turn.steps), len(turn.steps) + len(change.steps)
@@ -336,21 +304,17 @@ def _fits(turn: Turn, change: Extend) -> bool:
     )
 
 
-def _has_step(turn: Turn, step: Step) -> bool:
-    return _heard(step) in {_heard(known) for known in turn.steps if known.call_id == step.call_id}
-
-
 def _heard(step: Step) -> str | None:
     # A caller that retries may have archived the result again, as another page.
     return steps_text([Step(step.tool, step.input, step.result, step.call_id)])
 
 
-def _check_ended(turn: Turn, change: TurnChange) -> None:
+def _check_ended(turn: Turn, change: ports.TurnChange) -> None:
     """A turn that ended never changes: ending it again in the same way is fine, anything else is a conflict."""
-    if isinstance(change, Complete):
+    if isinstance(change, ports.Complete):
         same = turn.status == "done" and turn.assistant == change.assistant
     else:
-        same = isinstance(change, Abort) and turn.status == "aborted"
+        same = isinstance(change, ports.Abort) and turn.status == "aborted"
     if not same:
         status = "erased" if turn.erased else turn.status
         raise ConflictError(f"Turn {turn.id!r} is {status} and cannot change: begin a new turn.")
@@ -360,9 +324,9 @@ def no_turn(turn_id: str) -> NotFoundError:
     return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
 
 
-def attached(turn: Turn | TurnDraft | Extend, blobs: Container[str]) -> dict[str, str]:
+def attached(turn: Turn | ports.TurnDraft | ports.Extend, blobs: Container[str]) -> dict[str, str]:
     """The media types of those of the blobs that a turn's messages name."""
-    messages = (turn.messages if isinstance(turn, Extend) else turn.layout) or ()
+    messages = (turn.messages if isinstance(turn, ports.Extend) else turn.layout) or ()
     named = {media.blob: media.media_type for media in media_in(messages) if media.blob is not None}
     return {hash_: media_type for hash_, media_type in named.items() if hash_ in blobs}
 
@@ -384,7 +348,7 @@ def no_media(key: str) -> NotFoundError:
 # -- checkpoints ------------------------------------------------------------------------------------------------------
 
 
-def check_coverage(draft: CheckpointDraft, head: ConversationInfo, version: int) -> None:
+def check_coverage(draft: ports.CheckpointDraft, head: ConversationInfo, version: int) -> None:
     """A checkpoint must follow the one before it and cover turns that are in the window."""
     covered = draft.covered_through_seq
     if draft.expected_version != version:
@@ -402,19 +366,18 @@ def check_coverage(draft: CheckpointDraft, head: ConversationInfo, version: int)
     )
 
 
-def check_same_marker(stored: Entry, draft_id: str, *, same: bool) -> Entry:
+def check_same_marker(stored: Entry, draft: ports.CheckpointDraft | ports.ResetDraft) -> Entry:
     """The same marker again returns what is stored."""
+    if isinstance(draft, ports.ResetDraft):
+        same = isinstance(stored, Reset)
+    else:
+        same = isinstance(stored, Checkpoint) and (stored.summary, stored.covered_through_seq) == (
+            draft.summary,
+            draft.covered_through_seq,
+        )
     if not same:
-        raise ConflictError(f"The id {draft_id!r} is taken in this conversation: give the marker a new id.")
+        raise ConflictError(f"The id {draft.id!r} is taken in this conversation: give the marker a new id.")
     return stored
-
-
-def same_checkpoint(stored: Entry, draft: CheckpointDraft) -> bool:
-    return (
-        isinstance(stored, Checkpoint)
-        and stored.summary == draft.summary
-        and stored.covered_through_seq == draft.covered_through_seq
-    )
 
 
 # -- restoring --------------------------------------------------------------------------------------------------------
@@ -430,7 +393,7 @@ class Restoration:
     #: What an empty conversation gets besides them.
     agent: str | None = None
     session: JsonObject | None = None
-    labels: Labels = NO_LABELS
+    labels: ports.Labels = ports.NO_LABELS
     blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     marks: Mapping[str, int] = field(default_factory=dict[str, int])
     expect_empty: bool = False
@@ -447,7 +410,7 @@ class Restoration:
         return [entry for entry in (*self.ended, *self.open) if isinstance(entry, Turn)]
 
 
-def restoration(entries: Sequence[Entry], **beside: Unpack[Beside]) -> Restoration:
+def restoration(entries: Sequence[Entry], **beside: Unpack[ports.Beside]) -> Restoration:
     check_blobs(beside.get("blobs") or {})
     scopes = {(entry.scope.tenant, entry.scope.user, entry.scope.conversation) for entry in entries}
     if len(scopes) != 1:

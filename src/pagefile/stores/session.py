@@ -4,28 +4,17 @@ A change sets single paths, as SQLite's `json_set` does: what an application sto
 section is made, and a section that is not an object is left alone.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from pagefile.records import Checkpoint, JsonValue, Scope, Turn
+from pagefile.records import JsonValue, Scope, Turn
 from pagefile.stores.erasure import without_words, words_of
 
 FULL_HISTORY = "FULL_HISTORY"
 SUMMARY_N = "SUMMARY_N"
 
 SessionValue = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class SessionTurn:
-    """What a completed turn writes to the session; None leaves the old value."""
-
-    user: str | None
-    agent: str | None
-    answer: str | None
-    at: datetime
 
 
 def blank(scope: Scope) -> SessionValue:
@@ -62,32 +51,43 @@ def seconds(moment: datetime) -> int:
     return int(moment.timestamp())
 
 
-def put_turn(value: SessionValue, turn: SessionTurn) -> None:
-    flow: object = value.get("flow_context")
-    count = cast("Mapping[str, object]", flow).get("turn_count") if isinstance(flow, dict) else None
-    _put(value, "meta.updated_at", seconds(turn.at))
-    _put(value, "flow_context.turn_count", (count if type(count) is int else 0) + 1)
-    _put_given(value, ("meta.user_id", "user_snapshot.user_id"), turn.user)
-    _put_given(value, ("flow_context.current_agent_key",), turn.agent)
-    _put_given(value, ("flow_context.last_bot_message",), turn.answer)
-
-
-def put_checkpoint(value: SessionValue, checkpoint_id: str, summary: str, at: datetime) -> None:
-    _put(value, "meta.updated_at", seconds(at))
-    _put_summary(value, summary, checkpoint_id)
+def put_turn(
+    value: SessionValue, user: str | None, agent: str | None, answer: str | None, at: datetime, turns: int = 1
+) -> None:
+    """Write what completed turns change: all but their number comes from the last of them. None leaves the old value."""
+    before = _flow(value).get("turn_count")
+    changes: dict[str, JsonValue] = {
+        "meta.updated_at": seconds(at),
+        "flow_context.turn_count": (before if type(before) is int else 0) + turns,
+        "meta.user_id": user,
+        "user_snapshot.user_id": user,
+        "flow_context.current_agent_key": agent,
+        "flow_context.last_bot_message": answer,
+    }
+    for path, new in changes.items():
+        if new is not None:
+            _put(value, path, new)
 
 
 def put_reset(value: SessionValue, at: datetime) -> None:
-    _put(value, "meta.updated_at", seconds(at))
     _put(value, "flow_context.turn_count", 0)
-    _put_summary(value)
+    put_summary(value, at=at)
+
+
+def put_summary(
+    value: SessionValue, summary: str = "", checkpoint_id: str = "", at: datetime | None = None
+) -> None:
+    """The current summary changed, or there is none any more."""
+    if at is not None:
+        _put(value, "meta.updated_at", seconds(at))
+    _put(value, "message_context.summary", summary)
+    _put(value, "message_context.mode", SUMMARY_N if checkpoint_id else FULL_HISTORY)
+    _put(value, "message_context.checkpoint_message_id", checkpoint_id)
 
 
 def put_erased(value: SessionValue, turn: Turn, answer: str | None, *, counted: bool) -> None:
     """A turn was erased: the session no longer contains its words, and `answer` is the last of the remaining ones."""
-    flow: object = value.get("flow_context")
-    fields = cast("dict[str, object]", flow) if isinstance(flow, dict) else {}
-    last, count = fields.get("last_bot_message"), fields.get("turn_count")
+    last, count = (_flow(value).get(name) for name in ("last_bot_message", "turn_count"))
     value |= cast("SessionValue", without_words(value, words_of(turn)))
     if turn.assistant and last == turn.assistant:
         _put(value, "flow_context.last_bot_message", answer or "")
@@ -95,21 +95,9 @@ def put_erased(value: SessionValue, turn: Turn, answer: str | None, *, counted: 
         _put(value, "flow_context.turn_count", count - 1)
 
 
-def put_in_force(value: SessionValue, checkpoint: Checkpoint | None) -> None:
-    """The current summary changed, or there is none any more."""
-    _put_summary(value, *(() if checkpoint is None else (checkpoint.summary, checkpoint.id)))
-
-
-def _put_summary(value: SessionValue, summary: str = "", checkpoint_id: str = "") -> None:
-    _put(value, "message_context.summary", summary)
-    _put(value, "message_context.mode", SUMMARY_N if checkpoint_id else FULL_HISTORY)
-    _put(value, "message_context.checkpoint_message_id", checkpoint_id)
-
-
-def _put_given(value: SessionValue, paths: Sequence[str], new: JsonValue) -> None:
-    if new is not None:
-        for path in paths:
-            _put(value, path, new)
+def _flow(value: SessionValue) -> Mapping[str, object]:
+    flow: object = value.get("flow_context")
+    return cast("Mapping[str, object]", flow) if isinstance(flow, dict) else {}
 
 
 def _put(value: SessionValue, path: str, new: JsonValue) -> None:

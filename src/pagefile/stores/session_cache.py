@@ -95,8 +95,10 @@ class CachedSessions(SessionStore):
         """The value from the database, kept under a version that was read before it: it may be newer, never older."""
         follows = await self._follows_erasures()
         value = await self._sessions.get(scope)
-        if value is not None and follows and await self._cache.put(scope, value, version=version):
-            await self._look_again(scope, version)
+        cached = value is not None and follows and await self._cache.put(scope, value, version=version)
+        # It may have been erased while it was on its way to the cache.
+        if cached and await self._version_of(scope) != version:
+            await self._cache.drop(scope)
         return value
 
     async def _follows_erasures(self) -> bool:
@@ -114,11 +116,6 @@ class CachedSessions(SessionStore):
         else:
             self._follows = True
         return self._follows
-
-    async def _look_again(self, scope: Scope, version: int) -> None:
-        """Remove a value that was erased while it was on its way to the cache."""
-        if await self._version_of(scope) != version:
-            await self._cache.drop(scope)
 
 
 class ErasedSessions:

@@ -34,7 +34,11 @@ def batch_of(model: EmbeddingModel, rows: Sequence[VectorRow]) -> Batch:
     )
     for row in newest:
         _check(model, row.vector, f"The vector of turn {row.turn_id!r}")
-    matrix = np.stack([row.vector for row in newest]).astype(np.float32) if newest else _nothing(model)
+    matrix = (
+        np.stack([row.vector for row in newest]).astype(np.float32)
+        if newest
+        else np.empty((0, model.dimension), np.float32)
+    )
     lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
     there = lengths > 0
     return Batch(
@@ -57,7 +61,6 @@ def order(near: VectorHit) -> tuple[float, str, int]:
 
 
 def nearest(found: Sequence[VectorHit], limit: int) -> list[VectorHit]:
-    """This many of them, in order."""
     return sorted(found, key=order)[: max(0, limit)]
 
 
@@ -89,7 +92,3 @@ def _check(model: EmbeddingModel, vector: Vector, what: str) -> None:
         raise VectorIndexError(
             f"{what} contains NaN or infinity: check what the embedder {model.name!r} returns."
         )
-
-
-def _nothing(model: EmbeddingModel) -> Matrix:
-    return np.empty((0, model.dimension), np.float32)

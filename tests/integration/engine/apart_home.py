@@ -2,7 +2,7 @@
 
 from pagefile.errors import StoreUnavailableError
 from pagefile.ports import Collection, VectorHit, VectorIndex
-from pagefile.stores.milvus.names import keys_of
+from pagefile.stores.milvus.schema import keys_of
 
 
 class ApartIndex(VectorIndex):

@@ -224,7 +224,7 @@ class TestDigests:
 
     async def test_more_rows_than_are_read_at_once(self, url, clock, monkeypatch):
         """Each gets its own."""
-        monkeypatch.setattr("pagefile.stores.sql.missing_digests.ROWS_AT_ONCE", 2)
+        monkeypatch.setattr("pagefile.stores.sql.auditor.ROWS_AT_ONCE", 2)
         await made(url, UNDIGESTED)
         await check(url, clock, UNDIGESTED)
         ended = await asked(url, "SELECT count(*) FROM ai_message WHERE kind = 'turn' AND status <> 'open'")

@@ -1,5 +1,7 @@
 """A server that goes away and comes back, connections that die, and what is said about it."""
 
+from functools import partial
+
 import anyio
 import asyncpg
 import pytest
@@ -185,7 +187,7 @@ async def test_cancelled_work_leaves_no_transaction_open(store, caplog):
 
     await store.log.append(done("a"))
     async with anyio.create_task_group() as group:
-        group.start_soon(store._database.write, slow)
+        group.start_soon(partial(store._database.run, slow, in_transaction=True))
         await written.wait()
         group.cancel_scope.cancel()
     assert await store.watermarks.known(CHAT, "t") == {}
@@ -205,6 +207,7 @@ async def test_what_meets_a_migration_is_done_again(store, error):
             raise error("deadlock detected")
         return await connection.row("owner", keys(CHAT))
 
-    for verb in (store._database.read, store._database.write):
-        assert (await verb(overtaken))[0] == CHAT.user
+    for in_transaction in (False, True):
+        found = await store._database.run(overtaken, in_transaction=in_transaction)
+        assert found[0] == CHAT.user
     assert len(tried) == 4

@@ -202,7 +202,7 @@ async def test_a_new_database_in_a_read_only_directory_is_unavailable(open_path)
 async def test_a_full_disk_loses_nothing(store: Store):
     """`StoreFullError` for what did not fit; what was there before stays, and small things fit again later."""
     await store.log.append(done("a"))
-    writer = store._parts.writer
+    writer = store._writer
     pages = await writer.run(lambda connection: connection.pragma("page_count"))
     await writer.run(lambda connection: connection.pragma("max_page_count", pages + 2))
     with pytest.raises(StoreFullError, match="free some space"):

@@ -42,7 +42,7 @@ async def counted(store):
         commits.append(1)
         return False
 
-    await store._parts.writer.run(lambda connection: connection.set_commit_hook(hook))
+    await store._writer.run(lambda connection: connection.set_commit_hook(hook))
     commits.clear()
     return commits
 
@@ -70,7 +70,7 @@ async def test_one_that_fails_does_not_harm_its_group(store):
 
 async def test_one_that_fills_the_disk_does_not_harm_its_group(store):
     """The transaction is lost with it; the others are run again."""
-    writer = store._parts.writer
+    writer = store._writer
     pages = await writer.run(lambda connection: connection.pragma("page_count"))
     await writer.run(lambda connection: connection.pragma("max_page_count", pages + 20))
     drafts = [done("t0"), done("large", "x" * 1_000_000), done("t1")]
@@ -84,7 +84,7 @@ async def test_one_that_fills_the_disk_does_not_harm_its_group(store):
 @pytest.mark.waits
 async def test_cancelling_interrupts_a_long_read(store):
     """At once, and the connection is good for the next reader."""
-    readers = store._parts.readers
+    readers = store._readers
     with anyio.fail_after(PATIENCE_S):
         for _ in range(4):
             forever = Forever()
@@ -100,7 +100,7 @@ async def test_cancelling_interrupts_a_long_read(store):
 @pytest.mark.waits
 async def test_cancelling_interrupts_a_running_write(store):
     """It is rolled back, and those who shared its transaction are written."""
-    writer, forever = store._parts.writer, Forever()
+    writer, forever = store._writer, Forever()
 
     def slow(connection):
         connection.execute("DELETE FROM conversations")
@@ -121,7 +121,7 @@ async def test_cancelling_interrupts_a_running_write(store):
 @pytest.mark.waits
 async def test_cancelling_drops_a_queued_write(store):
     """What has not begun never happens."""
-    writer, forever = store._parts.writer, Forever()
+    writer, forever = store._writer, Forever()
 
     async with asyncio.TaskGroup() as tasks:
         blocker = tasks.create_task(writer.run(forever))
@@ -145,7 +145,7 @@ async def test_a_mistake_in_a_write_reaches_its_caller_only(store):
 
     await store.log.append(done("a"))
     with pytest.raises(ZeroDivisionError):
-        await store._parts.writer.run(mistaken)
+        await store._writer.run(mistaken)
     assert (await store.log.append(done("b"))).seq == 2
     assert len(await store.reader.entries(EntryQuery(CHAT))) == 2
 
@@ -156,7 +156,7 @@ async def test_readers_do_not_wait_for_the_writer(store):
     await store.log.append(done("a"))
     forever = Forever()
     async with asyncio.TaskGroup() as tasks:
-        blocker = tasks.create_task(store._parts.writer.run(forever))
+        blocker = tasks.create_task(store._writer.run(forever))
         await forever.begun()
         with anyio.fail_after(PATIENCE_S):
             assert (await store.reader.view(view())).head.last_seq == 1
@@ -202,8 +202,8 @@ async def test_many_open_a_new_file_at_once(path, clock):
 @pytest.fixture
 def readers(store):
     """On a clock that stands still unless a test moves it."""
-    store._parts.readers._monotonic = lambda: NOW[0]
-    return store._parts.readers
+    store._readers._monotonic = lambda: NOW[0]
+    return store._readers
 
 
 NOW = [0.0]

@@ -1,7 +1,7 @@
 """What versions before kept in Milvus: one collection a model, with the texts of turns in it."""
 
-from pagefile.stores.milvus.driver import Column, columns
-from pagefile.stores.milvus.names import MAKER_PROPERTY, collection_of, model_text
+from pagefile.stores.milvus.driver import columns
+from pagefile.stores.milvus.schema import MAKER_PROPERTY, collection_of, model_text
 from pagefile.testing.contracts.vectors import MODEL
 
 _TEXTS = ("id", "conversation_id", "user_message", "assistant_message", "tenant", "user_id", "turn_id")
@@ -14,7 +14,7 @@ def old_collection(client):
         (collection_of(MODEL, "conversation_episodes"), True),
         ("conversation_episodes", False),
     ):
-        texts = [Column(text, 1020) for text in (*_TEXTS, *_KEYS)]
+        texts = dict.fromkeys((*_TEXTS, *_KEYS), 1020)
         schema, index = columns(texts, ("created_at", "seq"), MODEL.dimension)
         properties = {MAKER_PROPERTY: model_text(MODEL)} if owned else {}
         client.create_collection(name, schema=schema, index_params=index, properties=properties)

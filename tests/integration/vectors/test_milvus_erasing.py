@@ -14,7 +14,7 @@ from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from pagefile.stores import InMemoryStore, open_vectors
 from pagefile.stores.erasure import scope_key
-from pagefile.stores.milvus.names import REWRITTEN, collection_of
+from pagefile.stores.milvus.schema import REWRITTEN, collection_of
 from pagefile.testing import HashingEmbedder
 from pagefile.testing.contracts.vectors import MODEL, said, seqs, vector
 from tests.findings.security.looking import files_with

@@ -19,7 +19,7 @@ from pagefile.stores import InMemoryStore, open_vectors
 from pagefile.stores.erasure import scope_key
 from pagefile.stores.milvus import MilvusVectors, Place
 from pagefile.stores.milvus.index import MilvusOptions
-from pagefile.stores.milvus.names import collection_of
+from pagefile.stores.milvus.schema import collection_of
 from pagefile.testing import contracts
 from pagefile.testing.contracts.vectors import MODEL, said, seqs, vector
 from pagefile.testing.drafts import CHAT

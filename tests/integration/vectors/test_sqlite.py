@@ -10,7 +10,7 @@ import pytest
 from pagefile.ports import EmbeddingModel, SinceRequest, VectorRow
 from pagefile.records import Scope
 from pagefile.stores import StoreOptions, open_store
-from pagefile.stores.sqlite.blocks import Blocks
+from pagefile.stores.sqlite.vectors import Blocks
 from pagefile.testing.contracts.vectors import MODEL, said, seqs, vector
 from pagefile.testing.drafts import AT, CHAT, done
 

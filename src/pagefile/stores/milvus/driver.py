@@ -3,23 +3,16 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
-from pagefile.errors import (
-    ClosedError,
-    MissingExtraError,
-    SettingsError,
-    StoreError,
-    StoreUnavailableError,
-    VectorIndexError,
-)
+from pagefile import errors
 from pagefile.stores.breaker import Breaker
 
 logger = logging.getLogger("pagefile")
@@ -62,13 +55,13 @@ class Place:
             port = parts.port or _PORT
         except ValueError:
             # The parser's message quotes parts of the URL, one of which may be a password.
-            raise SettingsError(f"The Milvus URL cannot be read: {_HOW}.") from None
+            raise errors.SettingsError(f"The Milvus URL cannot be read: {_HOW}.") from None
         if parts.query or parts.fragment:
-            raise SettingsError(f"The Milvus URL takes no options: {_HOW}.")
+            raise errors.SettingsError(f"The Milvus URL takes no options: {_HOW}.")
         if not parts.netloc:
             return cls._file(unquote(parts.path[1:]))
         if not parts.hostname:
-            raise SettingsError(f"The Milvus URL has no host: {_HOW}.")
+            raise errors.SettingsError(f"The Milvus URL has no host: {_HOW}.")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         database = unquote(parts.path[1:])
         return cls(
@@ -84,34 +77,16 @@ class Place:
     def _file(cls, path: str) -> "Place":
         # pymilvus takes a path for a file only if it ends so.
         if not path.endswith(".db") or path.endswith("/.db"):
-            raise SettingsError(f"The file of a Milvus must have a name that ends in .db: {_HOW}.")
+            raise errors.SettingsError(f"The file of a Milvus must have a name that ends in .db: {_HOW}.")
         if find_spec("milvus_lite") is None:
-            raise MissingExtraError(
+            raise errors.MissingExtraError(
                 "A Milvus in a file needs another package: run `pip install milvus-lite`, or name a server."
             )
         return cls(uri=path if path.startswith("/") else f"./{path}", shown=f"milvus:///{path}", is_file=True)
 
 
-class Client(Protocol):
-    """The part of `pymilvus.MilvusClient` we use; its own types are partly unknown."""
-
-    def has_collection(self, collection_name: str, timeout: float | None = None) -> bool: ...
-    def list_collections(self, **kwargs: Any) -> list[str]: ...
-    def describe_collection(self, collection_name: str, timeout: float | None = None) -> dict[str, Any]: ...
-    def create_collection(self, collection_name: str, **kwargs: Any) -> None: ...
-    def load_collection(self, collection_name: str, timeout: float | None = None) -> None: ...
-    def drop_collection(self, collection_name: str, timeout: float | None = None) -> None: ...
-    def rename_collection(self, old_name: str, new_name: str, **kwargs: Any) -> None: ...
-    def compact(self, collection_name: str, **kwargs: Any) -> int: ...
-    def upsert(
-        self, collection_name: str, data: list[dict[str, Any]], timeout: float | None = None
-    ) -> Any: ...
-    def delete(self, collection_name: str, **kwargs: Any) -> Any: ...
-    def search(self, collection_name: str, data: Sequence[Any], **kwargs: Any) -> Any: ...
-    def query(self, collection_name: str, **kwargs: Any) -> Any: ...
-    def flush(self, collection_name: str, timeout: float | None = None) -> None: ...
-    def get_server_version(self, **kwargs: Any) -> str: ...
-    def close(self) -> None: ...
+#: A `pymilvus.MilvusClient`, whose own types are partly unknown.
+Client: TypeAlias = Any
 
 
 class NoCollectionError(Exception):
@@ -120,14 +95,6 @@ class NoCollectionError(Exception):
 
 class NotLoadedError(Exception):
     """The collection is not in memory; never leaves this package."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A field of a collection; text has its size in bytes."""
-
-    name: str
-    size: int = 0
 
 
 class Driver:
@@ -146,19 +113,19 @@ class Driver:
     async def run(self, function: Callable[[Client], T]) -> T:
         """The result of a function of the client, run in a thread."""
         if self._closed:
-            raise ClosedError
+            raise errors.ClosedError
         ticket = self._breaker.enter()
         if ticket is None:
-            raise StoreUnavailableError(
+            raise errors.StoreUnavailableError(
                 f"{self.place.shown} could not be reached a moment ago, and is left alone for now: check that it runs."
             )
         try:
             result = await asyncio.get_running_loop().run_in_executor(self._threads, self._play, function)
-        except StoreUnavailableError as error:
+        except errors.StoreUnavailableError as error:
             if self._breaker.failed(ticket):
                 logger.warning("The vectors cannot be reached: %s", error)
             raise
-        except (StoreError, NoCollectionError, NotLoadedError):
+        except (errors.StoreError, NoCollectionError, NotLoadedError):
             self._answered(ticket)
             raise
         self._answered(ticket)
@@ -175,7 +142,7 @@ class Driver:
 
     def check_open(self) -> None:
         if self._closed:
-            raise ClosedError
+            raise errors.ClosedError
 
     def _answered(self, ticket: int) -> None:
         if self._breaker.succeeded(ticket):
@@ -194,20 +161,20 @@ class Driver:
         except lost as error:
             # A call that timed out arrives as gRPC's own error.
             reason = cast("Any", error).code().name
-            raise StoreUnavailableError(
+            raise errors.StoreUnavailableError(
                 f"{self.place.shown} did not answer ({reason}): look at the server's load, and whether it runs."
             ) from error
         except OSError as error:
-            raise StoreUnavailableError(f"{self.place.shown} cannot be reached: {error}.") from error
+            raise errors.StoreUnavailableError(f"{self.place.shown} cannot be reached: {error}.") from error
 
 
-def columns(texts: Sequence[Column], numbers: Sequence[str], dimension: int) -> tuple[Any, Any]:
-    """The schema of a collection, whose first text field is its key, and its index."""
+def columns(texts: Mapping[str, int], numbers: Iterable[str], dimension: int) -> tuple[Any, Any]:
+    """The schema of a collection, with the sizes of its texts, the first of which is its key; and its index."""
     pymilvus = _pymilvus()
     kinds = pymilvus.DataType
     schema = pymilvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-    for place, text in enumerate(texts):
-        schema.add_field(text.name, kinds.VARCHAR, is_primary=place == 0, max_length=text.size)
+    for place, (name, size) in enumerate(texts.items()):
+        schema.add_field(name, kinds.VARCHAR, is_primary=place == 0, max_length=size)
     for number in numbers:
         schema.add_field(number, kinds.INT64)
     schema.add_field("embedding", kinds.FLOAT_VECTOR, dim=dimension)
@@ -219,18 +186,17 @@ def columns(texts: Sequence[Column], numbers: Sequence[str], dimension: int) -> 
 
 def _connected(place: Place) -> Client:
     if place.is_file and not Path(place.uri).parent.is_dir():
-        raise StoreUnavailableError(
+        raise errors.StoreUnavailableError(
             f"{place.shown} cannot be opened: its directory does not exist. Make it with `mkdir -p "
             f"{Path(place.uri).parent.absolute()}`; an absolute path is written with four slashes, milvus:////srv/vectors.db."
         )
-    client = _pymilvus().MilvusClient(
+    return _pymilvus().MilvusClient(
         place.uri,
         user=place.user,
         password=place.password,
         db_name=place.database,
         timeout=_CONNECT_TIMEOUT_S,
     )
-    return cast("Client", client)
 
 
 def _pymilvus() -> Any:
@@ -255,11 +221,11 @@ def _ours(error: Any, place: Place) -> Exception:
     if code == _NOT_LOADED:
         return NotLoadedError(reason)
     if place.is_file and "Open local milvus failed" in said:
-        return StoreUnavailableError(
+        return errors.StoreUnavailableError(
             f"{place.shown} cannot be opened ({reason}): only one process may use it at a time; several need a server."
         )
     if getattr(code, "name", "") in _AWAY or "Fail connecting" in said or "Retry timeout" in said:
-        return StoreUnavailableError(
+        return errors.StoreUnavailableError(
             f"{place.shown} cannot be reached ({reason}): check that the server runs and that host and port are right."
         )
-    return VectorIndexError(f"{place.shown} refused: {reason}.")
+    return errors.VectorIndexError(f"{place.shown} refused: {reason}.")

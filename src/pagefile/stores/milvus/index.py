@@ -13,30 +13,15 @@ from pagefile.errors import SettingsError, StoreError, VectorIndexError
 from pagefile.ports import Collection, EmbeddingModel, HeldVector, Vector, VectorHit, VectorIndex, VectorRow
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
+from pagefile.stores.milvus import schema
 from pagefile.stores.milvus.driver import Client, Driver, NoCollectionError, NotLoadedError, Place
-from pagefile.stores.milvus.names import (
-    NAMES,
-    NOBODY,
-    NUMBERS,
-    PREFIX,
-    TEXTS,
-    collection_of,
-    erased_filter,
-    erased_with,
-    filter_of,
-    id_of,
-    keys_of,
-    model_of,
-)
 from pagefile.stores.milvus.recent import Recent, Written
-from pagefile.stores.milvus.rewrite import Rewriter
 from pagefile.stores.vectors import asked, batch_of, nearest, rounded
 
 logger = logging.getLogger("pagefile")
 
 T = TypeVar("T")
 
-_TEXT_NAMES = tuple(column.name for column in TEXTS)
 #: The most that a search may ask for.
 _MOST_HITS = 16_384
 _ROWS_AT_ONCE = 500
@@ -52,8 +37,6 @@ _SCOPES_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class MilvusOptions:
-    """Timeouts for calls to Milvus."""
-
     read_timeout_s: float = 3.0
     write_timeout_s: float = 10.0
     #: For creating a collection and loading it into memory.
@@ -112,14 +95,14 @@ class MilvusVectors(VectorIndex):
         self, model: EmbeddingModel, rows: Sequence[VectorRow], *, epoch: int | None = None
     ) -> None:
         self._driver.check_open()
-        batch, name = batch_of(model, rows), collection_of(model)
+        batch, name = batch_of(model, rows), schema.collection_of(model)
         if name not in self._ready:
             await self.prepare(model)
         await self._claim(model, batch.kept)
         vectors = list(zip(batch.kept, batch.vectors, strict=True))
         await self._upsert(model, [_record(row, vector, epoch or 0) for row, vector in vectors])
         await self._write_out(name, len(vectors))
-        gone = [id_of(row) for row in batch.gone]
+        gone = [schema.id_of(row) for row in batch.gone]
         if gone:
             await self._again(model, lambda client: self._delete(client, name, ids=gone))
         recent = self._recent_of(name)
@@ -130,10 +113,10 @@ class MilvusVectors(VectorIndex):
         self, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
     ) -> list[VectorHit]:
         self._driver.check_open()
-        wanted, name = asked(model, vector), collection_of(model)
+        wanted, name = asked(model, vector), schema.collection_of(model)
         if wanted is None or limit <= 0 or not await self._is_there(name):
             return []
-        text, within = filter_of(scope)
+        text, within = schema.filter_of(scope)
         recent = self._recent_of(name)
         hidden, young = recent.ids, recent.search(within, wanted)
         consistency, most = recent.consistency, min(_MOST_HITS, limit + len(recent.rows(within)))
@@ -144,7 +127,7 @@ class MilvusVectors(VectorIndex):
                 [wanted.tolist()],
                 filter=text,
                 limit=most,
-                output_fields=list(NAMES),
+                output_fields=list(schema.NAMES),
                 consistency_level=consistency,
                 timeout=self._options.read_timeout_s,
             )
@@ -160,12 +143,12 @@ class MilvusVectors(VectorIndex):
 
     async def held(self, model: EmbeddingModel, scope: Scope, after: int, through: int) -> list[HeldVector]:
         self._driver.check_open()
-        name = collection_of(model)
+        name = schema.collection_of(model)
         if not await self._is_there(name):
             return []
-        keys = keys_of(scope)
+        keys = schema.keys_of(scope)
         # A conversation that got its owner late becomes that user's with the next vector.
-        owners = {keys["user_key"], NOBODY}
+        owners = {keys["user_key"], schema.NOBODY}
         text = f'conversation_key == "{keys["conversation_key"]}" and seq > {after} and seq <= {through}'
 
         found = await self._query(name, text, ("seq", "turn_id", "user_key"))
@@ -173,7 +156,7 @@ class MilvusVectors(VectorIndex):
         return sorted(held, key=lambda one: one.seq)
 
     async def drop(self, model: EmbeddingModel) -> int:
-        name = collection_of(model)
+        name = schema.collection_of(model)
         if not await self._is_there(name):
             return 0
         count = await self._count(name)
@@ -183,7 +166,7 @@ class MilvusVectors(VectorIndex):
         return count
 
     async def erase(self, scope: Scope) -> int:
-        text, within = erased_with(scope)
+        text, within = schema.erased_with(scope)
         return sum([await self._erase(name, text, within) for name in await self._run(self._collections)])
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
@@ -238,11 +221,11 @@ class MilvusVectors(VectorIndex):
 
     def _make(self, client: Client, model: EmbeddingModel) -> None:
         """The collection of a model, created and loaded if need be; other processes may be creating it too."""
-        name, timeout = collection_of(model), self._options.load_timeout_s
+        name, timeout = schema.collection_of(model), self._options.load_timeout_s
         if not client.has_collection(name, timeout=timeout):
             self._rewriter(client).create(name, model)
             self._clean.add(name)
-        found = model_of(client.describe_collection(name, timeout=timeout))
+        found = schema.model_of(client.describe_collection(name, timeout=timeout))
         if found != model:
             raise VectorIndexError(
                 f"The collection {name!r} in {self._driver.place.shown} was made for {found and found.key!r}, not for "
@@ -259,8 +242,8 @@ class MilvusVectors(VectorIndex):
                 self._tidy = True
         return await self._driver.run(function)
 
-    def _rewriter(self, client: Client) -> Rewriter:
-        return Rewriter(client, self._options.load_timeout_s)
+    def _rewriter(self, client: Client) -> schema.Rewriter:
+        return schema.Rewriter(client, self._options.load_timeout_s)
 
     async def _is_there(self, name: str) -> bool:
         """Whether the collection exists; if so, it is loaded into memory."""
@@ -294,7 +277,7 @@ class MilvusVectors(VectorIndex):
         try:
             await self._driver.run(function)
         except (NoCollectionError, NotLoadedError):
-            self._forget(collection_of(model))
+            self._forget(schema.collection_of(model))
             await self.prepare(model)
             await self._driver.run(function)
 
@@ -307,7 +290,7 @@ class MilvusVectors(VectorIndex):
             await self._driver.run(lambda client: client.flush(name, timeout=timeout))
 
     async def _upsert(self, model: EmbeddingModel, records: Sequence[dict[str, Any]]) -> None:
-        name, timeout = collection_of(model), self._options.write_timeout_s
+        name, timeout = schema.collection_of(model), self._options.write_timeout_s
         for part in _parts(records):
             await self._again(model, lambda client, part=part: client.upsert(name, part, timeout=timeout))
 
@@ -335,33 +318,37 @@ class MilvusVectors(VectorIndex):
 
     async def _claim(self, model: EmbeddingModel, rows: Sequence[VectorRow]) -> None:
         """Set the owner of rows that were written before their conversation had one."""
-        name = collection_of(model)
+        name = schema.collection_of(model)
         owners = {
-            keys_of(row.scope)["conversation_key"]: row.scope for row in rows if row.scope.user is not None
+            schema.keys_of(row.scope)["conversation_key"]: row.scope
+            for row in rows
+            if row.scope.user is not None
         }
         new = {key: scope for key, scope in owners.items() if (name, key) not in self._owned}
         if not new:
             return
         recent = self._recent_of(name)
-        young = recent.rows(lambda row: row["user_key"] == NOBODY and row["conversation_key"] in new)
+        young = recent.rows(lambda row: row["user_key"] == schema.NOBODY and row["conversation_key"] in new)
         consistency = "Strong" if young else recent.consistency
         quoted = ", ".join(f'"{key}"' for key in new)
 
-        text = f'user_key == "{NOBODY}" and conversation_key in [{quoted}]'
-        unowned = await self._query(name, text, (*_TEXT_NAMES, *NUMBERS, "embedding"), consistency)
+        text = f'user_key == "{schema.NOBODY}" and conversation_key in [{quoted}]'
+        unowned = await self._query(name, text, schema.FIELDS, consistency)
         claimed = [_claimed(record, new[record["conversation_key"]]) for record in unowned]
         await self._upsert(model, claimed)
         if claimed:
-            recent.removed(lambda row: row["user_key"] == NOBODY and row["conversation_key"] in new)
+            recent.removed(lambda row: row["user_key"] == schema.NOBODY and row["conversation_key"] in new)
         if len(self._owned) > _MOST_OWNED:
             self._owned.clear()
         self._owned.update((name, key) for key in new)
 
     def _collections(self, client: Client) -> dict[str, EmbeddingModel]:
         timeout = self._options.read_timeout_s
-        names = [name for name in client.list_collections(timeout=timeout) if name.startswith(PREFIX)]
-        models = {name: model_of(client.describe_collection(name, timeout=timeout)) for name in names}
-        return {name: model for name, model in models.items() if model and collection_of(model) == name}
+        names = [name for name in client.list_collections(timeout=timeout) if name.startswith(schema.PREFIX)]
+        models = {name: schema.model_of(client.describe_collection(name, timeout=timeout)) for name in names}
+        return {
+            name: model for name, model in models.items() if model and schema.collection_of(model) == name
+        }
 
     async def _count(self, name: str) -> int:
         if not await self._is_there(name):
@@ -386,15 +373,15 @@ def _erased_filters(erased: Mapping[str, int]) -> Iterator[tuple[str, frozenset[
     by_epoch = sorted(erased, key=lambda key: (erased[key], key))
     for epoch, keys in groupby(by_epoch, key=lambda key: erased[key]):
         while some := frozenset(islice(keys, _SCOPES_AT_ONCE)):
-            yield erased_filter(some, epoch), some
+            yield schema.erased_filter(some, epoch), some
 
 
 def _record(row: VectorRow, vector: Vector, epoch: int) -> dict[str, Any]:
     return {
-        "id": id_of(row),
+        "id": schema.id_of(row),
         "conversation_id": rules.conversation_of(row.scope),
         "turn_id": row.turn_id,
-        **keys_of(row.scope),
+        **schema.keys_of(row.scope),
         "seq": row.seq,
         "epoch": epoch,
         "embedding": vector.tolist(),
@@ -404,12 +391,12 @@ def _record(row: VectorRow, vector: Vector, epoch: int) -> dict[str, Any]:
 def _claimed(record: dict[str, Any], scope: Scope) -> dict[str, Any]:
     """The same row with its owner; the server returns vectors as another list type."""
     embedding = [float(number) for number in record["embedding"]]
-    return {**record, "user_key": keys_of(scope)["user_key"], "embedding": embedding}
+    return {**record, "user_key": schema.keys_of(scope)["user_key"], "embedding": embedding}
 
 
 def _as_written(row: VectorRow, vector: Vector | None) -> tuple[str, Written]:
     near = VectorHit(rules.conversation_of(row.scope), row.seq, row.turn_id, 0.0)
-    return id_of(row), Written(near, keys_of(row.scope), vector)
+    return schema.id_of(row), Written(near, schema.keys_of(row.scope), vector)
 
 
 def _near(hit: dict[str, Any]) -> VectorHit:

@@ -7,7 +7,7 @@ younger is searched here.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -38,7 +38,6 @@ class Recent:
 
     @property
     def consistency(self) -> Literal["Strong", "Bounded"]:
-        """Which consistency a search must ask for."""
         return "Strong" if self._now() < self._strong_until else "Bounded"
 
     @property
@@ -74,12 +73,7 @@ class Recent:
     def search(self, within: Callable[[Mapping[str, str]], bool], vector: Vector) -> list[VectorHit]:
         """The similarity of the rows with such keys."""
         return [
-            VectorHit(
-                row.near.conversation,
-                row.near.seq,
-                row.near.turn_id,
-                rounded(float(np.dot(row.vector, vector))),
-            )
+            replace(row.near, similarity=rounded(float(np.dot(row.vector, vector))))
             for row in self.rows(within)
             if row.vector is not None
         ]

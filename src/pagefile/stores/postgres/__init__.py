@@ -4,5 +4,5 @@ from importlib.util import find_spec
 
 from pagefile.errors import MissingExtraError
 
-if find_spec("asyncpg") is None or find_spec("alembic") is None:
+if find_spec("asyncpg") is None:
     raise MissingExtraError.of("postgres", "A postgresql:// store")

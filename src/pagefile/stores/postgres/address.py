@@ -1,7 +1,7 @@
 """A PostgreSQL database as its URL names it."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from pagefile.errors import SettingsError
@@ -9,7 +9,13 @@ from pagefile.errors import SettingsError
 Synchronous = Literal["full", "normal"]
 
 _MOST = 1_000_000
-_OURS = ("schema", "pool_min", "pool_max", "command_timeout", "statement_cache")
+#: Options of the URL that are numbers, each with its field.
+_NUMBERS = {
+    "pool_min": "pool_min",
+    "pool_max": "pool_max",
+    "command_timeout": "command_timeout_s",
+    "statement_cache": "statement_cache",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +42,8 @@ class Place:
         try:
             parts = urlsplit(url)
             query = parse_qsl(parts.query, keep_blank_values=True)
-            ours = {name: value for name, value in query if name in _OURS}
-            theirs = urlencode([(name, value) for name, value in query if name not in _OURS])
+            ours = {name: value for name, value in query if name in ("schema", *_NUMBERS)}
+            theirs = urlencode([(name, value) for name, value in query if name not in ours])
         except ValueError:
             # The parser's message quotes parts of the URL, one of which may be a password.
             raise SettingsError(
@@ -47,11 +53,8 @@ class Place:
             dsn=urlunsplit(parts._replace(query=theirs)),
             shown=_shown(url),
             schema=_schema(ours.get("schema")),
-            pool_min=int(_number(ours, "pool_min", 1)),
-            pool_max=int(_number(ours, "pool_max", 10)),
-            command_timeout_s=_number(ours, "command_timeout", 60.0),
-            statement_cache=int(_number(ours, "statement_cache", 200)),
             synchronous=synchronous,
+            **{field: _number(name, ours[name]) for name, field in _NUMBERS.items() if name in ours},
         )
         if not 0 <= place.pool_min <= place.pool_max or place.pool_max < 1:
             raise SettingsError(
@@ -73,12 +76,11 @@ def _schema(name: str | None) -> str | None:
     return name
 
 
-def _number(ours: dict[str, str], name: str, default: float) -> float:
-    text = ours.get(name)
+def _number(name: str, text: str) -> Any:
     try:
-        number = default if text is None else float(text)
+        number = float(text)
     except ValueError as error:
         raise SettingsError(f"{name} is {text!r} in the store's URL: give a number.") from error
     if not 0 <= number <= _MOST:  # rejects NaN too
         raise SettingsError(f"{name} is {text!r} in the store's URL: give a number from 0 to {_MOST}.")
-    return number
+    return number if name == "command_timeout" else int(number)

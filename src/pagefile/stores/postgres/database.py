@@ -1,31 +1,19 @@
 """The connections of a store (pooling, retries, closing), and the player that runs verbs on them."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from itertools import count
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import anyio.to_thread
 from anyio import CancelScope
 
 from pagefile.errors import ClosedError
+from pagefile.stores.postgres import driver
 from pagefile.stores.postgres.address import Place
-from pagefile.stores.postgres.driver import (
-    LOST,
-    OVERTAKEN,
-    REFUSED,
-    UNFIT,
-    Connection,
-    Pool,
-    RawConnection,
-    Row,
-    open_pool,
-    sql,
-    translating,
-)
-from pagefile.stores.sql import plays
-from pagefile.stores.sql.plays import Ask, Play, Player
+from pagefile.stores.postgres.driver import Connection, RawConnection, translating
+from pagefile.stores.sql.plays import Ask, Play, Player, skipped
 
 T = TypeVar("T")
 
@@ -34,46 +22,26 @@ _CONNECT_TIMEOUT_S = 10.0
 _CLOSE_TIMEOUT_S = 10.0
 
 
-class _Work(Generic[T]):
-    """A function on a connection, once."""
-
-    __slots__ = ("_extension", "_function", "_timeout_s", "done")
-
-    def __init__(
-        self, function: Callable[[Connection], Awaitable[T]], timeout_s: float | None, extension: str
-    ) -> None:
-        self._function = function
-        self._extension = extension
-        self._timeout_s = timeout_s
-        #: Whether every statement ran and only the commit is left.
-        self.done = False
-
-    async def run(self, pool: Pool, *, in_transaction: bool) -> T:
-        async with pool.acquire(timeout=self._timeout_s) as raw:
-            if not in_transaction:
-                return await self._function(Connection(raw, self._extension))
-            return await self._all_or_nothing(raw)
-
-    async def _all_or_nothing(self, raw: RawConnection) -> T:
-        """A transaction that is rolled back even when its task is cancelled: a cancelled rollback would leave it open."""
-        transaction = raw.transaction()
-        await transaction.start()
-        try:
-            result = await self._function(Connection(raw, self._extension))
-            self.done = True
-            return result
-        finally:
-            with CancelScope(shield=True):
-                if self.done:
-                    await transaction.commit()
-                else:
-                    # The caller wants to know the first error.
-                    with suppress(*LOST, *REFUSED):
-                        await transaction.rollback()
+@asynccontextmanager
+async def _transaction(raw: RawConnection) -> AsyncGenerator[None]:
+    """A transaction that is rolled back even when its task is cancelled: a cancelled rollback would leave it open."""
+    transaction = raw.transaction()
+    await transaction.start()
+    try:
+        yield
+    except BaseException:
+        # The caller wants to know the first error.
+        with CancelScope(shield=True), suppress(*driver.LOST, *driver.REFUSED):
+            await transaction.rollback()
+        raise
+    with CancelScope(shield=True):
+        await transaction.commit()
 
 
-class Database:
-    def __init__(self, place: Place, pool: Pool) -> None:
+class Database(Player):
+    """Takes a connection of the pool for each verb."""
+
+    def __init__(self, place: Place, pool: driver.Pool) -> None:
         self.place = place
         self._pool = pool
         self._closed = False
@@ -84,7 +52,7 @@ class Database:
     async def open(cls, place: Place) -> "Database":
         """Connect, without checking the schema."""
         with translating(place.shown):
-            pool = await open_pool(
+            pool = await driver.open_pool(
                 place.dsn,
                 min_size=place.pool_min,
                 max_size=place.pool_max,
@@ -95,23 +63,15 @@ class Database:
             )
         return cls(place, pool)
 
-    async def read(self, function: Callable[[Connection], Awaitable[T]]) -> T:
-        """The result of a function that reads, each statement in its own snapshot; it may be retried."""
-        return await self._run(function, in_transaction=False, again=True)
+    async def read(self, play: Callable[[], Play[T]]) -> T:
+        return await self.run(lambda connection: played(connection, play()))
 
-    async def write(self, function: Callable[[Connection], Awaitable[T]], *, again: bool = True) -> T:
-        """The result of a function that writes, in one transaction; it may be retried.
+    async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
+        return await self.run(lambda connection: played(connection, play()), in_transaction=True, again=again)
 
-        When a connection is lost during the commit, it is unknown whether the transaction took effect: it is then retried
-        only if applying it twice does no harm.
-        """
-        return await self._run(function, in_transaction=True, again=again)
-
-    async def row(self, name: str, values: Mapping[str, Any]) -> Row | None:
-        return await self.read(lambda connection: connection.row(name, values))
-
-    async def rows(self, name: str, values: Mapping[str, Any]) -> list[Row]:
-        return await self.read(lambda connection: connection.rows(name, values))
+    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
+        self.check_open()
+        return work() if small else await anyio.to_thread.run_sync(work)
 
     async def close(self) -> None:
         if self._closed:
@@ -119,26 +79,42 @@ class Database:
         self._closed = True
         try:
             await asyncio.wait_for(self._pool.close(), _CLOSE_TIMEOUT_S)
-        except (TimeoutError, *LOST):
+        except (TimeoutError, *driver.LOST):
             self._pool.terminate()
 
-    async def _run(
-        self, function: Callable[[Connection], Awaitable[T]], *, in_transaction: bool, again: bool
+    async def run(
+        self,
+        function: Callable[[Connection], Awaitable[T]],
+        *,
+        in_transaction: bool = False,
+        again: bool = True,
     ) -> T:
+        """The result of a function on a connection, with a snapshot for each statement or in one transaction.
+
+        It may be retried. When a connection is lost during the commit, it is unknown whether the transaction took effect: it
+        is then retried only if applying it twice does no harm (`again`).
+        """
         with translating(self.place.shown):
             lost = False
             for attempt in count(1):
                 self.check_open()
-                work = _Work(function, self.place.command_timeout_s or None, self.extension)
+                committing = False
                 try:
-                    return await work.run(self._pool, in_transaction=in_transaction)
-                except OVERTAKEN:
+                    async with self._pool.acquire(timeout=self.place.command_timeout_s or None) as raw:
+                        connection = Connection(raw, self.extension)
+                        if not in_transaction:
+                            return await function(connection)
+                        async with _transaction(raw):
+                            result = await function(connection)
+                            committing = True
+                        return result
+                except driver.OVERTAKEN:
                     # Reads too: they can deadlock with a migration.
                     if attempt == _MOST_ATTEMPTS:
                         raise
-                except LOST as error:
+                except driver.LOST as error:
                     # A connection may have died while it was idle. The others probably did too.
-                    if lost or (work.done and not again) or isinstance(error, (TimeoutError, *UNFIT)):
+                    if lost or (committing and not again) or isinstance(error, (TimeoutError, *driver.UNFIT)):
                         raise
                     lost = True
                     await self._pool.expire_connections()
@@ -173,38 +149,18 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-class PostgresPlayer(Player):
-    """Takes a connection of the pool for each verb."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def read(self, play: Callable[[], Play[T]]) -> T:
-        return await self._database.read(lambda connection: played(connection, play()))
-
-    async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
-        return await self._database.write(lambda connection: played(connection, play()), again=again)
-
-    async def compute(self, work: Callable[[], T], *, small: bool = False) -> T:
-        self._database.check_open()
-        return work() if small else await anyio.to_thread.run_sync(work)
-
-
 async def played(connection: Connection, play: Play[T]) -> T:
     """The result of a verb, in the connection's current transaction."""
-    return await plays.played_async(play, lambda ask: _answer(connection, ask))
+    answered: Any = None
+    while True:
+        try:
+            ask = play.send(answered)
+        except StopIteration as end:
+            return end.value
+        answered = await _answer(connection, ask)
 
 
 async def _answer(connection: Connection, ask: Ask) -> Any:
     wanted, name, values = ask
-    if not sql(name).text:
-        return plays.skipped(wanted)
-    match wanted:
-        case "row":
-            return await connection.row(name, values)
-        case "rows":
-            return await connection.rows(name, values)
-        case "count":
-            return await connection.count(name, values)
-        case "many":
-            return await connection.many(name, values)
+    # The kinds of result are the names of the connection's methods.
+    return await getattr(connection, wanted)(name, values) if driver.sql(name).text else skipped(wanted)

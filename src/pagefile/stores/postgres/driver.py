@@ -1,24 +1,15 @@
 """PostgreSQL's statements, the part of asyncpg we use, and the one place that translates its errors, each saying what to do."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from types import TracebackType
 from typing import Any, Protocol, cast
 
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it is typed in part, and says so nowhere
 
-from pagefile.errors import (
-    InvalidArgumentError,
-    PagefileError,
-    SchemaVersionError,
-    StoreCorruptError,
-    StoreError,
-    StoreFullError,
-    StoreUnavailableError,
-)
+from pagefile import errors
 from pagefile.stores.sql.texts import ALL_ROWS, COMMON, parameters, statement_texts, type_of, with_parameters
 
 Row = Sequence[Any]
@@ -172,63 +163,53 @@ _SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
 )
 
 
-class translating:  # noqa: N801 - reads as a word of the `with` statement
-    __slots__ = ("_place",)
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if isinstance(
-            error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError | asyncpg.InternalClientError
-        ):
-            raise _ours(error, self._place) from error
+@contextmanager
+def translating(place: str) -> Generator[None]:
+    try:
+        yield
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, asyncpg.InternalClientError) as error:
+        raise _ours(error, place) from error
 
 
-def _ours(error: Exception, place: str) -> PagefileError:
+def _ours(error: Exception, place: str) -> errors.PagefileError:
     if isinstance(error, TimeoutError | asyncpg.LockNotAvailableError):
-        return StoreUnavailableError(
+        return errors.StoreUnavailableError(
             f"{place} did not answer in time: look at the server's load and locks, or raise `command_timeout` in the URL."
         )
     if isinstance(error, UNFIT):
-        return InvalidArgumentError(f"PostgreSQL cannot store this value: {error}.")
+        return errors.InvalidArgumentError(f"PostgreSQL cannot store this value: {error}.")
     if isinstance(error, LOST):
-        return StoreUnavailableError(
+        return errors.StoreUnavailableError(
             f"{place} cannot be reached ({_said(error)}): check that the server runs and that host and port are right."
         )
     return _refused(cast("asyncpg.PostgresError", error), place)
 
 
-def _refused(error: asyncpg.PostgresError, place: str) -> PagefileError:
+def _refused(error: asyncpg.PostgresError, place: str) -> errors.PagefileError:
     if isinstance(error, asyncpg.DiskFullError):
-        return StoreFullError(
+        return errors.StoreFullError(
             f"The disk of {place} is full: free some space; everything already recorded is safe."
         )
     if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
-        return StoreUnavailableError(
+        return errors.StoreUnavailableError(
             f"{place} refused the connection ({_said(error)}): check user, password and database name in the URL."
         )
     if isinstance(error, _SOLVED_BY_WAITING):
-        return StoreUnavailableError(
+        return errors.StoreUnavailableError(
             f"{place} is too busy ({_said(error)}): try again, or give it more connections."
         )
     if isinstance(error, asyncpg.UndefinedTableError | asyncpg.UndefinedColumnError):
-        return SchemaVersionError(
+        return errors.SchemaVersionError(
             f"The tables in {place} are not those of this version of Pagefile ({_said(error)}): they were changed or removed. "
             "Open the store again to bring them up to date."
         )
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
-        return StoreUnavailableError(
+        return errors.StoreUnavailableError(
             f"{place} does not allow this ({_said(error)}): grant the user of the URL the right to create and use tables."
         )
     if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
-        return StoreCorruptError(f"{place} is damaged ({_said(error)}): restore it from a backup.")
-    return StoreError(f"{place} failed: {_said(error)}.")
+        return errors.StoreCorruptError(f"{place} is damaged ({_said(error)}): restore it from a backup.")
+    return errors.StoreError(f"{place} failed: {_said(error)}.")
 
 
 def _said(error: Exception) -> str:

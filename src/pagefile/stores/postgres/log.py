@@ -10,7 +10,7 @@ from pagefile.ports import NO_LABELS, Clock, Extend, TurnChange, TurnDraft, epoc
 from pagefile.records import Entry, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import Blob, label_values, stored_draft
-from pagefile.stores.postgres.database import Database, PostgresPlayer, played
+from pagefile.stores.postgres.database import Database, played
 from pagefile.stores.postgres.driver import TAKEN, Connection
 from pagefile.stores.sql.log import SqlTurnLog, entry_by_id
 from pagefile.stores.sql.pages import packed_blobs
@@ -21,8 +21,8 @@ from pagefile.stores.turn_changes import changed, turn_in_place
 
 
 class PostgresTurnLog(SqlTurnLog):
-    def __init__(self, player: PostgresPlayer, database: Database, clock: Clock) -> None:
-        super().__init__(player, clock)
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
         self._database = database
 
     async def append(self, draft: TurnDraft) -> Turn:
@@ -30,9 +30,9 @@ class PostgresTurnLog(SqlTurnLog):
         files = _files(draft, await packed_blobs(self._player, draft.blobs))
         values = {**_values(draft, self._now()), **_of_conversation(draft), **files}
         stored = stored_draft(draft)
-        if draft.epoch is None:
-            return await self._database.read(lambda connection: _append(connection, stored, values))
-        return await self._database.write(lambda connection: _append_fenced(connection, stored, values))
+        return await self._database.run(
+            lambda connection: _append(connection, stored, values), in_transaction=draft.epoch is not None
+        )
 
     async def advance(self, change: TurnChange) -> Turn:
         rules.conversation_of(change.scope)
@@ -41,9 +41,9 @@ class PostgresTurnLog(SqlTurnLog):
             files = _files(change, await packed_blobs(self._player, change.blobs))
         turn = None
         if epoch_of(change) is None:
-            turn = await self._database.read(lambda connection: _advance(connection, change, now, files))
-        return turn or await self._database.write(
-            lambda connection: _advance_alone(connection, change, now, files)
+            turn = await self._database.run(lambda connection: _advance(connection, change, now, files))
+        return turn or await self._database.run(
+            lambda connection: _advance_alone(connection, change, now, files), in_transaction=True
         )
 
     def _put_turn(self, turn: Turn, now: datetime, *, restored: bool, agent: str | None) -> Play[None]:
@@ -51,13 +51,10 @@ class PostgresTurnLog(SqlTurnLog):
         yield from row("append", {**values, "created": turn.created if restored else None})
 
 
-async def _append_fenced(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
-    """The same in a transaction that keeps erasures away."""
-    await played(connection, check_writable(draft.epoch, [draft.scope]))
-    return await _append(connection, draft, values)
-
-
 async def _append(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
+    """The turn in its place; one with an epoch is written in a transaction that keeps erasures away."""
+    if draft.epoch is not None:
+        await played(connection, check_writable(draft.epoch, [draft.scope]))
     try:
         # In a transaction this is a savepoint: what is read when the id is taken needs the transaction whole.
         async with connection.raw.transaction() if draft.epoch is not None else nullcontext():

@@ -1,34 +1,25 @@
-"""Brings a schema up to the revision of this version, with the Alembic migrations in `migrations/`.
+"""Brings a schema up to the revision of this version, with the statements in `migrations/`.
 
-Alembic only writes the statements (its "offline" mode); our own connection runs them, in one transaction and behind a
-lock, so that several processes may open a new database at once. A migration therefore cannot look into the
-database from Python: all its work is SQL. What SQL cannot compute, the digests of rows that have none, is filled in
-after the last one, in the same transaction.
+All of them run in one transaction and behind a lock, so that several processes may open a new database at once. What SQL
+cannot compute, the digests of rows that have none, is filled in after the last one. The revision is in the table of Alembic,
+which made the first databases.
 """
 
 import logging
 import shlex
 from functools import cache
-from io import StringIO
 from pathlib import Path
-from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
-
-import anyio.to_thread
-from alembic.operations import Operations
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util.exc import CommandError
 
 from pagefile.errors import SchemaVersionError, SettingsError
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database, played, quoted
 from pagefile.stores.postgres.driver import Connection, RawConnection, translating
-from pagefile.stores.sql.missing_digests import fill_digests
+from pagefile.stores.sql.auditor import fill_digests
+from pagefile.stores.sql.texts import migration_texts
 
 logger = logging.getLogger("pagefile")
 
-MIGRATIONS = Path(__file__).with_name("migrations")
 #: "PGFL": other users of advisory locks in this database have other numbers.
 _LOCK = 0x5047464C
 #: A migration may take long: `command_timeout` does not apply to it.
@@ -45,7 +36,7 @@ async def migrate(database: Database) -> None:
             if await revision(connection) == head():
                 return
     # A migration that deadlocks with transactions of an older version is retried.
-    await database.write(lambda connection: _bring_up(connection, place))
+    await database.run(lambda connection: _bring_up(connection, place), in_transaction=True)
 
 
 async def _bring_up(connection: Connection, place: Place) -> None:
@@ -57,11 +48,12 @@ async def _bring_up(connection: Connection, place: Place) -> None:
     if place.schema is not None:
         await raw.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(place.schema)}")
     # Another process may have been faster while this one waited for the lock.
-    script = await anyio.to_thread.run_sync(_script, await revision(raw), place.shown)
+    script = _script(await revision(raw), place.shown)
     if script:
         # While we wait for a table lock, everyone else waits behind us: no longer than any statement may take.
         await raw.execute(f"SET LOCAL lock_timeout = {int(place.command_timeout_s * 1000)}")
         await raw.execute(script, timeout=_LONGEST_S)
+        await raw.execute("UPDATE alembic_version SET version_num = $1", head())
         await played(connection, fill_digests())
 
 
@@ -79,37 +71,25 @@ async def revision(connection: RawConnection) -> str | None:
 
 
 @cache
+def migrations() -> dict[str, str]:
+    """The statements that lead to each revision from the one before it."""
+    return {
+        name.partition("_")[0]: text for name, text in migration_texts("pagefile.stores.postgres").items()
+    }
+
+
 def head() -> str:
-    return cast("str", ScriptDirectory(str(MIGRATIONS)).get_current_head())
+    return [*migrations()][-1]
 
 
-def check_known(found: str | None, place: str) -> None:
-    """`SchemaVersionError` for a revision that only a newer Pagefile knows."""
-    _script(found, place)
-
-
-@cache
 def _script(found: str | None, place: str) -> str:
     """The statements that lead from a revision to the newest; none if it is the newest."""
-    scripts: Any = ScriptDirectory(str(MIGRATIONS))
-    statements = StringIO()
-
-    def steps(at: Any, context: Any) -> Any:
-        return scripts._upgrade_revs("head", at)  # noqa: SLF001 - as Alembic's own `command.upgrade` does
-
-    context = MigrationContext.configure(
-        dialect_name="postgresql",
-        opts={"as_sql": True, "output_buffer": statements, "starting_rev": found, "fn": steps},
-    )
-    try:
-        with Operations.context(context):
-            context.run_migrations()
-    except CommandError as error:
+    if found not in (None, *migrations()):
         raise SchemaVersionError(
             f"{place} has revision {found!r}, this version of Pagefile knows {head()!r}: upgrade with "
             "`pip install --upgrade 'pagefile[postgres]'`. The database was left untouched."
-        ) from error
-    return statements.getvalue().strip()
+        )
+    return "\n".join(text for name, text in migrations().items() if found is None or name > found)
 
 
 async def _check_encoding(connection: RawConnection, place: str) -> None:
@@ -131,7 +111,7 @@ async def revision_of(url: str) -> str | None:
         with translating(place.shown):
             async with database.raw() as connection:
                 found = await revision(connection)
-        check_known(found, place.shown)
+        _script(found, place.shown)
         return found
     finally:
         await database.close()

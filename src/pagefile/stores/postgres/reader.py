@@ -9,12 +9,7 @@ from pagefile.records import Entry, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.sql.plays import Row, Values, rows
 from pagefile.stores.sql.reader import SqlReader, entry_values
-from pagefile.stores.sql.rows import (
-    entry_of,
-    head_and_checkpoint,
-    keys,
-    turn_of,
-)
+from pagefile.stores.sql.rows import entry_of, head_and_checkpoint, keys, turn_of
 from pagefile.stores.sql.sessions import profile
 
 

@@ -12,14 +12,16 @@ import anyio
 from pagefile.errors import StoreCorruptError, StoreUnavailableError
 from pagefile.ports import Clock, VectorIndex
 from pagefile.records import JsonObject
+from pagefile.stores.erasure import OF_CONVERSATIONS, OF_OWNERS
 from pagefile.stores.postgres.address import Place
-from pagefile.stores.postgres.database import Database, PostgresPlayer, quoted
+from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection, sql
 from pagefile.stores.postgres.log import PostgresTurnLog
 from pagefile.stores.postgres.migration import migrate
 from pagefile.stores.postgres.reader import PostgresReader
 from pagefile.stores.postgres.vectors import PostgresVectors
 from pagefile.stores.sql.auditor import SqlAuditor
+from pagefile.stores.sql.plays import row
 from pagefile.stores.sql.store import SqlStore
 
 
@@ -27,12 +29,11 @@ class PostgresStore(SqlStore):
     """The store of `postgresql://…`: make one with `PostgresStore.open`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        player = PostgresPlayer(database)
-        super().__init__(player, clock)
+        super().__init__(database, clock)
         self._database = database
-        self.log = PostgresTurnLog(player, database, clock)
-        self.reader = self.source = PostgresReader(player)
-        self.audit = PostgresAuditor(player, database)
+        self.log = PostgresTurnLog(database, clock)
+        self.reader = self.source = PostgresReader(database)
+        self.audit = PostgresAuditor(database)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock) -> "PostgresStore":
@@ -50,12 +51,12 @@ class PostgresStore(SqlStore):
         return FREED, LOGGED
 
     async def scrub(self) -> Sequence[str]:
-        return await self._database.read(scrub)
+        return await self._database.run(scrub)
 
     async def describe(self) -> JsonObject:
         place = self._database.place
-        row: Any = await self._database.row("describe", {})
-        version, revision, read_only, size = row
+        found: Any = await self._database.read(lambda: row("describe", {}))
+        version, revision, read_only, size = found
         return {
             "backend": "postgresql",
             "version": version,
@@ -73,23 +74,7 @@ class PostgresStore(SqlStore):
 
 
 #: Every table that has a column `tenant`.
-WALLED = (
-    "conversations",
-    "ai_message",
-    "conversation_summaries",
-    "sessions",
-    "watermarks",
-    "turn_terms",
-    "attachments",
-    "tool_result_archive",
-    "archive_passage",
-    "facts",
-    "fact_revisions",
-    "context_calls",
-    "items",
-    "api_keys",
-    "conversation_episodes",
-)
+WALLED = (*OF_OWNERS, *OF_CONVERSATIONS, "api_keys", "conversation_episodes")
 _TO_DO = (
     "Row-level security does not hold this role. Give the service one that it holds, and keep this one for `pagefile upgrade`",
     "Row-level security was removed from some tables. Put it back",
@@ -98,8 +83,8 @@ _TO_DO = (
 
 async def walls(database: Database) -> JsonObject:
     """Whether row-level security applies to the role of the URL, for `describe`."""
-    row: Any = await database.row("describe_walls", {"names": list(WALLED)})
-    role, privilege, open_tables, mended = row
+    found: Any = await database.read(lambda: row("describe_walls", {"names": list(WALLED)}))
+    role, privilege, open_tables, mended = found
     return {
         "role": role,
         "row_security": _found(privilege, open_tables),
@@ -119,22 +104,22 @@ logger = logging.getLogger("pagefile")
 class PostgresAuditor(SqlAuditor):
     keeps_sums = True
 
-    def __init__(self, player: PostgresPlayer, database: Database) -> None:
-        super().__init__(player)
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self._database = database
 
     async def errors(self, *, full: bool) -> list[str]:
         """Check indexes where the extension amcheck is installed, and only in a full run: it reads all of them."""
-        found = await self._database.row("audit_amcheck", {})
+        found = await self._row("audit_amcheck", {})
         if not full or found is None:
             return []
         statement = sql("audit_index")
         statement = replace(statement, text=statement.text.replace("{extension}", quoted(found[0])))
         errors: list[str] = []
-        for (index,) in await self._database.rows("audit_indexes", {}):
+        for (index,) in await self._rows("audit_indexes", {}):
             values = {"name": index}
             try:
-                await self._database.read(lambda connection, v=values: connection.row(statement, v))
+                await self._database.run(lambda connection, v=values: connection.row(statement, v))
             except StoreCorruptError as error:
                 errors.append(f"index {index}: {error}")
             except StoreUnavailableError as error:

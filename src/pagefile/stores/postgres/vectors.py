@@ -6,7 +6,7 @@ from typing import Any
 from pagefile.errors import VectorIndexError
 from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
-from pagefile.stores.postgres.database import Database, PostgresPlayer, quoted
+from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, RawConnection, Values, sql, translating
 from pagefile.stores.sql.rows import keys, part_of
 from pagefile.stores.sql.vectors import SqlVectors
@@ -28,7 +28,7 @@ class PostgresVectors(SqlVectors):
     rows_at_once = 1000
 
     def __init__(self, database: Database) -> None:
-        super().__init__(PostgresPlayer(database))
+        super().__init__(database)
         self._database = database
         #: Whether the tables are known to exist.
         self._known = False
@@ -62,7 +62,7 @@ class PostgresVectors(SqlVectors):
 
     async def describe(self) -> JsonObject:
         self._check_open()
-        found = await self._database.row("extension_found", {})
+        found = await self._row("extension_found", {})
         return {
             "backend": "pgvector",
             "version": None if found is None else found[1],
@@ -74,7 +74,7 @@ class PostgresVectors(SqlVectors):
         """Whether the extension and the tables are there."""
         self._check_open()
         if not self._known:
-            found = await self._database.row("extension_found", {})
+            found = await self._row("extension_found", {})
             if found is not None and found[2]:
                 self._know(found[0])
         return self._known

@@ -1,23 +1,32 @@
-"""The session cache of `redis://…`: a failing server never gets in the way."""
+"""The session cache of `redis://…`: a failing server never gets in the way.
+
+The value is plain JSON under a key of its own, so that any program can read it with `GET`. A second key holds a label
+with the version and a digest: a value without a matching label (written by another program, half evicted, damaged, or an
+answer that was meant for another key) is not ours, and is a miss.
+"""
 
 import asyncio
+import hashlib
+import json
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+from urllib.parse import quote, unquote
 
 import anyio
 
 from pagefile.errors import MissingExtraError, SettingsError, StoreUnavailableError
 from pagefile.ports import CachedSession, SessionCache
-from pagefile.records import JsonObject, Scope
+from pagefile.records import DEFAULT_TENANT, JsonObject, Scope
+from pagefile.stores import rules
 from pagefile.stores.breaker import Breaker
 from pagefile.stores.encoding import to_json
-from pagefile.stores.redis.labels import ANY_KEY, ERASED, keys_of, read, scope_of
 from pagefile.stores.session_cache import SESSION_TTL_S, checked_version
 
 try:
@@ -33,6 +42,21 @@ logger = logging.getLogger("pagefile")
 T = TypeVar("T")
 #: Keys that one step of a scan looks at.
 _AT_ONCE = 1000
+
+#: The key of a session of the default tenant.
+KEY = "short_term_memory:session:%s"
+_TENANT_KEY = "short_term_memory:tenant:%s:session:%s"
+# In a Redis Cluster the part in braces decides where a key lives: the label lives with its value.
+_LABEL_KEY = "short_term_memory:version:{%s}"
+
+#: The prefix of the keys that a listing scans.
+ANY_KEY = "short_term_memory:*"
+_KEYS = re.compile(r"short_term_memory:(?:tenant:([^:]*):session:(.*)|session:(.*))", re.DOTALL)
+
+#: Replaces the digest in the label of a value that was erased.
+ERASED = "erased"
+
+_LABEL = re.compile(rb"(\d{1,16}) ([0-9a-f]{40})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +173,11 @@ class RedisSessions(SessionCache):
                     answer = await command()
             except ResponseError as error:
                 self._reached(ticket)
-                self._refuses(verb, error)
+                self._failed(f"refuses to {verb}", error, first=verb not in self._refused)
+                self._refused.add(verb)
                 return otherwise
             except (RedisError, OSError) as error:
-                self._failed(ticket, error)
+                self._failed("cannot be used", error, first=self._breaker.failed(ticket))
                 return otherwise
         self._reached(ticket)
         self._refused.discard(verb)
@@ -162,24 +187,15 @@ class RedisSessions(SessionCache):
         if self._breaker.succeeded(ticket):
             logger.info("The session cache at %s answers again.", self._address)
 
-    def _failed(self, ticket: int, error: Exception) -> None:
+    def _failed(self, how: str, error: Exception, *, first: bool) -> None:
         self.errors += 1
-        if self._breaker.failed(ticket):
+        if first:
+            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             logger.warning(
-                "The session cache at %s cannot be used (%s): sessions come from the database until it can.",
+                "The session cache at %s %s (%s): sessions come from the database for now.",
                 self._address,
-                _reason(error),
-            )
-
-    def _refuses(self, verb: str, error: ResponseError) -> None:
-        self.errors += 1
-        if verb not in self._refused:
-            self._refused.add(verb)
-            logger.warning(
-                "The session cache at %s refuses to %s (%s): sessions come from the database.",
-                self._address,
-                verb,
-                _reason(error),
+                how,
+                reason,
             )
 
 
@@ -222,5 +238,48 @@ def _address(pool: BlockingConnectionPool) -> str:
     )
 
 
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+def keys_of(scope: Scope) -> tuple[str, str]:
+    """The keys of a conversation's value and of its label.
+
+    A conversation of the default tenant has the plain key, whatever its id is; those of other tenants have another prefix,
+    and a tenant's colons are escaped, so no two conversations share a key.
+    """
+    conversation = rules.conversation_of(scope)
+    if scope.tenant == DEFAULT_TENANT:
+        key = KEY % conversation
+    else:
+        key = _TENANT_KEY % (quote(scope.tenant, safe=""), conversation)
+    return key, _LABEL_KEY % key
+
+
+def scope_of(key: str) -> Scope | None:
+    """The tenant and conversation of a key; None when it is not a session's."""
+    found = _KEYS.fullmatch(key)
+    if found is None:
+        return None
+    tenant, of_tenant, of_default = found.groups()
+    return (
+        Scope(DEFAULT_TENANT, None, of_default) if tenant is None else Scope(unquote(tenant), None, of_tenant)
+    )
+
+
+def read(key: str, answer: object) -> CachedSession | None:
+    """The session in the values of these two keys, or None when the two do not belong together."""
+    match answer:
+        case [bytes() as value, bytes() as label]:
+            found = _LABEL.fullmatch(label)
+        case _:
+            return None
+    if found is None or found[2].decode() != _digest(key, value):
+        return None
+    try:
+        session: Any = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(session, dict):
+        return None
+    return CachedSession(cast("JsonObject", session), int(found[1]))
+
+
+def _digest(key: str, value: bytes) -> str:
+    return hashlib.sha1(key.encode() + value, usedforsecurity=False).hexdigest()

@@ -1,28 +1,26 @@
 """Rows exactly as the tables hold them, and the repair of derived data."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
+from typing import TypeVar, get_args
 
 from pagefile.ports import audit
-from pagefile.records import Fact, Page, Scope, Turn
+from pagefile.records import Entry, Fact, Page, Scope, Turn
 from pagefile.stores.digests import record_digest, turn_digest
 from pagefile.stores.encoding import from_json
 from pagefile.stores.sql.erasure import replace_summary
 from pagefile.stores.sql.pages import put_spans
-from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, row, rows
-from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, keys, moment, of_tenant
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, many, row, rows
+from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, keys, moment, of_tenant, turn_of
+from pagefile.stores.sql.texts import ALL_TENANTS
+
+T = TypeVar("T")
+D = TypeVar("D")
 
 #: Columns before those of the summary in the fragment `kept`.
 _OWN_COLUMNS = 14
-_KINDS: tuple[audit.OrphanKind, ...] = (
-    "terms",
-    "vector",
-    "watermark",
-    "summary",
-    "session",
-    "passage",
-    "text",
-)
+_KINDS: tuple[audit.OrphanKind, ...] = get_args(audit.OrphanKind)
 
 
 class SqlAuditor(SqlPort, audit.Auditor):
@@ -119,52 +117,56 @@ def _place(after: audit.After) -> Values:
 
 def _kept(found: Row) -> audit.KeptConversation:
     tenant, name, owner, *counted, last_created, done_tokens, marks = found[:_OWN_COLUMNS]
-    scope = Scope(tenant, owner, name)
-    counters = audit.Counters(
-        *counted, last_created=last_created and moment(last_created), done_tokens=done_tokens
+    scope, stored = Scope(tenant, owner, name), found[_OWN_COLUMNS:]
+    times = {"last_created": last_created and moment(last_created), "done_tokens": done_tokens}
+    summary, trouble = (
+        (None, None) if stored[0] is None else _read(partial(checkpoint_of, stored, scope), None)
     )
-    known: dict[str, int] = from_json(marks) or {}
-    if found[_OWN_COLUMNS] is None:
-        return audit.KeptConversation(scope, counters, known)
-    try:
-        summary = checkpoint_of(found[_OWN_COLUMNS:], scope)
-    except audit.UNREADABLE as error:
-        return audit.KeptConversation(scope, counters, known, trouble=repr(error))
-    return audit.KeptConversation(scope, counters, known, summary)
+    return audit.KeptConversation(
+        scope, audit.Counters(*counted, **times), from_json(marks) or {}, summary, trouble
+    )
 
 
 def _kept_entry(found: Row, scope: Scope) -> audit.KeptEntry:
     """The fragment `entry`, then who wrote it, its digest and, where it is stored, the sum before it."""
     own, (writer, digest, before) = found[:ENTRY_COLUMNS], found[ENTRY_COLUMNS:]
-    try:
+
+    def read() -> tuple[Entry, bool]:
         entry = entry_of(own, scope)
-        altered = digest is not None and isinstance(entry, Turn) and turn_digest(entry) != digest
-    except audit.UNREADABLE as error:
-        return audit.KeptEntry(own[1], own[2], own[0], None, repr(error), writer, before)
-    return audit.KeptEntry(own[1], own[2], own[0], entry, None, writer, before, altered)
+        return entry, digest is not None and isinstance(entry, Turn) and turn_digest(entry) != digest
+
+    (entry, altered), trouble = _read(read, (None, False))
+    return audit.KeptEntry(own[1], own[2], own[0], entry, trouble, writer, before, altered)
 
 
 def _kept_page(found: Row) -> audit.KeptPage:
     """The tenant, the key and the size of the text, the digest, then the fragment `page`."""
     tenant, blob, size, digest, uuid = found[:5]
-    try:
+
+    def read() -> tuple[Page, bool]:
         page = of_tenant(Page, tenant)(found[4:])
-        altered = digest is not None and record_digest(page) != digest
-    except audit.UNREADABLE as error:
-        return audit.KeptPage(tenant, uuid, None, repr(error), blob, size)
-    return audit.KeptPage(tenant, uuid, page, None, blob, size, altered)
+        return page, digest is not None and record_digest(page) != digest
+
+    (page, altered), trouble = _read(read, (None, False))
+    return audit.KeptPage(tenant, uuid, page, trouble, blob, size, altered)
 
 
 def _altered_facts(found: Sequence[Row], tenant: str) -> list[str]:
     """The ids of those whose digest, the first column, is not that of the fragment `fact` behind it."""
-    altered: list[str] = []
-    for digest, *fact in found:
-        try:
-            if record_digest(of_tenant(Fact, tenant)(fact)) != digest:
-                altered.append(fact[0])
-        except audit.UNREADABLE:
-            continue
-    return altered
+    digests = [(row, _read(partial(_fact_digest, tenant, row[1:]), None)[0]) for row in found]
+    return [row[1] for row, digest in digests if digest not in (None, row[0])]
+
+
+def _fact_digest(tenant: str, fact: Row) -> str:
+    return record_digest(of_tenant(Fact, tenant)(fact))
+
+
+def _read(read: Callable[[], T], otherwise: D) -> tuple[T | D, str | None]:
+    """What is in a row, or `otherwise` and why it cannot be read."""
+    try:
+        return read(), None
+    except audit.UNREADABLE as error:
+        return otherwise, repr(error)
 
 
 def _recounted(recount: audit.Recount) -> Values:
@@ -179,3 +181,38 @@ def _recounted(recount: audit.Recount) -> Values:
         "first": times and times[0],
         "last": times and times[1],
     }
+
+
+# -- rows of earlier versions, which have no digest
+
+ROWS_AT_ONCE = 1000
+
+#: By the kind of a row: the columns of its key in the statement `<kind>s_without_digest`, and its digest. A row is the tenant, of a
+#: turn the conversation, then the record.
+_DIGESTS: dict[str, tuple[dict[str, int], Callable[[Row], str | None]]] = {
+    "turn": (
+        {"id": 3, "conversation": 1, "tenant": 0},
+        lambda row: turn_digest(turn_of(row[2:], Scope(row[0], None, row[1]))),
+    ),
+    "page": ({"uuid": 1, "tenant": 0}, lambda row: record_digest(of_tenant(Page, row[0])(row[1:]))),
+    "fact": ({"tenant": 0, "id": 1}, lambda row: _fact_digest(row[0], row[1:])),
+}
+
+
+def fill_digests() -> Play[None]:
+    """Fill in the digest of every turn, page and fact that has none, in the transaction that migrates them.
+
+    A row that cannot be read stays without one, and `verify` reports it.
+    """
+    for kind, (columns, digest_of) in _DIGESTS.items():
+        key: Values = dict.fromkeys(columns, "")
+        while found := (yield from rows(f"{kind}s_without_digest", _behind(key))):
+            keys = [{name: row[place] for name, place in columns.items()} for row in found]
+            digests = [_read(partial(digest_of, row), None)[0] for row in found]
+            known = zip(keys, digests, strict=True)
+            yield from many(f"{kind}_digest", [{**one, "digest": digest} for one, digest in known if digest])
+            key = keys[-1]
+
+
+def _behind(key: Values) -> Values:
+    return {**ALL_TENANTS, **key, "after_tenant": key["tenant"], "limit": ROWS_AT_ONCE}

@@ -135,21 +135,21 @@ class _Erasure:
         values = _entry_values(turn)
         reset_seq, _ = yield from _counted(turn.scope)
         counted = turn.status == "done" and (turn.seq or 0) > reset_seq
-        stale = erasure.covering((yield from _markers(turn.scope)), turn.seq) if turn.seq is not None else []
+        stale: list[Checkpoint] = []
         if turn.seq is None:
             yield from count("part_drop", values)
-        for entry in (turn, *stale) if turn.seq is not None else ():
-            left = erasure.tombstone(entry)
-            told = {"status": left.status, "query": left.user, "digest": turn_digest(left)}
-            yield from count("part_bury", {**_entry_values(left), **told})
+        else:
+            stale = erasure.covering((yield from _markers(turn.scope)), turn.seq)
+            for left in map(erasure.tombstone, (turn, *stale)):
+                told = {"status": left.status, "query": left.user, "digest": turn_digest(left)}
+                yield from count("part_bury", {**_entry_values(left), **told})
+            yield from self._remove("turn_terms", "part_terms", values)
+            if gone := (yield from erase_vectors("part_vectors", values)):
+                self.counts["conversation_episodes"] = self.counts.get("conversation_episodes", 0) + gone
         self.hashes |= set((yield from each("part_hashes", values, lambda one: one[0])))
         self.counts["ai_message"] += 1 + len(stale)
         self.counts["conversation_summaries"] += bool(stale)
         yield from self._remove("attachments", "part_attachments", values)
-        if turn.seq is not None:
-            yield from self._remove("turn_terms", "part_terms", values)
-            if gone := (yield from erase_vectors("part_vectors", values)):
-                self.counts["conversation_episodes"] = self.counts.get("conversation_episodes", 0) + gone
         current = yield from recount(turn.scope)
         yield from self._session(turn, current, counted=counted, stale=bool(stale))
         return [mark.id for mark in stale]
@@ -161,7 +161,7 @@ class _Erasure:
         last = yield from row("part_last_answer", keys(turn.scope))
         session.put_erased(value, turn, last[0] if last else None, counted=counted)
         if stale:
-            session.put_in_force(value, current)
+            session.put_summary(value, current.summary if current else "", current.id if current else "")
         yield from put_session(turn.scope, value, self._now)
 
     def _facts(self, turn: Turn) -> Play[list[str]]:

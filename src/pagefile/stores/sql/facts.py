@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from pagefile.errors import ConflictError, InvalidArgumentError
@@ -11,12 +12,9 @@ from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.digests import record_digest
 from pagefile.stores.encoding import from_json, stored, text_time, time_text, to_json
-from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, each, first, many, row, rows
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, first, many, row, rows
 from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, moment, of_tenant, values_of
-
-#: A row of the journal: revision, time, action, the fact as it was, the fact as it became.
-JournalRow = tuple[int, datetime, str, str | None, str]
 
 _TIMES = ("valid_from", "valid_to", "recorded", "retracted")
 
@@ -86,10 +84,7 @@ class SqlFacts(SqlPort, FactStore):
         rules.user_of(scope)
         values = {**keys(scope), "after_seq": after}
 
-        def play() -> Play[list[Revision]]:
-            return revisions_of((yield from each("fact_revisions_after", values, _journal_row)), scope)
-
-        return await self._player.read(play)
+        return revisions_of(await self._rows("fact_revisions_after", values), scope)
 
 
 def _revise(scope: Scope, written: Sequence[Fact], action: str, at: datetime, newest: int) -> Play[Revision]:
@@ -155,11 +150,6 @@ def _journal_values(revision: Revision, was: Fact | None, became: Fact) -> Value
     }
 
 
-def _journal_row(found: Row) -> JournalRow:
-    number, at, action, was, became = found
-    return number, moment(at), action, was, became
-
-
 # -- which rows a revision needs, and a fact as JSON in the journal
 
 
@@ -197,18 +187,15 @@ def text_fact(text: str, scope: Scope) -> Fact:
     return Fact(scope=Scope(scope.tenant, scope.user, values.pop("conversation")), **values)
 
 
-def revisions_of(rows: Iterable[JournalRow], scope: Scope) -> list[Revision]:
-    """Rows of the journal in order, a revision for each number."""
-    found: dict[int, Revision] = {}
+def revisions_of(rows: Iterable[Row], scope: Scope) -> list[Revision]:
+    """Rows of the journal in order (number, time, action, the fact as it was and as it became), a revision for each number."""
     owner = Scope(scope.tenant, scope.user)
-    for number, at, action, was, became in rows:
-        known = found.get(number)
-        before = (None if was is None else text_fact(was, owner),)
-        after = (text_fact(became, owner),)
-        if known is not None:
-            before, after = known.before + before, known.after + after
-        found[number] = Revision(number, owner, at, action, before, after)
-    return list(found.values())
+    revisions: list[Revision] = []
+    for (number, at, action), group in groupby(rows, key=lambda row: row[:3]):
+        facts = [(was and text_fact(was, owner), text_fact(became, owner)) for *_, was, became in group]
+        before, after = zip(*facts, strict=True)
+        revisions.append(Revision(number, owner, moment(at), action, before, after))
+    return revisions
 
 
 def restored(scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]) -> Restored:

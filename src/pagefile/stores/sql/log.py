@@ -42,9 +42,7 @@ class SqlTurnLog(TurnLog):
     async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
         rules.conversation_of(marker.scope)
         now = self._now()
-        if isinstance(marker, ResetDraft):
-            return await self._player.write(lambda: _add_reset(marker, now))
-        return await self._player.write(lambda: _add_checkpoint(marker, now))
+        return await self._player.write(lambda: _mark(marker, now))
 
     async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
         rules.conversation_of(scope)
@@ -123,29 +121,24 @@ def _attach(scope: Scope, turns: Sequence[Turn], blobs: Mapping[str, Blob]) -> P
         yield from attach(scope, turn, turn.id, blobs)
 
 
-def _add_checkpoint(draft: CheckpointDraft, now: datetime) -> Play[Entry]:
-    """The checkpoint at its position, or what is stored under its id."""
-    yield from check_writable(draft.epoch, [draft.scope])
+def _mark(draft: CheckpointDraft | ResetDraft, now: datetime) -> Play[Entry]:
+    """The marker at its position, or what is stored under its id."""
+    if isinstance(draft, ResetDraft):
+        yield from count("conversation_begun", {**keys(draft.scope), "now": now})
+    else:
+        yield from check_writable(draft.epoch, [draft.scope])
     state = yield from state_of(draft.scope)
     stored = yield from entry_by_id(state.scope, draft.id)
     if stored is not None:
-        return rules.check_same_marker(stored, draft.id, same=rules.same_checkpoint(stored, draft))
-    rules.check_coverage(draft, state.head, state.version)
+        return rules.check_same_marker(stored, draft)
     created = rules.stamp(now, state.last_created)
+    if isinstance(draft, ResetDraft):
+        reset = Reset(draft.id, state.scope, state.next_seq, created)
+        yield from _write_reset(reset, now)
+        return reset
+    rules.check_coverage(draft, state.head, state.version)
     checkpoint = checkpoint_in_place(draft, state.scope, state.next_seq, state.versions + 1, created)
     return (yield from _write_checkpoint(checkpoint, draft.text, now, state.head.reset_seq))
-
-
-def _add_reset(draft: ResetDraft, now: datetime) -> Play[Entry]:
-    """The reset at its position, or what is stored under its id."""
-    yield from count("conversation_begun", {**keys(draft.scope), "now": now})
-    state = yield from state_of(draft.scope)
-    stored = yield from entry_by_id(state.scope, draft.id)
-    if stored is not None:
-        return rules.check_same_marker(stored, draft.id, same=isinstance(stored, Reset))
-    reset = Reset(draft.id, state.scope, state.next_seq, rules.stamp(now, state.last_created))
-    yield from _write_reset(reset, now)
-    return reset
 
 
 def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
@@ -154,22 +147,17 @@ def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
 
 
 def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int) -> Play[Checkpoint]:
-    asked = {
-        **keys(checkpoint.scope),
-        "covered_through_seq": checkpoint.covered_through_seq,
-        "reset_seq": reset_seq,
-    }
-    coverage = yield from row("coverage", asked)
+    values = {**_marker_values(checkpoint, now), "reset_seq": reset_seq}
+    coverage = yield from row("coverage", values)
     assert coverage is not None
-    checkpoint = replace(checkpoint, covered_turns=coverage[0])
-    _, covered_messages, live_turns, live_tokens = coverage
-    values = {
-        **_marker_values(checkpoint, now),
-        **values_of(checkpoint),
+    covered_turns, covered_messages, live_turns, live_tokens = coverage
+    checkpoint = replace(checkpoint, covered_turns=covered_turns)
+    values |= {
         "query": CHECKPOINT_QUERY,
         "answer": text,
         "kind": "checkpoint",
         "metadata": checkpoint_metadata(checkpoint),
+        "covered_turns": covered_turns,
         "covered_messages": covered_messages,
         "live_turns": live_turns,
         "live_tokens": live_tokens,
@@ -199,17 +187,9 @@ def _write_reset(reset: Reset, now: datetime) -> Play[None]:
 
 
 def _marker_values(marker: Checkpoint | Reset, now: datetime) -> Values:
-    return {
-        **keys(marker.scope),
-        "id": marker.id,
-        "created": marker.created,
-        "now": now,
-        "seq": marker.seq,
-        "metadata": None,
-        "tokens": 0,
-        "counter": "",
-        "seconds": session.seconds(marker.created),
-    }
+    """The parameters that both markers have; a reset has no metadata and no tokens."""
+    blank: Values = {"metadata": None, "tokens": 0, "counter": ""}
+    return {**blank, **values_of(marker), "now": now, "seconds": session.seconds(marker.created)}
 
 
 #: The columns of the fragment `counted` of log.sql: a head without the epoch, which a write does not need.

@@ -5,21 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 
-from pagefile.ports import (
-    Extend,
-    MediaStore,
-    PageDraft,
-    PageIndex,
-    PageKeeper,
-    PageStore,
-    PageTerms,
-    PurgeRequest,
-    TurnDraft,
-)
+from pagefile import ports
 from pagefile.records import Page, Scope, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.digests import record_digest
-from pagefile.stores.encoding import Blob, packed, packed_all, stored_page, unpacked, unpacked_bytes
+from pagefile.stores.encoding import Blob, packed, packed_bytes, stored_page, unpacked, unpacked_bytes
 from pagefile.stores.sql.plays import Play, Player, Row, SqlPort, Values, count, each, first, many, row, rows
 from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, of_tenant, part_of, values_of
@@ -29,10 +19,10 @@ from pagefile.stores.sql.texts import ALL_TENANTS
 _SMALL_CHARS = 20_000
 
 
-class SqlPages(SqlPort, PageStore):
+class SqlPages(SqlPort, ports.PageStore):
     """Pages in `tool_result_archive`, their texts in `blobs`, their passages in `archive_passage`."""
 
-    async def put(self, draft: PageDraft) -> Page:
+    async def put(self, draft: ports.PageDraft) -> Page:
         text = draft.text
         blob = await self._player.compute(lambda: packed(text), small=len(text) <= _SMALL_CHARS)
         page = stored_page(draft.page, len(blob.data))
@@ -52,7 +42,7 @@ class SqlPages(SqlPort, PageStore):
         return await self._player.read(lambda: _pages(scope, limit, after))
 
 
-def _put(page: Page, blob: Blob, draft: PageDraft) -> Play[Page]:
+def _put(page: Page, blob: Blob, draft: ports.PageDraft) -> Play[Page]:
     yield from check_writable(draft.epoch, draft.fenced)
     stored = yield from _stored(page, blob)
     if stored is not None:
@@ -98,7 +88,7 @@ def _pages(scope: Scope, limit: int, after: str | None) -> Play[list[Page]]:
     return (yield from each(f"pages_of_{part_of(scope)}", values, of_tenant(Page, scope.tenant)))
 
 
-class SqlMedia(SqlPort, MediaStore):
+class SqlMedia(SqlPort, ports.MediaStore):
     async def load(self, scope: Scope, hash: str) -> bytes:  # noqa: A002 - the port's word
         found = await self._row("media_load", {**keys(scope), "hash": hash})
         if found is None:
@@ -111,11 +101,11 @@ async def packed_blobs(player: Player, blobs: Mapping[str, bytes]) -> dict[str, 
     if not blobs:
         return {}
     rules.check_blobs(blobs)
-    return await player.compute(lambda: packed_all(blobs))
+    return await player.compute(lambda: {key: packed_bytes(data) for key, data in blobs.items()})
 
 
 def attach(
-    scope: Scope, turn: Turn | TurnDraft | Extend, turn_id: str, blobs: Mapping[str, Blob]
+    scope: Scope, turn: Turn | ports.TurnDraft | ports.Extend, turn_id: str, blobs: Mapping[str, Blob]
 ) -> Play[None]:
     """Write the files attached to a turn, in its transaction."""
     named = rules.attached(turn, blobs)
@@ -131,24 +121,18 @@ def blob_values(blob: Blob) -> dict[str, object]:
     return {"hash": blob.hash, "codec": blob.codec, "data": blob.data}
 
 
-class SqlPageKeeper(SqlPort, PageKeeper):
+class SqlPageKeeper(SqlPort, ports.PageKeeper):
     """The columns of `tool_result_archive` that change."""
 
     async def page(self, scope: Scope, uuid: str) -> Page:
-        page = await self._player.read(lambda: page_reached(scope, uuid))
-        if page is None:
-            raise rules.no_page(uuid)
-        return page
+        return await self._player.read(lambda: _page(scope, uuid))
 
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
         values = {**keys(scope), "uuid": uuid, "pinned": pinned}
 
         def play() -> Play[Page]:
             yield from count("page_pin", values)
-            page = yield from page_reached(scope, uuid)
-            if page is None:
-                raise rules.no_page(uuid)
-            return rules.check_living(page)
+            return rules.check_living((yield from _page(scope, uuid)))
 
         return await self._player.write(play)
 
@@ -169,7 +153,7 @@ class SqlPageKeeper(SqlPort, PageKeeper):
         values = {**keys(scope), "call_hash": call_hash, "since": utc(since)}
         return await self._first("page_of_call", values, of_tenant(Page, scope.tenant))
 
-    async def purge(self, request: PurgeRequest) -> list[Page]:
+    async def purge(self, request: ports.PurgeRequest) -> list[Page]:
         # Usually nothing is due: then nothing is locked, and the write-ahead log is not truncated.
         if not await self._player.read(lambda: _due(request)):
             return []
@@ -185,6 +169,13 @@ def page_reached(scope: Scope, uuid: str) -> Play[Page | None]:
     return (yield from first("page_reached", values, of_tenant(Page, scope.tenant)))
 
 
+def _page(scope: Scope, uuid: str) -> Play[Page]:
+    page = yield from page_reached(scope, uuid)
+    if page is None:
+        raise rules.no_page(uuid)
+    return page
+
+
 def erase_blobs(hashes: Iterable[str]) -> Play[int]:
     """Remove those that no page and no attachment of any tenant refers to; returns how many."""
     return (yield from count("erase_blobs", {**ALL_TENANTS, "hashes": sorted(set(hashes))}))
@@ -192,14 +183,19 @@ def erase_blobs(hashes: Iterable[str]) -> Play[int]:
 
 def _erase(scope: Scope, uuids: Sequence[str]) -> Play[int]:
     found = yield from rows("pages_reached", {**keys(scope), "uuids": sorted(set(uuids))})
-    values: Values = {"tenant": scope.tenant, "uuids": [uuid for uuid, _ in found]}
+    return (yield from drop_pages(scope.tenant, found))
+
+
+def drop_pages(tenant: str, found: Sequence[Row]) -> Play[int]:
+    """Remove pages, given by uuid and the key of their text, with their passages; returns how many."""
+    values: Values = {"tenant": tenant, "uuids": [uuid for uuid, _ in found]}
     yield from count("passages_drop", values)
     yield from count("pages_erase", values)
     yield from erase_blobs(blob for _, blob in found if blob)
     return len(found)
 
 
-def _purge(request: PurgeRequest) -> Play[list[Page]]:
+def _purge(request: ports.PurgeRequest) -> Play[list[Page]]:
     due = yield from _due(request)
     values: Values = {"tenant": request.scope.tenant, "at": utc(request.at)}
     named = {**values, "uuids": [page.uuid for _, page in due]}
@@ -211,7 +207,7 @@ def _purge(request: PurgeRequest) -> Play[list[Page]]:
     return [replace(page, purged=utc(request.at)) for _, page in gone]
 
 
-def _due(request: PurgeRequest) -> Play[list[tuple[str, Page]]]:
+def _due(request: ports.PurgeRequest) -> Play[list[tuple[str, Page]]]:
     """The pages to purge, oldest first, each with the key of its text."""
     scope = request.scope
     values: Values = {
@@ -227,13 +223,13 @@ def _due(request: PurgeRequest) -> Play[list[tuple[str, Page]]]:
     )
 
 
-class SqlPageIndex(SqlPort, PageIndex):
+class SqlPageIndex(SqlPort, ports.PageIndex):
     async def uuids(self, scope: Scope) -> list[str]:
         statement = f"uuids_of_{part_of(scope)}"
         return await self._each(statement, keys(scope), lambda one: one[0])
 
-    async def read(self, scope: Scope, uuids: Sequence[str]) -> list[PageTerms]:
-        def play() -> Play[list[PageTerms]]:
+    async def read(self, scope: Scope, uuids: Sequence[str]) -> list[ports.PageTerms]:
+        def play() -> Play[list[ports.PageTerms]]:
             found = yield from rows("passages_read", {**keys(scope), "uuids": list(uuids)})
             return [_page_terms(list(group)) for _, group in groupby(found, key=lambda one: one[0])]
 
@@ -254,11 +250,11 @@ class SqlPageIndex(SqlPort, PageIndex):
         await self._player.write(play)
 
 
-def _page_terms(found: Sequence[Row]) -> PageTerms:
+def _page_terms(found: Sequence[Row]) -> ports.PageTerms:
     """The rows of one page; one without passages has a single row without a number."""
     uuid, number = found[0][1], found[0][2]
     if number is None:
-        return PageTerms(uuid, (), ())
+        return ports.PageTerms(uuid, (), ())
     terms = [one[5] for one in found]
     spans = tuple((one[3], one[4]) for one in found)
-    return PageTerms(uuid, spans, None if None in terms else tuple(terms))
+    return ports.PageTerms(uuid, spans, None if None in terms else tuple(terms))

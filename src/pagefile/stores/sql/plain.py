@@ -4,19 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from pagefile.ports import (
-    NO_LABELS,
-    EntryQuery,
-    Extend,
-    Labels,
-    LogView,
-    Neighbourhood,
-    TurnChange,
-    TurnDraft,
-    TurnRef,
-    ViewRequest,
-    epoch_of,
-)
+from pagefile import ports
 from pagefile.records import ConversationInfo, Entry, Scope, Turn, utc
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import Blob, label_values, stored_draft
@@ -38,7 +26,7 @@ from pagefile.stores.turn_changes import changed, turn_in_place
 
 
 class PlainTurnLog(SqlTurnLog):
-    async def append(self, draft: TurnDraft) -> Turn:
+    async def append(self, draft: ports.TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
         texts = turn_columns(draft)
         stored, blobs = (
@@ -47,12 +35,12 @@ class PlainTurnLog(SqlTurnLog):
         )
         return await self._player.write(lambda: self._append(stored, texts, blobs))
 
-    async def advance(self, change: TurnChange) -> Turn:
+    async def advance(self, change: ports.TurnChange) -> Turn:
         rules.conversation_of(change.scope)
-        blobs = await packed_blobs(self._player, change.blobs) if isinstance(change, Extend) else {}
+        blobs = await packed_blobs(self._player, change.blobs) if isinstance(change, ports.Extend) else {}
         return await self._player.write(lambda: self._advance(change, blobs))
 
-    def _append(self, draft: TurnDraft, texts: Values, blobs: Mapping[str, Blob]) -> Play[Turn]:
+    def _append(self, draft: ports.TurnDraft, texts: Values, blobs: Mapping[str, Blob]) -> Play[Turn]:
         if draft.epoch is not None:
             yield from check_writable(draft.epoch, [draft.scope])
         now, state = self._now(), (yield from state_of(draft.scope))
@@ -67,8 +55,8 @@ class PlainTurnLog(SqlTurnLog):
             yield from attach(turn.scope, draft, turn.id, blobs)
         return turn
 
-    def _advance(self, change: TurnChange, blobs: Mapping[str, Blob]) -> Play[Turn]:
-        yield from check_writable(epoch_of(change), [change.scope])
+    def _advance(self, change: ports.TurnChange, blobs: Mapping[str, Blob]) -> Play[Turn]:
+        yield from check_writable(ports.epoch_of(change), [change.scope])
         now, state = self._now(), (yield from state_of(change.scope))
         turn = yield from entry_by_id(change.scope, change.turn_id)
         if not isinstance(turn, Turn):
@@ -81,7 +69,7 @@ class PlainTurnLog(SqlTurnLog):
         values = _values(turn, now, turn_columns(turn))
         yield from count("turn_update", values)
         yield from _tell(values, turn, state.agent)
-        if isinstance(change, Extend):
+        if isinstance(change, ports.Extend):
             yield from attach(turn.scope, change, turn.id, blobs)
         return turn
 
@@ -102,7 +90,12 @@ def _values(turn: Turn, now: datetime, texts: Values) -> Values:
 
 
 def _tell(
-    values: Values, turn: Turn, agent: str | None, labels: Labels = NO_LABELS, *, known: bool = False
+    values: Values,
+    turn: Turn,
+    agent: str | None,
+    labels: ports.Labels = ports.NO_LABELS,
+    *,
+    known: bool = False,
 ) -> Play[None]:
     """Count the turn in its conversation and, when it is complete, in the session; `values` are its parameters.
 
@@ -125,31 +118,31 @@ def _tell(
 class PlainReader(SqlReader):
     """Reads the log for windows, lists and indexes, in a database in which a statement costs no round trip."""
 
-    async def view(self, request: ViewRequest) -> LogView:
+    async def view(self, request: ports.ViewRequest) -> ports.LogView:
         rules.conversation_of(request.scope)
         return await self._player.read(lambda: view(request))
 
-    async def entries(self, query: EntryQuery) -> list[Entry]:
+    async def entries(self, query: ports.EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)
         return await self._player.read(lambda: _entries(query))
 
-    async def around(self, scope: Scope, refs: Sequence[TurnRef]) -> list[Neighbourhood]:
+    async def around(self, scope: Scope, refs: Sequence[ports.TurnRef]) -> list[ports.Neighbourhood]:
         return await self._player.read(lambda: _around(scope, refs))
 
 
-def view(request: ViewRequest) -> Play[LogView]:
+def view(request: ports.ViewRequest) -> Play[ports.LogView]:
     """The head, the current checkpoint, the open turn, the profile, and as many turns as requested."""
     scope = request.scope
     found = yield from row("view", {**keys(scope), "open_turn": request.open_turn})
     if found is None:
         if request.open_turn is not None:
             raise rules.no_turn(request.open_turn)
-        return LogView(rules.no_head(scope, (yield from epoch_now())), None, ())
+        return ports.LogView(rules.no_head(scope, (yield from epoch_now())), None, ())
     rules.check_owner(scope, found[0])
     head, checkpoint, rest = head_and_checkpoint(found, scope)
     if request.open_turn is not None and rest[0] is None:
         raise rules.no_turn(request.open_turn)
-    return LogView(
+    return ports.LogView(
         head=head,
         checkpoint=checkpoint,
         turns=(yield from _live_turns(head, request)) if head.live_turns else (),
@@ -158,7 +151,7 @@ def view(request: ViewRequest) -> Play[LogView]:
     )
 
 
-def _live_turns(head: ConversationInfo, request: ViewRequest) -> Play[tuple[Turn, ...]]:
+def _live_turns(head: ConversationInfo, request: ports.ViewRequest) -> Play[tuple[Turn, ...]]:
     # As many at once as would fit at average length, and one that does not.
     expected = request.budget_tokens * head.live_turns // max(1, head.live_tokens)
     limit = 1 + max(request.min_turns, min(expected, head.live_turns))
@@ -184,7 +177,7 @@ def _live_turns(head: ConversationInfo, request: ViewRequest) -> Play[tuple[Turn
         values["before_seq"], values["limit"] = found[-1][2], 2 * values["limit"]
 
 
-def _entries(query: EntryQuery) -> Play[list[Entry]]:
+def _entries(query: ports.EntryQuery) -> Play[list[Entry]]:
     scope = yield from owner_of(query.scope)
     if scope is None:
         return []
@@ -199,10 +192,10 @@ def _entries(query: EntryQuery) -> Play[list[Entry]]:
     return found[::-1] if query.newest else found
 
 
-def _around(scope: Scope, refs: Sequence[TurnRef]) -> Play[list[Neighbourhood]]:
+def _around(scope: Scope, refs: Sequence[ports.TurnRef]) -> Play[list[ports.Neighbourhood]]:
     # Most turns found together come from a few conversations.
     homes: dict[str, Scope | None] = {}
-    near: list[Neighbourhood] = []
+    near: list[ports.Neighbourhood] = []
     for ref in refs:
         if ref.conversation not in homes:
             homes[ref.conversation] = yield from _home(scope, ref.conversation)
@@ -214,7 +207,7 @@ def _around(scope: Scope, refs: Sequence[TurnRef]) -> Play[list[Neighbourhood]]:
         if upto and upto[0].seq == ref.seq:
             after = [turn_of(one, home) for one in (yield "rows", "turns_after", values)]
             near.append(
-                Neighbourhood(upto[0], upto[1] if len(upto) > 1 else None, after[0] if after else None)
+                ports.Neighbourhood(upto[0], upto[1] if len(upto) > 1 else None, after[0] if after else None)
             )
     return near
 

@@ -5,7 +5,7 @@ runs a verb from end to end in one of its threads, PostgreSQL's awaits each resu
 transaction came first, a connection was lost), so a player is given the generator function, and a verb has no other effects.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -66,17 +66,6 @@ def played(play: Play[T], answer: Callable[[Ask], Any]) -> T:
         except StopIteration as end:
             return end.value
         answered = answer(ask)
-
-
-async def played_async(play: Play[T], answer: Callable[[Ask], Awaitable[Any]]) -> T:
-    """The same where results are awaited."""
-    answered: Any = None
-    while True:
-        try:
-            ask = play.send(answered)
-        except StopIteration as end:
-            return end.value
-        answered = await answer(ask)
 
 
 class Player(Protocol):

@@ -46,24 +46,17 @@ def since(
 ) -> Play[list[T]]:
     """The completed turns after those that are known, converted."""
     made: list[T] = []
-    for scope, last_seq in (yield from _seen(request.scope)):
-        known = request.known.get(scope.conversation or "", 0)
+    for name, owner, last_seq in (
+        yield from rows(f"conversations_of_{part_of(request.scope)}", keys(request.scope))
+    ):
+        known = request.known.get(name, 0)
         if len(made) >= request.limit:
             break
-        if last_seq > known:
+        if last_seq > known and rules.sees(request.scope, owner):
+            scope = Scope(request.scope.tenant, owner, name)
             asked = {**keys(scope), **values, "after_seq": known, "limit": request.limit - len(made)}
             made += [make(found, scope) for found in (yield from rows(statement, asked))]
     return made
-
-
-def _seen(scope: Scope) -> Play[list[tuple[Scope, int]]]:
-    """The conversations of a scope with their owners and last positions."""
-    found = yield from rows(f"conversations_of_{part_of(scope)}", keys(scope))
-    return [
-        (Scope(scope.tenant, owner, name), last_seq)
-        for name, owner, last_seq in found
-        if rules.sees(scope, owner)
-    ]
 
 
 def entry_values(query: EntryQuery) -> Values:

@@ -157,7 +157,7 @@ def of_tenant(record: type[R], tenant: str) -> Callable[[Row], R]:
     return lambda row: record_of(record, (row[0], Scope(tenant, row[1], row[2]), *row[3:]))
 
 
-def values_of(record: Page | Fact | WindowRecord | Checkpoint | ApiKey) -> Values:
+def values_of(record: Page | Fact | WindowRecord | Checkpoint | Reset | ApiKey) -> Values:
     """A record as the parameters of the statement that writes it."""
     return {**keys(record.scope), **field_values(record)}
 

@@ -1,7 +1,6 @@
 """Session values: as they were put, and what turns and markers changed since."""
 
 from datetime import datetime
-from typing import Any
 
 from pagefile.errors import ConflictError
 from pagefile.ports import Clock, SessionStore
@@ -64,17 +63,17 @@ def _values(scope: Scope, value: JsonObject, now: datetime) -> Values:
 
 def _value(found: Row, scope: Scope) -> session.SessionValue:
     """A session as it is now: the columns of the statement `session_get` after the first two."""
-    put, changed, turns, anew, user, agent, answer, checkpoint_id, summary = found
+    put, changed, turns, was_reset, user, agent, answer, checkpoint_id, summary = found
     changed = changed and moment(changed)
     value: session.SessionValue = (
         session.blank(Scope(scope.tenant, user, scope.conversation)) if put is None else from_json(put)
     )
-    if anew:
+    if was_reset:
         session.put_reset(value, changed)
-    if anew or turns:
-        _put_turns(value, session.SessionTurn(user, agent, answer, changed), turns)
+    if was_reset or turns:
+        session.put_turn(value, user, agent, answer, changed, turns)
     if checkpoint_id is not None:
-        session.put_checkpoint(value, checkpoint_id, summary, changed)
+        session.put_summary(value, summary, checkpoint_id, changed)
     return value
 
 
@@ -88,13 +87,5 @@ def profile(found: Row, scope: Scope) -> JsonObject | None:
     value: session.SessionValue = {} if snapshot is None else {"user_snapshot": from_json(snapshot)}
     if blank:
         value = session.blank(Scope(scope.tenant, user, scope.conversation))
-    session.put_turn(value, session.SessionTurn(user, None, None, NEVER))
+    session.put_turn(value, user, None, None, NEVER)
     return value.get("user_snapshot")
-
-
-def _put_turns(value: session.SessionValue, last: session.SessionTurn, turns: int) -> None:
-    """The result of these turns applied one after the other: everything but the count comes from the last ones."""
-    session.put_turn(value, last)
-    flow: Any = value["flow_context"]
-    if isinstance(flow, dict):
-        flow["turn_count"] += turns - 1

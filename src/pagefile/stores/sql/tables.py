@@ -4,17 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from pagefile.ports import (
-    Behind,
-    Erasures,
-    KeyStore,
-    Owed,
-    SinceRequest,
-    TermStore,
-    TurnTerms,
-    Watermarks,
-    WindowLog,
-)
+from pagefile import ports
+from pagefile.errors import ConflictError
 from pagefile.records import ApiKey, Scope, WindowRecord, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import record_of
@@ -24,7 +15,7 @@ from pagefile.stores.sql.rows import keys, moment, of_tenant, part_of, values_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 
-class SqlCalls(SqlPort, WindowLog):
+class SqlCalls(SqlPort, ports.WindowLog):
     async def add(self, calls: Sequence[WindowRecord], *, keep: int, epoch: int | None = None) -> None:
         written = [values_of(call) for call in calls]
         # In a fixed order, so that two writers of the same conversations do not deadlock.
@@ -81,7 +72,7 @@ def _calls(scope: Scope, limit: int, after: str | None) -> Play[list[WindowRecor
     return (yield from each(f"calls_of_{part_of(scope)}", values, of_tenant(WindowRecord, scope.tenant)))
 
 
-class SqlKeys(SqlPort, KeyStore):
+class SqlKeys(SqlPort, ports.KeyStore):
     async def add(self, key: ApiKey) -> None:
         # A retry of an insert that took effect would find the key taken.
         await self._player.write(lambda: _add(key), again=False)
@@ -94,9 +85,7 @@ class SqlKeys(SqlPort, KeyStore):
 
     async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
         def play() -> Play[ApiKey]:
-            key = yield from first("key_locked", {**ALL_TENANTS, "id": key_id}, _key)
-            if key is None:
-                raise rules.no_key(key_id)
+            key = yield from _existing("key_locked", key_id)
             old = rules.rotated(key, successor, until)
             yield from _add(successor)
             yield from count("key_expire", {**ALL_TENANTS, "id": key_id, "expires": old.expires})
@@ -107,23 +96,27 @@ class SqlKeys(SqlPort, KeyStore):
     async def revoke(self, key_id: str, at: datetime) -> ApiKey:
         values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
 
-        def play() -> Play[ApiKey | None]:
+        def play() -> Play[ApiKey]:
             yield from count("key_revoke", values)
-            return (yield from first("key_get", values, _key))
+            return (yield from _existing("key_get", key_id))
 
-        key = await self._player.write(play)
-        if key is None:
-            raise rules.no_key(key_id)
-        return key
+        return await self._player.write(play)
 
     async def used(self, key_id: str, at: datetime) -> None:
         values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
         await self._change("key_used", values)
 
 
+def _existing(statement: str, key_id: str) -> Play[ApiKey]:
+    key = yield from first(statement, {**ALL_TENANTS, "id": key_id}, _key)
+    if key is None:
+        raise rules.no_key(key_id)
+    return key
+
+
 def _add(key: ApiKey) -> Play[None]:
     if not (yield from count("key_add", values_of(key))):
-        raise rules.key_taken(key.id)
+        raise ConflictError(f"The key {key.id!r} already exists: make one with a new id.")
 
 
 def _key(found: Row) -> ApiKey:
@@ -131,7 +124,7 @@ def _key(found: Row) -> ApiKey:
     return record_of(ApiKey, (key_id, name, Scope(tenant, user), *rest))
 
 
-class SqlWatermarks(SqlPort, Watermarks):
+class SqlWatermarks(SqlPort, ports.Watermarks):
     async def known(self, scope: Scope, tier: str) -> Mapping[str, int]:
         # For a user the index on users is best; otherwise a scan of the tier's watermarks is needed anyway.
         statement = "watermarks_known" if scope.user is None else "watermarks_known_of_user"
@@ -147,9 +140,11 @@ class SqlWatermarks(SqlPort, Watermarks):
 
         await self._player.write(play)
 
-    async def behind(self, tier: str, *, limit: int = 100, tenant: str | None = None) -> list[Behind]:
+    async def behind(self, tier: str, *, limit: int = 100, tenant: str | None = None) -> list[ports.Behind]:
         values: Values = {"tier": tier, "tenants": tenant, "limit": max(0, limit)}
-        return await self._each("watermarks_behind", values, lambda one: Behind(Scope(*one[:3]), *one[3:]))
+        return await self._each(
+            "watermarks_behind", values, lambda one: ports.Behind(Scope(*one[:3]), *one[3:])
+        )
 
     async def tiers(self) -> list[str]:
         return await self._each("watermarks_tiers", ALL_TENANTS, lambda one: one[0])
@@ -158,12 +153,12 @@ class SqlWatermarks(SqlPort, Watermarks):
         return await self._change("watermarks_drop", {**ALL_TENANTS, "tier": tier})
 
 
-class SqlTerms(SqlPort, TermStore):
-    async def since(self, request: SinceRequest, analyzer: str) -> list[TurnTerms]:
+class SqlTerms(SqlPort, ports.TermStore):
+    async def since(self, request: ports.SinceRequest, analyzer: str) -> list[ports.TurnTerms]:
         return await self._player.read(lambda: since(request, "terms_after", _terms, analyzer=analyzer))
 
     async def write(
-        self, scope: Scope, terms: Sequence[TurnTerms], analyzer: str, *, epoch: int | None = None
+        self, scope: Scope, terms: Sequence[ports.TurnTerms], analyzer: str, *, epoch: int | None = None
     ) -> None:
         # For a turn named twice, the last terms count: a statement may not write a row twice.
         newest = {(one.conversation, one.seq): one for one in terms}.values()
@@ -187,23 +182,23 @@ class SqlTerms(SqlPort, TermStore):
         await self._player.write(play)
 
 
-def _terms(found: Row, scope: Scope) -> TurnTerms:
+def _terms(found: Row, scope: Scope) -> ports.TurnTerms:
     seq, turn_id, at, said, answered = found
-    return TurnTerms(scope.conversation or "", seq, turn_id, moment(at), said, answered)
+    return ports.TurnTerms(scope.conversation or "", seq, turn_id, moment(at), said, answered)
 
 
-class SqlErasures(SqlPort, Erasures):
+class SqlErasures(SqlPort, ports.Erasures):
     async def begin(self, place: str) -> None:
         if await self._rows("erasure_mark", {"name": place}):
             # Called whenever an index is prepared, also in a read-only database.
             return
         await self._change("erasure_mark_begin", {"name": place})
 
-    async def owed(self, place: str) -> Owed:
+    async def owed(self, place: str) -> ports.Owed:
         found = await self._rows("erasures_owed", {"name": place})
-        return Owed(found[0][0] if found else 0, {scope: epoch for _, scope, epoch in found if scope})
+        return ports.Owed(found[0][0] if found else 0, {scope: epoch for _, scope, epoch in found if scope})
 
-    async def done(self, place: str, owed: Owed) -> None:
+    async def done(self, place: str, owed: ports.Owed) -> None:
         await self._change("erasure_mark_done", {"name": place, "epoch": owed.since, "through": owed.through})
 
     async def redo(self, place: str, epoch: int) -> None:

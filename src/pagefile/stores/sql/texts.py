@@ -22,6 +22,12 @@ COMMON = files("pagefile.stores.sql").joinpath("statements")
 PLAIN = files("pagefile.stores.sql").joinpath("plain")
 
 
+def migration_texts(package: str) -> dict[str, str]:
+    """The migrations of a database by file name, in order."""
+    found = [file for file in files(package).joinpath("migrations").iterdir() if file.name.endswith(".sql")]
+    return {file.name: file.read_text(encoding="utf-8") for file in sorted(found, key=lambda file: file.name)}
+
+
 def statement_texts(dialect: str, *folders: Traversable) -> dict[str, str]:
     """Every statement of these folders, in one dialect."""
     common: dict[tuple[str, str], str] = {}

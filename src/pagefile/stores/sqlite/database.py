@@ -9,7 +9,6 @@ import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -17,7 +16,8 @@ from urllib.parse import quote
 import apsw
 
 from pagefile.errors import SchemaVersionError, StoreCorruptError, StoreUnavailableError
-from pagefile.stores.sql.missing_digests import fill_digests
+from pagefile.stores.sql.auditor import fill_digests
+from pagefile.stores.sql.texts import migration_texts
 from pagefile.stores.sqlite.driver import Connection, connect, transaction, translating
 from pagefile.stores.sqlite.player import played, sql
 
@@ -168,9 +168,7 @@ def _open_unwritable(place: Place, readers: int) -> Opened:
 @cache
 def migrations() -> tuple[str, ...]:
     """The migrations in order; the schema version is how many were applied."""
-    folder = files("pagefile.stores.sqlite").joinpath("migrations")
-    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
-    return tuple(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
+    return tuple(migration_texts("pagefile.stores.sqlite").values())
 
 
 def check_version(connection: Connection, place: str, *, exactly: bool = False) -> int:

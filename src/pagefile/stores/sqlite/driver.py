@@ -7,13 +7,7 @@ from typing import Any, Protocol, cast
 
 import apsw
 
-from pagefile.errors import (
-    InvalidArgumentError,
-    StoreCorruptError,
-    StoreError,
-    StoreFullError,
-    StoreUnavailableError,
-)
+from pagefile import errors
 
 Row = tuple[Any, ...]
 #: By name, or in the order of the parameters.
@@ -21,8 +15,6 @@ Bindings = Mapping[str, Any] | Sequence[Any]
 
 
 class Cursor(Protocol):
-    """Rows, one after the other."""
-
     @property
     def get(self) -> Any:
         """The only value, the only row or all rows, whichever there is; None for nothing."""
@@ -46,16 +38,8 @@ class Connection(Protocol):
     def interrupt(self) -> None: ...
     def readonly(self, name: str, /) -> bool: ...
     def set_busy_timeout(self, milliseconds: int, /) -> None: ...
-    def backup(
-        self, name: str, source: "Connection", source_name: str, /
-    ) -> "AbstractContextManager[Copying]": ...
+    def backup(self, name: str, source: "Connection", source_name: str, /) -> AbstractContextManager[Any]: ...
     def close(self) -> None: ...
-
-
-class Copying(Protocol):
-    def step(self) -> bool:
-        """Copy all pages."""
-        ...
 
 
 def connect(name: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> Connection:
@@ -100,44 +84,44 @@ class translating:  # noqa: N801 - reads as a word of the `with` statement
         if isinstance(error, apsw.Error):
             raise _translated(error, self._place) from error
         if isinstance(error, UnicodeEncodeError):
-            raise InvalidArgumentError(
+            raise errors.InvalidArgumentError(
                 f"A text is not valid Unicode at position {error.start} (a lone surrogate): decode its source with "
                 "errors='replace'."
             ) from error
 
 
-def _translated(error: apsw.Error, place: str) -> StoreError:
+def _translated(error: apsw.Error, place: str) -> errors.StoreError:
     match error:
         case apsw.FullError():
-            return StoreFullError(
+            return errors.StoreFullError(
                 f"The disk of {place!r} is full: free some space, or erase what is no longer wanted, for which room is kept in "
                 "reserve. Everything recorded before is safe."
             )
         case apsw.NotADBError():
-            return StoreCorruptError(
+            return errors.StoreCorruptError(
                 f"{place!r} is not a SQLite database: move the file away or name another one. It was left untouched."
             )
         case apsw.CorruptError():
-            return StoreCorruptError(
+            return errors.StoreCorruptError(
                 f"{place!r} is damaged ({error}): restore a backup, or save what can be read with "
                 "`sqlite3 FILE .recover` into a new file."
             )
         case apsw.BusyError() | apsw.LockedError():
-            return StoreUnavailableError(
+            return errors.StoreUnavailableError(
                 f"{place!r} is held by another process for too long: end the program that keeps it locked, or try again."
             )
         case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return StoreUnavailableError(
+            return errors.StoreUnavailableError(
                 f"{place!r} cannot be written: give this user write permission to the file and to its directory."
             )
         case apsw.CantOpenError():
-            return StoreUnavailableError(
+            return errors.StoreUnavailableError(
                 f"{place!r} cannot be opened: make sure that its directory exists and that this user may read and "
                 "write there."
             )
         case apsw.IOError():
-            return StoreUnavailableError(
+            return errors.StoreUnavailableError(
                 f"The disk of {place!r} failed ({error}): check the disk, then open it again."
             )
         case _:
-            return StoreError(f"SQLite refused ({type(error).__name__}: {error}) on {place!r}.")
+            return errors.StoreError(f"SQLite refused ({type(error).__name__}: {error}) on {place!r}.")

@@ -70,7 +70,8 @@ class _Lane(ABC):
         self._place = place
         self._name = name
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
-        #: Guards the job that is running, so that an interrupt never hits another one.
+        #: The jobs that are running, and a lock, so that an interrupt never hits another one.
+        self._running: dict[_Job, Connection] = {}
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._closed = False
@@ -104,9 +105,12 @@ class _Lane(ABC):
     def _serve(self, connection: Connection) -> None:
         """Run jobs until there are no more."""
 
-    @abstractmethod
     def _cancel(self, job: _Job) -> None:
         """Stop a job whose caller is gone."""
+        with self._lock:
+            job.cancelled = True
+            if job in self._running:
+                self._running[job].interrupt()
 
 
 class Writer(_Lane):
@@ -120,7 +124,6 @@ class Writer(_Lane):
         self._now_and_then = now_and_then
         self._groups = 0
         self._connection = connection
-        self._running: Sequence[_Job] = ()
         #: Erased text may still be in the write-ahead log.
         self._purge_owed = False
         self._start([connection])
@@ -132,12 +135,6 @@ class Writer(_Lane):
     async def run_alone(self, function: Callable[[Connection], T]) -> T:
         """The result of an erasure that begins and ends its own transactions; all other writes wait for it."""
         return cast("T", await self._run(_Job(function, alone=True, purge=True)))
-
-    def _cancel(self, job: _Job) -> None:
-        with self._lock:
-            job.cancelled = True
-            if job in self._running:
-                self._connection.interrupt()
 
     def _serve(self, connection: Connection) -> None:
         going = True
@@ -167,11 +164,12 @@ class Writer(_Lane):
                 self._roll_back()
         while waiting:
             with self._lock:
-                self._running = waiting = [job for job in waiting if not job.cancelled]
+                waiting = [job for job in waiting if not job.cancelled]
+                self._running = dict.fromkeys(waiting, self._connection)
             if waiting:
                 waiting = self._transact(waiting)
             with self._lock:
-                self._running = ()
+                self._running = {}
         if self._purge_owed or any(job.purge for job in jobs):
             self._purge_owed = not self._truncated()
 
@@ -254,7 +252,6 @@ class Readers(_Lane):
     ) -> None:
         super().__init__(place, "pagefile-reader")
         self._monotonic = monotonic
-        self._at: dict[_Job, Connection] = {}
         here, *others = connections
         # A read that finds the database busy moves to a thread and waits there.
         here.set_busy_timeout(0)
@@ -306,21 +303,15 @@ class Readers(_Lane):
                 self._here.close()
                 self._here = None
 
-    def _cancel(self, job: _Job) -> None:
-        with self._lock:
-            job.cancelled = True
-            if job in self._at:
-                self._at[job].interrupt()
-
     def _serve(self, connection: Connection) -> None:
         while (job := self._queue.get()) is not None:
             with self._lock:
                 if job.cancelled:
                     continue
-                self._at[job] = connection
+                self._running[job] = connection
             job.run(connection, self._place)
             with self._lock:
-                del self._at[job]
+                del self._running[job]
             _end_read(connection)
             _deliver((job,))
         connection.close()

@@ -13,7 +13,7 @@ from pagefile.ports import Part
 from pagefile.records import Scope
 from pagefile.stores.erasure import counted_vectors, erased_keys
 from pagefile.stores.sql.erasure import erase, going_conversations, recount
-from pagefile.stores.sql.pages import erase_blobs
+from pagefile.stores.sql.pages import drop_pages, erase_blobs
 from pagefile.stores.sql.plays import Play, Values, count, many, row, rows
 from pagefile.stores.sql.reader import raise_epoch
 from pagefile.stores.sql.rows import keys
@@ -39,24 +39,15 @@ class Eraser:
 
     def erased(self, scope: Scope, part: Part | None, work: Callable[[], Play[Erased]]) -> Erased:
         """The result of the erasure: at once with the space of the reserve, else in pieces."""
-        result = self._whole(work)
-        if result is not None:
-            return result
-        if part is not None:
-            raise self._too_full()
-        counts, gone = self._in_pieces(scope)
-        return counts, (), gone
-
-    def _whole(self, work: Callable[[], Play[T]]) -> T | None:
-        """Erase everything at once, with the space of the reserve; None when that is not enough."""
         self._reserve.give_up()
         self._fold()
         try:
-            return self._written(work)
-        except _NO_ROOM:
-            return None
-        finally:
-            self._fold()
+            return self._piece(lambda _: work(), 1)
+        except StoreFullError:
+            if part is not None:
+                raise
+        counts, gone = self._in_pieces(scope)
+        return counts, (), gone
 
     def _in_pieces(self, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
         """How many rows were erased, table by table, and which conversations. From the first piece on it cannot be undone."""
@@ -80,14 +71,6 @@ class Eraser:
         vectors = counted_vectors(counts["conversation_episodes"] + left.get("conversation_episodes", 0))
         return {table: count + counts.get(table, 0) for table, count in left.items()} | vectors, tuple(gone)
 
-    def _too_full(self, error: Exception | None = None) -> StoreFullError:
-        """The error when even the smallest piece does not fit; a quota and a broken disk look alike, so it quotes SQLite."""
-        said = "" if error is None else f" ({error})"
-        return StoreFullError(
-            f"The disk of {self._place!r} is so full{said} that not everything could be erased: free some megabytes, and erase it "
-            "once more. What is erased by now stays erased, and nothing else was touched."
-        )
-
     def _all(self, work: Callable[[int], Play[int]]) -> int:
         total, limit = 0, _ROWS
         while True:
@@ -104,15 +87,16 @@ class Eraser:
 
     def _piece(self, work: Callable[[int], Play[T]], limit: int) -> T:
         try:
-            return self._written(lambda: work(limit))
+            with transaction(self._connection):
+                return played(self._connection, work(limit))
         except _NO_ROOM as error:
-            raise self._too_full(error) from error
+            # A quota and a broken disk look alike, so it quotes SQLite.
+            raise StoreFullError(
+                f"The disk of {self._place!r} is so full ({error}) that not everything could be erased: free some megabytes, and "
+                "erase it once more. What is erased by now stays erased, and nothing else was touched."
+            ) from error
         finally:
             self._fold()
-
-    def _written(self, work: Callable[[], Play[T]]) -> T:
-        with transaction(self._connection):
-            return played(self._connection, work())
 
     def _fold(self) -> None:
         """Truncate the write-ahead log, as far as other readers allow."""
@@ -152,11 +136,7 @@ def _cut(values: Values, limit: int) -> Play[int]:
 
 def _pages(values: Values, limit: int) -> Play[int]:
     found = yield from rows("thin_pages", {**values, "limit": limit})
-    named: Values = {"tenant": values["tenant"], "uuids": [uuid for uuid, _ in found]}
-    for statement in ("passages_drop", "pages_erase"):
-        yield from count(statement, named)
-    yield from erase_blobs(blob for _, blob in found)
-    return len(found)
+    return (yield from drop_pages(values["tenant"], found))
 
 
 def _attachments(values: Values, limit: int) -> Play[int]:

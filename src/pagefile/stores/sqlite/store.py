@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import apsw
@@ -14,23 +13,12 @@ from pagefile.stores import rules
 from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.plain import PlainReader, PlainTurnLog, view
 from pagefile.stores.sql.store import Erased, SqlStore
-from pagefile.stores.sqlite.database import Place, Reserve, open_connections, rewrite
+from pagefile.stores.sqlite.database import Opened, Place, Reserve, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.piecewise_erasure import Eraser
 from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer, played
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    writer: Writer
-    readers: Readers
-    clock: Clock
-    place: Place
-    read_only: bool
-    reserve: Reserve
-
 
 #: Up to this size the file is rewritten after every erasure: other writers wait for about half a second.
 REWRITTEN_BYTES = 64 * 2**20
@@ -44,7 +32,7 @@ MOVED = (
 class ConnectionStore(SqlStore):
     """A SQLite database in a file or in memory."""
 
-    index_type: type[SqliteVectors] = SqliteVectors
+    index_name = "sqlite"
 
     def __init__(self, player: ConnectionPlayer, clock: Clock) -> None:
         super().__init__(player, clock)
@@ -56,7 +44,7 @@ class ConnectionStore(SqlStore):
 
     def vectors(self, *, cache_bytes: int | None = None) -> VectorIndex:
         size = CACHE_BYTES if cache_bytes is None else cache_bytes
-        index = self.index_type(self._connections, cache_bytes=size)
+        index = SqliteVectors(self._connections, self.index_name, cache_bytes=size)
         self._indexes.append(index)
         return index
 
@@ -69,30 +57,31 @@ class ConnectionStore(SqlStore):
 class SqliteStore(ConnectionStore):
     """The store of `sqlite:///…`: make one with `SqliteStore.open`."""
 
-    def __init__(self, parts: Parts) -> None:
-        player = SqlitePlayer(parts.writer, parts.readers)
-        super().__init__(player, parts.clock)
-        self._parts = parts
-        self.reader = self.source = SqliteReader(player, parts.readers)
+    def __init__(self, place: Place, opened: Opened, clock: Clock) -> None:
+        self._place, self._read_only, self._reserve = place, opened.read_only, Reserve(place.path)
+        self._writer = Writer(
+            opened.writer, str(place.path), now_and_then=None if self._read_only else self._reserve.keep
+        )
+        self._readers = Readers(opened.readers, str(place.path))
+        player = SqlitePlayer(self._writer, self._readers)
+        super().__init__(player, clock)
+        self.reader = self.source = SqliteReader(player, self._readers)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
         opened = await asyncio.to_thread(open_connections, place, readers=readers + 1)
-        name, reserve = str(place.path), Reserve(place.path)
+        store = cls(place, opened, clock)
         if not opened.read_only:
-            await asyncio.to_thread(reserve.keep)
-        writer = Writer(opened.writer, name, now_and_then=None if opened.read_only else reserve.keep)
-        readers_ = Readers(opened.readers, name)
-        return cls(Parts(writer, readers_, clock, place, opened.read_only, reserve))
+            await asyncio.to_thread(store._reserve.keep)
+        return store
 
     async def _left(self) -> Sequence[str]:
         """`secure_delete` overwrites the rows themselves, but not copies that page balancing has left elsewhere."""
         await super()._left()
-        place = self._parts.place
-        if place.path.stat().st_size > REWRITTEN_BYTES:
+        if self._place.path.stat().st_size > REWRITTEN_BYTES:
             return (MOVED,)
         try:
-            await asyncio.to_thread(rewrite, place)
+            await asyncio.to_thread(rewrite, self._place)
         except (StoreFullError, StoreUnavailableError):
             # The rows are erased even if this fails: the disk may be full, or another process may keep writing.
             return (MOVED,)
@@ -104,42 +93,39 @@ class SqliteStore(ConnectionStore):
         except (StoreFullError, StoreUnavailableError) as error:
             if not isinstance(error.__cause__, apsw.FullError | apsw.IOError):
                 raise
-        place, reserve = str(self._parts.place.path), self._parts.reserve
 
         def work(connection: Connection) -> Erased:
-            eraser = Eraser(connection, place, reserve)
+            eraser = Eraser(connection, str(self._place.path), self._reserve)
             return eraser.erased(scope, part, lambda: self._erasing(scope, part))
 
         try:
-            return await self._parts.writer.run_alone(work)
+            return await self._writer.run_alone(work)
         finally:
-            await asyncio.to_thread(reserve.keep)
+            await asyncio.to_thread(self._reserve.keep)
 
     async def scrub(self) -> Sequence[str]:
-        await asyncio.to_thread(rewrite, self._parts.place)
+        await asyncio.to_thread(rewrite, self._place)
         return ()
 
     async def describe(self) -> JsonObject:
-        place, read_only = self._parts.place, self._parts.read_only
-
         def read(connection: Connection) -> JsonObject:
             pages: Any = connection.pragma("page_count")
             return {
                 "backend": "sqlite",
                 "version": apsw.sqlite_lib_version(),
                 "schema": connection.pragma("user_version"),
-                "place": str(place.path),
+                "place": str(self._place.path),
                 "bytes": pages * connection.pragma("page_size"),
-                "read_only": read_only,
-                "synchronous": place.synchronous,
+                "read_only": self._read_only,
+                "synchronous": self._place.synchronous,
             }
 
         return await self._connections.look(read)
 
     async def close(self) -> None:
         # The writer's connection goes last, so that it can fold the write-ahead log into the file.
-        await self._parts.readers.close()
-        await self._parts.writer.close()
+        await self._readers.close()
+        await self._writer.close()
 
 
 #: How many problems SQLite's own check reports before it gives up.

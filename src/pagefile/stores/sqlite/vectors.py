@@ -4,13 +4,18 @@ A search reads what is new since the last one (from any process), multiplies in 
 still exists: a row never changes, so a place that exists is up to date. That is how erasures by other processes are noticed.
 """
 
+import threading
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any, TypeAlias
 
 import anyio.to_thread
+import numpy as np
+import numpy.typing as npt
 
+from pagefile.lru import Lru
 from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
@@ -18,10 +23,9 @@ from pagefile.stores.encoding import to_json
 from pagefile.stores.sql.plays import Play, Row, row, rows
 from pagefile.stores.sql.rows import keys
 from pagefile.stores.sql.vectors import SqlVectors
-from pagefile.stores.sqlite.blocks import Blocks, Hit, Owner, View, vectors_of
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.player import ConnectionPlayer, sql
-from pagefile.stores.vectors import Matrix, asked, largest, nearest, similarities
+from pagefile.stores.vectors import Matrix, asked, largest, nearest, order, similarities
 
 #: Ten thousand turns at 512 dimensions are 24 MB.
 CACHE_BYTES = 256 * 1024 * 1024
@@ -32,17 +36,174 @@ _SMALL = 2**20
 _MOST_ATTEMPTS = 5
 
 
+#: A model, a tenant, and the user, or the conversation if it has no owner.
+Owner: TypeAlias = tuple[str, str, str | None, str | None]
+#: A turn that was found, and the place of its row.
+Hit: TypeAlias = tuple[VectorHit, int]
+
+_ROWS_AT_FIRST = 64
+#: From this share of rows on, multiplying all of them is faster than picking.
+_MANY = 0.1
+#: What a row costs besides its vector: ids, places and its dict entry.
+_BYTES_BESIDE = 400
+
+
 @dataclass(frozen=True, slots=True)
-class _Caught:
-    owner: Owner
-    view: View
+class View:
+    """A block as it was at one moment; what is added later does not change it."""
+
+    matrix: Matrix
+    places: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+    seqs: npt.NDArray[np.int64]
+    ids: Sequence[str]
+    names: Sequence[str]
+    #: Only this conversation; None: all of them.
+    code: int | None
+
+    def search(self, vector: Vector, limit: int) -> list[Hit]:
+        rows = None if self.code is None else np.nonzero(self.codes == self.code)[0]
+        similarity = self._similarities(rows, vector)
+        hits = [
+            self._hit(int(at if rows is None else rows[at]), float(similarity[at]))
+            for at in largest(similarity, limit)
+        ]
+        return sorted(hits, key=lambda hit: order(hit[0]))[:limit]
+
+    def _similarities(self, rows: npt.NDArray[np.intp] | None, vector: Vector) -> Vector:
+        if rows is None:
+            return similarities(self.matrix, vector)
+        # Picking rows copies them: for many rows, it is faster to multiply all.
+        if len(rows) > _MANY * len(self.matrix):
+            return similarities(self.matrix, vector)[rows]
+        return similarities(self.matrix[rows], vector)
+
+    def _hit(self, row: int, similarity: float) -> Hit:
+        near = VectorHit(self.names[int(self.codes[row])], int(self.seqs[row]), self.ids[row], similarity)
+        return near, int(self.places[row])
+
+
+class Block:
+    """The vectors of one owner. Rows are appended after those that views hold; replacing a row makes a copy."""
+
+    def __init__(self, dimension: int) -> None:
+        self.lock = threading.Lock()
+        #: Everything up to this place was read.
+        self.known = 0
+        self._count = 0
+        self._matrix: Matrix = np.empty((_ROWS_AT_FIRST, dimension), np.float32)
+        self._places = np.empty(_ROWS_AT_FIRST, np.int64)
+        self._codes = np.empty(_ROWS_AT_FIRST, np.int32)
+        self._seqs = np.empty(_ROWS_AT_FIRST, np.int64)
+        self._ids: list[str] = []
+        self._names: list[str] = []
+        self._code_of: dict[str, int] = {}
+        self._row_of: dict[tuple[int, int], int] = {}
+
+    @property
+    def bytes(self) -> int:
+        return self._matrix.nbytes + len(self._matrix) * _BYTES_BESIDE
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Take in rows of `episodes_of_…`, in the order of their places."""
+        if not rows:
+            return
+        vectors = vectors_of([row[4] for row in rows])
+        at = [self._at(conversation, seq) for _, _, conversation, seq, _ in rows]
+        self._make_room(replaced=min(at) < self._count, rows=max(at) + 1)
+        self._matrix[at] = vectors
+        self._places[at] = [row[0] for row in rows]
+        self._seqs[at] = [row[3] for row in rows]
+        self._codes[at] = [self._code_of[row[2]] for row in rows]
+        for place, added in zip(at, rows, strict=True):
+            self._ids[place : place + 1] = [added[1]]
+        self._count = len(self._row_of)
+        self.known = rows[-1][0]
+
+    def view(self, conversation: str | None) -> View | None:
+        """What is there now, of one conversation or of all; None when there is nothing."""
+        if not self._count or (conversation is not None and conversation not in self._code_of):
+            return None
+        rows = slice(self._count)
+        return View(
+            self._matrix[rows],
+            self._places[rows],
+            self._codes[rows],
+            self._seqs[rows],
+            self._ids,
+            self._names,
+            None if conversation is None else self._code_of[conversation],
+        )
+
+    def _at(self, conversation: str, seq: int) -> int:
+        code = self._code_of.get(conversation)
+        if code is None:
+            code = self._code_of[conversation] = len(self._names)
+            self._names.append(conversation)
+        return self._row_of.setdefault((code, seq), len(self._row_of))
+
+    def _make_room(self, *, replaced: bool, rows: int) -> None:
+        if rows <= len(self._matrix) and not replaced:
+            return
+        size = len(self._matrix) if rows <= len(self._matrix) else max(_ROWS_AT_FIRST, rows + rows // 4)
+        self._matrix, self._places = _copied(self._matrix, size), _copied(self._places, size)
+        self._codes, self._seqs = _copied(self._codes, size), _copied(self._seqs, size)
+        self._ids = list(self._ids)
+
+
+class Blocks:
+    """Blocks by owner; the least recently used are evicted beyond a limit. Used from several threads."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._blocks: Lru[Owner, Block] = Lru(most_bytes, lambda block: block.bytes)
+
+    def of(self, owner: Owner, dimension: int) -> Block:
+        with self._lock:
+            block = self._blocks.get(owner)
+            if block is None:
+                block = self._blocks[owner] = Block(dimension)
+            return block
+
+    def trim(self) -> None:
+        """Evict blocks beyond the limit; a search that is running keeps its block until it ends.
+
+        The block in use stays, however large: reading it again for each query takes as much memory, and far longer.
+        """
+        with self._lock:
+            if self._most_bytes:
+                self._blocks.trim()
+            else:
+                self._blocks.clear()
+
+    def forget(self, owner: Owner) -> None:
+        """Drop a block that is out of date."""
+        with self._lock:
+            self._blocks.pop(owner, None)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._blocks.clear()
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+
+def vectors_of(blobs: Sequence[bytes]) -> Matrix:
+    return np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1).astype(np.float32)
+
+
+def _copied(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    copy = np.empty((size, *array.shape[1:]), array.dtype)
+    copy[: len(array)] = array[:size]
+    return copy
 
 
 class SqliteVectors(SqlVectors):
-    name = "sqlite"
-
-    def __init__(self, player: ConnectionPlayer, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, player: ConnectionPlayer, name: str, *, cache_bytes: int) -> None:
         super().__init__(player)
+        self.name = name
         self._connections = player
         self._blocks = Blocks(cache_bytes)
 
@@ -69,11 +230,12 @@ class SqliteVectors(SqlVectors):
             self._blocks.trim()
             if caught is None:
                 return []
-            hits = await _found(caught.view, wanted, limit)
+            owner, view = caught
+            hits = await _found(view, wanted, limit)
             if await self._are_there(hits):
                 break
-            self._blocks.forget(caught.owner)
-        return [hit.near for hit in hits]
+            self._blocks.forget(owner)
+        return [near for near, _ in hits]
 
     async def describe(self) -> JsonObject:
         self._check_open()
@@ -81,7 +243,7 @@ class SqliteVectors(SqlVectors):
         place = None if file is None else file[0] or None
         return {"backend": self.name, "version": None, "place": place, "cached": len(self._blocks)}
 
-    def _catch_up(self, model: EmbeddingModel, scope: Scope) -> Play[_Caught | None]:
+    def _catch_up(self, model: EmbeddingModel, scope: Scope) -> Play[tuple[Owner, View] | None]:
         """The owner's up-to-date block; None when the scope has nothing."""
         owner = yield from _owner(model, scope)
         if owner is None:
@@ -94,10 +256,10 @@ class SqliteVectors(SqlVectors):
                     break
             # A conversation that has the block to itself needs no picking.
             view = block.view(scope.conversation if owner[2] is not None else None)
-        return None if view is None else _Caught(owner, view)
+        return None if view is None else (owner, view)
 
     async def _are_there(self, hits: Sequence[Hit]) -> bool:
-        places = {"places": to_json([hit.place for hit in hits])}
+        places = {"places": to_json([place for _, place in hits])}
         there = await self._row("episodes_there", places)
         return there is not None and there[0] == len(hits)
 

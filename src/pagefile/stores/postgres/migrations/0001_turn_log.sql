@@ -4,6 +4,10 @@
 -- must not go through a whole tenant for the sake of one row.
 -- JSON is kept as the text it was given (json, not jsonb): numbers, order and escapes come back as they were.
 
+-- The revision, in the table of Alembic, which made the first databases.
+CREATE TABLE alembic_version (version_num varchar(32) NOT NULL CONSTRAINT alembic_version_pkc PRIMARY KEY);
+INSERT INTO alembic_version VALUES ('0001');
+
 -- One row holds everything a window must know about a conversation before it reads a turn. Every write changes it: the
 -- free space in its pages keeps those changes out of the indexes.
 CREATE TABLE conversations (
