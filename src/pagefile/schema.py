@@ -70,7 +70,7 @@ class Params(BaseModel):
 class Answer(BaseModel):
     """A response body."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
 
 # -- records -----------------------------------------------------------------------------------------------------------

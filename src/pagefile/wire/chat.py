@@ -15,11 +15,8 @@ class AskChat(LabelFields, ConversationBody):
     id: Id | None = Field(default=None, description="The turn's id; generated when left out.")
     instructions: Text | None = Field(default=None, description="What the model is told first.")
     window_tokens: Tokens | None = None
-    steps: tuple[StepBody, ...] = Field(
-        default=(),
-        strict=False,
-        description="Tool results that the client brings along; bulky ones are archived.",
-    )
+    steps: tuple[StepBody, ...] = Field(default=(), strict=False)
+    """Tool results that the client brings along; bulky ones are archived."""
 
 
 class ChatTurn(Answer):
@@ -38,9 +35,8 @@ class ChatNode(Answer):
 
     node: Literal["recall", "generate", "tools", "persist"]
     duration_ms: float
-    told: dict[str, JsonValue] = Field(
-        description="Of `recall`: the window (id, tokens, budget, ratio, mode, kept, degraded)."
-    )
+    told: dict[str, JsonValue]
+    """Of `recall`: the window (id, tokens, budget, ratio, mode, kept, degraded)."""
 
 
 class ChatToken(Answer):
