@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Annotated, Any, Literal, cast
+from typing import Any, Literal, cast
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, ModelError, ModelOutputError, PagefileError
@@ -14,9 +14,10 @@ from pagefile.integrations.recorder import given_up
 from pagefile.models import OpenAIChat
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
 from pagefile.records import Turn
+from pagefile.service.auth import open_memory
 from pagefile.service.events import EventStream, Say
 from pagefile.service.problems import answered, problem_of, to_problem, unforeseen
-from pagefile.service.routes import MemoryOf, chat_of, router
+from pagefile.service.routes import chat_of, router
 from pagefile.settings import ModelSettings
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import tool_schemas
@@ -233,15 +234,8 @@ def _ended(node: _Node, began: float, about: dict[str, Any] | None = None) -> Ch
 routes = router("Chat")
 
 
-async def _model(request: Request) -> ChatModel | None:
-    """The model this service was started with; None if its settings name none."""
-    return cast("ChatModel | None", request.app.state.model)
-
-
 @routes.post("/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM})
-async def stream(
-    memory: MemoryOf, body: AskChat, model: Annotated[ChatModel | None, Depends(_model)]
-) -> Response:
+async def stream(request: Request, body: AskChat) -> Response:
     """Have the model of the settings answer a message, as server-sent events.
 
     `turn` comes first, when the message is on disk. Then `node` (recall, generate, tools, persist) with its duration, `token` with words
@@ -250,6 +244,7 @@ async def stream(
     the turn: it enters no window, summary or index. Lines that begin with a colon are heartbeats. The model's calls of
     `load_tool_history` and `search_tool_history` are answered here.
     """
+    model = cast("ChatModel | None", request.app.state.model)
     if model is None:
         return answered(
             to_problem(
@@ -257,5 +252,5 @@ async def stream(
                 "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again.",
             )
         )
-    run = await ChatRun.begun(memory, model, chat_of(memory, body), body)
+    run = await ChatRun.begun(open_memory(request.app), model, chat_of(request, body), body)
     return EventStream(run.run, run.end)

@@ -126,9 +126,8 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     examples = cast("dict[str, object]", json.loads(read("examples.json")))
     for operation in operations(document):
         if operation.method == "POST":
-            # Handled by a middleware, so no route declares it, except the three that derive an id from it.
-            known = operation.spec.setdefault("parameters", [])
-            known[:] = [*(one for one in known if one["name"] != HEADER), _KEY]
+            # Handled by a middleware, so no route declares it.
+            operation.spec.setdefault("parameters", []).append(_KEY)
         # Responses other than JSON (streamed lines or events) bring their own example.
         if answer := operation.success["content"].get("application/json"):
             answer["example"] = examples[f"{operation.method} {operation.path}"]
