@@ -45,16 +45,12 @@ class Loop:
         """Run the verb on the loop and wait; if the caller is interrupted (Ctrl-C), the verb is cancelled."""
         if self.closed:
             raise ClosedError
-        future = self._portal.start_task_soon(_awaited, verb)
+        future = self._portal.start_task_soon(verb)
         try:
             return future.result()
         finally:
             # Without effect on one that has ended.
             future.cancel()
-
-
-async def _awaited(verb: Callable[[], Awaitable[R]]) -> R:
-    return await verb()
 
 
 class Blocking(Generic[Inner]):

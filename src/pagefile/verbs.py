@@ -61,14 +61,18 @@ class Verb(Generic[P, R]):
         self._remark = remark
         #: Whether a request for it names a conversation.
         self.of_conversation = getattr(Conversation, method.__name__, None) is method
-        self.signature = signature(method)
-        _, *parameters = self.signature.parameters
+        own = signature(method)
+        this, *parameters = own.parameters.values()
         #: The request field for each parameter that has one.
         self.fields: Mapping[str, str] = {
             name: field
-            for name in parameters
+            for name in own.parameters
             if (field := name if name in request.model_fields else _FIELDS.get(name)) in request.model_fields
         }
+        #: That of the method, except for what lives in the agent's own process, which no request has a field for.
+        self.signature = own.replace(
+            parameters=[this, *(one for one in parameters if one.name in self.fields)]
+        )
 
     @property
     def in_query(self) -> bool:

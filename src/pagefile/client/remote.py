@@ -3,7 +3,7 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial, wraps
@@ -19,25 +19,22 @@ import httpx
 from pydantic import BaseModel
 
 from pagefile import records, verbs
-from pagefile.blocking import described_as
-from pagefile.client.transport import Caller, events_in, lines_in
+from pagefile.client.transport import Caller, events_in, lines_in, reading
 from pagefile.engine import Conversation, Memory, arguments
 from pagefile.engine.export import written_whole
 from pagefile.engine.export_lines import FORMAT
 from pagefile.engine.fact_import import read_memory
 from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import checked_kind
-from pagefile.errors import StoreError, StoreUnavailableError, TransferError
+from pagefile.errors import StoreUnavailableError, TransferError
 from pagefile.ports import NO_LABELS, Labels
 from pagefile.shapes.message_reader import plain_json
 from pagefile.shapes.parser import listed, results_cleaned
 from pagefile.verbs import Verb
 from pagefile.window.budget import tool_texts
-from pagefile.window.parts import Placement
-from pagefile.window.receipt import Window
 from pagefile.wire.chat import AskChat, ChatDone, ChatEvent
 from pagefile.wire.requests import MAX_PAGE
-from pagefile.wire.responses import ImportOut
+from pagefile.wire.responses import ForkOut, ImportOut
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -65,18 +62,18 @@ class Remote:
         """What this handle knows of a request's fields."""
         return {name: value for name, value in self._known().items() if name in request.model_fields}
 
-    async def _returned(self, verb: Verb[..., Any], given: Mapping[str, object], *, whole: bool) -> Any:
+    async def _returned(self, verb: Verb[..., Any], given: dict[str, object], *, whole: bool) -> Any:
         """What the verb returns; with `whole`, all items of a list, page by page."""
         if not whole:
             return verb.returned(await self._asked(verb, given))
         found: list[Any] = []
-        after: Mapping[str, object] = {}
+        given["limit"] = MAX_PAGE
         while True:
-            answer = await self._asked(verb, {**given, "limit": MAX_PAGE, **after})
+            answer = await self._asked(verb, given)
             found += verb.returned(answer)
             if answer.next is None:
                 return records.Listing(found)
-            after = {"after": answer.next}
+            given["after"] = answer.next
 
 
 def remote(
@@ -106,7 +103,7 @@ def remote(
 
     def sent(given: Mapping[str, object]) -> dict[str, object]:
         """Leaves out None, for the service to fill in, unless the parameter is required."""
-        values = {name: value_of(name, value) for name, value in given.items() if name in verb.fields}
+        values = {name: value_of(name, value) for name, value in given.items()}
         return {
             verb.fields[name]: value
             for name, value in values.items()
@@ -116,22 +113,23 @@ def remote(
     @wraps(verb.method)
     async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
         bound = verb.signature.bind(self, *args, **kwargs)
-        given = bound.arguments
         if first is not None:
             bound.apply_defaults()
-            given = dict(list(bound.arguments.items())[1:])
+        given = dict(list(bound.arguments.items())[1:])
+        if first is not None:
             first(self, given)
         returned = await self._returned(verb, sent(given), whole=whole)  # pyright: ignore[reportPrivateUsage] - this becomes a method of it
         result = cast("R", list(returned)) if as_list else returned
         return result if then is None else then(self, result)
 
+    call.__dict__["__signature__"] = verb.signature
     return call
 
 
 def like(
-    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, object]],
 ) -> Callable[[Callable[..., Coroutine[Any, Any, R]]], Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]]:
-    """Gives a method the signature and the docstring of the library's, for verbs that need more than a request."""
+    """Gives a method the parameters and the docstring of the library's, for verbs that need more than a request."""
 
     def decorate(
         method: Callable[..., Coroutine[Any, Any, R]],
@@ -221,6 +219,10 @@ def _noticed(chat: "ClientConversation", turn: records.Turn) -> records.Turn:
     return turn
 
 
+def _for_current_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
+    given["turn"] = arguments.current_turn_id(given["query"], given["turn"], chat.open_turn)
+
+
 def _for_open_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
     given["turn"] = given["turn"] or chat.open_turn
 
@@ -293,61 +295,24 @@ class ClientConversation(Remote):
     async def abort(self, turn: records.Turn | str) -> records.Turn:
         return await shielded(lambda: self._abort(turn))
 
-    @described_as(Conversation.fork)
-    async def fork(
-        self,
-        turn: records.Turn | str,
-        *,
-        id: str | None = None,  # noqa: A002 - the word users write
-        before: bool = False,
-    ) -> "ClientConversation":
-        named = {} if id is None else {"id": records.checked_id(id, "conversation id")}
-        made = await self._asked(
-            verbs.FORK, {"turn_id": arguments.turn_id_of(turn), "before": before, **named}
-        )
+    _fork = remote(verbs.FORK, id=partial(records.checked_id, name="conversation id"))
+
+    @like(Conversation.fork)
+    async def fork(self, turn: records.Turn | str, **options: Any) -> "ClientConversation":
+        made = cast("ForkOut", await self._fork(turn, **options))
         scope = records.Scope(self._scope.tenant, made.user_id, made.conversation_id)
         labels = Labels(**self._labels)
         return ClientConversation(self._caller, scope, agent=self._agent, labels=labels, tenant=self._tenant)
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
-    _context = remote(
+    context = remote(
         verbs.CONTEXT,
+        first=_for_current_turn,
         query=is_message("query"),
         window_tokens=partial(arguments.at_least, 1, name="window_tokens"),
         recent_turns=partial(arguments.at_least, 1, name="recent_turns"),
     )
-
-    @described_as(Conversation.context)
-    async def context(
-        self,
-        query: str | None = None,
-        *,
-        turn: records.Turn | str | None = None,
-        window_tokens: int | None = None,
-        window_for: str | None = None,
-        tools: Sequence[object] = (),
-        answer_tokens: int | None = None,
-        threshold: float | None = None,
-        recent_turns: int | None = None,
-        load: Sequence[str] = (),
-        instructions: str | None = None,
-        placement: Placement | None = None,
-    ) -> Window:
-        return await self._context(
-            query,
-            turn=arguments.current_turn_id(query, turn, self.open_turn),
-            window_tokens=window_tokens,
-            window_for=window_for,
-            tools=tools,
-            answer_tokens=answer_tokens,
-            threshold=threshold,
-            recent_turns=recent_turns,
-            load=load,
-            instructions=instructions,
-            placement=placement,
-        )
-
     recall = remote(verbs.CHAT_RECALL)
 
     # -- archived pages -------------------------------------------------------------------------------------------
@@ -563,9 +528,5 @@ def _ids(**named: str | None) -> dict[str, object]:
 
 
 def _kind(line: str) -> str:
-    try:
+    with reading("The service sent a line that is not one of an export"):
         return str(json.loads(line)["type"])
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise StoreError(
-            "The service sent a line that is not one of an export: is it Pagefile, and as new as this client?"
-        ) from error

@@ -60,7 +60,7 @@ def operation_id(route: APIRoute) -> str:
 
 def chat_of(request: Request, asked: Any) -> Conversation:
     """A handle on the conversation a request names, with the attributes it sets."""
-    about = {name: getattr(asked, name, None) for name in _ABOUT}
+    about: dict[str, Any] = {name: getattr(asked, name, None) for name in _ABOUT}
     return open_memory(request.app).conversation(asked.conversation_id, **about)
 
 

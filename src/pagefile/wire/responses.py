@@ -175,6 +175,10 @@ class ForkOut(_Conversation):
     def of(cls, made: Conversation) -> Self:
         return cls(conversation_id=made.id, user_id=made.scope.user, tenant=made.scope.tenant)
 
+    def record(self) -> Self:
+        """It names the conversation; whoever asked makes the handle."""
+        return self
+
 
 class SessionOut(_Conversation):
     """The session value an agent keeps for a conversation."""
