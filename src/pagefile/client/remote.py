@@ -10,7 +10,7 @@ from functools import partial, wraps
 from inspect import Parameter, get_annotations, signature
 from os import PathLike
 from pathlib import Path
-from types import NoneType, TracebackType
+from types import NoneType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast, get_args, get_origin
 from uuid import uuid4
 
@@ -27,7 +27,6 @@ from pagefile.engine.fact_import import read_memory
 from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import checked_kind
 from pagefile.errors import StoreUnavailableError, TransferError
-from pagefile.ports import NO_LABELS, Labels
 from pagefile.shapes.message_reader import plain_json
 from pagefile.shapes.parser import listed, results_cleaned
 from pagefile.verbs import Verb
@@ -47,12 +46,10 @@ ANY_LENGTH = sys.maxsize
 class Remote:
     """A memory or a conversation hosted by a service."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, known: Mapping[str, object] | None = None) -> None:
+        """`known` are the request fields that this handle supplies itself; None is left to the service."""
         self._caller = caller
-
-    def _known(self) -> Mapping[str, object]:
-        """The request fields this handle supplies itself."""
-        return {}
+        self._known = said(known or {})
 
     async def _asked(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
         """The response to a request with these fields and this handle's own."""
@@ -60,17 +57,17 @@ class Remote:
 
     def _known_of(self, request: type[BaseModel]) -> dict[str, object]:
         """What this handle knows of a request's fields."""
-        return {name: value for name, value in self._known().items() if name in request.model_fields}
+        return {name: value for name, value in self._known.items() if name in request.model_fields}
 
     async def _returned(self, verb: Verb[..., Any], given: dict[str, object], *, whole: bool) -> Any:
         """What the verb returns; with `whole`, all items of a list, page by page."""
         if not whole:
-            return verb.returned(await self._asked(verb, given))
+            return (await self._asked(verb, given)).record()
         found: list[Any] = []
         given["limit"] = MAX_PAGE
         while True:
             answer = await self._asked(verb, given)
-            found += verb.returned(answer)
+            found += answer.record()
             if answer.next is None:
                 return records.Listing(found)
             given["after"] = answer.next
@@ -245,21 +242,12 @@ def _checked_step(_: "ClientConversation", given: dict[str, Any]) -> None:
 class ClientConversation(Remote):
     """A cheap handle: creating one sends nothing. Arguments are checked here, with the error messages of `Memory`."""
 
-    def __init__(
-        self,
-        caller: Caller,
-        scope: records.Scope,
-        *,
-        agent: str | None = None,
-        labels: Labels = NO_LABELS,
-        tenant: str | None = None,
-    ) -> None:
-        super().__init__(caller)
+    def __init__(self, caller: Caller, scope: records.Scope, about: Mapping[str, object]) -> None:
+        """`about` are the tenant, if it is given here and not by the key, the agent and the labels."""
+        whose = {"conversation_id": scope.conversation, "user_id": scope.user}
+        super().__init__(caller, {**whose, **about, "format": "parts"})
         self._scope = scope
-        # Left out when not given: the service then takes it from the key.
-        self._tenant = tenant
-        self._agent = None if agent is None else records.checked_id(agent, "agent")
-        self._labels = asdict(labels)
+        self._about = about
         #: The turn that this handle began.
         self.open_turn: records.Turn | None = None
 
@@ -301,8 +289,7 @@ class ClientConversation(Remote):
     async def fork(self, turn: records.Turn | str, **options: Any) -> "ClientConversation":
         made = cast("ForkOut", await self._fork(turn, **options))
         scope = records.Scope(self._scope.tenant, made.user_id, made.conversation_id)
-        labels = Labels(**self._labels)
-        return ClientConversation(self._caller, scope, agent=self._agent, labels=labels, tenant=self._tenant)
+        return ClientConversation(self._caller, scope, self._about)
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
@@ -376,16 +363,6 @@ class ClientConversation(Remote):
             if not done:
                 raise StoreUnavailableError("The stream ended before the answer did: the turn is aborted.")
 
-    # -- inside ---------------------------------------------------------------------------------------------------
-
-    def _known(self) -> dict[str, object]:
-        whose = {
-            "conversation_id": self._scope.conversation,
-            "user_id": self._scope.user,
-            "tenant": self._tenant,
-        }
-        return said({**whose, "agent": self._agent, **self._labels, "format": "parts"})
-
 
 _CHUNK_BYTES = 1_000_000
 
@@ -421,9 +398,7 @@ class Client(Remote):
         self._caller.check_open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -446,7 +421,8 @@ class Client(Remote):
         named = records.DEFAULT_TENANT if tenant is None else tenant
         scope = records.Scope(named, user_id, records.checked_id(id, "conversation id"))
         labels = arguments.checked_labels(project=project, language=language, timezone=timezone)
-        return ClientConversation(self._caller, scope, agent=agent, labels=labels, tenant=tenant)
+        about = {"tenant": tenant, "agent": arguments.id_or_none(agent, "agent"), **asdict(labels)}
+        return ClientConversation(self._caller, scope, about)
 
     conversations = remote(verbs.CONVERSATIONS)
     turns = remote(verbs.TURNS)

@@ -1,6 +1,7 @@
 """Mounts the inspector: every page with its JSON twin beside it, behind the same keys as the API."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any, cast
 
@@ -22,7 +23,7 @@ from pagefile.schema import Id
 from pagefile.service.auth import GuardedRouter, open_memory, principal_of
 from pagefile.service.chat_turn import ChatRun
 from pagefile.service.events import EventStream
-from pagefile.service.inspector_auth import form_of, gone_to, reader_of, shown, with_key
+from pagefile.service.inspector_auth import form_of, gone_to, shown, with_key
 from pagefile.service.routes import VERSION
 from pagefile.text.sentences import language
 from pagefile.wire.chat import AskChat
@@ -76,8 +77,7 @@ def _mount(
     async def html(request: Request, named: NamedOf) -> Response:
         asked = await _asked(request, named)
         data = await gather(request, asked)
-        reader = reader_of(request, asked if about is None else about(data, asked))
-        return shown(show(data, reader), reader, request)
+        return shown(request, asked if about is None else about(data, asked), partial(show, data))
 
     routes.add_api_route(path, html, methods=["GET"])
     _mount_twin(path, gather)
@@ -116,12 +116,10 @@ async def home(request: Request, named: NamedOf) -> Response:
     """What the inspector is and what it holds; without a required key, only the former."""
     if not principal_of(request).is_known:
         # Look nothing up for an unauthenticated reader: the links would reveal who owns a conversation.
-        reader = reader_of(request, PageRequest())
-        return shown(start.sign_in(reader, onward=urls.HOME), reader, request)
+        return shown(request, PageRequest(), partial(start.sign_in, onward=urls.HOME))
     asked = await _asked(request, named)
-    reader = reader_of(request, asked)
     data = await _start(request, asked)
-    answer = shown(start.show(data, reader), reader, request)
+    answer = shown(request, asked, partial(start.show, data))
     if data.demo.running:
         answer.headers["Refresh"] = "2"
     return answer
@@ -191,8 +189,8 @@ async def erase(request: Request, named: NamedOf) -> Response:
     """Erase, and show the receipt: it is kept nowhere else."""
     asked = await _asked(request, named, await form_of(request))
     receipt = await erasure.erase(open_memory(request.app), asked)
-    reader = reader_of(request, PageRequest(asked.tenant, values={}, bound=asked.bound))
-    return shown(erasure.show_receipt(receipt, reader), reader, request)
+    there = PageRequest(asked.tenant, values={}, bound=asked.bound)
+    return shown(request, there, partial(erasure.show_receipt, receipt))
 
 
 @routes.post(urls.DEMO)
@@ -207,9 +205,8 @@ async def demo(request: Request, named: NamedOf) -> Response:
 
 @routes.get(urls.LOGIN)
 async def login_page(request: Request, named: NamedOf) -> Response:
-    reader = reader_of(request, PageRequest())
     onward = request.query_params.get("next", urls.HOME)
-    return shown(start.sign_in(reader, onward=onward), reader, request)
+    return shown(request, PageRequest(), partial(start.sign_in, onward=onward))
 
 
 @routes.post(urls.LOGIN)

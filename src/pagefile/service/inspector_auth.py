@@ -6,6 +6,7 @@ The cookie is only accepted on the inspector's own paths: the API requires a hea
 import json
 import re
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
 from hmac import compare_digest
 from typing import cast
@@ -92,14 +93,14 @@ class _Explained:
 
     async def _explain(self, start: Message) -> None:
         told: dict[str, str] = json.loads(self._body)
-        request = Request(self._scope)
-        reader = reader_of(request, PageRequest())
-        status = start["status"]
-        if status == 401:
-            view = sign_in(reader, onward=_onward(request), failed=KEY in request.cookies)
-        else:
-            view = problem(told["title"], told["detail"], status, reader, code=told["code"])
-        answer = shown(view, reader, request)
+        request, status = Request(self._scope), start["status"]
+
+        def show(reader: Reader) -> View:
+            if status == 401:
+                return sign_in(reader, onward=_onward(request), failed=KEY in request.cookies)
+            return problem(told["title"], told["detail"], status, reader, code=told["code"])
+
+        answer = shown(request, PageRequest(), show)
         for name, value in Headers(raw=start["headers"]).items():
             answer.headers.setdefault(name, value)
         if status == 401:
@@ -160,8 +161,10 @@ def _chosen(among: set[str], *said: str | None) -> str | None:
     return next((one for one in said if one in among), None)
 
 
-def shown(view: View, reader: Reader, request: Request) -> Response:
+def shown(request: Request, asked: PageRequest, show: Callable[[Reader], View]) -> Response:
     """A page as a response; the reader's choices are remembered in cookies."""
+    reader = reader_of(request, asked)
+    view = show(reader)
     answer = Response(page(view, reader), media_type="text/html; charset=utf-8")
     answer.headers["Content-Security-Policy"] = SCRIPT_POLICY if view.script else POLICY
     answer.headers["Content-Language"] = reader.language

@@ -209,10 +209,10 @@ class Supervisor:
         context = _starting()
         place.ready = context.Event()
         args = (self.settings, self.listener, metrics, place.ready)
-        place.process = context.Process(target=place.target, args=args, name=place.name)
-        place.began = time.monotonic()
-        place.process.start()
-        _tell(f"{place.name} is process {place.process.pid}.")
+        process: BaseProcess = context.Process(target=place.target, args=args, name=place.name)
+        place.process, place.began = process, time.monotonic()
+        process.start()
+        _tell(f"{place.name} is process {process.pid}.")
 
     def _check(self, place: _Place) -> None:
         if place.ready is not None and not self._worked and place.target is _work:
