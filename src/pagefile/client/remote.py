@@ -254,10 +254,7 @@ class ClientConversation(Remote):
     def __repr__(self) -> str:
         return f"ClientConversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
 
-    @property
-    def id(self) -> str:
-        """The conversation's id."""
-        return cast("str", self._scope.conversation)
+    id = Conversation.id
 
     @property
     def scope(self) -> records.Scope:

@@ -151,18 +151,9 @@ class ChatRun:
         self.done = True
         await tell(_ended("persist", began))
         await self._tell_checkpoint(tell)
-        await tell(
-            wire.ChatDone(
-                turn_id=turn.id,
-                seq=turn.seq,
-                finish=self.finish,
-                user_tokens=turn.user_tokens,
-                assistant_tokens=turn.assistant_tokens,
-                tokens=turn.tokens,
-                window_tokens=self.window.tokens if self.window else 0,
-                model_calls=model_calls,
-            )
-        )
+        counts = {name: getattr(turn, name) for name in ("seq", "user_tokens", "assistant_tokens", "tokens")}
+        asked = {"window_tokens": self.window.tokens if self.window else 0, "model_calls": model_calls}
+        await tell(wire.ChatDone(turn_id=turn.id, finish=self.finish, **counts, **asked))
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
 

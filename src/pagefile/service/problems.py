@@ -2,11 +2,10 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from traceback import format_tb
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 from uuid import uuid4
 
 from fastapi import FastAPI, Request, Response
@@ -84,8 +83,7 @@ _MAX_ERRORS = 20
 _MAX_POINTER_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of problem, as its page explains it."""
 
     code: str

@@ -7,7 +7,7 @@ files of named fragments; values are escaped unless they are fragments themselve
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
 from importlib.resources import files
@@ -94,13 +94,10 @@ class Operation:
     spec: dict[str, Any]
 
     @property
-    def anchor(self) -> str:
-        return f"{self.method.lower()}{self.path.replace('/', '-')}"
-
-    @property
     def head(self) -> Mapping[str, str]:
         """Its line on the page, and the anchor of it."""
-        return {"anchor": self.anchor, "method": self.method, "path": self.path}
+        anchor = f"{self.method.lower()}{self.path.replace('/', '-')}"
+        return {"anchor": anchor, "method": self.method, "path": self.path}
 
     @property
     def summary(self) -> str:
@@ -149,7 +146,7 @@ async def explanation(code: str) -> Response:
     kind = kinds().get(code)
     if kind is None:
         raise NotFoundError("There is no problem with this name: /docs lists them all.")
-    return page(fill("problem.html", "page", **asdict(kind)))
+    return page(fill("problem.html", "page", **kind._asdict()))
 
 
 @routes.get("/style.css")
@@ -173,7 +170,7 @@ def _reference_page(document: Mapping[str, Any]) -> Html:
         ),
         schemas=joined(_schema(name, schemas[name]) for name in sorted(schemas)),
         problems=joined(
-            _fill("problem", **asdict(kind))
+            _fill("problem", **kind._asdict())
             for kind in sorted(kinds().values(), key=lambda kind: (kind.status, kind.code))
         ),
     )
