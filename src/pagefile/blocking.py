@@ -186,7 +186,7 @@ def _close_left_open() -> None:
 
 
 def connecting(
-    open_: Callable[Concatenate[Owner, P], Opening[Face]], like: Callable[..., object]
+    open_: Callable[Concatenate[Owner, P], Opening[Face]],
 ) -> Callable[Concatenate[Owner, P], Face]:
     """The same without a `with` block."""
     function = plain_function(open_)
@@ -199,18 +199,8 @@ def connecting(
         return face
 
     connect.__name__, connect.__qualname__ = "connect", function.__qualname__.replace("open", "connect")
-    connect.__doc__ = like.__doc__
+    connect.__doc__ = Memory.connect.__doc__
     return connect
-
-
-def described_as(verb: Callable[..., object]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Copies the docstring of the async verb."""
-
-    def describe(function: Callable[P, R]) -> Callable[P, R]:
-        function.__doc__ = verb.__doc__
-        return function
-
-    return describe
 
 
 class BlockingWorkspace(Blocking[Workspace]):
@@ -325,11 +315,12 @@ class BlockingMemory(MemoryVerbs[Memory]):
     def open(cls, opened: Memory, loop: Loop) -> "BlockingMemory":
         return cls(opened, loop)
 
-    connect = classmethod(connecting(open, Memory.connect))  # noqa: A003 - the method above
+    connect = classmethod(connecting(open))  # noqa: A003 - the method above
 
-    @described_as(Memory.close)
     def close(self) -> None:
         self.closing()
+
+    close.__doc__ = Memory.close.__doc__
 
     @property
     def settings(self) -> Settings:

@@ -43,6 +43,8 @@ class Verb(Generic[P, R]):
         self.method = method
         self.http_method, self.path = route.split()
         self.request = request
+        #: Whether its arguments are sent as a query string.
+        self.in_query = issubclass(request, Params)
         #: Built `of` what the method returns, and turned back by `record`.
         self.answer: Any = answer
         self.status = 201 if creates else 200
@@ -66,11 +68,6 @@ class Verb(Generic[P, R]):
         self.signature = own.replace(
             parameters=[this, *(one for one in parameters if one.name in self.fields)]
         )
-
-    @property
-    def in_query(self) -> bool:
-        """Whether its arguments are sent as a query string."""
-        return issubclass(self.request, Params)
 
     @property
     def description(self) -> str:

@@ -6,7 +6,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pagefile import blocking as face
 from pagefile.client.remote import Client, ClientConversation
-from pagefile.engine import Memory
 from pagefile.records import Scope
 
 P = ParamSpec("P")
@@ -55,11 +54,12 @@ class BlockingClient(face.MemoryVerbs[Client]):
         """A client for the duration of a `with` block; the arguments are those of `Client`."""
         return cls(client, loop)
 
-    connect = classmethod(face.connecting(open, Memory.connect))  # noqa: A003 - the method above
+    connect = classmethod(face.connecting(open))  # noqa: A003 - the method above
 
-    @face.described_as(Client.close)
     def close(self) -> None:
         self.closing()
+
+    close.__doc__ = Client.close.__doc__
 
     conversation = face.handing(Client.conversation, BlockingClientConversation)
     describe = face.blocking(Client.describe)

@@ -67,48 +67,48 @@ class InspectorAuth:
         if not _wants_page(scope, headers):
             await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _Explained(scope, send).sent)
+        await self._app(scope, receive, _explained(scope, send))
 
 
-class _Explained:
+def _explained(scope: Scope, send: Send) -> Send:
     """Passes responses through, and renders problems as pages."""
+    start: Message | None = None
+    body = b""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self._scope = scope
-        self._send = send
-        self._start: Message | None = None
-        self._body = b""
-
-    async def sent(self, message: Message) -> None:
+    async def sent(message: Message) -> None:
+        nonlocal start, body
         if message["type"] == "http.response.start":
             if Headers(raw=message["headers"]).get("content-type", "").startswith(MEDIA_TYPE):
-                self._start = message
+                start = message
                 return
-        elif self._start is not None:
-            self._body += message.get("body", b"")
+        elif start is not None:
+            body += message.get("body", b"")
             if not message.get("more_body"):
-                await self._explain(self._start)
+                answer = _page_of(json.loads(body), start, Request(scope))
+                await send({**start, "headers": answer.raw_headers})
+                await send({"type": "http.response.body", "body": answer.body})
             return
-        await self._send(message)
+        await send(message)
 
-    async def _explain(self, start: Message) -> None:
-        told: dict[str, str] = json.loads(self._body)
-        request, status = Request(self._scope), start["status"]
+    return sent
 
-        def show(reader: Reader) -> View:
-            if status == 401:
-                return sign_in(reader, onward=_onward(request), failed=KEY in request.cookies)
-            return problem(told["title"], told["detail"], status, reader, code=told["code"])
 
-        answer = shown(request, PageRequest(), show)
-        for name, value in Headers(raw=start["headers"]).items():
-            answer.headers.setdefault(name, value)
+def _page_of(told: dict[str, str], start: Message, request: Request) -> Response:
+    status = start["status"]
+
+    def show(reader: Reader) -> View:
         if status == 401:
-            # A browser would show its own password dialog.
-            del answer.headers["WWW-Authenticate"]
-            with_key(answer, request, None)
-        await self._send({**start, "headers": answer.raw_headers})
-        await self._send({"type": "http.response.body", "body": answer.body})
+            return sign_in(reader, onward=_onward(request), failed=KEY in request.cookies)
+        return problem(told["title"], told["detail"], status, reader, code=told["code"])
+
+    answer = shown(request, PageRequest(), show)
+    for name, value in Headers(raw=start["headers"]).items():
+        answer.headers.setdefault(name, value)
+    if status == 401:
+        # A browser would show its own password dialog.
+        del answer.headers["WWW-Authenticate"]
+        with_key(answer, request, None)
+    return answer
 
 
 def _wants_page(scope: Scope, headers: Headers) -> bool:

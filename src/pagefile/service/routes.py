@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
+from operator import attrgetter
 from typing import Annotated, Any, TypeAlias
 
 import anyio
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
 from pagefile import verbs
@@ -46,16 +46,15 @@ _TIMEOUT_S = 2.0
 # -- routes that only call their verb ------------------------------------------------------------------------------------
 
 
+#: The verb's name, so generated clients use the same names.
+_operation_id = attrgetter("name")
+
+
 def router(tag: str) -> APIRouter:
     """A group of routes that all check the caller's key."""
     return GuardedRouter(
-        tags=[tag], responses=PROBLEMS, route_class=KeyedRoute, generate_unique_id_function=operation_id
+        tags=[tag], responses=PROBLEMS, route_class=KeyedRoute, generate_unique_id_function=_operation_id
     )
-
-
-def operation_id(route: APIRoute) -> str:
-    """The verb's name, so generated clients use the same names."""
-    return route.name
 
 
 def chat_of(request: Request, asked: Any) -> Conversation:
@@ -265,7 +264,7 @@ _add(facts, verbs.REMEMBER, verbs.RETRACT, verbs.UNDO, verbs.IMPORT_FACTS, verbs
 
 # -- health --------------------------------------------------------------------------------------------------------------
 
-health = APIRouter(tags=["Health"], responses=PROBLEMS, generate_unique_id_function=operation_id)
+health = APIRouter(tags=["Health"], responses=PROBLEMS, generate_unique_id_function=_operation_id)
 
 
 @health.get("/healthz", name="health")

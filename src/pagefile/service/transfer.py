@@ -4,9 +4,9 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 import anyio.to_thread
@@ -38,22 +38,16 @@ _PREFIX = "pagefile-import-"
 _NAMED = re.compile(rf"{_PREFIX}(\d+)-.*")
 
 _HEADER = '{"type":"pagefile-export","version":1}\n'
-_EXPORTED: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "JSON lines, one record per line; the first is a header",
-        "content": {LINES: {"schema": {"type": "string"}, "example": _HEADER}},
-    }
-}
-_UPLOADED: Mapping[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "description": "An export, as `GET /v1/export` or `pagefile export` makes it.",
-        "content": {LINES: {"schema": {"type": "string"}, "example": _HEADER}},
-    }
+_CONTENT = {LINES: {"schema": {"type": "string"}, "example": _HEADER}}
+_EXPORTED = {"description": "JSON lines, one record per line; the first is a header", "content": _CONTENT}
+_UPLOADED = {
+    "required": True,
+    "description": "An export, as `GET /v1/export` or `pagefile export` makes it.",
+    "content": _CONTENT,
 }
 
 
-@routes.get("/v1/export", response_class=StreamingResponse, responses=_EXPORTED)
+@routes.get("/v1/export", response_class=StreamingResponse, responses={200: _EXPORTED})
 async def export(request: Request, params: Annotated[ExportParams, Query()]) -> StreamingResponse:
     """A conversation, a user or a tenant as JSON lines; facts and items are included unless a conversation is named.
 
@@ -68,7 +62,7 @@ async def export(request: Request, params: Annotated[ExportParams, Query()]) -> 
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
 
 
-@routes.post("/v1/import", openapi_extra=dict(_UPLOADED))
+@routes.post("/v1/import", openapi_extra={"requestBody": _UPLOADED})
 async def import_(request: Request, params: Annotated[ImportParams, Query()]) -> ImportOut:
     """Read an export; what already exists is left as it is.
 
