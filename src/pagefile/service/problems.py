@@ -53,10 +53,7 @@ OTHER: Mapping[str, tuple[int, str]] = {
         403,
         "A web page of another site sent this: only programs and this service's own pages may change anything.",
     ),
-    "media-type": (
-        415,
-        "Changes must be sent as JSON: send the header Content-Type: application/json.",
-    ),
+    "media-type": (415, "Changes must be sent as JSON: send the header Content-Type: application/json."),
     "misdirected": (421, "The Host header names another service."),
     "validation": (422, "The request does not fit the schema."),
     "idempotency-running": (
