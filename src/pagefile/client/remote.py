@@ -179,7 +179,7 @@ def _own_id(step: arguments.StepLike) -> dict[str, object]:
 #: How to check a parameter of this name before it is sent.
 CHECKS: Mapping[str, Check] = {
     **{name: is_message(name) for name in ("user", "assistant", "instructions")},
-    **{name: partial(records.checked_text, name=name) for name in ("query", "text", "tool", "uuid")},
+    **{name: partial(records.checked_text, name=name) for name in ("query", "text", "tool")},
     **{name: partial(records.checked_id, name=name) for name in ("id", "user_id", "tenant")},
     "call_id": partial(records.checked_id, name="call id"),
     "fact_id": partial(records.checked_id, name="fact id"),

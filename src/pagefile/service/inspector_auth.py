@@ -202,7 +202,7 @@ def _cookie(request: Request, name: str, value: str, age_s: int | None = None) -
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a form with a valid token; its origin was checked earlier, by `Gate`."""
+    """The fields of a form with a valid token; its origin was checked earlier, by `RequestGuard`."""
     try:
         text = (await request.body()).decode()
         fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict"))
