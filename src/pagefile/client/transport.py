@@ -40,11 +40,13 @@ def error_of(answer: httpx.Response) -> errors.PagefileError:
     return error_in(answer.content, known(said))
 
 
-def error_in(document: bytes, otherwise: errors.PagefileError) -> errors.PagefileError:
-    """The error for a problem document; another if it is not one."""
+def error_in(document: bytes, otherwise: errors.PagefileError | None = None) -> errors.PagefileError:
+    """The error for a problem document; `otherwise` if it is not one."""
     problem = _problem(document)
-    return (
-        otherwise if problem is None else _classes().get(problem.code, errors.PagefileError)(problem.detail)
+    if problem is not None:
+        return _classes().get(problem.code, errors.PagefileError)(problem.detail)
+    return otherwise or errors.PagefileError(
+        "The service reported a problem that cannot be read: is it as new as this client?"
     )
 
 
@@ -248,10 +250,7 @@ async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
         elif not line:
             text = "\n".join(data)
             if name == _PROBLEM:
-                unreadable = (
-                    "The service reported a problem that cannot be read: is it as new as this client?"
-                )
-                raise error_in(text.encode(), errors.PagefileError(unreadable))
+                raise error_in(text.encode())
             if name in _KINDS:
                 with reading(f"The service sent a {name!r} that cannot be read"):
                     event = _KINDS[name].model_validate_json(text)
