@@ -94,10 +94,13 @@ class Operation:
     spec: dict[str, Any]
 
     @property
+    def anchor(self) -> str:
+        return f"{self.method.lower()}{self.path.replace('/', '-')}"
+
+    @property
     def head(self) -> Mapping[str, str]:
         """Its line on the page, and the anchor of it."""
-        anchor = f"{self.method.lower()}{self.path.replace('/', '-')}"
-        return {"anchor": anchor, "method": self.method, "path": self.path}
+        return {"anchor": self.anchor, "method": self.method, "path": self.path}
 
     @property
     def summary(self) -> str:
