@@ -6,7 +6,7 @@ are those of `Memory` and `Conversation`, which a test enforces.
 
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
 from functools import cache, partial, wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, cast
@@ -16,7 +16,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.lifetime import plain_function
 from pagefile.errors import ClosedError, NotOpenError
-from pagefile.records import Scope, Turn
+from pagefile.records import Scope
 from pagefile.settings import Settings
 from pagefile.tiers.workspace import AgentMemory, Workspace
 
@@ -45,16 +45,12 @@ class Loop:
         """Run the verb on the loop and wait; if the caller is interrupted (Ctrl-C), the verb is cancelled."""
         if self.closed:
             raise ClosedError
-        future = self._portal.start_task_soon(_awaited, verb)
+        future = self._portal.start_task_soon(verb)
         try:
             return future.result()
         finally:
             # Without effect on one that has ended.
             future.cancel()
-
-
-async def _awaited(verb: Callable[[], Awaitable[R]]) -> R:
-    return await verb()
 
 
 class Blocking(Generic[Inner]):
@@ -81,12 +77,7 @@ def blocking(
 
 def direct(verb: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Blocking[Any], P], R]:
     """A method that never waits, as it is."""
-
-    @wraps(verb)
-    def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> R:
-        return getattr(self.inner, verb.__name__)(*args, **kwargs)
-
-    return call
+    return handing(verb, lambda returned, _loop: returned)
 
 
 def handing(
@@ -97,6 +88,19 @@ def handing(
     @wraps(verb)
     def call(self: Blocking[Any], *args: P.args, **kwargs: P.kwargs) -> T:
         return face(getattr(self.inner, verb.__name__)(*args, **kwargs), self.loop)
+
+    return call
+
+
+def continuing(
+    verb: Callable[Concatenate[Any, P], Awaitable[object]],
+) -> Callable[Concatenate[Face, P], Face]:
+    """A verb that returns another handle of the same kind."""
+    wait = blocking(verb)
+
+    @wraps(verb)
+    def call(self: Face, *args: P.args, **kwargs: P.kwargs) -> Face:
+        return type(self)(wait(self, *args, **kwargs), self.loop)
 
     return call
 
@@ -135,24 +139,31 @@ class Opening(AbstractContextManager[Face]):
 
 
 def opening(
-    like: Callable[P, object],
-) -> Callable[
-    [Callable[Concatenate[Owner, ...], Generator[Face]]], Callable[Concatenate[Owner, P], Opening[Face]]
-]:
-    """Turns a generator function that yields a memory into one that returns an `Opening`, with the parameters of `like`."""
-    signed: Callable[..., object] = like.__init__ if isinstance(like, type) else plain_function(like)
+    like: Callable[P, AbstractAsyncContextManager[Inner]],
+) -> Callable[[Callable[[Owner, Inner, Loop], Face]], Callable[Concatenate[Owner, P], Opening[Face]]]:
+    """Turns a function that makes a blocking face into one that opens what it is the face of, with the parameters of `like`."""
+    signed: Callable[..., object] = (
+        cast("Any", like).__init__ if isinstance(like, type) else plain_function(like)
+    )
 
     def decorate(
-        lifetime: Callable[Concatenate[Owner, ...], Generator[Face]],
+        made: Callable[[Owner, Inner, Loop], Face],
     ) -> Callable[Concatenate[Owner, P], Opening[Face]]:
-        made, name = contextmanager(lifetime), lifetime.__qualname__
+        @contextmanager
+        def lifetime(owner: Owner, *args: P.args, **kwargs: P.kwargs) -> Generator[Face]:
+            with (
+                start_blocking_portal() as portal,
+                portal.wrap_async_context_manager(like(*args, **kwargs)) as opened,
+                Loop(portal) as loop,
+            ):
+                yield made(owner, opened, loop)
 
         @wraps(signed)
         def open_(owner: Owner, *args: P.args, **kwargs: P.kwargs) -> Opening[Face]:
-            return Opening(made(owner, *args, **kwargs), name.partition(".")[0])
+            return Opening(lifetime(owner, *args, **kwargs), made.__qualname__.partition(".")[0])
 
-        open_.__name__, open_.__qualname__ = "open", name
-        open_.__doc__ = lifetime.__doc__ or like.__doc__
+        open_.__name__, open_.__qualname__ = "open", made.__qualname__
+        open_.__doc__ = made.__doc__ or like.__doc__
         return open_
 
     return decorate
@@ -175,7 +186,7 @@ def _close_left_open() -> None:
 
 
 def connecting(
-    open_: Callable[Concatenate[Owner, P], Opening[Face]], like: Callable[..., object]
+    open_: Callable[Concatenate[Owner, P], Opening[Face]],
 ) -> Callable[Concatenate[Owner, P], Face]:
     """The same without a `with` block."""
     function = plain_function(open_)
@@ -188,18 +199,8 @@ def connecting(
         return face
 
     connect.__name__, connect.__qualname__ = "connect", function.__qualname__.replace("open", "connect")
-    connect.__doc__ = like.__doc__
+    connect.__doc__ = Memory.connect.__doc__
     return connect
-
-
-def described_as(verb: Callable[..., object]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Copies the docstring of the async verb."""
-
-    def describe(function: Callable[P, R]) -> Callable[P, R]:
-        function.__doc__ = verb.__doc__
-        return function
-
-    return describe
 
 
 class BlockingWorkspace(Blocking[Workspace]):
@@ -244,17 +245,7 @@ class ConversationVerbs(Blocking[Inner]):
     abort = blocking(Conversation.abort)
     messages = blocking(Conversation.messages)
 
-    @described_as(Conversation.fork)
-    def fork(
-        self,
-        turn: Turn | str,
-        *,
-        id: str | None = None,  # noqa: A002 - the word users write
-        before: bool = False,
-    ) -> Self:
-        made = partial(cast("Conversation", self.inner).fork, turn, id=id, before=before)
-        return type(self)(cast("Inner", self.loop.wait(made)), self.loop)
-
+    fork = continuing(Conversation.fork)
     recall = blocking(Conversation.recall)
     load = blocking(Conversation.load)
     page = blocking(Conversation.page)
@@ -321,19 +312,15 @@ class BlockingMemory(MemoryVerbs[Memory]):
 
     @classmethod
     @opening(Memory.open)
-    def open(cls, *args: Any, **options: Any) -> Generator["BlockingMemory"]:
-        with (
-            start_blocking_portal() as portal,
-            portal.wrap_async_context_manager(Memory.open(*args, **options)) as opened,
-            Loop(portal) as loop,
-        ):
-            yield cls(opened, loop)
+    def open(cls, opened: Memory, loop: Loop) -> "BlockingMemory":
+        return cls(opened, loop)
 
-    connect = classmethod(connecting(open, Memory.connect))  # noqa: A003 - the method above
+    connect = classmethod(connecting(open))  # noqa: A003 - the method above
 
-    @described_as(Memory.close)
     def close(self) -> None:
         self.closing()
+
+    close.__doc__ = Memory.close.__doc__
 
     @property
     def settings(self) -> Settings:

@@ -56,19 +56,21 @@ Count: TypeAlias = Annotated[int, Field(ge=0, le=MAX_INT)]
 class Body(BaseModel):
     """A request body: unknown fields are refused, and nothing is converted silently."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class Params(BaseModel):
     """A query string: unknown parameters are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Answer(BaseModel):
     """A response body."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
 
 # -- records -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ to `Memory` or `Conversation` is available in all of them.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from inspect import signature
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from pydantic import BaseModel
 
@@ -22,14 +22,6 @@ R = TypeVar("R")
 
 #: Request fields whose name differs from the parameter's.
 _FIELDS = {"turn": "turn_id", "older_than": "older_than_s", "source": "memory"}
-
-
-class Answer(Protocol):
-    """An answer: built from what a method returns, and convertible back."""
-
-    @classmethod
-    def of(cls, record: Any, /) -> Self: ...
-    def record(self) -> Any: ...
 
 
 class Verb(Generic[P, R]):
@@ -51,7 +43,10 @@ class Verb(Generic[P, R]):
         self.method = method
         self.http_method, self.path = route.split()
         self.request = request
-        self.answer = answer
+        #: Whether its arguments are sent as a query string.
+        self.in_query = issubclass(request, Params)
+        #: Built `of` what the method returns, and turned back by `record`.
+        self.answer: Any = answer
         self.status = 201 if creates else 200
         #: Whether repeating it would have an effect: the client sends an Idempotency-Key with it.
         self.changes = changes or creates
@@ -61,19 +56,18 @@ class Verb(Generic[P, R]):
         self._remark = remark
         #: Whether a request for it names a conversation.
         self.of_conversation = getattr(Conversation, method.__name__, None) is method
-        self.signature = signature(method)
-        _, *parameters = self.signature.parameters
+        own = signature(method)
+        this, *parameters = own.parameters.values()
         #: The request field for each parameter that has one.
         self.fields: Mapping[str, str] = {
             name: field
-            for name in parameters
+            for name in own.parameters
             if (field := name if name in request.model_fields else _FIELDS.get(name)) in request.model_fields
         }
-
-    @property
-    def in_query(self) -> bool:
-        """Whether its arguments are sent as a query string."""
-        return issubclass(self.request, Params)
+        #: That of the method, except for what lives in the agent's own process, which no request has a field for.
+        self.signature = own.replace(
+            parameters=[this, *(one for one in parameters if one.name in self.fields)]
+        )
 
     @property
     def description(self) -> str:
@@ -87,11 +81,7 @@ class Verb(Generic[P, R]):
 
     def answered(self, returned: R) -> BaseModel:
         """The response for the method's return value."""
-        return cast("BaseModel", cast("type[Answer]", self.answer).of(returned))
-
-    def returned(self, answer: BaseModel) -> R:
-        """The method's return value, restored from a response."""
-        return cast("Answer", answer).record()
+        return self.answer.of(returned)
 
 
 def _given(field: str, value: Any) -> Any:

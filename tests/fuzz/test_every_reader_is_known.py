@@ -22,11 +22,11 @@ OWN = "reads only what Pagefile itself wrote or ships"
 #: By place: the test that gives it bad input, or why none is needed.
 READERS: dict[str, str] = {
     "cli/measures.py::when": FILES,
-    "client/transport.py::Caller._read": "tests/acceptance/test_client.py",
+    "client/transport.py::Caller._answered": "tests/acceptance/test_client.py",
     "client/transport.py::_problem": STREAMS,
     "client/remote.py::": OWN,
     "client/remote.py::_kind": STREAMS,
-    "client/transport.py::_read": STREAMS,
+    "client/transport.py::events_in": STREAMS,
     "engine/arguments.py::checked_json": RESULTS,
     "engine/fact_import.py::_moment": IMPORTS,
     "engine/fact_import.py::read_memory": IMPORTS,
@@ -41,7 +41,7 @@ READERS: dict[str, str] = {
     "models/extractors.py::_parsed": STREAMS,
     "schema.py::moment_from": FILES,
     "service/exposure.py::is_loopback": FILES,
-    "service/inspector_auth.py::_Explained._explain": OWN,
+    "service/inspector_auth.py::_explained.sent": OWN,
     "service/inspector_auth.py::form_of": "tests/acceptance/test_inspector.py",
     "service/reference.py::completed": OWN,
     "service/transfer.py::_check": IMPORTS,

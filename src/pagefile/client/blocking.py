@@ -4,11 +4,8 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from anyio.from_thread import start_blocking_portal
-
 from pagefile import blocking as face
 from pagefile.client.remote import Client, ClientConversation
-from pagefile.engine import Memory
 from pagefile.records import Scope
 
 P = ParamSpec("P")
@@ -53,21 +50,16 @@ class BlockingClient(face.MemoryVerbs[Client]):
 
     @classmethod
     @face.opening(Client)
-    def open(cls, *args: Any, **options: Any) -> Generator["BlockingClient"]:
+    def open(cls, client: Client, loop: face.Loop) -> "BlockingClient":
         """A client for the duration of a `with` block; the arguments are those of `Client`."""
-        client = Client(*args, **options)
-        with (
-            start_blocking_portal() as portal,
-            portal.wrap_async_context_manager(client),
-            face.Loop(portal) as loop,
-        ):
-            yield cls(client, loop)
+        return cls(client, loop)
 
-    connect = classmethod(face.connecting(open, Memory.connect))  # noqa: A003 - the method above
+    connect = classmethod(face.connecting(open))  # noqa: A003 - the method above
 
-    @face.described_as(Client.close)
     def close(self) -> None:
         self.closing()
+
+    close.__doc__ = Client.close.__doc__
 
     conversation = face.handing(Client.conversation, BlockingClientConversation)
     describe = face.blocking(Client.describe)

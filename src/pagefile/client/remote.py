@@ -3,14 +3,14 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial, wraps
 from inspect import Parameter, get_annotations, signature
 from os import PathLike
 from pathlib import Path
-from types import NoneType, TracebackType
+from types import NoneType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, cast, get_args, get_origin
 from uuid import uuid4
 
@@ -19,25 +19,21 @@ import httpx
 from pydantic import BaseModel
 
 from pagefile import records, verbs
-from pagefile.blocking import described_as
-from pagefile.client.transport import Caller, events_in, lines_in
+from pagefile.client.transport import Caller, events_in, lines_in, reading
 from pagefile.engine import Conversation, Memory, arguments
 from pagefile.engine.export import written_whole
 from pagefile.engine.export_lines import FORMAT
 from pagefile.engine.fact_import import read_memory
 from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import KINDS
-from pagefile.errors import StoreError, StoreUnavailableError, TransferError
-from pagefile.ports import NO_LABELS, Labels
+from pagefile.errors import StoreUnavailableError, TransferError
 from pagefile.shapes.message_reader import plain_json
 from pagefile.shapes.parser import listed, results_cleaned
 from pagefile.verbs import Verb
 from pagefile.window.budget import tool_texts
-from pagefile.window.parts import Placement
-from pagefile.window.receipt import Window
 from pagefile.wire.chat import AskChat, ChatDone, ChatEvent
 from pagefile.wire.requests import MAX_PAGE
-from pagefile.wire.responses import ImportOut
+from pagefile.wire.responses import ForkOut, ImportOut
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,12 +46,10 @@ ANY_LENGTH = sys.maxsize
 class Remote:
     """A memory or a conversation hosted by a service."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: Caller, known: Mapping[str, object] | None = None) -> None:
+        """`known` are the request fields that this handle supplies itself; None is left to the service."""
         self._caller = caller
-
-    def _known(self) -> Mapping[str, object]:
-        """The request fields this handle supplies itself."""
-        return {}
+        self._known = said(known or {})
 
     async def _asked(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
         """The response to a request with these fields and this handle's own."""
@@ -63,20 +57,20 @@ class Remote:
 
     def _known_of(self, request: type[BaseModel]) -> dict[str, object]:
         """What this handle knows of a request's fields."""
-        return {name: value for name, value in self._known().items() if name in request.model_fields}
+        return {name: value for name, value in self._known.items() if name in request.model_fields}
 
-    async def _returned(self, verb: Verb[..., Any], given: Mapping[str, object], *, whole: bool) -> Any:
+    async def _returned(self, verb: Verb[..., Any], given: dict[str, object], *, whole: bool) -> Any:
         """What the verb returns; with `whole`, all items of a list, page by page."""
         if not whole:
-            return verb.returned(await self._asked(verb, given))
+            return (await self._asked(verb, given)).record()
         found: list[Any] = []
-        after: Mapping[str, object] = {}
+        given["limit"] = MAX_PAGE
         while True:
-            answer = await self._asked(verb, {**given, "limit": MAX_PAGE, **after})
-            found += verb.returned(answer)
+            answer = await self._asked(verb, given)
+            found += answer.record()
             if answer.next is None:
                 return records.Listing(found)
-            after = {"after": answer.next}
+            given["after"] = answer.next
 
 
 def remote(
@@ -106,7 +100,7 @@ def remote(
 
     def sent(given: Mapping[str, object]) -> dict[str, object]:
         """Leaves out None, for the service to fill in, unless the parameter is required."""
-        values = {name: value_of(name, value) for name, value in given.items() if name in verb.fields}
+        values = {name: value_of(name, value) for name, value in given.items()}
         return {
             verb.fields[name]: value
             for name, value in values.items()
@@ -116,22 +110,23 @@ def remote(
     @wraps(verb.method)
     async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
         bound = verb.signature.bind(self, *args, **kwargs)
-        given = bound.arguments
         if first is not None:
             bound.apply_defaults()
-            given = dict(list(bound.arguments.items())[1:])
+        given = dict(list(bound.arguments.items())[1:])
+        if first is not None:
             first(self, given)
         returned = await self._returned(verb, sent(given), whole=whole)  # pyright: ignore[reportPrivateUsage] - this becomes a method of it
         result = cast("R", list(returned)) if as_list else returned
         return result if then is None else then(self, result)
 
+    call.__dict__["__signature__"] = verb.signature
     return call
 
 
 def like(
-    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]],
+    verb: Callable[Concatenate[Any, P], Coroutine[Any, Any, object]],
 ) -> Callable[[Callable[..., Coroutine[Any, Any, R]]], Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]]:
-    """Gives a method the signature and the docstring of the library's, for verbs that need more than a request."""
+    """Gives a method the parameters and the docstring of the library's, for verbs that need more than a request."""
 
     def decorate(
         method: Callable[..., Coroutine[Any, Any, R]],
@@ -184,7 +179,7 @@ def _own_id(step: arguments.StepLike) -> dict[str, object]:
 #: How to check a parameter of this name before it is sent.
 CHECKS: Mapping[str, Check] = {
     **{name: is_message(name) for name in ("user", "assistant", "instructions")},
-    **{name: partial(records.checked_text, name=name) for name in ("query", "text", "tool", "uuid")},
+    **{name: partial(records.checked_text, name=name) for name in ("query", "text", "tool")},
     **{name: partial(records.checked_id, name=name) for name in ("id", "user_id", "tenant")},
     "call_id": partial(records.checked_id, name="call id"),
     "fact_id": partial(records.checked_id, name="fact id"),
@@ -221,6 +216,10 @@ def _noticed(chat: "ClientConversation", turn: records.Turn) -> records.Turn:
     return turn
 
 
+def _for_current_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
+    given["turn"] = arguments.current_turn_id(given["query"], given["turn"], chat.open_turn)
+
+
 def _for_open_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
     given["turn"] = given["turn"] or chat.open_turn
 
@@ -243,31 +242,19 @@ def _checked_step(_: "ClientConversation", given: dict[str, Any]) -> None:
 class ClientConversation(Remote):
     """A cheap handle: creating one sends nothing. Arguments are checked here, with the error messages of `Memory`."""
 
-    def __init__(
-        self,
-        caller: Caller,
-        scope: records.Scope,
-        *,
-        agent: str | None = None,
-        labels: Labels = NO_LABELS,
-        tenant: str | None = None,
-    ) -> None:
-        super().__init__(caller)
+    def __init__(self, caller: Caller, scope: records.Scope, about: Mapping[str, object]) -> None:
+        """`about` are the tenant, if it is given here and not by the key, the agent and the labels."""
+        whose = {"conversation_id": scope.conversation, "user_id": scope.user}
+        super().__init__(caller, {**whose, **about, "format": "parts"})
         self._scope = scope
-        # Left out when not given: the service then takes it from the key.
-        self._tenant = tenant
-        self._agent = None if agent is None else records.checked_id(agent, "agent")
-        self._labels = asdict(labels)
+        self._about = about
         #: The turn that this handle began.
         self.open_turn: records.Turn | None = None
 
     def __repr__(self) -> str:
         return f"ClientConversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
 
-    @property
-    def id(self) -> str:
-        """The conversation's id."""
-        return cast("str", self._scope.conversation)
+    id = Conversation.id
 
     @property
     def scope(self) -> records.Scope:
@@ -293,61 +280,23 @@ class ClientConversation(Remote):
     async def abort(self, turn: records.Turn | str) -> records.Turn:
         return await shielded(lambda: self._abort(turn))
 
-    @described_as(Conversation.fork)
-    async def fork(
-        self,
-        turn: records.Turn | str,
-        *,
-        id: str | None = None,  # noqa: A002 - the word users write
-        before: bool = False,
-    ) -> "ClientConversation":
-        named = {} if id is None else {"id": records.checked_id(id, "conversation id")}
-        made = await self._asked(
-            verbs.FORK, {"turn_id": arguments.turn_id_of(turn), "before": before, **named}
-        )
+    _fork = remote(verbs.FORK, id=partial(records.checked_id, name="conversation id"))
+
+    @like(Conversation.fork)
+    async def fork(self, turn: records.Turn | str, **options: Any) -> "ClientConversation":
+        made = cast("ForkOut", await self._fork(turn, **options))
         scope = records.Scope(self._scope.tenant, made.user_id, made.conversation_id)
-        labels = Labels(**self._labels)
-        return ClientConversation(self._caller, scope, agent=self._agent, labels=labels, tenant=self._tenant)
+        return ClientConversation(self._caller, scope, self._about)
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
-    _context = remote(
+    context = remote(
         verbs.CONTEXT,
+        first=_for_current_turn,
         query=is_message("query"),
         window_tokens=partial(arguments.at_least, 1, name="window_tokens"),
         recent_turns=partial(arguments.at_least, 1, name="recent_turns"),
     )
-
-    @described_as(Conversation.context)
-    async def context(
-        self,
-        query: str | None = None,
-        *,
-        turn: records.Turn | str | None = None,
-        window_tokens: int | None = None,
-        window_for: str | None = None,
-        tools: Sequence[object] = (),
-        answer_tokens: int | None = None,
-        threshold: float | None = None,
-        recent_turns: int | None = None,
-        load: Sequence[str] = (),
-        instructions: str | None = None,
-        placement: Placement | None = None,
-    ) -> Window:
-        return await self._context(
-            query,
-            turn=arguments.current_turn_id(query, turn, self.open_turn),
-            window_tokens=window_tokens,
-            window_for=window_for,
-            tools=tools,
-            answer_tokens=answer_tokens,
-            threshold=threshold,
-            recent_turns=recent_turns,
-            load=load,
-            instructions=instructions,
-            placement=placement,
-        )
-
     recall = remote(verbs.CHAT_RECALL)
 
     # -- archived pages -------------------------------------------------------------------------------------------
@@ -411,16 +360,6 @@ class ClientConversation(Remote):
             if not done:
                 raise StoreUnavailableError("The stream ended before the answer did: the turn is aborted.")
 
-    # -- inside ---------------------------------------------------------------------------------------------------
-
-    def _known(self) -> dict[str, object]:
-        whose = {
-            "conversation_id": self._scope.conversation,
-            "user_id": self._scope.user,
-            "tenant": self._tenant,
-        }
-        return said({**whose, "agent": self._agent, **self._labels, "format": "parts"})
-
 
 _CHUNK_BYTES = 1_000_000
 
@@ -456,9 +395,7 @@ class Client(Remote):
         self._caller.check_open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -481,7 +418,8 @@ class Client(Remote):
         named = records.DEFAULT_TENANT if tenant is None else tenant
         scope = records.Scope(named, user_id, records.checked_id(id, "conversation id"))
         labels = arguments.checked_labels(project=project, language=language, timezone=timezone)
-        return ClientConversation(self._caller, scope, agent=agent, labels=labels, tenant=tenant)
+        about = {"tenant": tenant, "agent": arguments.id_or_none(agent, "agent"), **asdict(labels)}
+        return ClientConversation(self._caller, scope, about)
 
     conversations = remote(verbs.CONVERSATIONS)
     turns = remote(verbs.TURNS)
@@ -563,9 +501,5 @@ def _ids(**named: str | None) -> dict[str, object]:
 
 
 def _kind(line: str) -> str:
-    try:
+    with reading("The service sent a line that is not one of an export"):
         return str(json.loads(line)["type"])
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise StoreError(
-            "The service sent a line that is not one of an export: is it Pagefile, and as new as this client?"
-        ) from error

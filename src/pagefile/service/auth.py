@@ -7,11 +7,11 @@ where none is required, everything is open, as suits a single-user machine.
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import wraps
-from inspect import Parameter, iscoroutinefunction, signature
+from inspect import iscoroutinefunction
 from math import ceil
 from time import monotonic
 from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -28,7 +28,6 @@ from pagefile import records
 from pagefile.engine import Memory
 from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequestsError, UnauthorizedError
 from pagefile.inspector import urls
-from pagefile.ports import KeyStore
 from pagefile.service.problems import refused
 from pagefile.stores.key_secrets import presented
 
@@ -54,7 +53,6 @@ SAID_ALOUD = frozenset({"/v1/forget"})
 
 _STATE = "pagefile.principal"
 _GUARDED = "__pagefile_guarded__"
-_REQUEST = "_guarded_request"
 
 R = TypeVar("R")
 
@@ -124,11 +122,7 @@ class AuthMiddleware:
             raise UnauthorizedError(
                 "This service requires a key: send `Authorization: Bearer pf_…` or `X-API-Key: pf_…`; `pagefile keys add` makes one."
             )
-        principal = (
-            Principal()
-            if shown is None
-            else await _holder(open_memory(scope["app"]).engine.store.keys, shown)
-        )
+        principal = Principal() if shown is None else await _holder(scope["app"], shown)
         wait = 0 if public else self._limit.wait_s(principal.key_id or "")
         if wait:
             raise TooManyRequestsError(f"Too many requests: try again in {wait} s.", retry_after_s=wait)
@@ -160,8 +154,8 @@ def _shown(headers: Headers) -> str | None:
     return named.pop() if named else None
 
 
-async def _holder(keys: KeyStore, shown: str) -> Principal:
-    asked, now = presented(shown), datetime.now(UTC)
+async def _holder(app: FastAPI, shown: str) -> Principal:
+    keys, asked, now = open_memory(app).engine.store.keys, presented(shown), datetime.now(UTC)
     key = None if asked is None else await keys.get(asked.id)
     if asked is None or not asked.is_for(key) or key is None or not key.usable_at(now):
         # One message for every case, so that a wrong key reveals nothing about valid ones.
@@ -204,8 +198,7 @@ class KeyedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
-        hints = [one.annotation for one in signature(self.endpoint).parameters.values()]
-        named = list(_naming("user_id", hints))
+        named = list(_naming("user_id", self.endpoint))
         in_query, in_body = any(named), not all(named)
         if self.path in SAID_ALOUD or not named:
             return answer
@@ -241,34 +234,25 @@ def _with_user(request: Request, user: str) -> Scope:
 
 
 def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
-    """The endpoint, called only with arguments the caller is authorized for."""
+    """The endpoint, called only with arguments the caller is authorized for. It takes the `request`, which says who that is."""
     if not iscoroutinefunction(endpoint):
         raise TypeError(f"{endpoint.__qualname__} must be an async function to be guarded.")
-    asked, memory = _named(endpoint, Request), _named(endpoint, Memory)
 
     @wraps(endpoint)
-    async def guard(**given: Any) -> Any:
-        request = cast("Request", given[asked] if asked else given.pop(_REQUEST))
-        if memory is not None:
-            given[memory] = open_memory(request.app)
+    async def guard(request: Request, **given: Any) -> Any:
         principal = principal_of(request)
         if principal.tenant is not None:
             given = {name: await _narrowed(value, principal, request) for name, value in given.items()}
-        return await endpoint(**given)
+        return await endpoint(request=request, **given)
 
-    setattr(guard, _GUARDED, names_tenant(endpoint))
-    cast("Any", guard).__signature__ = _asking(endpoint)
+    # Whether requests carry a tenant, explicitly or through the key.
+    setattr(guard, _GUARDED, bool(list(_naming("tenant", endpoint))))
     return guard
 
 
-def names_tenant(endpoint: Callable[..., Any]) -> bool:
-    """Whether requests to this endpoint carry a tenant, explicitly or through the key."""
-    return bool(list(_naming("tenant", get_type_hints(endpoint, include_extras=True).values())))
-
-
-def _naming(field: str, hints: Iterable[Any]) -> Iterator[bool]:
-    """For each model with this field, whether it is the query string."""
-    for hint in hints:
+def _naming(field: str, endpoint: Callable[..., Any]) -> Iterator[bool]:
+    """For each model with this field that the endpoint takes, whether it is the query string."""
+    for hint in get_type_hints(endpoint, include_extras=True).values():
         kind, *more = get_args(hint) if get_origin(hint) is Annotated else [hint]
         if isinstance(kind, type) and issubclass(kind, BaseModel) and field in kind.model_fields:
             yield any(isinstance(one, Query) for one in more)
@@ -283,36 +267,13 @@ def unguarded(app: FastAPI) -> Iterator[str]:
             yield path
 
 
-def _asking(endpoint: Callable[..., Any]) -> Any:
-    """The endpoint's signature plus the request, which identifies the caller."""
-    hints = get_type_hints(endpoint, include_extras=True)
-    own, memory = signature(endpoint), _named(endpoint, Memory)
-    known = [
-        one.replace(annotation=hints.get(one.name, one.annotation))
-        for one in own.parameters.values()
-        # Passed in by the guard: resolving it as a dependency takes as long as reading the body.
-        if one.name != memory
-    ]
-    if _named(endpoint, Request) is None:
-        known.append(Parameter(_REQUEST, Parameter.KEYWORD_ONLY, annotation=Request))
-    return own.replace(parameters=known, return_annotation=hints.get("return", own.return_annotation))
-
-
-def _named(endpoint: Callable[..., Any], kind: type) -> str | None:
-    """The name of the endpoint's own parameter of this type; the framework injects a request only once."""
-    return next((name for name, hint in get_type_hints(endpoint).items() if hint is kind), None)
-
-
 async def _narrowed(value: R, principal: Principal, request: Request) -> R:
     """The request with the key's tenant and user filled in. Another's is refused, whether or not it exists."""
-    if not isinstance(value, BaseModel):
-        return value
-    fields = type(value).model_fields
-    if "tenant" not in fields:
+    if not isinstance(value, BaseModel) or "tenant" not in type(value).model_fields:
         return value
     mine: dict[str, str] = {"tenant": _own(value, "tenant", cast("str", principal.tenant))}
     if principal.user is not None:
-        if "user_id" not in fields:
+        if "user_id" not in type(value).model_fields:
             raise AccessError("This needs a key for the whole tenant; this key is for one user.")
         mine["user_id"] = _own(value, "user_id", principal.user)
         await _check_conversation(value, principal, request)
@@ -320,8 +281,7 @@ async def _narrowed(value: R, principal: Principal, request: Request) -> R:
 
 
 def _own(value: BaseModel, name: str, own: str) -> str:
-    said = getattr(value, name)
-    if said not in {None, own}:
+    if getattr(value, name) not in {None, own}:
         raise AccessError(
             f"This key is for another {name.removesuffix('_id')}: leave {name} out, or give its own."
         )
@@ -331,9 +291,8 @@ def _own(value: BaseModel, name: str, own: str) -> str:
 async def _check_conversation(value: BaseModel, principal: Principal, request: Request) -> None:
     """A user's key gives access to that user's conversations and to new ones. All others, including those without a user, need a tenant key."""
     conversation = getattr(value, "conversation_id", None)
-    memory = memory_in(request.app)
-    if conversation is None or memory is None:
+    if conversation is None:
         return
     own = records.Scope(cast("str", principal.tenant), principal.user, conversation)
-    if await memory.engine.store.reader.owner(own) not in {None, own}:
+    if await open_memory(request.app).engine.store.reader.owner(own) not in {None, own}:
         raise AccessError("This key may not use this conversation: use an id of your own.")

@@ -1,38 +1,26 @@
 """Chat with the configured model, streamed: the window, the answer, the tool calls, and the turn in the log."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Annotated, Any, Literal, cast
+from typing import Any, cast
 
-from fastapi import Depends, Request, Response
+from fastapi import Request, Response
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, ModelError, ModelOutputError, PagefileError
 from pagefile.integrations.recorder import given_up
-from pagefile.models import OpenAIChat
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
 from pagefile.records import Turn
+from pagefile.service.auth import open_memory
 from pagefile.service.events import EventStream, Say
 from pagefile.service.problems import answered, problem_of, to_problem, unforeseen
-from pagefile.service.routes import MemoryOf, chat_of, router
-from pagefile.settings import ModelSettings
+from pagefile.service.routes import chat_of, router
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import tool_schemas
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.receipt import Window
-from pagefile.wire.chat import (
-    AskChat,
-    ChatArchived,
-    ChatCheckpoint,
-    ChatDone,
-    ChatEvent,
-    ChatLoaded,
-    ChatNode,
-    ChatToken,
-    ChatTurn,
-)
+from pagefile.wire import chat as wire
 from pagefile.wire.requests import example
 from pagefile.wire.responses import Problem
 
@@ -46,34 +34,6 @@ _STREAM = {
     "content": {"text/event-stream": {"schema": {"type": "string"}, "example": example("ChatEvents")}},
 }
 
-_Node = Literal["recall", "generate", "tools", "persist"]
-
-
-@asynccontextmanager
-async def chat_model(settings: ModelSettings) -> AsyncGenerator[ChatModel | None]:
-    """The configured model, open while the service runs; None if the settings name none."""
-    if not settings.name:
-        yield None
-        return
-    model = OpenAIChat(
-        settings.name, base_url=settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
-    )
-    try:
-        yield model
-    finally:
-        await model.close()
-
-
-@dataclass(slots=True)
-class _Answer:
-    texts: list[str] = field(default_factory=list[str])
-    calls: tuple[ToolCall, ...] = ()
-    finish: str = ""
-
-    @property
-    def text(self) -> str:
-        return "".join(self.texts)
-
 
 @dataclass(slots=True)
 class ChatRun:
@@ -82,15 +42,20 @@ class ChatRun:
     memory: Memory
     model: ChatModel
     chat: Conversation
-    asked: AskChat
+    asked: wire.AskChat
     turn: Turn
-    said: _Answer = field(default_factory=_Answer)
+    #: The answer so far, the tool calls at its end, and why the model stopped.
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish: str = ""
     window: Window | None = None
     checkpoint_version: int = 0
     done: bool = False
 
     @classmethod
-    async def begun(cls, memory: Memory, model: ChatModel, chat: Conversation, asked: AskChat) -> "ChatRun":
+    async def begun(
+        cls, memory: Memory, model: ChatModel, chat: Conversation, asked: wire.AskChat
+    ) -> "ChatRun":
         """Begin a turn. The user's message is on disk when this returns."""
         turn = await chat.begin(asked.message, id=asked.id)
         if turn.status != "open":
@@ -100,7 +65,7 @@ class ChatRun:
     async def run(self, say: Say) -> None:
         """Send events until the turn ends. Failures are sent too, as problem documents."""
 
-        async def tell(event: ChatEvent) -> None:
+        async def tell(event: wire.ChatEvent) -> None:
             await say(event.event, event)
 
         try:
@@ -124,14 +89,14 @@ class ChatRun:
     # -- one turn -------------------------------------------------------------------------------------------------------
 
     async def _answered(self, tell: Any) -> None:
-        await tell(ChatTurn(turn_id=self.turn.id, conversation_id=self.chat.id))
+        await tell(wire.ChatTurn(turn_id=self.turn.id, conversation_id=self.chat.id))
         self.checkpoint_version = (await self._checkpoint()).version
         for step in self.asked.steps:
             await self._step(tell, step.tool, step.input, step.result, step.call_id)
         for number in range(MAX_ROUNDS + 1):
             await self._recall(tell)
             await self._generate(tell, tools=number < MAX_ROUNDS)
-            if not self.said.calls:
+            if not self.calls:
                 await self._persist(tell, number + 1)
                 return
             await self._tools(tell)
@@ -153,24 +118,23 @@ class ChatRun:
 
     async def _generate(self, tell: Any, *, tools: bool) -> None:
         began = perf_counter()
-        said = self.said
-        said.calls = ()
+        self.calls = ()
         schemas = tool_schemas(self.memory.engine.settings.language) if tools else ()
         messages = self.window.messages if self.window else []
-        between = _PARAGRAPH if said.text.strip() else ""
+        between = _PARAGRAPH if self.text.strip() else ""
         async with aclosing(self.model.stream(messages, tools=schemas)) as pieces:
             async for piece in pieces:
                 if piece.text:
                     text, between = between + piece.text, ""
-                    said.texts.append(text)
-                    await tell(ChatToken(text=text))
-                said.calls += piece.calls
-                said.finish = piece.finish or said.finish
+                    self.text += text
+                    await tell(wire.ChatToken(text=text))
+                self.calls += piece.calls
+                self.finish = piece.finish or self.finish
         await tell(_ended("generate", began))
 
     async def _tools(self, tell: Any) -> None:
         began = perf_counter()
-        for call in self.said.calls:
+        for call in self.calls:
             given, _ = read_arguments(call.arguments)
             if isinstance(given, dict):
                 result = await self.chat.call_tool(call.name, given, turn=self.turn)
@@ -178,27 +142,18 @@ class ChatRun:
                 given = call.arguments
                 result = f"[参数不是 JSON 对象 / arguments are not a JSON object] {call.arguments}"
             await self._step(tell, call.name, given, result, call.id)
-            await tell(ChatLoaded(tool=call.name, arguments=cast("Any", given), chars=len(result)))
+            await tell(wire.ChatLoaded(tool=call.name, arguments=cast("Any", given), chars=len(result)))
         await tell(_ended("tools", began))
 
     async def _persist(self, tell: Any, model_calls: int) -> None:
         began = perf_counter()
-        turn = self.turn = await self.chat.complete(self.turn, self.said.text)
+        turn = self.turn = await self.chat.complete(self.turn, self.text)
         self.done = True
         await tell(_ended("persist", began))
         await self._tell_checkpoint(tell)
-        await tell(
-            ChatDone(
-                turn_id=turn.id,
-                seq=turn.seq,
-                finish=self.said.finish,
-                user_tokens=turn.user_tokens,
-                assistant_tokens=turn.assistant_tokens,
-                tokens=turn.tokens,
-                window_tokens=self.window.tokens if self.window else 0,
-                model_calls=model_calls,
-            )
-        )
+        counts = {name: getattr(turn, name) for name in ("seq", "user_tokens", "assistant_tokens", "tokens")}
+        asked = {"window_tokens": self.window.tokens if self.window else 0, "model_calls": model_calls}
+        await tell(wire.ChatDone(turn_id=turn.id, finish=self.finish, **counts, **asked))
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
 
@@ -206,7 +161,7 @@ class ChatRun:
         self.turn = await self.chat.step(self.turn, tool=tool, input=given, result=result, call_id=call_id)
         step = self.turn.steps[-1]
         if step.page is not None and step.tool not in LOADING_TOOLS:
-            await tell(ChatArchived(uuid=step.page, tool=step.tool, chars=step.page_chars))
+            await tell(wire.ChatArchived(uuid=step.page, tool=step.tool, chars=step.page_chars))
 
     async def _tell_checkpoint(self, tell: Any) -> None:
         now = await self._checkpoint()
@@ -214,18 +169,18 @@ class ChatRun:
             self.checkpoint_version = now.version
             await tell(now)
 
-    async def _checkpoint(self) -> ChatCheckpoint:
+    async def _checkpoint(self) -> wire.ChatCheckpoint:
         """The current checkpoint; version 0 if there is none."""
         view = await self.memory.engine.store.reader.view(
             ViewRequest(self.chat.scope, budget_tokens=0, min_turns=0)
         )
         if view.checkpoint is None:
-            return ChatCheckpoint(id="", version=0, covered_through_seq=0)
-        return ChatCheckpoint.model_validate(view.checkpoint, from_attributes=True)
+            return wire.ChatCheckpoint(id="", version=0, covered_through_seq=0)
+        return wire.ChatCheckpoint.model_validate(view.checkpoint, from_attributes=True)
 
 
-def _ended(node: _Node, began: float, about: dict[str, Any] | None = None) -> ChatNode:
-    return ChatNode(node=node, duration_ms=round((perf_counter() - began) * 1000, 3), told=about or {})
+def _ended(node: wire.Node, began: float, about: dict[str, Any] | None = None) -> wire.ChatNode:
+    return wire.ChatNode(node=node, duration_ms=round((perf_counter() - began) * 1000, 3), told=about or {})
 
 
 # -- the route -----------------------------------------------------------------------------------------------------------
@@ -233,15 +188,8 @@ def _ended(node: _Node, began: float, about: dict[str, Any] | None = None) -> Ch
 routes = router("Chat")
 
 
-async def _model(request: Request) -> ChatModel | None:
-    """The model this service was started with; None if its settings name none."""
-    return cast("ChatModel | None", request.app.state.model)
-
-
 @routes.post("/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM})
-async def stream(
-    memory: MemoryOf, body: AskChat, model: Annotated[ChatModel | None, Depends(_model)]
-) -> Response:
+async def stream(request: Request, body: wire.AskChat) -> Response:
     """Have the model of the settings answer a message, as server-sent events.
 
     `turn` comes first, when the message is on disk. Then `node` (recall, generate, tools, persist) with its duration, `token` with words
@@ -250,6 +198,7 @@ async def stream(
     the turn: it enters no window, summary or index. Lines that begin with a colon are heartbeats. The model's calls of
     `load_tool_history` and `search_tool_history` are answered here.
     """
+    model = cast("ChatModel | None", request.app.state.model)
     if model is None:
         return answered(
             to_problem(
@@ -257,5 +206,5 @@ async def stream(
                 "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again.",
             )
         )
-    run = await ChatRun.begun(memory, model, chat_of(memory, body), body)
+    run = await ChatRun.begun(open_memory(request.app), model, chat_of(request, body), body)
     return EventStream(run.run, run.end)

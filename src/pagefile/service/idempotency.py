@@ -18,6 +18,7 @@ from uuid import NAMESPACE_URL, uuid5
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.errors import PagefileError
@@ -33,6 +34,7 @@ MAX_KEY_CHARS = 255
 
 #: Streamed, or too large to keep; repeating them does no harm.
 _NOT_KEPT = frozenset({"/v1/import", "/v1/chat/stream"})
+_REPLAYED = (REPLAYED.lower().encode(), b"true")
 _FAILED = 500
 _RATE_LIMITED = 429
 
@@ -73,49 +75,48 @@ class IdempotencyMiddleware:
         if key is None or scope["method"] != "POST" or scope["path"] in _NOT_KEPT:
             await self._app(scope, receive, send)
             return
+        refusal = await self._answered(key, scope, receive, send)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+
+    async def _answered(self, key: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
+        """Answer the request, or return why not."""
         if not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
-            await answered(to_problem("idempotency-key"))(scope, receive, send)
-            return
+            return answered(to_problem("idempotency-key"))
         try:
             body = await Request(scope, receive).body()
-        except ClientDisconnect:
-            return
-        except HTTPException as error:
-            await answered(to_problem("body-too-large", error.detail), error.headers)(scope, receive, send)
-            return
-        try:
             epoch = await _epoch(scope)
+        except ClientDisconnect:
+            return None
+        except HTTPException as error:
+            return answered(to_problem("body-too-large", error.detail), error.headers)
         except PagefileError as error:
-            await refused(error)(scope, receive, send)
-            return
-        place = (principal_in(scope).key_id or "", key)
-        asked = _digest(scope, body)
+            return refused(error)
+        place, asked = (principal_in(scope).key_id or "", key), _digest(scope, body)
         self._drop_old(epoch)
         known = self._kept.get(place)
-        if known is not None:
-            await _again(known, asked, scope, receive, send)
-            return
-        await self._first(place, _Kept(asked, self._clock(), epoch), body, scope, receive, send)
+        if known is None:
+            kept = self._kept[place] = _Kept(asked, self._clock(), epoch)
+            await self._first(place, kept, scope, _given(body, receive), send)
+            return None
+        if known.asked != asked:
+            return answered(to_problem("idempotency-reused"))
+        if not known.done:
+            return answered(to_problem("idempotency-running"), {"Retry-After": "1"})
+        for message in known.messages:
+            await send(message)
+        return None
 
     async def _first(
-        self,
-        place: tuple[str, str],
-        kept: _Kept,
-        body: bytes,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
+        self, place: tuple[str, str], kept: _Kept, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        self._kept[place] = kept
-
         async def sent(message: Message) -> None:
-            kept.messages.append(
-                {**message, "headers": list(message["headers"])} if "headers" in message else message
-            )
+            own = {"headers": [*message["headers"], _REPLAYED]} if "headers" in message else {}
+            kept.messages.append({**message, **own})
             await send(message)
 
         try:
-            await self._app(scope, _given(body, receive), sent)
+            await self._app(scope, receive, sent)
             kept.done = _worth_keeping(kept.messages)
         finally:
             if not kept.done:
@@ -144,21 +145,6 @@ async def _epoch(scope: Scope) -> int:
     """The current erasure epoch, across all processes."""
     memory = memory_in(scope["app"])
     return 0 if memory is None else await memory.engine.store.reader.epoch()
-
-
-async def _again(known: _Kept, asked: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-    if known.asked != asked:
-        await answered(to_problem("idempotency-reused"))(scope, receive, send)
-        return
-    if not known.done:
-        await answered(to_problem("idempotency-running"), {"Retry-After": "1"})(scope, receive, send)
-        return
-    for message in known.messages:
-        if message["type"] == "http.response.start":
-            headers = [*message["headers"], (REPLAYED.lower().encode(), b"true")]
-            await send({**message, "headers": headers})
-        else:
-            await send(message)
 
 
 def _worth_keeping(messages: list[Message]) -> bool:

@@ -1,6 +1,7 @@
 """Mounts the inspector: every page with its JSON twin beside it, behind the same keys as the API."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any, cast
 
@@ -9,7 +10,6 @@ from fastapi.responses import JSONResponse
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from pagefile.engine import Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.inspector import erasure, metrics, scripted, site, start, urls
@@ -23,8 +23,8 @@ from pagefile.schema import Id
 from pagefile.service.auth import GuardedRouter, open_memory, principal_of
 from pagefile.service.chat_turn import ChatRun
 from pagefile.service.events import EventStream
-from pagefile.service.inspector_auth import form_of, gone_to, reader_of, shown, with_key
-from pagefile.service.routes import VERSION, MemoryOf
+from pagefile.service.inspector_auth import form_of, gone_to, shown, with_key
+from pagefile.service.routes import VERSION
 from pagefile.text.sentences import language
 from pagefile.wire.chat import AskChat
 from pagefile.wire.requests import StepBody
@@ -70,37 +70,37 @@ async def _asked(request: Request, named: Named, fields: Mapping[str, str] | Non
 
 def _mount(
     path: str,
-    gather: Callable[[Request, Memory, PageRequest], Awaitable[Any]],
+    gather: Callable[[Request, PageRequest], Awaitable[Any]],
     show: Callable[[Any, Reader], View],
     about: Callable[[Any, PageRequest], PageRequest] | None = None,
 ) -> None:
-    async def html(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+    async def html(request: Request, named: NamedOf) -> Response:
         asked = await _asked(request, named)
-        data = await gather(request, memory, asked)
-        reader = reader_of(request, asked if about is None else about(data, asked))
-        return shown(show(data, reader), reader, request)
+        data = await gather(request, asked)
+        return shown(request, asked if about is None else about(data, asked), partial(show, data))
 
     routes.add_api_route(path, html, methods=["GET"])
     _mount_twin(path, gather)
 
 
-def _mount_twin(path: str, gather: Callable[[Request, Memory, PageRequest], Awaitable[Any]]) -> None:
-    async def twin(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-        return JSONResponse(to_json(await gather(request, memory, await _asked(request, named))))
+def _mount_twin(path: str, gather: Callable[[Request, PageRequest], Awaitable[Any]]) -> None:
+    async def twin(request: Request, named: NamedOf) -> Response:
+        return JSONResponse(to_json(await gather(request, await _asked(request, named))))
 
     routes.add_api_route(urls.twin(path), twin, methods=["GET"])
 
 
 def _mount_page(page: site.Page) -> None:
-    async def gather(_: Request, memory: Memory, asked: PageRequest) -> Any:
-        return await page.gather(memory, asked)
+    async def gather(request: Request, asked: PageRequest) -> Any:
+        return await page.gather(open_memory(request.app), asked)
 
     _mount(page.path, gather, page.show, page.about)
 
 
 def _mount_action(action: site.Action) -> None:
-    async def done(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
-        return gone_to(await action.do(memory, await _asked(request, named, await form_of(request))))
+    async def done(request: Request, named: NamedOf) -> Response:
+        asked = await _asked(request, named, await form_of(request))
+        return gone_to(await action.do(open_memory(request.app), asked))
 
     routes.add_api_route(action.path, done, methods=["POST"])
 
@@ -112,29 +112,27 @@ for _action in site.ACTIONS:
 
 
 @routes.get(urls.HOME)
-async def home(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+async def home(request: Request, named: NamedOf) -> Response:
     """What the inspector is and what it holds; without a required key, only the former."""
     if not principal_of(request).is_known:
         # Look nothing up for an unauthenticated reader: the links would reveal who owns a conversation.
-        reader = reader_of(request, PageRequest())
-        return shown(start.sign_in(reader, onward=urls.HOME), reader, request)
+        return shown(request, PageRequest(), partial(start.sign_in, onward=urls.HOME))
     asked = await _asked(request, named)
-    reader = reader_of(request, asked)
-    data = await _start(request, memory, asked)
-    answer = shown(start.show(data, reader), reader, request)
+    data = await _start(request, asked)
+    answer = shown(request, asked, partial(start.show, data))
     if data.demo.running:
         answer.headers["Refresh"] = "2"
     return answer
 
 
 @routes.get(urls.BASE)
-async def base(named: NamedOf) -> Response:
+async def base(request: Request, named: NamedOf) -> Response:
     """The bare directory name leads to the home page."""
     return gone_to(urls.HOME)
 
 
-async def _start(request: Request, memory: Memory, asked: PageRequest) -> start.Start:
-    base = str(request.base_url).rstrip("/")
+async def _start(request: Request, asked: PageRequest) -> start.Start:
+    memory, base = open_memory(request.app), str(request.base_url).rstrip("/")
     return await start.gather(memory, asked, version=VERSION, base=base, demo=_filling(request).state)
 
 
@@ -142,9 +140,10 @@ def _filling(request: Request) -> Filling:
     return cast("Filling", request.app.state.filling)
 
 
-async def _metrics(request: Request, memory: Memory, _: PageRequest) -> metrics.Metrics:
-    text = request.app.state.meter.text().decode()
-    return await metrics.gather(memory, _measures(text), whole=principal_of(request).tenant is None)
+async def _metrics(request: Request, _: PageRequest) -> metrics.Metrics:
+    measures = _measures(request.app.state.meter.text().decode())
+    whole = principal_of(request).tenant is None
+    return await metrics.gather(open_memory(request.app), measures, whole=whole)
 
 
 _mount_twin(urls.HOME, _start)
@@ -186,12 +185,12 @@ def _measure(family: Any, labels: str, samples: list[Any]) -> Measure:
 
 
 @routes.post(urls.ERASE)
-async def erase(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+async def erase(request: Request, named: NamedOf) -> Response:
     """Erase, and show the receipt: it is kept nowhere else."""
     asked = await _asked(request, named, await form_of(request))
-    receipt = await erasure.erase(memory, asked)
-    reader = reader_of(request, PageRequest(asked.tenant, values={}, bound=asked.bound))
-    return shown(erasure.show_receipt(receipt, reader), reader, request)
+    receipt = await erasure.erase(open_memory(request.app), asked)
+    there = PageRequest(asked.tenant, values={}, bound=asked.bound)
+    return shown(request, there, partial(erasure.show_receipt, receipt))
 
 
 @routes.post(urls.DEMO)
@@ -206,9 +205,8 @@ async def demo(request: Request, named: NamedOf) -> Response:
 
 @routes.get(urls.LOGIN)
 async def login_page(request: Request, named: NamedOf) -> Response:
-    reader = reader_of(request, PageRequest())
     onward = request.query_params.get("next", urls.HOME)
-    return shown(start.sign_in(reader, onward=onward), reader, request)
+    return shown(request, PageRequest(), partial(start.sign_in, onward=onward))
 
 
 @routes.post(urls.LOGIN)
@@ -228,7 +226,8 @@ async def logout(request: Request, named: NamedOf) -> Response:
 # -- the playground ----------------------------------------------------------------------------------------------------------
 
 
-async def _run(request: Request, memory: Memory, named: Named) -> tuple[ChatRun, PageRequest]:
+async def _run(request: Request, named: Named) -> tuple[ChatRun, PageRequest]:
+    memory = open_memory(request.app)
     asked = await _asked(request, named, await form_of(request))
     message = asked.text("message")
     if message is None:
@@ -252,16 +251,16 @@ async def _run(request: Request, memory: Memory, named: Named) -> tuple[ChatRun,
 
 
 @routes.post(urls.STREAM)
-async def stream(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+async def stream(request: Request, named: NamedOf) -> Response:
     """As `/v1/chat/stream`, for the playground: a scripted model answers where no other is set."""
-    run, _ = await _run(request, memory, named)
+    run, _ = await _run(request, named)
     return EventStream(run.run, run.end)
 
 
 @routes.post(urls.CHAT)
-async def chat(request: Request, memory: MemoryOf, named: NamedOf) -> Response:
+async def chat(request: Request, named: NamedOf) -> Response:
     """The same for browsers without a script: the answer is there when the page comes back."""
-    run, asked = await _run(request, memory, named)
+    run, asked = await _run(request, named)
     failed = False
 
     async def say(name: str, _data: BaseModel) -> None:
@@ -286,7 +285,7 @@ _TYPES = {
 
 
 def _mount_asset(path: str, media_type: str) -> None:
-    async def asset(named: NamedOf) -> Response:
+    async def asset(request: Request, named: NamedOf) -> Response:
         name = path.rpartition("/")[2]
         text = files("pagefile.inspector").joinpath("assets", name).read_text(encoding="utf-8")
         return Response(text, media_type=media_type)

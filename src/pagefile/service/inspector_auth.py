@@ -6,6 +6,7 @@ The cookie is only accepted on the inspector's own paths: the API requires a hea
 import json
 import re
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
 from hmac import compare_digest
 from typing import cast
@@ -66,48 +67,48 @@ class InspectorAuth:
         if not _wants_page(scope, headers):
             await self._app(scope, receive, send)
             return
-        await self._app(scope, receive, _Explained(scope, send).sent)
+        await self._app(scope, receive, _explained(scope, send))
 
 
-class _Explained:
+def _explained(scope: Scope, send: Send) -> Send:
     """Passes responses through, and renders problems as pages."""
+    start: Message | None = None
+    body = b""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self._scope = scope
-        self._send = send
-        self._start: Message | None = None
-        self._body = b""
-
-    async def sent(self, message: Message) -> None:
+    async def sent(message: Message) -> None:
+        nonlocal start, body
         if message["type"] == "http.response.start":
             if Headers(raw=message["headers"]).get("content-type", "").startswith(MEDIA_TYPE):
-                self._start = message
+                start = message
                 return
-        elif self._start is not None:
-            self._body += message.get("body", b"")
+        elif start is not None:
+            body += message.get("body", b"")
             if not message.get("more_body"):
-                await self._explain(self._start)
+                answer = _page_of(json.loads(body), start, Request(scope))
+                await send({**start, "headers": answer.raw_headers})
+                await send({"type": "http.response.body", "body": answer.body})
             return
-        await self._send(message)
+        await send(message)
 
-    async def _explain(self, start: Message) -> None:
-        told: dict[str, str] = json.loads(self._body)
-        request = Request(self._scope)
-        reader = reader_of(request, PageRequest())
-        status = start["status"]
+    return sent
+
+
+def _page_of(told: dict[str, str], start: Message, request: Request) -> Response:
+    status = start["status"]
+
+    def show(reader: Reader) -> View:
         if status == 401:
-            view = sign_in(reader, onward=_onward(request), failed=KEY in request.cookies)
-        else:
-            view = problem(told["title"], told["detail"], status, reader, code=told["code"])
-        answer = shown(view, reader, request)
-        for name, value in Headers(raw=start["headers"]).items():
-            answer.headers.setdefault(name, value)
-        if status == 401:
-            # A browser would show its own password dialog.
-            del answer.headers["WWW-Authenticate"]
-            with_key(answer, request, None)
-        await self._send({**start, "headers": answer.raw_headers})
-        await self._send({"type": "http.response.body", "body": answer.body})
+            return sign_in(reader, onward=_onward(request), failed=KEY in request.cookies)
+        return problem(told["title"], told["detail"], status, reader, code=told["code"])
+
+    answer = shown(request, PageRequest(), show)
+    for name, value in Headers(raw=start["headers"]).items():
+        answer.headers.setdefault(name, value)
+    if status == 401:
+        # A browser would show its own password dialog.
+        del answer.headers["WWW-Authenticate"]
+        with_key(answer, request, None)
+    return answer
 
 
 def _wants_page(scope: Scope, headers: Headers) -> bool:
@@ -160,8 +161,10 @@ def _chosen(among: set[str], *said: str | None) -> str | None:
     return next((one for one in said if one in among), None)
 
 
-def shown(view: View, reader: Reader, request: Request) -> Response:
+def shown(request: Request, asked: PageRequest, show: Callable[[Reader], View]) -> Response:
     """A page as a response; the reader's choices are remembered in cookies."""
+    reader = reader_of(request, asked)
+    view = show(reader)
     answer = Response(page(view, reader), media_type="text/html; charset=utf-8")
     answer.headers["Content-Security-Policy"] = SCRIPT_POLICY if view.script else POLICY
     answer.headers["Content-Language"] = reader.language
@@ -199,7 +202,7 @@ def _cookie(request: Request, name: str, value: str, age_s: int | None = None) -
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a form with a valid token; its origin was checked earlier, by `Gate`."""
+    """The fields of a form with a valid token; its origin was checked earlier, by `RequestGuard`."""
     try:
         text = (await request.body()).decode()
         fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict"))

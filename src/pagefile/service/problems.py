@@ -2,11 +2,10 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from traceback import format_tb
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 from uuid import uuid4
 
 from fastapi import FastAPI, Request, Response
@@ -54,10 +53,7 @@ OTHER: Mapping[str, tuple[int, str]] = {
         403,
         "A web page of another site sent this: only programs and this service's own pages may change anything.",
     ),
-    "media-type": (
-        415,
-        "Changes must be sent as JSON: send the header Content-Type: application/json.",
-    ),
+    "media-type": (415, "Changes must be sent as JSON: send the header Content-Type: application/json."),
     "misdirected": (421, "The Host header names another service."),
     "validation": (422, "The request does not fit the schema."),
     "idempotency-running": (
@@ -84,8 +80,7 @@ _MAX_ERRORS = 20
 _MAX_POINTER_CHARS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of problem, as its page explains it."""
 
     code: str

@@ -7,7 +7,7 @@ files of named fragments; values are escaped unless they are fragments themselve
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
 from importlib.resources import files
@@ -126,9 +126,8 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
     examples = cast("dict[str, object]", json.loads(read("examples.json")))
     for operation in operations(document):
         if operation.method == "POST":
-            # Handled by a middleware, so no route declares it, except the three that derive an id from it.
-            known = operation.spec.setdefault("parameters", [])
-            known[:] = [*(one for one in known if one["name"] != HEADER), _KEY]
+            # Handled by a middleware, so no route declares it.
+            operation.spec.setdefault("parameters", []).append(_KEY)
         # Responses other than JSON (streamed lines or events) bring their own example.
         if answer := operation.success["content"].get("application/json"):
             answer["example"] = examples[f"{operation.method} {operation.path}"]
@@ -150,7 +149,7 @@ async def explanation(code: str) -> Response:
     kind = kinds().get(code)
     if kind is None:
         raise NotFoundError("There is no problem with this name: /docs lists them all.")
-    return page(fill("problem.html", "page", **asdict(kind)))
+    return page(fill("problem.html", "page", **kind._asdict()))
 
 
 @routes.get("/style.css")
@@ -174,7 +173,7 @@ def _reference_page(document: Mapping[str, Any]) -> Html:
         ),
         schemas=joined(_schema(name, schemas[name]) for name in sorted(schemas)),
         problems=joined(
-            _fill("problem", **asdict(kind))
+            _fill("problem", **kind._asdict())
             for kind in sorted(kinds().values(), key=lambda kind: (kind.status, kind.code))
         ),
     )

@@ -11,8 +11,8 @@ caller.
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from time import perf_counter
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 import anyio
@@ -44,7 +44,6 @@ _SECURITY_HEADERS = [(name.lower().encode(), value.encode()) for name, value in 
 #: The one route whose body is spooled to disk and may be larger.
 UPLOAD = "/v1/import"
 
-_ESCAPED = re.compile(rb"%[89a-fA-F]")
 _MISDIRECTED = "This service only accepts the host names of its own machine: an operator adds others with the setting service.hosts."
 #: Methods that change nothing.
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -180,8 +179,7 @@ def _is_asked_for(headers: Headers, *, form: bool) -> bool:
     return _JSON.fullmatch(kind) is not None or (form and kind == _FORM)
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
+class _Size(NamedTuple):
     """The size limit for a body, and the setting it comes from."""
 
     setting: str
@@ -224,12 +222,8 @@ def _announced(headers: Headers) -> int:
 
 
 def _is_text(query: bytes) -> bool:
-    if not query.isascii():
-        return False
-    if not _ESCAPED.search(query):
-        return True
     try:
-        unquote_to_bytes(query).decode()
+        unquote_to_bytes(query.decode("ascii")).decode()
     except UnicodeDecodeError:
         return False
     return True

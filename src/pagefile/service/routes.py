@@ -3,16 +3,15 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
-from inspect import Parameter, Signature
+from operator import attrgetter
 from typing import Annotated, Any, TypeAlias
 
 import anyio
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
-from fastapi.routing import APIRoute
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from pagefile import verbs
-from pagefile.engine import Conversation, Memory
+from pagefile.engine import Conversation
 from pagefile.engine.log_queries import Kind
 from pagefile.engine.page_tools import call_tool
 from pagefile.engine.replay import checked_from_afar
@@ -25,21 +24,8 @@ from pagefile.service.idempotency import HEADER, made_id
 from pagefile.standalone import tool_schemas
 from pagefile.verbs import Verb
 from pagefile.wire import requests as ask
+from pagefile.wire import responses as out
 from pagefile.wire.requests import behind, cursor_of
-from pagefile.wire.responses import (
-    MEDIA_TYPE,
-    CheckpointOut,
-    FactOut,
-    HealthOut,
-    LoadOut,
-    Page,
-    ReadyOut,
-    ResetOut,
-    RevisionOut,
-    SessionOut,
-    ToolAnswer,
-    ToolOut,
-)
 from pagefile.wire.windows import ReplayOut, window_json
 
 #: As shown in responses and pages.
@@ -48,46 +34,33 @@ VERSION = version("pagefile")
 PROBLEMS: dict[int | str, dict[str, object]] = {
     "default": {
         "description": "A problem",
-        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        "content": {out.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
 #: What a request may say about a conversation besides its id.
-_ABOUT = ("agent", "project", "language", "timezone")
+_ABOUT = ("user_id", "tenant", "agent", "project", "language", "timezone")
 #: A slower store counts as not ready.
 _TIMEOUT_S = 2.0
-
-
-async def _opened(request: Request) -> Memory:
-    """Async, because the framework runs sync dependencies in a thread."""
-    return open_memory(request.app)
-
-
-#: The memory this service was started with. Guarded routes get it from their guard.
-MemoryOf: TypeAlias = Annotated[Memory, Depends(_opened)]
-#: What makes a request safe to repeat: ids are made from it where the request names none.
-_Key: TypeAlias = Annotated[str | None, Header(alias=HEADER)]
 
 
 # -- routes that only call their verb ------------------------------------------------------------------------------------
 
 
+#: The verb's name, so generated clients use the same names.
+_operation_id = attrgetter("name")
+
+
 def router(tag: str) -> APIRouter:
     """A group of routes that all check the caller's key."""
     return GuardedRouter(
-        tags=[tag], responses=PROBLEMS, route_class=KeyedRoute, generate_unique_id_function=operation_id
+        tags=[tag], responses=PROBLEMS, route_class=KeyedRoute, generate_unique_id_function=_operation_id
     )
 
 
-def operation_id(route: APIRoute) -> str:
-    """The verb's name, so generated clients use the same names."""
-    return route.name
-
-
-def chat_of(memory: Memory, request: Any) -> Conversation:
+def chat_of(request: Request, asked: Any) -> Conversation:
     """A handle on the conversation a request names, with the attributes it sets."""
-    about = {name: getattr(request, name) for name in _ABOUT if hasattr(request, name)}
-    whose = {"user_id": request.user_id, "tenant": request.tenant}
-    return memory.conversation(request.conversation_id, **whose, **about)
+    about: dict[str, Any] = {name: getattr(asked, name, None) for name in _ABOUT}
+    return open_memory(request.app).conversation(asked.conversation_id, **about)
 
 
 def written(answer: BaseModel, status: int = 200) -> Response:
@@ -126,34 +99,26 @@ def _add(
 def _plain_route(
     verb: Verb[..., Any], within: Verb[..., Any], made: str | None, among: Sequence[str]
 ) -> Callable[..., Any]:
-    async def route(memory: Memory, asked: Any, key: str | None = None) -> Response:
+    async def route(request: Request, asked: Any) -> Response:
         here = verb if getattr(asked, "conversation_id", None) is None else within
-        owner = chat_of(memory, asked) if here.of_conversation else memory
+        owner = chat_of(request, asked) if here.of_conversation else open_memory(request.app)
         arguments = here.arguments(asked)
         if made is not None:
+            key = request.headers.get(HEADER)
             arguments[made] = arguments[made] or made_id(key, *(getattr(asked, name) for name in among))
         return written(here.answered(await here.method(owner, **arguments)), here.status)
 
-    asked = Annotated[verb.request, Query()] if verb.in_query else verb.request
-    parameters = [
-        Parameter("memory", Parameter.KEYWORD_ONLY, annotation=MemoryOf),
-        Parameter("asked", Parameter.KEYWORD_ONLY, annotation=asked),
-    ]
-    if made is not None:
-        parameters.append(Parameter("key", Parameter.KEYWORD_ONLY, annotation=_Key, default=None))
-    route.__name__ = verb.name
-    route.__annotations__ = {one.name: one.annotation for one in parameters}
-    route.__dict__["__signature__"] = Signature(parameters, return_annotation=Response)
+    route.__annotations__["asked"] = Annotated[verb.request, Query()] if verb.in_query else verb.request
     return route
 
 
 def _slice(
-    out: type[Page[Any]], found: Sequence[Any], limit: int, place: Callable[[Any], object]
+    kind: type[out.Page[Any]], found: Sequence[Any], limit: int, place: Callable[[Any], object]
 ) -> Response:
     """The first items of a list; `place` says where to continue after an item."""
     shown = found[:limit]
     following = str(place(shown[-1])) if len(found) > limit else None
-    return written(out.of(shown, following))
+    return written(kind.of(shown, following))
 
 
 # -- windows and recorded calls ------------------------------------------------------------------------------------------
@@ -162,8 +127,8 @@ windows = router("Windows")
 
 
 @at_verb(windows, verbs.CONTEXT)
-async def context(memory: MemoryOf, body: ask.AskContext) -> Response:
-    window = await chat_of(memory, body).context(**verbs.CONTEXT.arguments(body))
+async def context(request: Request, body: ask.AskContext) -> Response:
+    window = await chat_of(request, body).context(**verbs.CONTEXT.arguments(body))
     return Response(window_json(window, body.format), media_type="application/json")
 
 
@@ -174,9 +139,9 @@ calls = router("Recorded calls")
 
 
 @at_verb(calls, verbs.REPLAY)
-async def replay(memory: MemoryOf, body: ask.AskReplay) -> Response:
+async def replay(request: Request, body: ask.AskReplay) -> Response:
     changes = checked_from_afar(body.changes)
-    return written(ReplayOut.of(await chat_of(memory, body).replay(body.call_id, **changes)))
+    return written(ReplayOut.of(await chat_of(request, body).replay(body.call_id, **changes)))
 
 
 _add(calls, verbs.CALL, verbs.EXPLAIN, verbs.COSTS)
@@ -194,44 +159,45 @@ archive = router("Archive")
 
 
 @at_verb(archive, verbs.LOAD)
-async def load(memory: MemoryOf, body: ask.AskLoad) -> Response:
-    return await _loaded(memory, body)
+async def load(request: Request, body: ask.AskLoad) -> Response:
+    return await _loaded(request, body)
 
 
-@archive.get("/v1/load", response_model=LoadOut)
-async def load_by_query(memory: MemoryOf, params: Annotated[ask.LoadParams, Query()]) -> Response:
+@archive.get("/v1/load", response_model=out.LoadOut)
+async def load_by_query(request: Request, params: Annotated[ask.LoadParams, Query()]) -> Response:
     """The same as POST, for a link."""
-    return await _loaded(memory, params)
+    return await _loaded(request, params)
 
 
-async def _loaded(memory: Memory, asked: ask.AskLoad | ask.LoadParams) -> Response:
-    chat = chat_of(memory, asked)
+async def _loaded(request: Request, asked: ask.AskLoad | ask.LoadParams) -> Response:
+    chat = chat_of(request, asked)
     text = await chat.load(**verbs.LOAD.arguments(asked))
-    return written(LoadOut.of(await chat.page(asked.uuid), text, asked.offset, asked.query))
+    return written(out.LoadOut.of(await chat.page(asked.uuid), text, asked.offset, asked.query))
 
 
 @at_verb(archive, verbs.PEEK)
-async def peek(memory: MemoryOf, params: Annotated[ask.PeekParams, Query()]) -> Response:
+async def peek(request: Request, params: Annotated[ask.PeekParams, Query()]) -> Response:
+    memory = open_memory(request.app)
     text = await memory.peek(**verbs.PEEK.arguments(params))
     page = await memory.page(params.uuid, user_id=params.user_id, tenant=params.tenant)
-    return written(LoadOut.of(page, text, params.offset, params.query))
+    return written(out.LoadOut.of(page, text, params.offset, params.query))
 
 
 @archive.get("/v1/tools")
-async def tools(memory: MemoryOf) -> Page[ToolOut]:
+async def tools(request: Request) -> out.Page[out.ToolOut]:
     """The tools to offer to the model, each with the JSON schema of its arguments."""
-    schemas = tool_schemas(memory.settings.language)
-    return Page(items=tuple(ToolOut.model_validate(schema) for schema in schemas))
+    schemas = tool_schemas(open_memory(request.app).settings.language)
+    return out.Page(items=tuple(out.ToolOut.model_validate(schema) for schema in schemas))
 
 
 @at_verb(archive, verbs.CALL_TOOL)
-async def call_tool_(memory: MemoryOf, body: ask.CallTool) -> Response:
-    scope, turn = chat_of(memory, body).scope, None
+async def call_tool_(request: Request, body: ask.CallTool) -> Response:
+    engine, scope, turn = open_memory(request.app).engine, chat_of(request, body).scope, None
     if body.turn_id is not None:
         # A handle only knows turns it began itself, and here every request has its own handle.
-        request = ViewRequest(scope, 1, min_turns=0, open_turn=body.turn_id)
-        turn = (await memory.engine.store.reader.view(request)).open_turn
-    return written(ToolAnswer.of(await call_tool(memory.engine, scope, turn, body.name, body.arguments)))
+        view = ViewRequest(scope, 1, min_turns=0, open_turn=body.turn_id)
+        turn = (await engine.store.reader.view(view)).open_turn
+    return written(out.ToolAnswer.of(await call_tool(engine, scope, turn, body.name, body.arguments)))
 
 
 _add(archive, verbs.PAGES, within=verbs.CHAT_PAGES)
@@ -246,26 +212,28 @@ _Marks: TypeAlias = Annotated[ask.MarksParams, Query()]
 
 
 @at_verb(conversations, verbs.SESSION)
-async def session(memory: MemoryOf, params: Annotated[ask.ConversationParams, Query()]) -> Response:
-    chat = chat_of(memory, params)
-    return written(SessionOut.of((await chat.head()).scope, await chat.session()))
+async def session(request: Request, params: Annotated[ask.ConversationParams, Query()]) -> Response:
+    chat = chat_of(request, params)
+    return written(out.SessionOut.of((await chat.head()).scope, await chat.session()))
 
 
 @at_verb(conversations, verbs.CHECKPOINTS)
-async def checkpoints(memory: MemoryOf, params: _Marks) -> Response:
-    return await _marks(memory, params, "checkpoint", Page[CheckpointOut])
+async def checkpoints(request: Request, params: _Marks) -> Response:
+    return await _marks(request, params, "checkpoint", out.Page[out.CheckpointOut])
 
 
-@conversations.get("/v1/resets", response_model=Page[ResetOut])
-async def resets(memory: MemoryOf, params: _Marks) -> Response:
+@conversations.get("/v1/resets", response_model=out.Page[out.ResetOut])
+async def resets(request: Request, params: _Marks) -> Response:
     """Where a conversation started over, oldest first."""
-    return await _marks(memory, params, "reset", Page[ResetOut])
+    return await _marks(request, params, "reset", out.Page[out.ResetOut])
 
 
-async def _marks(memory: Memory, params: ask.MarksParams, kind: Kind, out: type[Page[Any]]) -> Response:
+async def _marks(
+    request: Request, params: ask.MarksParams, kind: Kind, page: type[out.Page[Any]]
+) -> Response:
     # Fetch one extra to know whether there are more.
-    found = await chat_of(memory, params).log(kind=kind, after=params.after, limit=params.limit + 1)
-    return _slice(out, list(found), params.limit, lambda entry: entry.seq)
+    found = await chat_of(request, params).log(kind=kind, after=params.after, limit=params.limit + 1)
+    return _slice(page, list(found), params.limit, lambda entry: entry.seq)
 
 
 _add(conversations, verbs.FORK, made="id")
@@ -277,35 +245,35 @@ facts = router("Facts and forgetting")
 
 
 @at_verb(facts, verbs.FACTS)
-async def listed_facts(memory: MemoryOf, params: Annotated[ask.FactsParams, Query()]) -> Response:
-    found = await memory.facts(**verbs.FACTS.arguments(params))
+async def listed_facts(request: Request, params: Annotated[ask.FactsParams, Query()]) -> Response:
+    found = await open_memory(request.app).facts(**verbs.FACTS.arguments(params))
     if params.after is not None:
         # The fact may have left the list since, so paging continues after a point in time, not after a fact.
         start = behind(params.after)
         found = [fact for fact in found if (fact.recorded, fact.id) > start]
-    return _slice(Page[FactOut], found, params.limit, lambda fact: cursor_of(fact.recorded, fact.id))
+    return _slice(out.Page[out.FactOut], found, params.limit, lambda fact: cursor_of(fact.recorded, fact.id))
 
 
 @at_verb(facts, verbs.FACT_REVISIONS)
-async def revisions(memory: MemoryOf, params: Annotated[ask.FactRevisionsParams, Query()]) -> Response:
-    found = await memory.fact_revisions(**verbs.FACT_REVISIONS.arguments(params))
-    return _slice(Page[RevisionOut], found, params.limit, lambda revision: revision.number)
+async def revisions(request: Request, params: Annotated[ask.FactRevisionsParams, Query()]) -> Response:
+    found = await open_memory(request.app).fact_revisions(**verbs.FACT_REVISIONS.arguments(params))
+    return _slice(out.Page[out.RevisionOut], found, params.limit, lambda revision: revision.number)
 
 
 _add(facts, verbs.REMEMBER, verbs.RETRACT, verbs.UNDO, verbs.IMPORT_FACTS, verbs.FORGET)
 
 # -- health --------------------------------------------------------------------------------------------------------------
 
-health = APIRouter(tags=["Health"], responses=PROBLEMS, generate_unique_id_function=operation_id)
+health = APIRouter(tags=["Health"], responses=PROBLEMS, generate_unique_id_function=_operation_id)
 
 
 @health.get("/healthz", name="health")
-async def healthy(request: Request) -> HealthOut:
+async def healthy(request: Request) -> out.HealthOut:
     """Whether the service is alive: it answers even if the store is unavailable, so that it is not restarted for that.
 
     Callers who may see it also learn what it runs on, as far as the store answers.
     """
-    return HealthOut.model_validate({"version": VERSION, **await _described(request)})
+    return out.HealthOut.model_validate({"version": VERSION, **await _described(request)})
 
 
 async def _described(request: Request) -> JsonObject:
@@ -317,14 +285,14 @@ async def _described(request: Request) -> JsonObject:
 
 
 @health.get("/readyz")
-async def ready(memory: MemoryOf) -> ReadyOut:
+async def ready(request: Request) -> out.ReadyOut:
     """Whether to send requests here, for a load balancer: 503 while it starts or stops, or when the store does not answer."""
     try:
         with anyio.fail_after(_TIMEOUT_S):
-            await memory.engine.store.describe()
+            await open_memory(request.app).engine.store.describe()
     except TimeoutError as error:
         raise StoreUnavailableError(f"The store did not answer within {_TIMEOUT_S:g} s.") from error
-    return ReadyOut()
+    return out.ReadyOut()
 
 
 # Not in the reference: the format is Prometheus' own, and agents have no use for it.

@@ -4,9 +4,9 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 import anyio.to_thread
@@ -22,7 +22,8 @@ from pagefile.engine.importer import import_from, lines_of
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
-from pagefile.service.routes import MemoryOf, at_verb, router
+from pagefile.service.auth import open_memory
+from pagefile.service.routes import at_verb, router
 from pagefile.wire.requests import ExportParams, ImportParams, Settle
 from pagefile.wire.responses import LINES, ImportOut, SettledOut
 
@@ -37,27 +38,22 @@ _PREFIX = "pagefile-import-"
 _NAMED = re.compile(rf"{_PREFIX}(\d+)-.*")
 
 _HEADER = '{"type":"pagefile-export","version":1}\n'
-_EXPORTED: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "JSON lines, one record per line; the first is a header",
-        "content": {LINES: {"schema": {"type": "string"}, "example": _HEADER}},
-    }
-}
-_UPLOADED: Mapping[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "description": "An export, as `GET /v1/export` or `pagefile export` makes it.",
-        "content": {LINES: {"schema": {"type": "string"}, "example": _HEADER}},
-    }
+_CONTENT = {LINES: {"schema": {"type": "string"}, "example": _HEADER}}
+_EXPORTED = {"description": "JSON lines, one record per line; the first is a header", "content": _CONTENT}
+_UPLOADED = {
+    "required": True,
+    "description": "An export, as `GET /v1/export` or `pagefile export` makes it.",
+    "content": _CONTENT,
 }
 
 
-@routes.get("/v1/export", response_class=StreamingResponse, responses=_EXPORTED)
-async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> StreamingResponse:
+@routes.get("/v1/export", response_class=StreamingResponse, responses={200: _EXPORTED})
+async def export(request: Request, params: Annotated[ExportParams, Query()]) -> StreamingResponse:
     """A conversation, a user or a tenant as JSON lines; facts and items are included unless a conversation is named.
 
     It is streamed. If the connection ends before the last chunk, the export is incomplete.
     """
+    memory = open_memory(request.app)
     memory.engine.check_open()
     named = Scope(params.tenant or DEFAULT_TENANT, params.user_id, params.conversation_id)
     scope = await looked_up(memory, named)
@@ -66,14 +62,15 @@ async def export(memory: MemoryOf, params: Annotated[ExportParams, Query()]) -> 
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
 
 
-@routes.post("/v1/import", openapi_extra=dict(_UPLOADED))
-async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportParams, Query()]) -> ImportOut:
+@routes.post("/v1/import", openapi_extra={"requestBody": _UPLOADED})
+async def import_(request: Request, params: Annotated[ImportParams, Query()]) -> ImportOut:
     """Read an export; what already exists is left as it is.
 
     Nothing is written unless every line is valid. It may be larger than other bodies (`service.max_import_bytes`), and can
     be sent again safely.
     """
-    memory.engine.check_open()
+    engine = open_memory(request.app).engine
+    engine.check_open()
     with upload_folder() as folder:
         path = Path(folder) / "upload.jsonl"
         try:
@@ -82,7 +79,6 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
                     await file.write(line)
         except OSError as error:
             raise StoreFullError(f"The upload cannot be stored: {error}.") from error
-        engine = memory.engine
         tenant = params.tenant or DEFAULT_TENANT
         counts = await import_from(engine.store, path, tenant, clock=engine.clock, called="the upload")
         engine.worker.scan()
@@ -90,9 +86,9 @@ async def import_(memory: MemoryOf, request: Request, params: Annotated[ImportPa
 
 
 @at_verb(routes, verbs.SETTLE)
-async def settle(memory: MemoryOf, body: Settle) -> SettledOut:
+async def settle(request: Request, body: Settle) -> SettledOut:
     with anyio.move_on_after(body.timeout_s) as waiting:
-        await memory.settle()
+        await open_memory(request.app).settle()
     return SettledOut(settled=not waiting.cancelled_caught)
 
 

@@ -28,6 +28,7 @@ import anyio
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
+from pagefile.backoff import Backoff
 from pagefile.engine.background import check_shared, look_after
 from pagefile.errors import SettingsError
 from pagefile.integrations.prometheus import PrometheusMeter
@@ -40,7 +41,7 @@ from pagefile.settings.sources import handed_down
 TIMEOUT_S = 5
 #: A worker that lived this long did not fail at startup.
 _HEALTHY_S = 10.0
-_FIRST_PAUSE_S = 0.1
+_FIRST_PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 5.0
 #: How long a worker may take to exit, beyond its requests and background work.
 _END_S = 10.0
@@ -153,9 +154,10 @@ class _Place:
     process: BaseProcess | None = None
     ready: Event | None = None
     began: float = 0.0
-    #: When the next one may start, and how long to pause if it dies young.
-    due: float = 0.0
-    pause_s: float = _FIRST_PAUSE_S
+    #: Before the next one starts, if the last died young.
+    pause: Backoff = field(
+        default_factory=lambda: Backoff(first_s=_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)
+    )
 
 
 @dataclass(slots=True)
@@ -164,8 +166,6 @@ class Supervisor:
 
     settings: Settings
     listener: socket.socket
-    #: Called with one line for each event in a worker's life.
-    tell: Callable[[str], None]
     _places: list[_Place] = field(init=False)
     _stopping: bool = field(init=False, default=False)
     #: Whether any worker ever started: if not, retrying would not help.
@@ -199,7 +199,7 @@ class Supervisor:
     def _look_after(self, metrics: Path) -> None:
         while not self._stopping:
             for place in self._places:
-                if place.process is None and time.monotonic() >= place.due:
+                if place.process is None and not place.pause.left_s:
                     self._start(place, metrics)
             connection.wait([place.process.sentinel for place in self._places if place.process], timeout=0.1)
             for place in self._places:
@@ -208,14 +208,11 @@ class Supervisor:
     def _start(self, place: _Place, metrics: Path) -> None:
         context = _starting()
         place.ready = context.Event()
-        process: BaseProcess = context.Process(
-            target=place.target,
-            args=(self.settings, self.listener, metrics, place.ready),
-            name=place.name,
-        )
+        args = (self.settings, self.listener, metrics, place.ready)
+        process: BaseProcess = context.Process(target=place.target, args=args, name=place.name)
         place.process, place.began = process, time.monotonic()
         process.start()
-        self.tell(f"{place.name} is process {process.pid}.")
+        _tell(f"{place.name} is process {process.pid}.")
 
     def _check(self, place: _Place) -> None:
         if place.ready is not None and not self._worked and place.target is _work:
@@ -227,29 +224,33 @@ class Supervisor:
         code, place.process = process.exitcode, None
         if code == STARTUP_FAILURE and not self._worked:
             raise SettingsError("The workers cannot start: the lines above say why.")
-        now = time.monotonic()
-        place.pause_s = (
-            _FIRST_PAUSE_S if now - place.began >= _HEALTHY_S else min(_LONGEST_PAUSE_S, 2 * place.pause_s)
-        )
-        place.due = now + (0 if now - place.began >= _HEALTHY_S else place.pause_s)
-        self.tell(f"{place.name} (process {process.pid}) ended with {code}: another takes its place.")
+        if time.monotonic() - place.began >= _HEALTHY_S:
+            place.pause.succeeded()
+        else:
+            place.pause.failed()
+        _tell(f"{place.name} (process {process.pid}) ended with {code}: another takes its place.")
 
     def _end(self) -> None:
         """Let workers finish and kill those that do not: first those serving requests, then the background worker."""
-        self._end_all([place for place in self._places if place.target is _work])
-        self._end_all([place for place in self._places if place.target is not _work])
+        for serving in (True, False):
+            self._end_all([place for place in self._places if (place.target is _work) is serving])
 
     def _end_all(self, places: list[_Place]) -> None:
-        left: list[Any] = [place.process for place in places if place.process is not None]
+        left = [place.process for place in places if place.process is not None]
         for process in left:
             process.terminate()
         deadline = time.monotonic() + TIMEOUT_S + self.settings.drain_s + _END_S
         for process in left:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
-                self.tell(f"Process {process.pid} did not end in time and was killed.")
+                _tell(f"Process {process.pid} did not end in time and was killed.")
                 process.kill()
                 process.join()
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 @cache
@@ -267,9 +268,4 @@ def _starting() -> Any:
 
 def serve_many(settings: Settings, listener: socket.socket) -> None:
     """Serve a socket with several processes until told to stop."""
-    Supervisor(settings, listener, _told).run()
-
-
-def _told(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+    Supervisor(settings, listener).run()

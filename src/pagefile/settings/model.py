@@ -6,7 +6,8 @@ invalid values are refused at once.
 """
 
 import math
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, cast, get_args, get_origin
 
 from pagefile.errors import SettingsError
@@ -308,14 +309,29 @@ def _is(kind: Any, value: object) -> bool:
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
-def known_settings(section: type = Settings, prefix: str = "") -> dict[str, Any]:
+#: The names of the sections.
+SECTIONS = frozenset(known.name for known in fields(Settings) if is_dataclass(known.type))
+
+
+def known_settings() -> dict[str, Any]:
     """Every setting by its dotted name (`facts.enabled`), with its type."""
     known: dict[str, Any] = {}
-    for setting in fields(section):
-        name = f"{prefix}{setting.name}"
-        nested = is_dataclass(setting.type)
-        known |= known_settings(cast("type", setting.type), f"{name}.") if nested else {name: setting.type}
+    for setting in fields(Settings):
+        inner = fields(cast("Any", setting.type)) if setting.name in SECTIONS else ()
+        known |= {f"{setting.name}.{one.name}": one.type for one in inner} or {setting.name: setting.type}
     return known
+
+
+def replaced(settings: Settings, values: Mapping[str, object]) -> Settings:
+    """The settings with these values, by dotted name."""
+    changed: dict[str, Any] = {}
+    for name, value in values.items():
+        section, _, key = name.rpartition(".")
+        if section:
+            changed[section] = replace(changed.get(section, getattr(settings, section)), **{key: value})
+        else:
+            changed[name] = value
+    return replace(settings, **changed)
 
 
 def parsed_as(kind: Any, text: object) -> object:

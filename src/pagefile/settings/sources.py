@@ -9,16 +9,17 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import cast
 
 import yaml
 
 from pagefile.errors import SettingsError
-from pagefile.settings.model import RENAMED, Settings, known_settings, parsed_as, problem
+from pagefile.settings.model import RENAMED, SECTIONS, Settings, known_settings, parsed_as, problem, replaced
 
 FILE_NAMES = ("pagefile.toml", "pagefile.yaml", "pagefile.yml")
 PREFIX = "PAGEFILE_"
@@ -44,7 +45,7 @@ class Loaded:
     origins: Mapping[str, str]
 
     def values(self) -> dict[str, object]:
-        return dict(_flat(self.settings))
+        return {name: attrgetter(name)(self.settings) for name in known_settings()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def load(
     problems = [complaint for one in given if (complaint := _taken(one, values, origins))]
     if problems:
         raise SettingsError("\n".join(problems))
-    return Loaded(cast("Settings", _built(Settings, values)), path, origins)
+    return Loaded(replaced(Settings(), values), path, origins)
 
 
 def bench_data(environ: Mapping[str, str] | None = None) -> Path | None:
@@ -99,9 +100,8 @@ def bench_data(environ: Mapping[str, str] | None = None) -> Path | None:
 
 def handed_down(name: str, value: str | None) -> None:
     """Set or remove a variable for child processes: some libraries can only be configured this way."""
-    if value is None:
-        os.environ.pop(name, None)
-    else:
+    os.environ.pop(name, None)
+    if value is not None:
         os.environ[name] = value
 
 
@@ -139,8 +139,7 @@ def _unknown(given: _Given, known: Mapping[str, object]) -> str:
         if given.origin.startswith("$"):
             return f"this setting is called ${_variable(now)} now: rename the variable."
         return f"{given.key!r} is called {now!r} now: rename it."
-    sections = {name.partition(".")[0] for name in known if "." in name}
-    if given.key in sections:
+    if given.key in SECTIONS:
         return f"{given.key} is a section: it must hold names and values, not {type(given.value).__name__}."
     close = _MEANT.get(given.key) or next(iter(get_close_matches(given.key, known, n=1)), None)
     if given.origin.startswith("$"):
@@ -152,27 +151,6 @@ def _unknown(given: _Given, known: Mapping[str, object]) -> str:
 
 def _variable(key: str) -> str:
     return PREFIX + key.replace(".", "__").upper()
-
-
-def _built(section: Any, values: Mapping[str, object], prefix: str = "") -> object:
-    """The dataclass of a section, with the given values and the defaults for the rest."""
-    arguments: dict[str, object] = {}
-    for setting in fields(section):
-        name = f"{prefix}{setting.name}"
-        if is_dataclass(setting.type):
-            arguments[setting.name] = _built(setting.type, values, f"{name}.")
-        elif name in values:
-            arguments[setting.name] = values[name]
-    return section(**arguments)
-
-
-def _flat(section: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
-    for setting in fields(section):
-        value = getattr(section, setting.name)
-        if is_dataclass(value):
-            yield from _flat(value, f"{prefix}{setting.name}.")
-        else:
-            yield f"{prefix}{setting.name}", value
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------
@@ -187,13 +165,12 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
 
 def _from_table(table: Mapping[str, object], origin: str) -> Iterator[_Given]:
     """Every setting of a nested table; an empty section is ignored."""
-    sections = {name.partition(".")[0] for name in known_settings() if "." in name}
     for key, value in table.items():
-        if key in sections and isinstance(value, Mapping):
+        if key in SECTIONS and isinstance(value, Mapping):
             section = cast("Mapping[object, object]", value)
             for name, inner in section.items():
                 yield _Given(f"{key}.{name}", inner, origin)
-        elif not (key in sections and value is None):
+        elif not (key in SECTIONS and value is None):
             yield _Given(str(key), value, origin)
 
 

@@ -1,11 +1,14 @@
 """A message for the service's model to answer, and the events that stream the answer."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
 from pagefile.schema import Answer, Id, Text
 from pagefile.wire.requests import ConversationBody, LabelFields, StepBody, Tokens
+
+#: The stages of an answer.
+Node: TypeAlias = Literal["recall", "generate", "tools", "persist"]
 
 
 class AskChat(LabelFields, ConversationBody):
@@ -15,76 +18,65 @@ class AskChat(LabelFields, ConversationBody):
     id: Id | None = Field(default=None, description="The turn's id; generated when left out.")
     instructions: Text | None = Field(default=None, description="What the model is told first.")
     window_tokens: Tokens | None = None
-    steps: tuple[StepBody, ...] = Field(
-        default=(),
-        strict=False,
-        description="Tool results that the client brings along; bulky ones are archived.",
-    )
+    steps: tuple[StepBody, ...] = Field(default=(), strict=False)
+    """Tool results that the client brings along; bulky ones are archived."""
 
 
-class ChatTurn(Answer):
+class _Event(Answer):
+    event: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.event = cls.__name__.removeprefix("Chat").lower()
+
+
+class ChatTurn(_Event):
     """The user's message is on disk, and the turn is open."""
-
-    event: ClassVar[str] = "turn"
 
     turn_id: str
     conversation_id: str
 
 
-class ChatNode(Answer):
+class ChatNode(_Event):
     """One stage of the work is done."""
 
-    event: ClassVar[str] = "node"
-
-    node: Literal["recall", "generate", "tools", "persist"]
+    node: Node
     duration_ms: float
-    told: dict[str, JsonValue] = Field(
-        description="Of `recall`: the window (id, tokens, budget, ratio, mode, kept, degraded)."
-    )
+    told: dict[str, JsonValue]
+    """Of `recall`: the window (id, tokens, budget, ratio, mode, kept, degraded)."""
 
 
-class ChatToken(Answer):
+class ChatToken(_Event):
     """A piece of the answer."""
-
-    event: ClassVar[str] = "token"
 
     text: str
 
 
-class ChatArchived(Answer):
+class ChatArchived(_Event):
     """A bulky result left the window for the archive."""
-
-    event: ClassVar[str] = "archived"
 
     uuid: str
     tool: str
     chars: int
 
 
-class ChatLoaded(Answer):
+class ChatLoaded(_Event):
     """The model called a tool that loads archived results, and got its answer."""
-
-    event: ClassVar[str] = "loaded"
 
     tool: str
     arguments: JsonValue
     chars: int = Field(description="Characters that the model got.")
 
 
-class ChatCheckpoint(Answer):
+class ChatCheckpoint(_Event):
     """From now on a summary replaces the older turns."""
-
-    event: ClassVar[str] = "checkpoint"
 
     id: str
     version: int
     covered_through_seq: int
 
 
-class ChatDone(Answer):
+class ChatDone(_Event):
     """The answer is on disk: the last event of a successful stream."""
-
-    event: ClassVar[str] = "done"
 
     turn_id: str
     seq: int | None

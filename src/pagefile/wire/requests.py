@@ -120,14 +120,13 @@ class AboutUser(BaseModel):
     tenant: Tenant = None
 
 
-class LabelFields(BaseModel):
+class LabelFields(BaseModel, use_attribute_docstrings=True):
     """What to note about a conversation."""
 
     agent: Id | None = Field(default=None, description="Which agent the conversation is with.")
     project: Id | None = Field(default=None, description="What the conversation belongs to.")
-    language: Literal["auto", "zh", "en"] | None = Field(
-        default=None, description="The language the user reads."
-    )
+    language: Literal["auto", "zh", "en"] | None = None
+    """The language the user reads."""
     timezone: Id | None = Field(default=None, description="Where the user is, such as Asia/Shanghai.")
 
 
@@ -138,20 +137,15 @@ class ToolInput(BaseModel):
     input: JsonValue = Field(default=None, description="The tool's arguments, any JSON.")
 
 
-class Loading(BaseModel):
+class Loading(BaseModel, use_attribute_docstrings=True):
     """What to read of an archived tool result."""
 
     uuid: Uuid
-    query: Text | None = Field(
-        default=None, description="Only the passages that answer this, each with its offset."
-    )
+    query: Text | None = None
+    """Only the passages that answer this, each with its offset."""
     offset: Place = Field(default=0, description="The first character to return.")
-    limit: int | None = Field(
-        default=None,
-        ge=1,
-        le=MAX_INT,
-        description="The largest number of characters; with a query, of tokens.",
-    )
+    limit: int | None = Field(default=None, ge=1, le=MAX_INT)
+    """The largest number of characters; with a query, of tokens."""
 
 
 class Slice(BaseModel):
@@ -195,21 +189,17 @@ class ConversationParams(Here, Params):
 class StepBody(ToolInput, Body):
     """A tool call and what it returned."""
 
-    result: JsonValue = Field(
-        default=None, description="What it returned; a bulky result is archived and leaves a placeholder."
-    )
-    call_id: Id | None = Field(
-        default=None, description="The model's id of the call; generated when left out."
-    )
+    result: JsonValue = None
+    """What it returned; a bulky result is archived and leaves a placeholder."""
+    call_id: Id | None = None
+    """The model's id of the call; generated when left out."""
 
 
 class _NewTurn(LabelFields, ConversationBody):
-    id: Id | None = Field(
-        default=None, description="Makes the request safe to repeat; generated when left out."
-    )
-    at: Moment | None = Field(
-        default=None, description="When it was said; now when left out, UTC when it names no zone."
-    )
+    id: Id | None = None
+    """Makes the request safe to repeat; generated when left out."""
+    at: Moment | None = None
+    """When it was said; now when left out, UTC when it names no zone."""
     metadata: dict[str, JsonValue] | None = Field(default=None, description="Anything to keep with the turn.")
     user: Text | None = None
     messages: Messages | None = None
@@ -238,12 +228,8 @@ class ExtendTurn(_OpenTurn):
     """Messages in a provider's format to add to an open turn; an empty list adds nothing."""
 
     messages: MoreMessages
-    after: int | None = Field(
-        default=None,
-        ge=0,
-        le=MAX_COUNT,
-        description="How many messages the turn had: sent twice, they are added once.",
-    )
+    after: int | None = Field(default=None, ge=0, le=MAX_COUNT)
+    """How many messages the turn had: sent twice, they are added once."""
 
 
 class CompleteTurn(_OpenTurn):
@@ -266,9 +252,8 @@ class MessagesParams(ConversationParams):
     """The messages of a turn."""
 
     turn_id: Id = Field(description="The turn.", examples=[TURN])
-    shape: Literal["openai", "responses", "anthropic"] | None = Field(
-        default=None, description="The shape to give them in; the one they came in when left out."
-    )
+    shape: Literal["openai", "responses", "anthropic"] | None = None
+    """The shape to give them in; the one they came in when left out."""
 
 
 class DoneTurnsParams(Anywhere, Params):
@@ -285,21 +270,18 @@ class ForkConversation(ConversationBody):
     """Continue from a turn in a new conversation."""
 
     turn_id: Id = Field(description="The turn to continue from.")
-    id: ConversationId | None = Field(
-        default=None, description="The new conversation's; generated when left out."
-    )
-    before: bool = Field(
-        default=False, description="Leave the turn itself out: to ask again, or something else."
-    )
+    id: ConversationId | None = None
+    """The new conversation's; generated when left out."""
+    before: bool = False
+    """Leave the turn itself out: to ask again, or something else."""
 
 
 class MakeCheckpoint(ConversationBody):
     """Replace the older turns by a summary; without one, it is extracted from them."""
 
     summary: Text | None = None
-    recent_turns: int | None = Field(
-        default=None, ge=0, le=MAX_COUNT, description="How many turns stay verbatim."
-    )
+    recent_turns: int | None = Field(default=None, ge=0, le=MAX_COUNT)
+    """How many turns stay verbatim."""
 
 
 class ResetConversation(ConversationBody):
@@ -330,30 +312,20 @@ class AskContext(ConversationBody):
     query: Text | None = Field(default=None, description="The user's message, if no turn was begun with it.")
     turn_id: Id | None = Field(default=None, description="The open turn whose message this window is for.")
     window_tokens: Tokens | None = None
-    window_for: str | None = Field(
-        default=None, description="The model that gets the window; its context size is the budget then."
-    )
-    tools: tuple[dict[str, JsonValue], ...] = Field(
-        default=(),
-        strict=False,
-        description="Schemas that the request contains besides its messages, in any shape.",
-    )
-    answer_tokens: int | None = Field(
-        default=None, ge=0, le=MAX_COUNT, description="Room that is left free for the answer."
-    )
+    window_for: str | None = None
+    """The model that gets the window; its context size is the budget then."""
+    tools: tuple[dict[str, JsonValue], ...] = Field(default=(), strict=False)
+    """Schemas that the request contains besides its messages, in any shape."""
+    answer_tokens: int | None = Field(default=None, ge=0, le=MAX_COUNT)
+    """Room that is left free for the answer."""
     threshold: float | None = Field(default=None, gt=0, le=1)
     recent_turns: Tokens | None = None
-    load: tuple[Id, ...] = Field(
-        default=(),
-        strict=False,
-        max_length=MAX_PAGE,
-        description="Archived pages to show in this one window.",
-    )
+    load: tuple[Id, ...] = Field(default=(), strict=False, max_length=MAX_PAGE)
+    """Archived pages to show in this one window."""
     instructions: Text | None = Field(default=None, description="The system prompt: never cut.")
     placement: Literal["tail", "head"] | None = None
-    format: Format = Field(
-        default="openai", description='The shape of the messages; "parts" for what they are made of.'
-    )
+    format: Format = "openai"
+    """The shape of the messages; "parts" for what they are made of."""
 
 
 class AskRecall(Anywhere, Body):
@@ -361,9 +333,8 @@ class AskRecall(Anywhere, Body):
 
     query: Text
     limit: PageSize = 10
-    at: Moment | None = Field(
-        default=None, description="When it is asked, now when left out: 上周 is seen from there."
-    )
+    at: Moment | None = None
+    """When it is asked, now when left out: 上周 is seen from there."""
 
     @model_validator(mode="after")
     def _names_somebody(self) -> Self:
@@ -465,12 +436,10 @@ class PurgePages(Anywhere, Body):
     """Whose pages to purge, and which: a page that meets any condition is purged, unless it is pinned."""
 
     uuids: tuple[Id, ...] | None = Field(default=None, strict=False, max_length=MAX_PAGE)
-    older_than_s: float | None = Field(
-        default=None, ge=0, le=MAX_AGE_S, description="Older than this, in seconds."
-    )
-    max_bytes: int | None = Field(
-        default=None, ge=0, le=MAX_INT, description="The oldest, until the rest takes no more on disk."
-    )
+    older_than_s: float | None = Field(default=None, ge=0, le=MAX_AGE_S)
+    """Older than this, in seconds."""
+    max_bytes: int | None = Field(default=None, ge=0, le=MAX_INT)
+    """The oldest, until the rest takes no more on disk."""
 
     @model_validator(mode="after")
     def _names_something(self) -> Self:
@@ -483,13 +452,10 @@ class CallTool(ConversationBody):
     """A model's call of one of the tools of `GET /v1/tools`."""
 
     name: Text = Field(max_length=255, description="As the model wrote it.")
-    arguments: dict[str, JsonValue] = Field(
-        default_factory=dict[str, JsonValue], description="As the model wrote them."
-    )
-    turn_id: Id | None = Field(
-        default=None,
-        description="The open turn of the call: what it loaded already counts against the window.",
-    )
+    arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    """As the model wrote them."""
+    turn_id: Id | None = None
+    """The open turn of the call: what it loaded already counts against the window."""
 
 
 # -- facts ---------------------------------------------------------------------------------------------------------------
@@ -499,18 +465,14 @@ class RememberFact(AboutUser, Body):
     """A lasting statement about a user."""
 
     text: Text = Field(min_length=1, max_length=10_000)
-    category: Id | None = Field(
-        default=None, description='For instance "allergy"; "correction" is kept longer.'
-    )
+    category: Id | None = None
+    """For instance "allergy"; "correction" is kept longer."""
     confidence: float = Field(default=1.0, ge=0, le=1)
     source: Id | None = Field(default=None, description="The turn it came from.")
-    attribute: Id | None = Field(
-        default=None,
-        description='What it is about, such as "residence": it replaces the fact with the same one.',
-    )
-    subject: Id | None = Field(
-        default=None, description="Who or what the attribute belongs to; by default the user."
-    )
+    attribute: Id | None = None
+    """What it is about, such as "residence": it replaces the fact with the same one."""
+    subject: Id | None = None
+    """Who or what the attribute belongs to; by default the user."""
     valid_from: Moment | None = Field(default=None, description="Since when it is true, else now.")
     project: Id | None = Field(default=None, description="Where it belongs.")
     agent: Id | None = Field(default=None, description="Who learned it.")
@@ -581,7 +543,6 @@ class ExportParams(Anywhere, Params):
 class ImportParams(Params):
     """Whose memory the upload becomes."""
 
-    user_id: Id | None = Field(
-        default=None, description="Refuse the upload unless all of it is this user's.", examples=[USER]
-    )
+    user_id: Id | None = Field(default=None, examples=[USER])
+    """Refuse the upload unless all of it is this user's."""
     tenant: Tenant = None

@@ -22,7 +22,8 @@ Json: TypeAlias = dict[str, JsonValue]
 LINES = "application/x-ndjson"
 
 
-class Page(Answer, Generic[T]):
+# Pydantic looks for docstrings where the class is given its items, and stumbles over what is there.
+class Page(Answer, Generic[T], use_attribute_docstrings=False):
     """A slice of a list."""
 
     items: tuple[T, ...]
@@ -85,10 +86,8 @@ class TurnOut(OfConversation[records.Turn]):
         "created": "When it was written.",
         "tokens": "Of the whole turn as shown in a window.",
     }
-    layout: list[Annotated[Json, BeforeValidator(_as_json)]] | None = Field(
-        default=None,
-        description="Its messages in their order, with references to its steps; null where the short form says all.",
-    )
+    layout: list[Annotated[Json, BeforeValidator(_as_json)]] | None = None
+    """Its messages in their order, with references to its steps; null where the short form says all."""
 
     def values(self) -> dict[str, Any]:
         messages = None if self.layout is None else tuple(message_from(one) for one in self.layout)
@@ -176,6 +175,10 @@ class ForkOut(_Conversation):
     def of(cls, made: Conversation) -> Self:
         return cls(conversation_id=made.id, user_id=made.scope.user, tenant=made.scope.tenant)
 
+    def record(self) -> Self:
+        """It names the conversation; whoever asked makes the handle."""
+        return self
+
 
 class SessionOut(_Conversation):
     """The session value an agent keeps for a conversation."""
@@ -239,9 +242,8 @@ class PurgeOut(Answer):
     """The pages that became tombstones."""
 
     items: tuple[PageOut, ...]
-    stored_bytes: int = Field(
-        description="What the texts took on disk, equal ones once; a text that others hold stays there."
-    )
+    stored_bytes: int
+    """What the texts took on disk, equal ones once; a text that others hold stays there."""
 
     @classmethod
     def of(cls, pages: Sequence[records.Page]) -> Self:
@@ -283,9 +285,8 @@ class ToolOut(Answer):
 class ToolAnswer(Alone):
     """The result of a tool call, for the model."""
 
-    text: str = Field(
-        description="Always text that a model can read: what cannot be loaded is explained in it."
-    )
+    text: str
+    """Always text that a model can read: what cannot be loaded is explained in it."""
 
     @classmethod
     def of(cls, value: str) -> Self:
@@ -350,10 +351,8 @@ class ErasureOut(OfScope[records.ErasureReceipt]):
         "page": "The page that was erased alone.",
     }
     without = frozenset({"conversations"})
-    places: tuple[_Place, ...] = Field(
-        default=(),
-        description="The conversations that contained it, forks too, and the turn's place in each log.",
-    )
+    places: tuple[_Place, ...] = ()
+    """The conversations that contained it, forks too, and the turn's place in each log."""
     total: int
 
 
@@ -383,19 +382,14 @@ class HealthOut(Answer):
     version: str
     store: Json | None = None
     tokenizer: TokenizerOut | None = None
-    window_tokens: int | None = Field(
-        default=None, description="Tokens of a window, unless a request says otherwise."
-    )
+    window_tokens: int | None = None
+    """Tokens of a window, unless a request says otherwise."""
     model: str | None = Field(default=None, description="The chat model of the settings.")
-    tier_failures: dict[str, int] | None = Field(
-        default=None, description="How often each tier failed since the start."
-    )
+    tier_failures: dict[str, int] | None = None
+    """How often each tier failed since the start."""
     calls_dropped: int | None = None
-    erasures_owed: dict[str, int] | None = Field(
-        default=None,
-        description="Places outside the database that could not be reached when something was erased, and how many scopes they "
-        "have still to erase.",
-    )
+    erasures_owed: dict[str, int] | None = None
+    """Places outside the database that could not be reached when something was erased, and how many scopes they have still to erase."""
 
 
 class ReadyOut(Answer):

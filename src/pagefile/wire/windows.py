@@ -51,9 +51,8 @@ class ShownTurnOut(Answer):
     user: str | None
     assistant: str | None
     steps: dict[str, ShownStepOut] = Field(description="By their number in the turn.")
-    layout: tuple[dict[str, JsonValue], ...] | None = Field(
-        description="The messages in their order, where they are more than the other fields tell."
-    )
+    layout: tuple[dict[str, JsonValue], ...] | None
+    """The messages in their order, where they are more than the other fields tell."""
 
 
 class MemoryPartOut(Answer):
@@ -88,17 +87,14 @@ class WindowOut(Mirror[Window]):
         "prefix_hash": "Equal while a prompt cache can be reused.",
         "prefix_messages": "How many OpenAI-style messages that prefix has.",
     }
-    messages: list[dict[str, JsonValue]] | None = Field(
-        description='Messages or input items; null when the format is "text" or "parts".'
-    )
-    parts: PartsOut | None = Field(
-        description='What the messages are made of; null unless the format is "parts".'
-    )
+    messages: list[dict[str, JsonValue]] | None
+    """Messages or input items; null when the format is "text" or "parts"."""
+    parts: PartsOut | None
+    """What the messages are made of; null unless the format is "parts"."""
     mode: Literal["FULL_HISTORY", "SUMMARY_N"]
     format: Format
-    system: str | None = Field(
-        description='The system text for "anthropic", the instructions for "responses"; else null.'
-    )
+    system: str | None
+    """The system text for "anthropic", the instructions for "responses"; else null."""
     text: str | None = Field(description='The whole window as one text; null unless the format is "text".')
 
     @classmethod
@@ -184,9 +180,8 @@ class ExplanationOut(Mirror[Explanation]):
         "tokens_without": _WITHOUT,
     }
     call: CallOut
-    window: _WholeWindow | None = Field(
-        description="The window made again, messages included; null when the call does not say from what."
-    )
+    window: _WholeWindow | None
+    """The window made again, messages included; null when the call does not say from what."""
     saved: int | None = Field(description="Tokens that were left out: `tokens_without` less `tokens`.")
 
 
