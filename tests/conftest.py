@@ -1,5 +1,6 @@
 """What every test shares."""
 
+import atexit
 import gc
 import inspect
 import os
@@ -96,6 +97,8 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish():
     gc.freeze()
+    # Extensions look at the very end for objects that nobody freed; before it, nobody goes through all of them again.
+    atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(tryfirst=True)
