@@ -196,7 +196,9 @@ def test_every_page_is_looked_at_with_another_s_names():
             Wish(None, None, 2, 0),
         ):
             things = [
-                (number, replace(wish, thing=thing)) for number in range(len(pages())) for thing in range(0, 36, 5)
+                (number, replace(wish, thing=thing))
+                for number in range(len(pages()))
+                for thing in range(0, 36, 5)
             ]
             anyio.run(looked, holder, things)
 
