@@ -53,7 +53,7 @@ def run(script: str, *arguments: str, cwd: Path | None = None) -> dict[str, list
         check=False,
         cwd=cwd,
         env={"PAGEFILE_DB": "sqlite:///never-read.db", "PATH": ""},
-        timeout=100,
+        timeout=280,
     )
     assert 0 == done.returncode, done.stderr
     return json.loads(done.stdout)
