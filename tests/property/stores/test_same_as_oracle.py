@@ -9,7 +9,7 @@ from .twins import Twins
 def test_sqlite_is_the_oracle():
     """Results, the types of errors and everything that can be read are the same."""
     bounds = settings(
-        max_examples=25,
+        max_examples=50,
         stateful_step_count=50,
         deadline=None,
         suppress_health_check=list(HealthCheck),
