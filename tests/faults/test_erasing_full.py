@@ -1,6 +1,5 @@
 """Erasing on a disk that is full: it works, in pieces if it must, and what does not fit is said."""
 
-import random
 import subprocess
 import sys
 from contextlib import suppress
@@ -51,7 +50,12 @@ def told(memory, turns, chars=400):
 
 
 def random_words(number, chars):
-    return "".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz 0123456789", k=chars))
+    state = number * 2654435761 + 1
+    letters = []
+    for _ in range(chars):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        letters.append("abcdefghijklmnopqrstuvwxyz 0123456789"[(state >> 33) % 37])
+    return "".join(letters)
 
 
 def filled(folder, memory):
