@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import anyio.to_thread
+import pytest
 
 from pagefile import BlockingConversation, BlockingMemory, Memory, Settings
 from pagefile.client import BlockingClient, Client
@@ -18,6 +19,8 @@ from .http_server import listening_async
 
 MEMORIES = ["async", "blocking"]
 CLIENTS = ["client", "blocking client"]
+#: For a test that takes `face`: each verb is asked through both, while how a memory behaves behind it is asked once.
+both_faces = pytest.mark.parametrize("face", MEMORIES, indirect=True)
 
 
 class Awaitable:

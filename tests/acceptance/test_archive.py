@@ -13,7 +13,7 @@ from pagefile.tiers.archive import Archive
 from pagefile.window.placeholder import GUIDE
 from tests.waiting import until
 
-from .faces import opened
+from .faces import both_faces, opened
 
 STEPS = [
     "第一步：登录后台。",
@@ -30,9 +30,9 @@ def manual(chars: int = 52_000) -> str:
     return part + part.join(f"## {step[:3]}\n\n{step}\n\n" for step in STEPS) + part
 
 
-@pytest.fixture(params=["async", "blocking"])
+@pytest.fixture
 def face(request):
-    return request.param
+    return getattr(request, "param", "async")
 
 
 @pytest.fixture
@@ -74,6 +74,7 @@ async def fetched_turn(chat, result, question="永策Pro的权限管理怎么配
     return turn.steps[0].page
 
 
+@both_faces
 async def test_the_fetching_turn_sees_the_full_text_and_later_turns_the_placeholder(memory):
     """C0-1: what was just fetched is in the window; once answered, it is on disk."""
     chat, result = memory.conversation("c", user_id="u"), manual()
@@ -126,6 +127,7 @@ async def test_the_model_is_told_how_to_load_once_there_is_a_page(memory):
     assert window.messages[0] == {"role": "system", "content": f"Be kind.\n\n{GUIDE}"}
 
 
+@both_faces
 async def test_the_model_pages_in_by_calling_the_tool(memory):
     """S0-13: the follow-up question, the uuid from the placeholder, the full text, and no second page."""
     chat, result = memory.conversation("c", user_id="u"), manual()
@@ -183,6 +185,7 @@ async def test_long_runs_can_let_older_results_go(open_memory):
         assert GUIDE in str((await chat.context(window_tokens=200_000)).messages[0]["content"])
 
 
+@both_faces
 async def test_a_pinned_page_stays_in_the_window(memory):
     """Until it is unpinned."""
     chat, result = memory.conversation("c"), manual(12_000)
@@ -226,6 +229,7 @@ async def test_load_strategies_bring_pages_without_the_model(open_memory, strate
         assert (result in tool_texts(window)) == expected
 
 
+@both_faces
 async def test_loading_by_question_and_by_part(memory):
     """Only the passages that answer, with where they stand; parts tile the page exactly."""
     chat, result = memory.conversation("c"), manual() + "\n\n![架构图](https://example.com/a.png)\n\n完"
@@ -247,6 +251,7 @@ async def test_loading_by_question_and_by_part(memory):
         await chat.load(uuid, query="x", offset=5)
 
 
+@both_faces
 async def test_search_goes_over_all_pages_of_a_user(memory):
     """S0-68: the right page of three, from another conversation, with the passage; never somebody else's."""
     chats = [memory.conversation(f"c{n}", user_id="u") for n in range(3)]
@@ -302,6 +307,7 @@ async def test_an_equal_call_can_be_answered_from_its_page(open_memory, clock):
         assert await other.fetched("search_yongce_docs", {"question": "权限？"}) is None
 
 
+@both_faces
 async def test_a_purge_leaves_a_tombstone_that_the_model_can_read(memory, clock):
     """By age, by size, by name; pinned pages stay; the placeholder keeps its summary."""
     chat = memory.conversation("c", user_id="u")
@@ -368,6 +374,7 @@ async def test_a_bad_uuid_is_explained_to_the_model_and_raised_for_the_caller(me
         await chat.load(uuid)
 
 
+@both_faces
 async def test_somebody_elses_page_is_not_found(memory):
     """S0-80: another user's, another tenant's, and, for the anonymous, another conversation's."""
     uuid = await fetched_turn(memory.conversation("c", user_id="u"), manual())

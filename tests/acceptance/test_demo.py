@@ -1,5 +1,6 @@
 """`pagefile demo`: something real to look at, written once, and gone without a trace."""
 
+import shutil
 from dataclasses import replace
 
 import anyio
@@ -32,13 +33,20 @@ def rows(settings, *, without=()):
     return {name: sorted(map(repr, database.execute(f"SELECT * FROM {name}"))) for name in chosen}
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A folder in which `pagefile demo` wrote everything, and what it said."""
+    folder = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as there:
+        there.chdir(folder)
+        there.setenv("PAGEFILE_EMBEDDER__NAME", "none")
+        return folder, pagefile("demo")
+
+
 @pytest.mark.slow
-async def test_the_demo_shows_everything_there_is_to_see(settings):
+async def test_the_demo_shows_everything_there_is_to_see(filled, settings, tmp_path):
     """Long conversations in two languages, pages, loads, checkpoints, facts that changed, windows that can be explained."""
-    told = []
-    report = await fill_demo(settings, lambda done, total: told.append((done, total)))
-    assert told[-1] == (report.turns, report.turns)
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    shutil.copytree(filled[0], tmp_path, dirs_exist_ok=True)
     async with Memory.open(settings=settings) as memory:
         assert await demo_present(memory)
         heads = await memory.conversations()
@@ -77,8 +85,11 @@ async def test_the_demo_shows_everything_there_is_to_see(settings):
 
 
 async def test_a_second_run_adds_nothing(settings):
-    """Not a row."""
-    first = await fill_demo(settings, people=ONE)
+    """Not a row; how far the first has come is told."""
+    told = []
+    first = await fill_demo(settings, lambda done, total: told.append((done, total)), people=ONE)
+    assert told[-1] == (first.turns, first.turns)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert (first.conversations, first.turns) == (1, len(ONE[0].talks[0].turns()))
     before = rows(settings)
     assert (await fill_demo(settings, people=ONE)).turns == 0
@@ -179,7 +190,7 @@ async def test_how_busy_the_machine_is_cannot_be_seen(settings, monkeypatch):
 
 
 @pytest.mark.slow
-async def test_the_command(tmp_path, monkeypatch):
+async def test_the_command(filled, tmp_path, monkeypatch):
     """Fills `./pagefile.db`, says what to do next, adds nothing the second time, and takes everything out again."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PAGEFILE_EMBEDDER__NAME", "none")
@@ -188,8 +199,9 @@ async def test_the_command(tmp_path, monkeypatch):
     async def said(*arguments):
         return await anyio.to_thread.run_sync(lambda: pagefile(*arguments))
 
-    first = await said("demo")
-    assert (first.code, (tmp_path / "pagefile.db").exists()) == (0, True)
+    folder, first = filled
+    assert (first.code, (folder / "pagefile.db").exists()) == (0, True)
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     for word in ("6 conversations", "pagefile serve", "pagefile demo --remove"):
         assert word in first.words
     again = await said("demo")

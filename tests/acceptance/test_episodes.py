@@ -15,7 +15,7 @@ from pagefile.settings import EmbedderSettings
 from pagefile.testing import FakeClock, HashingEmbedder
 from tests.waiting import PATIENCE_S
 
-from .faces import opened
+from .faces import both_faces, opened
 from .films import CHAT, FILMS, Moody, indexed
 
 SMALL = 700
@@ -32,10 +32,15 @@ def small(embedder=PATIENT, **others):
     return Settings(window_tokens=SMALL, recent_turns=4, checkpoints="manual", embedder=embedder, **others)
 
 
-@pytest.fixture(params=["async", "blocking"])
-async def memory(request):
-    """A memory with its real encoder, in either face."""
-    async with opened(request.param, "memory://", settings=small()) as memory:
+@pytest.fixture
+def face(request):
+    return getattr(request, "param", "async")
+
+
+@pytest.fixture
+async def memory(face):
+    """A memory with its real encoder."""
+    async with opened(face, "memory://", settings=small()) as memory:
         yield memory
 
 
@@ -93,6 +98,7 @@ async def test_an_unrelated_question_adds_nothing(memory):
         assert episodes(await chat.context(question)) == []
 
 
+@both_faces
 async def test_another_conversation_of_the_user_is_remembered_and_nobody_elses(memory):
     """Across conversations, never across users."""
     await talked(memory)

@@ -16,7 +16,7 @@ from pagefile.window.comparison import message_tokens
 from tests.transcripts import TRANSCRIPTS
 
 from .cli_calling import pagefile
-from .faces import opened
+from .faces import both_faces, opened
 
 SETTINGS = Settings(on_tier_error="raise", checkpoints="manual")
 ROWS = "row 价格 12.50 euros, delivered to 杭州\n" * 400
@@ -24,9 +24,9 @@ SCREEN = TRANSCRIPTS["anthropic, a picture in a result"]
 MEDIUM = "line of a medium result\n" * 120
 
 
-@pytest.fixture(params=["async", "blocking"])
+@pytest.fixture
 def face(request):
-    return request.param
+    return getattr(request, "param", "async")
 
 
 @pytest.fixture
@@ -66,6 +66,7 @@ def rows_of(url):
 # -- explain -------------------------------------------------------------------------------------------------------------
 
 
+@both_faces
 async def test_a_call_is_explained_with_the_messages_as_sent(memory):
     """The bill adds up, every candidate has its verdict, and the messages are those that were handed out."""
     chat = memory.conversation("c", user_id="ada")
@@ -81,6 +82,7 @@ async def test_a_call_is_explained_with_the_messages_as_sent(memory):
     assert (await memory.call(window.id)).scope.conversation == "c"
 
 
+@both_faces
 async def test_a_call_is_listed_as_soon_as_its_window_is_there(memory):
     """Though calls are written when nobody waits."""
     chat = memory.conversation("c", user_id="u")
@@ -115,6 +117,7 @@ async def test_what_came_later_changes_nothing(open_memory):
         assert "Lyon" in str(replayed.after.messages)
 
 
+@both_faces
 async def test_how_much_of_the_prompt_is_unchanged(memory):
     """Since the call before: in messages and in tokens; nothing for the first call."""
     chat = memory.conversation("c", user_id="ada")
@@ -300,6 +303,7 @@ async def test_only_windows_that_were_handed_out_are_calls(url):
         assert [call.id for call in await chat.calls()] == [window.id]
 
 
+@both_faces
 async def test_calls_of_others_are_not_there(memory):
     """Another user, another conversation, another tenant, an unknown id."""
     chat = memory.conversation("c", user_id="ada")
@@ -333,6 +337,7 @@ async def test_what_was_mutated_is_not_what_is_compared(memory):
 # -- replay --------------------------------------------------------------------------------------------------------------
 
 
+@both_faces
 async def test_a_smaller_window_drops_what_fits_no_more(memory):
     """Both windows, the difference by block, and candidate by candidate."""
     chat = memory.conversation("c", user_id="ada")

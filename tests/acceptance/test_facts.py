@@ -24,12 +24,12 @@ from pagefile.settings import FactSettings
 from pagefile.standalone import answer_remember, remember_schema
 from pagefile.testing import FakeClock
 
-from .faces import opened
+from .faces import both_faces, opened
 
 
-@pytest.fixture(params=["async", "blocking"])
+@pytest.fixture
 def face(request):
-    return request.param
+    return getattr(request, "param", "async")
 
 
 @pytest.fixture
@@ -90,6 +90,7 @@ async def texts(memory, user="u", **kwargs):
 # -- truth over time ---------------------------------------------------------------------------------------------------
 
 
+@both_faces
 async def test_a_new_fact_takes_the_place_of_what_it_contradicts(memory, clock):
     """The old one stays on record, with the time until which it held."""
     first = await memory.remember("用户住在杭州", user_id="u", attribute="residence")
@@ -147,6 +148,7 @@ async def test_an_equal_fact_confirms(memory):
     assert len(await memory.facts("u")) == 1
 
 
+@both_faces
 async def test_a_change_can_be_undone_and_the_undoing_too(memory, clock):
     """By revision; a change whose fact was changed again must wait for that one."""
     await memory.remember("lives in Rome", user_id="u", attribute="residence")
@@ -180,6 +182,7 @@ async def test_the_past_stands_as_it_was(memory, clock):
     ]
 
 
+@both_faces
 async def test_a_retracted_fact_can_be_stored_again(memory):
     """It is new then."""
     fact = await memory.remember("likes tea", user_id="u")
@@ -291,6 +294,7 @@ async def receipt(chat, query):
 # -- where they come from ----------------------------------------------------------------------------------------------
 
 
+@both_faces
 async def test_turns_are_read_in_the_background(face, url, clock):
     """By rules: each fact keeps its turn and the exact words; a later statement takes the place of an earlier one."""
     async with opened(face, url, clock=clock, settings=reading("rules")) as memory:
@@ -440,6 +444,7 @@ async def test_incognito_reads_and_writes_nothing(face, url):
         assert await texts(memory) == ["对青霉素过敏"]
 
 
+@both_faces
 async def test_a_memory_file_is_taken_over(memory, tmp_path):
     """deer-flow's: profile, history and facts; blank ones, numbers and secrets are counted as rejected; twice is once."""
     file = tmp_path / "memory.json"

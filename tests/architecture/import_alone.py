@@ -1,8 +1,8 @@
-"""Run in a fresh interpreter: imports every module of Pagefile and prints how it went.
+"""Run in a fresh interpreter: imports every module of Pagefile, or of one package of it, and prints how it went.
 
 With nothing hidden, each room is imported as if it were the first; what a missing module does, the order does not change.
 
-Usage: python -I -B import_alone.py [MODULE TO HIDE]...
+Usage: python -I -B import_alone.py PACKAGE [MODULE TO HIDE]...
 """
 
 import gc
@@ -17,8 +17,9 @@ from pagefile.errors import MissingExtraError
 #: The shipped contract suites are pytest suites: whoever imports them has pytest.
 NEEDS_PYTEST = ("pagefile.testing",)
 
-hidden = sys.argv[1:]
-names = ["pagefile", *(module.name for module in pkgutil.walk_packages(pagefile.__path__, "pagefile."))]
+package, *hidden = sys.argv[1:]
+found = ["pagefile", *(module.name for module in pkgutil.walk_packages(pagefile.__path__, "pagefile."))]
+names = [name for name in found if f"{name}.".startswith(f"{package}.")]
 missing_extra = MissingExtraError.__name__
 outcome: dict[str, list[str]] = {"imported": [], "missing": [], "failed": []}
 

@@ -15,6 +15,17 @@ from pagefile.testing.drafts import CHAT, done, view
 NOT_HERE = {"vector": "a DuckDB file is no vector index: `vectors()` is None, and they are kept elsewhere"}
 
 
+#: In memory, for one test after the other: making the tables takes longer than emptying them.
+DATABASE = ":memory:contract"
+
+
+@pytest.fixture(scope="module")
+def database():
+    """Stays as long as somebody is connected to it."""
+    with duckdb.connect(DATABASE, config={"threads": 1}) as connection:
+        yield connection
+
+
 class Backend:
     @pytest.fixture(autouse=True)
     def applies(self, request):
@@ -25,10 +36,12 @@ class Backend:
             pytest.skip(reason)
 
     @pytest.fixture
-    async def store(self, clock):
-        store = await DuckStore.open(Path(":memory:"), clock=clock)
+    async def store(self, clock, database):
+        store = await DuckStore.open(Path(DATABASE), clock=clock)
         yield store
         await store.close()
+        for (table,) in database.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+            database.execute(f"DELETE FROM {table}")
 
 
 async def test_what_was_written_is_there_after_a_restart(tmp_path):

@@ -134,7 +134,7 @@ def holders(record):
             yield from holders(inner)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(damage())
 @example((2, 3, "0001-01-01T00:00:00+23:59"))
 def test_a_damaged_field_is_refused_or_read_and_never_by_half(exported, tmp_path_factory, damaged):

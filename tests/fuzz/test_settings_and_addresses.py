@@ -46,7 +46,7 @@ DEEP = [
 ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(FILES, st.sampled_from([".toml", ".yaml"]))
 def test_a_settings_file_is_read_or_refused_by_name(tmp_path_factory, text, suffix):
     """Whatever somebody saved; the error names the file."""

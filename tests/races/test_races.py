@@ -15,8 +15,8 @@ from .process import SETTINGS, TOOL
 from .racing import race
 from .searching import Found, look_into_redis
 
-#: Two of them with an erasure by the command, by HTTP and by the library each; the last one is searched.
-SHORT = range(9, 17)
+#: Among them are erasures by the command, by HTTP and by the library; behind the last one everything is searched.
+SHORT = range(11, 17)
 
 
 @pytest.mark.slow

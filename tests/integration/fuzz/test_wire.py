@@ -99,7 +99,7 @@ def test_a_client_that_leaves_before_the_answer_has_its_turn(client, address):
 
 def test_a_client_that_leaves_in_the_middle_of_an_export(client, address):
     """The service stops reading for it, and the next one gets all of it."""
-    for number in range(100):
+    for number in range(40):
         client.post("/v1/turns", json={**TURN, "conversation_id": "long", "user": f"{number} " + "长" * 9000})
     for _ in range(5):
         with socket.create_connection((address.host, address.port), timeout=30) as wire:
@@ -107,7 +107,7 @@ def test_a_client_that_leaves_in_the_middle_of_an_export(client, address):
             assert wire.recv(1000)
     lines = client.get("/v1/export", params={"conversation_id": "long"}).text.splitlines()
     kinds = [json.loads(line)["type"] for line in lines]
-    assert 100 == kinds.count("turn")
+    assert 40 == kinds.count("turn")
 
 
 @pytest.mark.parametrize("path", ["/v1/turns", "/v1/context", "/v1/import", "/v1/forget"])
@@ -122,7 +122,7 @@ def test_bytes_that_are_no_request(client, path):
         b'{"conversation_id": "c", "conversation_id": "d", "user": {"a": 1}}', '{"\u2028": 1}'.encode(),
         b"\xef\xbb\xbf" + good, good.decode().encode("utf-16"), good + good,
     ]  # fmt: skip
-    for _ in range(60):
+    for _ in range(25):
         broken = bytearray(good)
         for _ in range(pick.randrange(1, 4)):
             broken[pick.randrange(len(broken))] = pick.randrange(256)

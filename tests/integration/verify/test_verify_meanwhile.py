@@ -33,7 +33,7 @@ async def test_turns_that_come_in_meanwhile_are_no_damage(tmp_path):
 
         writing.start_soon(write)
         await until(lambda: written > 3)
-        while len(reports) < 15:
+        while len(reports) < 6:
             before = written
             report = await verify(memory.engine, repair=True)
             assert report.findings == ()

@@ -38,7 +38,7 @@ def asked(world, wish: Wish) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(holders, wishes)
 def test_a_page_shows_only_its_readers_own(holder: Scope, wish: Wish):
     """As a page and as JSON."""
@@ -61,7 +61,7 @@ def test_a_page_shows_only_its_readers_own(holder: Scope, wish: Wish):
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(holders, wishes)
 def test_no_form_changes_anothers(holder: Scope, wish: Wish):
     """Facts, pins, chats and erasures named in every way: what others hold is the same afterwards."""

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from .checkpointing import ACTIONS, Play
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ACTIONS)
 def test_covered_and_window_and_segment_are_every_completed_turn(actions):
     """On SQLite, with two processes that checkpoint at the same time and crash."""

@@ -36,7 +36,7 @@ class CachedPlay(Play):
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(ACTIONS, st.lists(st.integers(0, 25), max_size=4))
 def test_covered_and_window_and_segment_are_every_completed_turn(valkey, actions, flushes):
     """Two processes checkpoint at the same time and crash; each example has a schema of its own."""

@@ -64,7 +64,7 @@ async def played(url, before, after, *, embedder):
 
 
 @given(before=ACTIONS, after=ACTIONS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_window_is_made_again_byte_for_byte(before, after):
     """Whatever was said, fetched, loaded, pinned, learnt, summed up or reset, before the window and after it.
 

@@ -175,7 +175,7 @@ async def lived(url, folder, actions):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(ACTIONS, st.booleans())
 def test_whatever_is_done_a_memory_is_whole(actions, in_file):
     """Recording, archiving, checkpoints, facts, erasing, purging, rebuilding, moving: in a file and in memory."""

@@ -74,7 +74,7 @@ async def replayed(wanted: list[dict[str, object]]) -> None:
         assert len((await client.get("/v1/costs", params=HERE)).json()["items"]) == 1
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(st.lists(changes, min_size=5, max_size=15))
 def test_a_replay_answers_whatever_is_changed(wanted: list[dict[str, object]]):
     """Never an internal error; what it answers adds up; and nothing is written."""

@@ -22,7 +22,7 @@ def stored(found: Parsed) -> tuple:
 
 @pytest.mark.parametrize("shape", SHAPES)
 @given(data=st.data())
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_what_came_is_given_back_as_equal_json(shape, data):
     """parse, store and give back is the identity, unknown parts and fields included."""
     messages = data.draw(conversations(shape))
@@ -57,7 +57,7 @@ def test_a_turn_that_grows_is_given_back_too(shape, data):
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("target", SHAPES)
 @given(data=st.data())
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_every_provider_can_be_given_every_turn(shape, target, data):
     """Cross-rendered messages are of the provider's own types, and every call has its result behind it."""
     messages = data.draw(conversations(shape))

@@ -33,7 +33,7 @@ CHANGES = st.lists(st.tuples(st.booleans(), st.integers(0, 12), TEXTS), max_size
 
 
 @given(CHANGES, TEXTS)
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_an_index_that_changed_is_as_good_as_a_new_one(changes, query):
     """Whatever came and went, in whatever order."""
     index: FactIndex[int] = FactIndex()
@@ -67,7 +67,7 @@ SUMMARY = st.fixed_dictionaries({"summary": TEXTS.map(lambda text: text * 20)})
 
 
 @given(FACTS, SUMMARY, SUMMARY, st.integers(-1, 400), st.none() | TEXTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_the_budget_is_never_exceeded(facts, work, recent, max_tokens, context):
     """Counted in one piece, by the exact counter; and nothing opens a tag."""
     data = {"user": {"workContext": work}, "history": {"recentMonths": recent}, "facts": facts}

@@ -153,7 +153,7 @@ def compiled_or_none(offered, tokens, placement="tail"):
 BUDGETS = st.sampled_from([60, 150, 400, 4000])
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(candidates(), BUDGETS, st.sampled_from(["tail", "head"]))
 def test_openai_chat_takes_every_window(offered, tokens, placement):
     """Its types, its roles, its pairs of call and result, and nothing empty."""
@@ -177,7 +177,7 @@ def test_openai_chat_takes_every_window(offered, tokens, placement):
     assert waiting == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(candidates(), BUDGETS)
 def test_anthropic_takes_every_window(offered, tokens):
     """Roles alternate and begin with the user's; every call is answered first thing in the next message; ids are unique."""
@@ -207,7 +207,7 @@ def test_anthropic_takes_every_window(offered, tokens):
     assert waiting == set()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(candidates(), BUDGETS)
 def test_openai_responses_takes_every_window(offered, tokens):
     """Its types; every call has one output, behind it; nothing empty."""
@@ -230,7 +230,7 @@ def test_openai_responses_takes_every_window(offered, tokens):
     assert sorted(calls) == sorted(outputs)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(candidates(shape="openai", unknown=True), BUDGETS)
 def test_the_count_is_that_of_the_chat_messages(offered, tokens):
     """Whatever the layout of a turn: what the window says is what its messages cost, and within the budget."""
@@ -247,7 +247,7 @@ def test_the_count_is_that_of_the_chat_messages(offered, tokens):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("running", [False, True])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_turn_costs_what_is_sent_of_it_in_the_shape_it_came_in(shape, running, data):
     """Images in results, several calls in one message, text between them, thoughts in the running turn: each counted as it is sent."""

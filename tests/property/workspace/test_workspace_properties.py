@@ -183,7 +183,7 @@ ACTIONS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(ACTIONS, max_size=10), st.sampled_from([40, 150, 500, 4000]))
 def test_a_run_never_raises_and_never_exceeds_its_budgets(actions, tokens):
     """Absorbing twice is absorbing once, the same state gives the same bytes, and every window keeps to its tokens."""
@@ -233,7 +233,7 @@ async def _check(chat, workspace, tokens):
     assert window.messages == (await chat.context("母线失压怎么办？")).messages
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(TOOLS[:5]), HITS), min_size=1, max_size=5))
 def test_two_runs_that_saw_the_same_say_the_same(calls):
     """Same input, same bytes."""

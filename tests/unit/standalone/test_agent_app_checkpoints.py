@@ -256,7 +256,7 @@ async def test_a_read_from_before_a_reset_counts_no_more(app):
     assert ["历史摘要: 摘要", *lines(18, 19)] == await history(app)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     actions=st.lists(
         st.sampled_from(["write", "write", "write", "query", "query", "summary", "lose the session"]),

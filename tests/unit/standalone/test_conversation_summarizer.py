@@ -502,7 +502,7 @@ async def test_who_is_always_overtaken_gives_up(conversations):
     assert "别人6。" == (await conversations.get_summary("c")).summary
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(
     script=st.lists(
         st.sampled_from(["turn", "turn", "turn", "turn", "answer", "abort", "update", "checkpoint"]),

@@ -6,7 +6,7 @@ import json
 import anthropic.types
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from openai.types.responses import Response
+from openai.types.responses import FunctionTool, Response
 
 from pagefile.content import Media, Reasoning, message_from, message_json
 from pagefile.errors import InvalidArgumentError
@@ -16,6 +16,7 @@ from pagefile.shapes.parser import parsed
 from pagefile.shapes.renderer import given_back, rendered, written
 from pagefile.shapes.skeleton import Filling
 from pagefile.shapes.steps import shown_steps, with_own_call_ids
+from pagefile.window.budget import tool_texts
 from tests.property.shapes.vendors import PNG, is_valid
 
 USER = {"role": "user", "content": "Where is it?"}
@@ -504,3 +505,12 @@ def test_search_results_stay_search_results_for_anthropic():
     steps = with_own_call_ids(shown_steps(found.steps, {0: "[archived]"}), "anthropic", set())
     (_, user) = written(prepared(found.messages), Filling(steps), "anthropic")
     assert user["content"][0]["content"] == "[archived]"
+
+
+def test_a_tool_may_be_a_vendors_object():
+    """As messages may: it costs what its JSON costs, wherever it stands."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    plain = {"name": "weather", "parameters": schema, "strict": True, "type": "function"}
+    tool = FunctionTool.model_validate(plain)
+    assert tool_texts([tool]) == tool_texts([plain])
+    assert tool_texts([{"tools": [tool]}]) == tool_texts([{"tools": [plain]}])
