@@ -16,6 +16,7 @@ from benchmarks import pages as pages_bench
 from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import recall_speed as recall_speed_bench
+from benchmarks import runs as runs_bench
 from benchmarks import service as service_bench
 from benchmarks import short_term as short_term_bench
 from benchmarks import workspace as workspace_bench
@@ -31,6 +32,7 @@ from benchmarks.tables import (
     show_replayed,
     show_requests,
     show_rows,
+    show_runs,
     show_scenario,
     show_walked,
 )
@@ -134,6 +136,29 @@ def pages(
             say(visible(line))
         say()
     _tell(report, report.report, as_json=as_json, before=lambda: show_pages(report))
+
+
+@app.command()
+def runs(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder of recorded runs, coding-runs*.jsonl.gz and traj-*.jsonl.gz. Else $PAGEFILE_BENCH_DATA.",
+        ),
+    ] = None,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replay recorded agent runs call by call: tokens saved, what was in view when it was needed, unchanged prefixes."""
+    report = _measured(lambda tell: runs_bench.run(data or bench_data(), quick=quick, progress=tell))
+    for why in report.left_out:
+        warn(why)
+    if as_json:
+        print_json(report.to_json())
+    else:
+        show_runs(report)
 
 
 @app.command()

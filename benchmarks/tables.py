@@ -6,6 +6,7 @@ from benchmarks import history as history_bench
 from benchmarks import pages as pages_bench
 from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
+from benchmarks import runs as runs_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.history_costs import CLAIMS, WAYS
 from benchmarks.peers_page import number, unit
@@ -206,3 +207,19 @@ def show_rows(rows: Sequence[Row]) -> None:
         told = f"{row.name}: {row.note}" if row.note else row.name
         made.add_row(f"{row.value:,.4g} {row.unit}", ratio, limit, kept, told)
     print_table(made)
+
+
+def show_runs(report: runs_bench.RunsReport) -> None:
+    """One table for each file of runs."""
+    numbers = ("saved", "in view", "prefix")
+    for source in dict.fromkeys(line.source for line in report.lines):
+        lines = [line for line in report.lines if line.source == source]
+        say(
+            f"{source}: {lines[0].runs} runs, {lines[0].score.calls:,} calls, {lines[0].score.spans:,} copied spans."
+        )
+        made = table(*numbers, "way", right=numbers)
+        for line in lines:
+            score = line.score
+            made.add_row(f"{score.saved:.3f}", f"{score.in_view:.3f}", f"{score.prefix:.3f}", line.way)
+        print_table(made)
+        say()

@@ -97,7 +97,7 @@ class Draft:
         """A message of the model."""
         text, found = split_calls(content)
         # A streamed call comes with fragments that have no name and no arguments.
-        calls = [call for call in map(_plain_call, found) if call["name"] or call["args"]]
+        calls = [call for call in map(plain_call, found) if call["name"] or call["args"]]
         if calls:
             self.said += self._unanswered()
             self.calls = calls
@@ -151,7 +151,7 @@ def split_calls(content: str) -> tuple[str, list[JsonObject]]:
     return stripped[:start].strip(), calls
 
 
-def _plain_call(call: JsonObject) -> JsonObject:
+def plain_call(call: JsonObject) -> JsonObject:
     """The call as name and arguments."""
     function = call.get("function")
     given = cast("JsonObject", function) if isinstance(function, dict) else call
