@@ -96,10 +96,9 @@ class Tally:
                 self.findings.append(finding)
 
     def report(self, *, full: bool) -> Report:
-        """The report, worst findings first, then by place."""
         return Report(
             checked=dict(self.checked),
-            findings=tuple(sorted(self.findings, key=_place)),
+            findings=tuple(sorted(self.findings, key=_worst_first)),
             damage=self.levels["damage"],
             derived=self.levels["derived"],
             mended=self.mended,
@@ -109,16 +108,9 @@ class Tally:
         )
 
 
-def _place(finding: Finding) -> tuple[int, str, str, int, str, str, str]:
-    return (
-        get_args(Level).index(finding.level),
-        finding.tenant or "",
-        finding.conversation or "",
-        finding.seq or 0,
-        finding.page or "",
-        finding.kind,
-        finding.what,
-    )
+def _worst_first(finding: Finding) -> tuple[object, ...]:
+    place = finding.tenant or "", finding.conversation or "", finding.seq or 0, finding.page or ""
+    return get_args(Level).index(finding.level), *place, finding.kind, finding.what
 
 
 #: Without `full`, one in this many is recomputed for comparison.
