@@ -374,7 +374,7 @@ def _check_batch(batch: _Batch, name: str) -> None:
         if isinstance(batch, _Chat):
             what = f"The conversation {batch.scope.conversation!r}"
             check_whole(restoration(batch.entries).ended if batch.entries else ())
-        elif isinstance(batch, _Person):
+        elif isinstance(batch, _Person) and not batch.items:
             what = f"The history of the facts of user {batch.owner.user!r}"
             restored(batch.owner, (), batch.revisions)
     except InvalidArgumentError as error:

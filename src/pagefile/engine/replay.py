@@ -5,7 +5,7 @@ was chosen then is shown again, unless something that decided it is changed; oth
 what was known then.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,7 +27,7 @@ from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundErro
 from pagefile.ports import Clock, Store
 from pagefile.records import JsonObject, JsonValue, Scope, Step, Turn, WindowRecord
 from pagefile.settings import Settings
-from pagefile.settings.model import RENAMED, parsed
+from pagefile.settings.model import RENAMED, parsed, replaced
 from pagefile.shapes.call_order import answered_steps, prepared
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, CachedCounter, open_counter
 from pagefile.tiers.base import FAILED, Counter, PastWindow, Remembered, Tier
@@ -96,10 +96,6 @@ class Rebuilt:
     exact: bool
     why: tuple[str, ...]
 
-    @property
-    def window(self) -> Window:
-        return self.made.window
-
 
 async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
     """The window of a call, rebuilt; None if the call does not record what it was made from."""
@@ -108,14 +104,14 @@ async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
         return None
     counter, complaint = await _counter(engine.counter, str(call.receipt["counter"]))
     made = await _made(engine, call, snapshot, counter)
-    window = replace(made.window, id=call.id)
-    made = replace(made, window=window)
-    if hash_of(window) == snapshot.messages_hash:
+    made = replace(made, window=replace(made.window, id=call.id))
+    if hash_of(made.window) == snapshot.messages_hash:
         return Rebuilt(made, exact=True, why=())
     turn, why = made.request.view.open_turn, [*complaint]
     if turn is not None and turn.layout is not None and snapshot.messages is None:
         why.append(UNNOTED)
-    return Rebuilt(made, exact=False, why=(*why, *_reasons(receipt_from(call.receipt), window.receipt)))
+    why += _reasons(receipt_from(call.receipt), made.window.receipt)
+    return Rebuilt(made, exact=False, why=tuple(why))
 
 
 async def replayed(engine: Engine, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Replay:
@@ -127,10 +123,8 @@ async def replayed(engine: Engine, call: WindowRecord, changes: Mapping[str, Jso
     named = str(changes.get("tokenizer", call.receipt["counter"]))
     counter, _ = await _counter(engine.counter, named, must="tokenizer" in changes)
     made = await _made(engine, call, snapshot, counter, changes, before.made)
-    after = replace(made.window, id="")
-    return Replay(
-        call, changes, before.window, after, before.exact, before.why, compared(before.window, after)
-    )
+    was, after = before.made.window, replace(made.window, id="")
+    return Replay(call, changes, was, after, before.exact, before.why, compared(was, after))
 
 
 def checked_changes(call: WindowRecord, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -199,7 +193,7 @@ async def _made(
         counter=counter,
         meter=NoMeter(),
         extractor=None,
-        horizon=past.ends,
+        horizon=past.ends.known,
     )
     before = None if was is None else was.request
     window = PastWindow(scope, snapshot.traces, receipt_from(call.receipt), changes, before)
@@ -234,15 +228,13 @@ class _Stopped(Clock):
 
 def _settings(now: Settings, snapshot: snapshots.Snapshot, changes: Mapping[str, JsonValue]) -> Settings:
     """The settings of then, with the changes; recording and background work are off."""
-    known = {name: value for name, value in snapshot.settings.items() if name in snapshots.DECIDING}
-    changed = {name: value for name, value in changes.items() if name in snapshots.DECIDING}
-    quiet: dict[str, JsonValue] = {
-        "calls_kept": 0,
-        "checkpoints": "manual",
-        "window_for": None,
-        "answer_tokens": 0,
-    }
-    return snapshots.with_settings(now, {**known, **changed, **quiet})
+    given = {**snapshot.settings, **changes}
+    deciding = {name: value for name, value in given.items() if name in snapshots.DECIDING}
+    quiet: JsonObject = {"calls_kept": 0, "checkpoints": "manual", "window_for": None, "answer_tokens": 0}
+    try:
+        return replaced(now, {**deciding, **quiet})
+    except TypeError as error:  # a setting that this version does not have
+        raise SettingsError(str(error)) from error
 
 
 def _request(settings: Settings, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Request:
@@ -392,14 +384,15 @@ async def explained_call(engine: Engine, scope: Scope, call: WindowRecord) -> Ex
     shared = 0
     with suppress(NotFoundError):
         if before and again is not None and (earlier := await rebuilt(engine, before[0])) is not None:
-            shared = shared_messages(earlier.window.messages, again.window.messages)
-    messages = [] if again is None else again.window.messages[:shared]
+            shared = shared_messages(earlier.made.window.messages, again.made.window.messages)
+    window = None if again is None else again.made.window
+    messages = [] if window is None else window.messages[:shared]
     [cost] = await costs_of(engine, scope, [call])
     return Explanation(
         call=call,
         receipt=receipt_from(call.receipt),
         blocks=cost.blocks,
-        window=None if again is None else again.window,
+        window=window,
         exact=again is not None and again.exact,
         why=(OLDER,) if again is None else again.why,
         previous=before[0].id if before else None,
@@ -428,18 +421,14 @@ async def costs_of(engine: Engine, scope: Scope, calls: Sequence[WindowRecord]) 
 async def _own(
     engine: Engine, scope: Scope, call: WindowRecord, moment: snapshots.Snapshot, receipt: Receipt
 ) -> int:
-    """Tokens of the instructions, and of the running turn with its results."""
+    """Tokens of the instructions, and of the running turn with every result in full and everything beside them."""
     given = [verdict.tokens for verdict in receipt if verdict.block == "instructions"]
     running = sum(verdict.tokens for verdict in receipt if verdict.block == "current")
     if call.turn_id is not None and moment.steps:
         turn = await snapshots.turn_then(engine.store.reader, scope, call.turn_id, moment)
-        running = running if turn is None else _running_tokens(turn, engine.counter.count)
+        if turn is not None:
+            answered = {number: turn.steps[number] for number in answered_steps(turn.messages)}
+            costs = {number: (step.call_tokens, step.result_tokens) for number, step in answered.items()}
+            tokens = layout_tokens(prepared(turn.messages), costs, engine.counter.count, running=True)
+            running = full_tokens(replace(turn, steps=tuple(answered.values()), tokens=tokens))
     return REPLY_OVERHEAD + MESSAGE_OVERHEAD * bool(given) + sum(given) + running
-
-
-def _running_tokens(turn: Turn, count: Callable[[str], int]) -> int:
-    """A running turn with every result in full, and everything said and shown beside them."""
-    answered = {number: turn.steps[number] for number in answered_steps(turn.messages)}
-    costs = {number: (step.call_tokens, step.result_tokens) for number, step in answered.items()}
-    tokens = layout_tokens(prepared(turn.messages), costs, count, running=True)
-    return full_tokens(replace(turn, steps=tuple(answered.values()), tokens=tokens))

@@ -335,7 +335,7 @@ class Calls(Check):
             return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be rebuilt: {error!r}")]
         if again is None or again.exact:
             return []
-        if UNNOTED in again.why or await self._lost_something(call, again.window.receipt):
+        if UNNOTED in again.why or await self._lost_something(call, again.made.window.receipt):
             told = "; ".join(again.why) or "nothing tells why"
             what = f"the window of call {call.id!r} is different when rebuilt today: {told}"
             return [at(scope, "note", "call-differs", what, turn=call.turn_id)]
