@@ -202,10 +202,25 @@ class Desk:
             count=self.engine.counter.count,
         )
         # An existing turn may get an empty answer, such as an Anthropic refusal.
-        if turn is None and not any(_says_something(message) for message in found.messages):
+        if turn is None and not any(
+            not isinstance(part, Text) or part.text.strip()
+            for message in found.messages
+            for part in message.parts
+        ):
             raise InvalidArgumentError("messages must contain at least one message that is not empty.")
         settings = self.engine.settings
-        _check_sizes(found, settings.max_message_chars, settings.max_result_chars)
+        for place, message in enumerate(found.messages):
+            chars, most = (
+                len(json.dumps(message_json(message), ensure_ascii=False)),
+                settings.max_message_chars,
+            )
+            if chars > most:
+                raise InvalidArgumentError(
+                    f"messages[{place}] has {chars:,} characters without its tool results and files, at most {most:,} are allowed: "
+                    "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
+                )
+        for step in (*found.steps, *found.results.values()):
+            arguments.check_result(step.tool, step.result, settings.max_result_chars)
         return found
 
     async def _kept_steps(
@@ -269,8 +284,7 @@ class Desk:
     async def found(self, turn_id: str) -> Turn:
         reader = self.engine.store.reader
         # It is nearly always among the newest.
-        newest = await reader.entries(EntryQuery(self.scope, limit=_NEWEST, newest=True))
-        for entry in newest:
+        for entry in await reader.entries(EntryQuery(self.scope, limit=_NEWEST, newest=True)):
             if entry.id == turn_id and isinstance(entry, Turn):
                 return entry
         found = await turn_in(reader, EntryQuery(self.scope, limit=_SLICE), turn_id)
@@ -307,16 +321,13 @@ class Desk:
     async def blobs(self, turn: Turn) -> dict[str, bytes]:
         """The bytes of its images and files. Missing ones are left out and logged: messages then only name them."""
         found: dict[str, bytes] = {}
-        for media in {media.blob: media for media in media_in(turn.messages)}.values():
-            if media.blob is None:
-                continue
+        kinds = {media.blob: media.kind for media in media_in(turn.messages) if media.blob is not None}
+        for blob, kind in kinds.items():
             try:
-                found[media.blob] = await self.engine.store.media.load(self.scope, media.blob)
+                found[blob] = await self.engine.store.media.load(self.scope, blob)
             except NotFoundError:
                 # Its name is user content, and the log does not tell whose it is: `pagefile verify` does.
-                logger.warning(
-                    "media is only named, because its bytes are gone: %s %s", media.kind, media.blob
-                )
+                logger.warning("media is only named, because its bytes are gone: %s %s", kind, blob)
         return found
 
 
@@ -338,19 +349,16 @@ def as_of(turn: Turn, messages: int) -> Turn:
     answered = answered_steps(before)
     named = max(set[int]().union(*map(steps_of, before)), default=-1) + 1
     steps = [
-        step if number in answered else _unanswered(step) for number, step in enumerate(turn.steps[:named])
+        step if number in answered else Step(step.tool, step.input, "", step.call_id, step.call_tokens)
+        for number, step in enumerate(turn.steps[:named])
     ]
-    asked = (turn.user, turn.user_tokens) if question(before) else (None, 0)
-    return replace(turn, user=asked[0], user_tokens=asked[1], steps=tuple(steps), layout=before)
+    user, user_tokens = (turn.user, turn.user_tokens) if question(before) else (None, 0)
+    return replace(turn, user=user, user_tokens=user_tokens, steps=tuple(steps), layout=before)
 
 
 def steps_of(message: Message) -> set[int]:
     """The steps that a message calls or answers."""
     return calls_of(message) | answered_steps([message])
-
-
-def _unanswered(step: Step) -> Step:
-    return Step(step.tool, step.input, "", step.call_id, step.call_tokens)
 
 
 def _said(messages: Sequence[Message]) -> list[tuple[str, str]]:
@@ -363,19 +371,3 @@ def _is_plain(messages: Sequence[Message], user: str | None, steps: int, assista
     return plain == [(message.role, message.parts) for message in messages] and all(
         message.given is None and message.shape in {"openai", "plain"} for message in messages
     )
-
-
-def _says_something(message: Message) -> bool:
-    return any(not isinstance(part, Text) or part.text.strip() for part in message.parts)
-
-
-def _check_sizes(found: Parsed, max_chars: int, max_result_chars: int) -> None:
-    for place, message in enumerate(found.messages):
-        chars = len(json.dumps(message_json(message), ensure_ascii=False))
-        if chars > max_chars:
-            raise InvalidArgumentError(
-                f"messages[{place}] has {chars:,} characters without its tool results and files, at most {max_chars:,} are allowed: "
-                "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
-            )
-    for step in (*found.steps, *found.results.values()):
-        arguments.check_result(step.tool, step.result, max_result_chars)

@@ -87,14 +87,12 @@ def summarizer_of(
 
 
 def synopsis_of(settings: Settings, model: ChatModel | None) -> Describe | None:
-    """What writes synopses, if they are not extracted."""
     if settings.archive.synopsis != "model":
         return None
     return ChatSynopsis(_needed(model, "archive.synopsis"))
 
 
 def extractor_of(settings: Settings, model: ChatModel | None) -> FactExtractor | None:
-    """What extracts facts, if anything does."""
     match settings.facts.extract:
         case "off":
             return None
@@ -115,18 +113,10 @@ def _needed(model: ChatModel | None, setting: str) -> ChatModel:
 
 def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
     """The tiers of every memory, in the order in which they are asked."""
-    archive = Archive(
-        kit.store, kit.counter, kit.clock, _archive_rules(kit.settings), kit.meter, describe=kit.describe
-    )
-    return (
-        archive,
-        _history(kit),
-        _facts(kit),
-        _episodes(kit),
-        Workspaces(
-            Parts(archive, kit.counter, kit.clock, _workspace_rules(kit.settings), kit.store.reader.epoch)
-        ),
-    )
+    rules = _archive_rules(kit.settings), _workspace_rules(kit.settings)
+    archive = Archive(kit.store, kit.counter, kit.clock, rules[0], kit.meter, describe=kit.describe)
+    workspaces = Workspaces(Parts(archive, kit.counter, kit.clock, rules[1], kit.store.reader.epoch))
+    return archive, _history(kit), _facts(kit), _episodes(kit), workspaces
 
 
 def _shared(section: Any, rules: type[Any]) -> dict[str, Any]:
@@ -178,15 +168,8 @@ def _facts(kit: Kit) -> Facts:
 
 def _episodes(kit: Kit) -> Episodes:
     store, settings = kit.store, kit.settings
-    derivation = Derivation(
-        store.source,
-        store.reader,
-        store.watermarks,
-        Terms(store.terms),
-        kit.vectors,
-        kit.health or Health(kit.meter),
-        kit.meter,
-    )
+    log, health = (store.source, store.reader, store.watermarks), kit.health or Health(kit.meter)
+    derivation = Derivation(*log, Terms(store.terms), kit.vectors, health, kit.meter)
     return Episodes(
         store.source,
         store.terms,

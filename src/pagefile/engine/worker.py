@@ -59,10 +59,6 @@ class _Task:
         rests_until = rested if self.rests_until == inf else self.rests_until
         return max(self.due, rests_until) if when_due else rests_until
 
-    def hurry(self) -> None:
-        """Start as soon as a worker is free."""
-        self.due = self.latest = self.rests_until = 0.0
-
 
 class Line:
     """The background work of one tier: tasks wait, run, and wait again if they fail."""
@@ -130,10 +126,9 @@ class Line:
         """Wait until what is written by now has been processed; failures are retried later, without waiting for them."""
         with self._hurrying():
             asked = self._hurry_up(resting=True)
-            looks = [(key, task) for key, task in asked if key is None]
-            if looks:
+            if any(key is None for key, _ in asked):
                 # Include what the scans find.
-                await self._end_of(looks)
+                await self._end_of((key, task) for key, task in asked if key is None)
                 asked += self._hurry_up()
             await self._end_of(asked)
 
@@ -151,7 +146,7 @@ class Line:
         with self._hurrying():
             asked = self._hurry_up()
             await self._end_of(
-                [(key, task) for key, task in asked if key is not None or self._poll_s is not None]
+                (key, task) for key, task in asked if key is not None or self._poll_s is not None
             )
 
     @contextmanager
@@ -174,7 +169,7 @@ class Line:
             if not task.routine and (resting or task.rests_until <= now)
         ]
         for _, task in waiting:
-            task.hurry()
+            task.due = task.latest = task.rests_until = 0.0
         self._opens_at = 0.0
         self._wake.set()
         return [*self._running.items(), *waiting]
@@ -229,11 +224,8 @@ class Line:
 
     async def _one_by_one(self, batch: dict[_Key, _Task]) -> None:
         for key, task in batch.items():
-            if key is None:
-                rest_s = await self._try(_LOOKING, self._look)
-            else:
-                rest_s = await self._do_jobs(key, task)
-            self._ended(key, task, rest_s)
+            work = self._try(_LOOKING, self._look) if key is None else self._do_jobs(key, task)
+            self._ended(key, task, await work)
 
     async def _do_jobs(self, scope: Scope, task: _Task) -> float | None:
         """Keeps the jobs that failed; a failure does not stop the others."""
@@ -241,8 +233,7 @@ class Line:
         for job in [*task.jobs]:
             # Skipped if the conversation was erased meanwhile.
             if job in task.jobs:
-                rest_s = await self._try(_caring(scope), job, scope)
-                if rest_s is None:
+                if (rest_s := await self._try(_caring(scope), job, scope)) is None:
                     task.jobs.pop(job, None)
                 else:
                     rests.append(rest_s)
@@ -256,14 +247,12 @@ class Line:
             if scope in self._waiting and scope not in batch:
                 # Found in the log, but it has its own schedule.
                 return
-            rest_s = await self._try(_caring(scope), self.tier.maintain, scope)
-            if rest_s is not None:
+            if (rest_s := await self._try(_caring(scope), self.tier.maintain, scope)) is not None:
                 rests[scope] = rest_s
 
         scopes = [key for key in batch if key is not None]
         backlog = Backlog(scopes, None in batch, self._hurry.is_set(), self._pause, self._busy, attempt)
-        rest_s = await self._try("do its background work", self.tier.maintain_all, backlog)
-        if rest_s is not None:
+        if (rest_s := await self._try("do its background work", self.tier.maintain_all, backlog)) is not None:
             rests |= dict.fromkeys(batch, rest_s)
         for key in {**batch, **rests}:
             task = batch.get(key) or _Task(0.0, 0.0, {self.tier.maintain: None})
@@ -292,7 +281,12 @@ class Line:
             self._put_back(key, task, rest_s)
             return
         if task.failed:
-            self._recovered()
+            # Everything else that failed is worth a retry.
+            self._backoff.succeeded()
+            for other in self._waiting.values():
+                if other.rests_until == inf:
+                    other.rests_until = 0.0
+            self._wake.set()
         if key is None and self._scans and None not in self._waiting:
             self._scan_at(monotonic() + self._every_s, routine=True)
 
@@ -304,14 +298,6 @@ class Line:
         jobs = task.jobs if again is None else task.jobs | again.jobs
         now = monotonic()
         self._waiting[key] = _Task(now, now, jobs, now + rest_s, task.failed or rest_s == inf)
-
-    def _recovered(self) -> None:
-        """A failed task succeeded: everything that failed is worth a retry."""
-        self._backoff.succeeded()
-        for task in self._waiting.values():
-            if task.rests_until == inf:
-                task.rests_until = 0.0
-        self._wake.set()
 
     # -- when ---------------------------------------------------------------------------------------------------------
 
