@@ -39,7 +39,9 @@ class WindowRecorder(Tier):
         self.dropped = 0
         self._told = False
         #: Schedules the pending calls to be written.
-        self.wake: Callable[[Scope], None] = _unheard
+        self.wake: Callable[[Scope], object] = lambda _: (
+            None
+        )  # a recorder without a worker is flushed explicitly
 
     def add(self, scope: Scope, make: MakeRecord, *, epoch: int = 0) -> None:
         """Schedule a call to be written, unless its scope is erased first. The call is built at that time."""
@@ -63,7 +65,6 @@ class WindowRecorder(Tier):
         await self.flush()
 
     async def flush(self) -> None:
-        """Write what is pending now."""
         # In the order in which they were handed out, across conversations.
         waiting = sorted(chain.from_iterable(self._waiting.values()), key=itemgetter(0))
         self._waiting.clear()
@@ -111,7 +112,3 @@ class WindowRecorder(Tier):
                 self._told = True
             else:
                 self._told = False
-
-
-def _unheard(_: Scope) -> None:
-    """A recorder without a worker is flushed explicitly."""
