@@ -60,7 +60,6 @@ def checked_metadata(value: object) -> JsonObject:
 
 
 def checked_labels(*, project: object = None, language: object = None, timezone: object = None) -> Labels:
-    """A conversation's project, and its user's language and time zone."""
     if project is language is timezone is None:
         return NO_LABELS
     if timezone is not None and timezone not in _timezones():
@@ -228,7 +227,6 @@ class Request:
 
     @property
     def room(self) -> int:
-        """What is left for messages."""
         return self.window_tokens - sum(self.reserved.values())
 
     def doubts(self, counter: str) -> list[str]:
@@ -243,7 +241,6 @@ class Request:
         return [f"{limits.name} counts with {limits.tokenizer}, {here}"]
 
     def options(self) -> JsonObject:
-        """What a recorded call stores about it."""
         given = {name: getattr(self, name) for name in OPTIONS} | {"load": list(self.load)}
         return {name: value for name, value in given.items() if value or name not in _BESIDE}
 

@@ -58,7 +58,6 @@ class WindowRecorder(Tier):
 
     @property
     def waiting(self) -> bool:
-        """Whether any call has not been written yet."""
         return self._done < self._added
 
     async def maintain_all(self, backlog: Backlog) -> None:

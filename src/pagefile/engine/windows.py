@@ -76,8 +76,6 @@ async def _claim(engine: Engine, head: ConversationInfo, notes: list[str]) -> No
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A window, and what it was made of."""
-
     window: Window
     request: WindowRequest
 
@@ -168,7 +166,6 @@ class _Assembly:
         return view
 
     def _given(self, request: WindowRequest) -> list[Candidate]:
-        """What the caller passed: instructions and the current message."""
         given: list[Candidate] = []
         instructions, history = self.request.instructions, self.engine.tier(History)
         if instructions:

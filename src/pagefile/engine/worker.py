@@ -41,8 +41,6 @@ class Jobs(Tier):
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """Something that wants to be worked on."""
-
     #: When to start, and the deadline that further writes do not move.
     due: float
     latest: float
@@ -54,7 +52,7 @@ class _Task:
     #: A scheduled scan of the log that no caller asked for.
     routine: bool = False
 
-    def begins(self, rested: float, *, when_due: bool = True) -> float:
+    def begins(self, rested: float, *, when_due: bool) -> float:
         """When it may start, given the end of the line's backoff."""
         rests_until = rested if self.rests_until == inf else self.rests_until
         return max(self.due, rests_until) if when_due else rests_until
@@ -196,7 +194,7 @@ class Line:
 
     async def _work(self) -> None:
         while True:
-            keys, moment = self._round_ready() if self._together else self._one_ready()
+            keys, moment = self._ready()
             if not keys:
                 await self._nap_until(moment)
                 continue
@@ -240,7 +238,6 @@ class Line:
         return max(rests, default=None)
 
     async def _round(self, batch: dict[_Key, _Task]) -> None:
-        """Everything that waits, in one call."""
         rests: dict[_Key, float] = {}
 
         async def attempt(scope: Scope) -> None:
@@ -301,30 +298,22 @@ class Line:
 
     # -- when ---------------------------------------------------------------------------------------------------------
 
-    def _one_ready(self) -> tuple[list[_Key], float]:
-        """A task that is due and not running; if there is none, when the next one is due."""
-        now, moment = monotonic(), inf
-        rested = now + self._backoff.left_s
-        for key, task in self._waiting.items():
-            if key not in self._running:
-                begins = task.begins(rested)
-                if begins <= now:
-                    # One of the failed tasks is retried first, to find out whether things work again.
-                    return [key], now
-                moment = min(moment, begins)
-        return [], moment
-
-    def _round_ready(self) -> tuple[list[_Key], float]:
-        """All tasks, once it is quiet or the first has waited long enough; else when that will be."""
+    def _ready(self) -> tuple[list[_Key], float]:
+        """A task that is due, or all that wait, once it is quiet or the first has waited long enough; else when that is."""
         now, moment = monotonic(), inf
         rested = now + self._backoff.left_s
         ready: dict[_Key, _Task] = {}
         for key, task in self._waiting.items():
-            begins = task.begins(rested, when_due=key is None)
-            if begins <= now:
+            if key in self._running:
+                continue
+            begins = task.begins(rested, when_due=key is None or not self._together)
+            if begins > now:
+                moment = min(moment, begins)
+            elif self._together:
                 ready[key] = task
             else:
-                moment = min(moment, begins)
+                # One of the failed tasks is retried first, to find out whether things work again.
+                return [key], now
         if ready:
             quiet = max(task.due for task in ready.values())
             latest = min(task.latest for task in ready.values())
@@ -388,7 +377,6 @@ class Worker:
         self.lines[Jobs.name].wake(scope, job)
 
     def scan(self) -> None:
-        """A lot was written: have every tier scan the whole log."""
         for line in self.lines.values():
             line.scan()
 
@@ -402,7 +390,6 @@ class Worker:
                 lines.start_soon(line.run)
 
     async def settle(self) -> None:
-        """Wait until background work has caught up with everything written by now."""
         for line in self.lines.values():
             await line.settle()
 

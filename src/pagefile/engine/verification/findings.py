@@ -73,14 +73,11 @@ class Report:
 
     @property
     def left_out(self) -> int:
-        """Findings beyond those that are listed."""
         return self.damage + self.derived + self.notes - len(self.findings)
 
 
 @dataclass(slots=True)
 class Tally:
-    """Collects findings and counts during a check."""
-
     checked: Counter[str] = field(default_factory=Counter[str])
     levels: Counter[Level] = field(default_factory=Counter[Level])
     mended: int = 0
@@ -128,5 +125,4 @@ class Check:
     repair: bool
 
     def sampled(self, number: int) -> bool:
-        """Whether something is to be recomputed for comparison."""
         return self.full or number % SAMPLE == 1
