@@ -38,10 +38,8 @@ class WindowRecorder(Tier):
         self._done = 0
         self.dropped = 0
         self._told = False
-        #: Schedules the pending calls to be written.
-        self.wake: Callable[[Scope], object] = lambda _: (
-            None
-        )  # a recorder without a worker is flushed explicitly
+        #: Schedules the pending calls to be written; without a worker, they are flushed explicitly.
+        self.wake: Callable[[Scope], None] = lambda _: None
 
     def add(self, scope: Scope, make: MakeRecord, *, epoch: int = 0) -> None:
         """Schedule a call to be written, unless its scope is erased first. The call is built at that time."""

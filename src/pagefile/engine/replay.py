@@ -37,7 +37,7 @@ from pagefile.window.comparison import BlockBill, Comparison, bill, compared, me
 from pagefile.window.measure import layout_tokens, measured_step, step_tokens
 from pagefile.window.placeholder import loaded_chars, placeholder, placeholder_uuid
 from pagefile.window.receipt import Receipt, Window, receipt_from
-from pagefile.window.wording import WORDINGS, Wording
+from pagefile.window.wording import WORDINGS
 
 #: Everything that can be changed: of the tools, only their tokens are known.
 CHANGEABLE = (
@@ -181,9 +181,7 @@ async def _made(
     # With its owner at the time.
     scope = replace(call.scope, user=snapshot.owner)
     if "archive.threshold" in changes or "language" in changes:
-        rewrite = _Rewriter(
-            now.store, scope, counter, settings.archive.threshold, WORDINGS[settings.language]
-        )
+        rewrite = _Rewriter(now.store, scope, counter, settings)
     past = snapshots.PastStore(now.store, scope, snapshot, call.turn_id, rewrite)
     kit = replace(
         now.kit,
@@ -265,8 +263,7 @@ class _Rewriter:
     store: Store
     scope: Scope
     counter: Counter
-    threshold: int
-    wording: Wording
+    settings: Settings
 
     async def __call__(self, turn: Turn) -> Turn:
         steps = tuple([await self._step(step) for step in turn.steps])
@@ -278,23 +275,19 @@ class _Rewriter:
     async def _step(self, step: Step) -> Step:
         if step.page is None:
             return step
-        try:
-            if step.tool in LOADING_TOOLS:
-                chars = loaded_chars(step.result)
-                note = self.wording.loaded.format(uuid=step.page, chars=chars)
-                return step if chars is None else self._measured(step, note, whole=False)
-            if step.page_chars <= self.threshold:
-                if step.whole:
-                    return self._measured(step, step.result, whole=True)
-                _, text = await self.store.pages.load(self.scope, step.page)
+        wording = WORDINGS[self.settings.language]
+        if step.tool in LOADING_TOOLS:
+            chars = loaded_chars(step.result)
+            note = wording.loaded.format(uuid=step.page, chars=chars)
+            return step if chars is None else self._measured(step, note, whole=False)
+        # If it was purged or erased since, the turn has nothing more of it.
+        with suppress(HandleNotFoundError):
+            if step.page_chars <= self.settings.archive.threshold:
+                text = step.result if step.whole else (await self.store.pages.load(self.scope, step.page))[1]
                 return self._measured(step, text, whole=True)
             if step.whole or placeholder_uuid(step.result):
                 page = await self.store.page_keeper.page(self.scope, step.page)
-                shown = placeholder(page, self.counter.count, self.wording)
-                return self._measured(step, shown, whole=False)
-        except HandleNotFoundError:
-            # Purged or erased since: the turn has nothing more of it.
-            return step
+                return self._measured(step, placeholder(page, self.counter.count, wording), whole=False)
         return step
 
     def _measured(self, step: Step, result: str, *, whole: bool) -> Step:

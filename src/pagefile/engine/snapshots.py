@@ -211,9 +211,8 @@ class _PastReader(ports.LogReader):
     def _head(self, tokens: int) -> records.ConversationInfo:
         then = {name: getattr(self.snapshot, name) for name in _OF_THE_LOG}
         then["live_tokens"] += tokens
-        return records.ConversationInfo(
-            self.scope, None, records.NEVER, self.snapshot.at, turns=self.snapshot.live_turns, **then
-        )
+        times = records.NEVER, self.snapshot.at
+        return records.ConversationInfo(self.scope, None, *times, turns=self.snapshot.live_turns, **then)
 
     async def _live(self) -> AsyncIterator[records.Turn]:
         """The done turns that were live then, newest first. `seq` has no gaps, so a slice can be computed by counting."""
@@ -338,11 +337,11 @@ class _Ends:
             rows = await read(replace(request, known=known))
             for row in rows:
                 name, seq = place(row)
-                if seq <= ends.get(name, 0) and len(found) < request.limit:
+                if seq > ends.get(name, 0):
+                    known[name] = _END
+                elif len(found) < request.limit:
                     found.append(row)
                     known[name] = seq
-                elif len(found) < request.limit:
-                    known[name] = _END
             if len(rows) < request.limit:
                 break
         return found
@@ -354,9 +353,8 @@ class _PastSource(ports.TurnSource):
     ends: _Ends
 
     async def since(self, request: ports.SinceRequest) -> list[records.Turn]:
-        return await self.ends.since(
-            request, self.now.since, lambda turn: (turn.scope.conversation or "", turn.seq or 0)
-        )
+        read = self.now.since
+        return await self.ends.since(request, read, lambda one: (one.scope.conversation or "", one.seq or 0))
 
     async def around(self, scope: records.Scope, refs: Sequence[ports.TurnRef]) -> list[ports.Neighbourhood]:
         return await self.now.around(scope, refs)
@@ -389,9 +387,8 @@ async def turn_then(
     then = replace(found, seq=None, status="open", assistant=None, assistant_tokens=0)
     if found.layout is None:
         return replace(then, steps=found.steps[: snapshot.steps])
-    return as_of(
-        then, _likely(found.layout, snapshot.steps) if snapshot.messages is None else snapshot.messages
-    )
+    messages = snapshot.messages
+    return as_of(then, _likely(found.layout, snapshot.steps) if messages is None else messages)
 
 
 def _likely(layout: Sequence[Message], steps: int) -> int:

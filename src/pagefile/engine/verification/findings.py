@@ -79,30 +79,21 @@ class Report:
 @dataclass(slots=True)
 class Tally:
     checked: Counter[str] = field(default_factory=Counter[str])
-    levels: Counter[Level] = field(default_factory=Counter[Level])
-    mended: int = 0
-    other_windows: int = 0
+    #: Findings by level, and those that are mended or about windows.
+    found: Counter[str] = field(default_factory=Counter[str])
     findings: list[Finding] = field(default_factory=list[Finding])
 
     def add(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
-            self.levels[finding.level] += 1
-            self.mended += finding.mended
-            self.other_windows += finding.kind in _OTHER_WINDOWS
-            if self.levels[finding.level] <= MOST_FINDINGS:
+            self.found[finding.level] += 1
+            self.found["mended"] += finding.mended
+            self.found["windows"] += finding.kind in _OTHER_WINDOWS
+            if self.found[finding.level] <= MOST_FINDINGS:
                 self.findings.append(finding)
 
     def report(self, *, full: bool) -> Report:
-        return Report(
-            checked=dict(self.checked),
-            findings=tuple(sorted(self.findings, key=_worst_first)),
-            damage=self.levels["damage"],
-            derived=self.levels["derived"],
-            mended=self.mended,
-            notes=self.levels["note"],
-            other_windows=self.other_windows,
-            full=full,
-        )
+        totals = [self.found[what] for what in ("damage", "derived", "mended", "note", "windows")]
+        return Report(dict(self.checked), tuple(sorted(self.findings, key=_worst_first)), *totals, full=full)
 
 
 def _worst_first(finding: Finding) -> tuple[object, ...]:

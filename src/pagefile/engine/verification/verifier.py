@@ -63,7 +63,8 @@ async def verify(
     if engine.store.audit is None:
         raise SettingsError("This store cannot be verified: it has no `audit` (see pagefile.ports.Auditor).")
     verifier = _Verifier(engine, engine.store.audit, tenant, full=full, repair=repair)
-    return await verifier.run(progress or _unreported)
+    verifier.progress = progress or verifier.progress
+    return await verifier.run()
 
 
 class _Verifier(Check):
@@ -77,11 +78,10 @@ class _Verifier(Check):
         self._pages, self._calls = checks.Pages(*given), checks.Calls(*given)
         #: Conversations with gaps: what is left of the missing turns is evidence, and is not cleaned up.
         self._damaged: set[tuple[str, str | None]] = set()
-        self._progress: Progress = _unreported
+        self.progress: Progress = lambda _done, _total: None
         self._total = 0
 
-    async def run(self, progress: Progress) -> Report:
-        self._progress = progress
+    async def run(self) -> Report:
         log = self._conversations, self._lost, self._asked_only
         for part in (self._database, *log, self._archive, self._users, self._items, self._orphans):
             try:
@@ -276,8 +276,4 @@ class _Verifier(Check):
     def _told(self, rows: int) -> None:
         self.tally.checked["rows"] += rows
         done = self.tally.checked["rows"]
-        self._progress(done, max(done, self._total))
-
-
-def _unreported(_done: int, _total: int) -> None:
-    """Progress is not reported."""
+        self.progress(done, max(done, self._total))
