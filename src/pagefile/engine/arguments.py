@@ -345,10 +345,11 @@ def check_purged(
 def at_least(least: int, value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise SettingsError(f"{name} must be a whole number, not {repr(value)[:80]}.")
-    if value < least:
-        raise SettingsError(f"{name} is {_shown(value)}: it must be at least {least}.")
-    if value > MAX_INT:
-        raise SettingsError(f"{name} is {_shown(value)}: it must be at most {MAX_INT}.")
+    if not least <= value <= MAX_INT:
+        # Python refuses to print thousands of digits.
+        shown = value if abs(value) < 10**_MAX_DIGITS else f"a number of {value.bit_length()} bits"
+        limit = f"least {least}" if value < least else f"most {MAX_INT}"
+        raise SettingsError(f"{name} is {shown}: it must be at {limit}.")
     return value
 
 
@@ -366,11 +367,6 @@ def id_or_none(value: object, name: str) -> str | None:
 def cursor(after: object) -> str | None:
     """Where a listing continues: `next` of the previous one, None for the beginning."""
     return id_or_none(after, "after")
-
-
-def _shown(value: int) -> str:
-    """A number for a message; Python refuses to print thousands of digits."""
-    return str(value) if abs(value) < 10**_MAX_DIGITS else f"a number of {value.bit_length()} bits"
 
 
 def _or(value: T | None, default: T) -> T:

@@ -399,19 +399,15 @@ class Engine:
         """What the tiers report about themselves, by key; `known` are keys that are already taken."""
         found: dict[str, JsonValue] = {}
         for tier in self.tiers:
-            if tier.name in self.outside:
-                found |= await self._description_of(tier, {*known, *found})
-            else:
+            if tier.name not in self.outside:
                 found |= await tier.describe()
+                continue
+            notes: list[str] = []
+            with self.guard(tier.name, notes.append):
+                described = await outsiders.answered(tier, "describe", timeout_s=outsiders.TIMEOUT_S)
+                found |= outsiders.sound_description(described, {*known, *found})
+            found |= {tier.name: {"failed": cleaned(note)} for note in notes}
         return found
-
-    async def _description_of(self, tier: Tier, known: Collection[str]) -> JsonObject:
-        """What a third-party tier reports about itself, or the error."""
-        notes: list[str] = []
-        with self.guard(tier.name, notes.append):
-            described = await outsiders.answered(tier, "describe", timeout_s=outsiders.TIMEOUT_S)
-            return outsiders.sound_description(described, known)
-        return {tier.name: {"failed": cleaned(notes[0])}}
 
 
 def _apart(kit: Kit, cache: SessionCache | None) -> Iterator[Apart]:

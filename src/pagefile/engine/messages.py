@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from pagefile.content import Message, Shape, Text, media_in, message_json
@@ -145,8 +145,7 @@ class Desk:
         """Messages to be added to a turn in its current state."""
         found = self._parsed(messages, turn.id, turn)
         steps, epoch = await self._kept_steps(found, turn.id, turn)
-        user = question(found.messages) if turn.user is None else None
-        known = len(turn.steps)
+        user, known = question(found.messages) if turn.user is None else None, len(turn.steps)
         return Extend(
             self.scope,
             turn.id,
@@ -194,13 +193,9 @@ class Desk:
 
     def _parsed(self, messages: Iterable[object], turn_id: str, turn: Turn | None = None) -> Parsed:
         steps, before = ((), ()) if turn is None else (turn.steps, turn.messages)
-        found = parsed(
-            messages,
-            steps=steps,
-            before=before,
-            made_id=lambda number: arguments.made_call_id(turn_id, number),
-            count=self.engine.counter.count,
-        )
+        made_id = partial(arguments.made_call_id, turn_id)
+        count = self.engine.counter.count
+        found = parsed(messages, steps=steps, before=before, made_id=made_id, count=count)
         # An existing turn may get an empty answer, such as an Anthropic refusal.
         if turn is None and not any(
             not isinstance(part, Text) or part.text.strip()
@@ -227,8 +222,8 @@ class Desk:
         self, found: Parsed, turn_id: str, turn: Turn | None
     ) -> tuple[dict[int, Step], int | None]:
         """The steps that the messages start or answer, by index, as stored, and the oldest epoch of their pages."""
-        answered, known = answered_steps(found.messages), () if turn is None else turn.steps
-        steps = dict(found.results) | dict(enumerate(found.steps, len(known)))
+        answered, known = answered_steps(found.messages), 0 if turn is None else len(turn.steps)
+        steps = dict(found.results) | dict(enumerate(found.steps, known))
         kept: dict[int, Step] = {}
         epochs: list[int | None] = []
         for number in sorted(steps):
@@ -251,22 +246,20 @@ class Desk:
         epochs: list[int] = []
 
         async def admit() -> int:
-            epochs.append(await self._admitted(turn_id if is_open else None))
-            return epochs[-1]
+            """The epoch for writing to the turn; raises what the log would raise."""
+            request = ViewRequest(self.scope, budget_tokens=0, min_turns=0)
+            try:
+                running = turn_id if is_open else None
+                view = await self.engine.store.reader.view(replace(request, open_turn=running))
+            except NotFoundError:
+                # A turn that has ended accepts repeats of what it has; for one that does not exist, this raises.
+                await self.found(turn_id)
+                view = await self.engine.store.reader.view(request)
+            epochs.append(view.head.epoch)
+            return view.head.epoch
 
         kept = await self.engine.absorb_step(self.scope, step, turn_id, admit)
         return kept, epochs[-1] if epochs else None
-
-    async def _admitted(self, turn_id: str | None) -> int:
-        """The epoch for writing to a turn, or for a new one; raises what the log would raise."""
-        request = ViewRequest(self.scope, budget_tokens=0, min_turns=0, open_turn=turn_id)
-        try:
-            view = await self.engine.store.reader.view(request)
-        except NotFoundError:
-            # A turn that has ended accepts repeats of what it has; for one that does not exist, this raises.
-            await self.found(cast("str", turn_id))
-            view = await self.engine.store.reader.view(replace(request, open_turn=None))
-        return view.head.epoch
 
     async def written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:
         """The result of a write; if the log refuses it, pages are withdrawn unless the log accepted them earlier."""

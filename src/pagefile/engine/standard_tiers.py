@@ -128,11 +128,8 @@ def _shared(section: Any, rules: type[Any]) -> dict[str, Any]:
 def _archive_rules(settings: Settings) -> ArchiveRules:
     given = settings.archive
     given = replace(given, page_from=min(given.page_from, given.threshold))
-    return ArchiveRules(
-        **_shared(given, ArchiveRules),
-        wording=WORDINGS[settings.language],
-        max_postings=settings.recall_cache_postings,
-    )
+    most, wording = settings.recall_cache_postings, WORDINGS[settings.language]
+    return ArchiveRules(**_shared(given, ArchiveRules), wording=wording, max_postings=most)
 
 
 def _history(kit: Kit) -> History:
@@ -152,11 +149,8 @@ def _history(kit: Kit) -> History:
 
 def _facts(kit: Kit) -> Facts:
     given = kit.settings.facts
-    rules = FactRules(
-        budget_tokens=given.max_injection_tokens,
-        context_turns=given.max_context_turns,
-        **_shared(given, FactRules),
-    )
+    limits = {"budget_tokens": given.max_injection_tokens, "context_turns": given.max_context_turns}
+    rules = FactRules(**limits, **_shared(given, FactRules))
     book = FactBook(kit.store.facts, kit.counter, kit.clock, kit.store.reader.epoch)
     extraction = None
     if kit.extractor is not None:

@@ -126,7 +126,7 @@ def sound_traces(
 
 
 def sound_limits(given: object) -> Mapping[Block, int]:
-    limits = cast("Mapping[Block, int]", _mapping(given, "limits", 'a dict, such as {"extra": 500}'))
+    limits = _mapping(given, "limits", 'a dict, such as {"extra": 500}')
     for block, tokens in limits.items():
         _check_block(block, "a block of limits()")
         _check_tokens(tokens, f"what limits() gives {block}")
@@ -151,8 +151,7 @@ def sound_description(given: object, known: Collection[str]) -> JsonObject:
     for key in found:
         checked_text(key, "a key of what describe() returned")
     described = cast("JsonObject", checked_json(found, "what describe() returned"))
-    twice = sorted(described.keys() & set(known))
-    if twice:
+    if twice := sorted(described.keys() & set(known)):
         raise ValueError(f"describe() has the keys of others: {', '.join(twice)}")
     return described
 

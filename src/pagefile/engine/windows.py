@@ -146,10 +146,9 @@ class _Assembly:
         return view
 
     async def _view(self, ask: ViewRequest) -> LogView:
-        """The turns that may fit. Reading stops at a turn that is too large, which may fit after all with its
-        images only named.
+        """The turns that may fit. One that stops the reading because it is too large may fit with its images only named.
 
-        If reading stopped with little room left, reading on would gain little.
+        With little room left, reading on would gain little.
         """
         reader, little = self.engine.store.reader, ask.budget_tokens // 8
         view = await reader.view(ask)

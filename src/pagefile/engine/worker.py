@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import ParamSpec
 
 import anyio
 import anyio.lowlevel
@@ -28,7 +27,6 @@ logger = logging.getLogger("pagefile")
 _LOOKING = "look for what others wrote"
 #: What a task concerns: a conversation, or None for a scan of the whole log for other processes' writes.
 _Key = Scope | None
-P = ParamSpec("P")
 Job = Callable[[Scope], Awaitable[object]]
 
 
@@ -255,13 +253,11 @@ class Line:
             task = batch.get(key) or _Task(0.0, 0.0, {self.tier.maintain: None})
             self._ended(key, task, rests.get(key))
 
-    async def _try(
-        self, what: str, work: Callable[P, Awaitable[object]], *args: P.args, **kwargs: P.kwargs
-    ) -> float | None:
+    async def _try(self, what: str, work: Callable[..., Awaitable[object]], *args: object) -> float | None:
         """None on success, else how long to wait before a retry: infinite until the line's backoff has elapsed."""
         with guarded(partial(self._failed, what)):
             try:
-                await work(*args, **kwargs)
+                await work(*args)
             except RetryLater as later:
                 return later.seconds
             return None
