@@ -406,7 +406,8 @@ class Engine:
             with self.guard(tier.name, notes.append):
                 described = await outsiders.answered(tier, "describe", timeout_s=outsiders.TIMEOUT_S)
                 found |= outsiders.sound_description(described, {*known, *found})
-            found |= {tier.name: {"failed": cleaned(note)} for note in notes}
+            if notes:
+                found[tier.name] = {"failed": cleaned(notes[0])}
         return found
 
 

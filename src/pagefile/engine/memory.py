@@ -249,12 +249,7 @@ class Memory:
         return await self.engine.tier(Facts).book.remember(scope, draft)
 
     async def facts(
-        self,
-        user_id: str,
-        tenant: str | None = None,
-        *,
-        as_of: datetime | None = None,
-        history: bool = False,
+        self, user_id: str, tenant: str | None = None, *, as_of: datetime | None = None, history: bool = False
     ) -> list[records.Fact]:
         """What is held about a user, oldest first.
 
@@ -374,10 +369,8 @@ class Memory:
 
         This is not counted as a page fault, because loads say what the model needed.
         """
-        scope = self._scope(tenant, user_id)
-        return await load_text(
-            self.engine, scope, uuid, query=query, offset=offset, limit=limit, counted=False
-        )
+        engine, scope = self.engine, self._scope(tenant, user_id)
+        return await load_text(engine, scope, uuid, query=query, offset=offset, limit=limit, counted=False)
 
     async def search_tool_history(
         self, query: str, *, user_id: str | None, tenant: str | None = None, limit: int = 5

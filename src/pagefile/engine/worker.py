@@ -271,7 +271,11 @@ class Line:
 
     def _ended(self, key: _Key, task: _Task, rest_s: float | None) -> None:
         if rest_s is not None:
-            self._put_back(key, task, rest_s)
+            # Merged with new requests; not retried if it was erased.
+            if key is None or task.jobs:
+                again, now = self._waiting.pop(key, None), monotonic()
+                jobs = task.jobs if again is None else task.jobs | again.jobs
+                self._waiting[key] = _Task(now, now, jobs, now + rest_s, task.failed or rest_s == inf)
             return
         if task.failed:
             # Everything else that failed is worth a retry.
@@ -282,15 +286,6 @@ class Line:
             self._wake.set()
         if key is None and self._scans and None not in self._waiting:
             self._scan_at(monotonic() + self._every_s, routine=True)
-
-    def _put_back(self, key: _Key, task: _Task, rest_s: float) -> None:
-        """Retry later, merged with new requests; dropped if it was erased."""
-        if key is not None and not task.jobs:
-            return
-        again = self._waiting.pop(key, None)
-        jobs = task.jobs if again is None else task.jobs | again.jobs
-        now = monotonic()
-        self._waiting[key] = _Task(now, now, jobs, now + rest_s, task.failed or rest_s == inf)
 
     # -- when ---------------------------------------------------------------------------------------------------------
 
