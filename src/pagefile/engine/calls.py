@@ -45,8 +45,15 @@ class WindowRecorder(Tier):
         """Schedule a call to be written, unless its scope is erased first. The call is built at that time."""
         if self._keep < 1:
             return
-        if self._added - self._done >= MAX_WAITING:
-            self._drop_one()
+        # If nothing is queued, all of them are being written already.
+        if self._waiting and self._added - self._done >= MAX_WAITING:
+            first, queue = next(iter(self._waiting.items()))
+            queue.popleft()
+            if not queue:
+                del self._waiting[first]
+            self._done += 1
+            self.dropped += 1
+            logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
         waiting = self._waiting.setdefault(scope, deque(maxlen=self._keep))
         # The oldest goes if there are too many: writing the others would remove it again.
         self._done += len(waiting) == self._keep
@@ -80,18 +87,6 @@ class WindowRecorder(Tier):
         """No caller waits for this, and the memory must keep working without it."""
         self.dropped += number
         logger.error("could not record %d windows", number, exc_info=error)
-
-    def _drop_one(self) -> None:
-        if not self._waiting:
-            # All of them are being written already.
-            return
-        scope, waiting = next(iter(self._waiting.items()))
-        waiting.popleft()
-        if not waiting:
-            del self._waiting[scope]
-        self._done += 1
-        self.dropped += 1
-        logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
 
     async def _write(self, batch: list[WindowRecord], epoch: int) -> None:
         with guarded(partial(self._lost, len(batch))):

@@ -406,7 +406,12 @@ class _Writer:
             case list():
                 await self._write_loose(batch)
             case (page, text):
-                await self._write_page(page, text)
+                try:
+                    await self.store.page_keeper.page(page.scope, page.uuid)
+                except HandleNotFoundError:
+                    spans = tuple((passage.start, passage.end) for passage in split(text))
+                    await self.store.pages.put(ports.PageDraft(page, text, spans))
+                    self._count("page", 1)
 
     async def write_marks(self) -> None:
         for scope, seq in self.marks:
@@ -419,14 +424,6 @@ class _Writer:
         """Kinds without new records are omitted."""
         if new:
             self.counts[kind] += new
-
-    async def _write_page(self, page: records.Page, text: str) -> None:
-        try:
-            await self.store.page_keeper.page(page.scope, page.uuid)
-        except HandleNotFoundError:
-            spans = tuple((passage.start, passage.end) for passage in split(text))
-            await self.store.pages.put(ports.PageDraft(page, text, spans))
-            self._count("page", 1)
 
     async def _write_loose(self, calls: Sequence[records.WindowRecord]) -> None:
         """If the conversation has an owner here, only that owner's windows are imported."""
@@ -443,9 +440,8 @@ class _Writer:
         session = None if there else chat.session
         if chat.entries:
             counts["conversation"] += not there
-            counts["entry"] += await store.log.restore(
-                chat.entries, agent=chat.agent, session=session, labels=chat.labels, blobs=chat.blobs
-            )
+            beside = ports.Beside(agent=chat.agent, session=session, labels=chat.labels, blobs=chat.blobs)
+            counts["entry"] += await store.log.restore(chat.entries, **beside)
         elif session is not None:
             counts["conversation"] += 1
             await store.sessions.put(chat.scope, session)

@@ -250,17 +250,14 @@ class _Assembly:
 def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
     """How many of the newest turns fit, with their images if there is room for them."""
     for number, turn in enumerate(reversed(turns)):
-        room -= turn.tokens if turn.tokens <= room else _least(turn, count)
+        least = turn.tokens
+        # One without images or files was read only if it fits as it is.
+        if least > room and any(media_in(turn.layout or ())):
+            least = min(form.tokens for form in turn_forms(turn, {}, frozenset(), count))
+        room -= least
         if room < 0:
             return number
     return len(turns)
-
-
-def _least(turn: Turn, count: Count) -> int:
-    """The minimum cost of a turn with images or files; one without them was read only if it fits as it is."""
-    if turn.layout is None or not any(media_in(turn.layout)):
-        return turn.tokens
-    return min(form.tokens for form in turn_forms(turn, {}, frozenset(), count))
 
 
 def _clean(notes: Sequence[str]) -> tuple[str, ...]:
