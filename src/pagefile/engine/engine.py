@@ -232,11 +232,9 @@ class Engine:
     async def settle(self) -> None:
         """Wait until background work has caught up with what is written by now, whichever process does it."""
         await self.worker.settle()
-        if self.settings.worker == "apart":
-            await self._settled_apart()
-
-    async def _settled_apart(self) -> None:
-        """Wait for the worker process as long as it makes progress with what is written by now."""
+        if self.settings.worker != "apart":
+            return
+        # The worker process is waited for as long as it makes progress.
         tiers = [tier for tier in self.active if tier.name not in self.worker.lines]
         left = {(tier.name, scope) for tier in tiers for scope in await tier.behind()}
         # The worker leaves a conversation alone until it is quiet.

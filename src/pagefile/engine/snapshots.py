@@ -200,19 +200,16 @@ class _PastReader(ports.LogReader):
                 break
             taken.append(turn)
             rewritten += turn.tokens - was.tokens
+        then = {name: getattr(self.snapshot, name) for name in _OF_THE_LOG}
+        then["live_tokens"] += rewritten
+        times, live = (records.NEVER, self.snapshot.at), self.snapshot.live_turns
         return ports.LogView(
-            head=self._head(rewritten),
+            head=records.ConversationInfo(self.scope, None, *times, turns=live, **then),
             checkpoint=await self._checkpoint(),
             turns=tuple(reversed(taken)),
             open_turn=None if self.turn_id is None else await self._open_turn(self.turn_id),
             profile=self.snapshot.profile,
         )
-
-    def _head(self, tokens: int) -> records.ConversationInfo:
-        then = {name: getattr(self.snapshot, name) for name in _OF_THE_LOG}
-        then["live_tokens"] += tokens
-        times = records.NEVER, self.snapshot.at
-        return records.ConversationInfo(self.scope, None, *times, turns=self.snapshot.live_turns, **then)
 
     async def _live(self) -> AsyncIterator[records.Turn]:
         """The done turns that were live then, newest first. `seq` has no gaps, so a slice can be computed by counting."""

@@ -155,10 +155,9 @@ async def wrong_attachments(check: Check, turn: Turn) -> list[Finding]:
     """Checks the bytes of a turn's images and files."""
     told = partial(at_entry, turn, "damage")
     found: list[Finding] = []
-    for blob, media in {media.blob: media for media in media_in(turn.messages)}.items():
-        if blob is None:
-            continue
-        check.tally.checked["attachments"] += 1
+    named = {media.blob: media for media in media_in(turn.messages) if media.blob is not None}
+    check.tally.checked["attachments"] += len(named)
+    for blob, media in named.items():
         what = f"{note(media)} in turn {turn.id!r}"
         try:
             data = await check.engine.store.media.load(turn.scope, blob)
