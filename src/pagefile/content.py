@@ -131,10 +131,7 @@ def _with_media(part: Part, change: Callable[[Media], Media]) -> Part:
 
 def message_json(message: Message) -> JsonObject:
     """A message as it is stored and exported."""
-    value: dict[str, JsonValue] = {
-        "role": message.role,
-        "parts": [part_json(part) for part in message.parts],
-    }
+    value: dict[str, JsonValue] = {"role": message.role, "parts": [part_json(part) for part in message.parts]}
     if message.shape != "plain":
         value["shape"] = message.shape
     if message.given is not None:

@@ -124,7 +124,6 @@ class Mirror(Answer, Generic[R]):
         return cast("R", self.record_type(**self.values(), **beside))
 
     def values(self) -> dict[str, Any]:
-        """The record's fields."""
         return {field: _restored(getattr(self, name)) for field, name in _record_fields(type(self))}
 
 
@@ -138,7 +137,6 @@ def _record_type(kind: type) -> Any:
 
 
 def _derived(field: Any, kind: type[Mirror[Any]]) -> Any:
-    """The annotation for a field of a record."""
     options = {"default": field.default, "default_factory": field.default_factory}
     known = {name: value for name, value in options.items() if value is not MISSING}
     about = Field(description=kind.about.get(field.name), **known)
@@ -164,7 +162,6 @@ class OfUser(Mirror[R]):
 
     @property
     def scope(self) -> Scope:
-        """The user's scope."""
         return Scope(self.tenant, self.user_id)
 
 
@@ -177,7 +174,6 @@ class OfScope(Mirror[R]):
 
     @property
     def scope(self) -> Scope:
-        """The scope it belongs to."""
         return Scope(self.tenant, self.user_id, self.conversation_id)
 
 

@@ -60,7 +60,6 @@ def checked_metadata(value: object) -> JsonObject:
 
 
 def checked_labels(*, project: object = None, language: object = None, timezone: object = None) -> Labels:
-    """A conversation's project, and its user's language and time zone."""
     if project is language is timezone is None:
         return NO_LABELS
     if timezone is not None and timezone not in _timezones():
@@ -101,7 +100,6 @@ def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> S
 
 
 def check_result(tool: str, result: str, max_chars: int) -> None:
-    """Refuse a result that is too long."""
     if len(result) > max_chars:
         raise InvalidArgumentError(
             f"The result of {tool!r} has {len(result):,} characters, at most {max_chars:,} are allowed: "
@@ -119,17 +117,14 @@ def result_text(result: object) -> str:
     if result is None:
         return ""
     if isinstance(result, (bytes, bytearray, memoryview)):
-        return _bytes_text(bytes(cast("bytes", result)))
+        data = bytes(cast("bytes", result))
+        try:
+            return data.decode().replace("\0", "␀")
+        except UnicodeDecodeError:
+            return f"[{len(data)} bytes, base64]\n{base64.b64encode(data).decode()}"
     text = result if isinstance(result, str) else _json_text(result)
     # Callers do not control what tools return: what no database can hold is replaced visibly.
     return cleaned(text)
-
-
-def _bytes_text(data: bytes) -> str:
-    try:
-        return data.decode().replace("\0", "␀")
-    except UnicodeDecodeError:
-        return f"[{len(data)} bytes, base64]\n{base64.b64encode(data).decode()}"
 
 
 def _json_text(value: object) -> str:
@@ -145,8 +140,7 @@ def _fields(step: StepLike) -> Mapping[str, object]:
         return {"tool": step.tool, "input": step.input, "result": step.result, "call_id": step.call_id}
     if not isinstance(step, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
         raise InvalidArgumentError(f"A step must be a Step or a mapping, not {type(step).__name__}.")
-    unknown = set(step) - _STEP_KEYS
-    if unknown:
+    if unknown := set(step) - _STEP_KEYS:
         raise InvalidArgumentError(
             f"A step has unknown keys {sorted(unknown)!r}: it takes {sorted(_STEP_KEYS)!r}."
         )
@@ -233,7 +227,6 @@ class Request:
 
     @property
     def room(self) -> int:
-        """What is left for messages."""
         return self.window_tokens - sum(self.reserved.values())
 
     def doubts(self, counter: str) -> list[str]:
@@ -244,17 +237,12 @@ class Request:
         if limits.tokenizer == UNPUBLISHED:
             free = f"tokens are those of {counter}, and a part of the window is left free for the difference"
             return [f"the tokenizer of {limits.name} is not published: {free}"]
-        return [
-            f"{limits.name} counts with {limits.tokenizer}, this memory with {counter}: the counts differ"
-        ]
+        here = f"this memory with {counter}: the counts differ"
+        return [f"{limits.name} counts with {limits.tokenizer}, {here}"]
 
     def options(self) -> JsonObject:
-        """What a recorded call stores about it."""
-        given = {name: getattr(self, name) for name in OPTIONS}
-        absent = {name for name in _BESIDE if not given[name]}
-        return {name: value for name, value in given.items() if name not in absent} | {
-            "load": list(self.load)
-        }
+        given = {name: getattr(self, name) for name in OPTIONS} | {"load": list(self.load)}
+        return {name: value for name, value in given.items() if value or name not in _BESIDE}
 
 
 #: Options that a recorded call has only if they were given.
@@ -287,7 +275,6 @@ def checked_uuids(uuids: object, name: str) -> tuple[str, ...]:
 
 
 def run_name(run: str | None) -> str:
-    """A run's name; empty for the conversation's own."""
     return id_or_none(run, "run") or ""
 
 
@@ -358,10 +345,11 @@ def check_purged(
 def at_least(least: int, value: object, name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise SettingsError(f"{name} must be a whole number, not {repr(value)[:80]}.")
-    if value < least:
-        raise SettingsError(f"{name} is {_shown(value)}: it must be at least {least}.")
-    if value > MAX_INT:
-        raise SettingsError(f"{name} is {_shown(value)}: it must be at most {MAX_INT}.")
+    if not least <= value <= MAX_INT:
+        # Python refuses to print thousands of digits.
+        shown = value if abs(value) < 10**_MAX_DIGITS else f"a number of {value.bit_length()} bits"
+        limit = f"least {least}" if value < least else f"most {MAX_INT}"
+        raise SettingsError(f"{name} is {shown}: it must be at {limit}.")
     return value
 
 
@@ -379,11 +367,6 @@ def id_or_none(value: object, name: str) -> str | None:
 def cursor(after: object) -> str | None:
     """Where a listing continues: `next` of the previous one, None for the beginning."""
     return id_or_none(after, "after")
-
-
-def _shown(value: int) -> str:
-    """A number for a message; Python refuses to print thousands of digits."""
-    return str(value) if abs(value) < 10**_MAX_DIGITS else f"a number of {value.bit_length()} bits"
 
 
 def _or(value: T | None, default: T) -> T:

@@ -38,15 +38,22 @@ class WindowRecorder(Tier):
         self._done = 0
         self.dropped = 0
         self._told = False
-        #: Schedules the pending calls to be written.
-        self.wake: Callable[[Scope], None] = _unheard
+        #: Schedules the pending calls to be written; without a worker, they are flushed explicitly.
+        self.wake: Callable[[Scope], None] = lambda _: None
 
     def add(self, scope: Scope, make: MakeRecord, *, epoch: int = 0) -> None:
         """Schedule a call to be written, unless its scope is erased first. The call is built at that time."""
         if self._keep < 1:
             return
-        if self._added - self._done >= MAX_WAITING:
-            self._drop_one()
+        # If nothing is queued, all of them are being written already.
+        if self._waiting and self._added - self._done >= MAX_WAITING:
+            first, queue = next(iter(self._waiting.items()))
+            queue.popleft()
+            if not queue:
+                del self._waiting[first]
+            self._done += 1
+            self.dropped += 1
+            logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
         waiting = self._waiting.setdefault(scope, deque(maxlen=self._keep))
         # The oldest goes if there are too many: writing the others would remove it again.
         self._done += len(waiting) == self._keep
@@ -56,14 +63,12 @@ class WindowRecorder(Tier):
 
     @property
     def waiting(self) -> bool:
-        """Whether any call has not been written yet."""
         return self._done < self._added
 
     async def maintain_all(self, backlog: Backlog) -> None:
         await self.flush()
 
     async def flush(self) -> None:
-        """Write what is pending now."""
         # In the order in which they were handed out, across conversations.
         waiting = sorted(chain.from_iterable(self._waiting.values()), key=itemgetter(0))
         self._waiting.clear()
@@ -83,18 +88,6 @@ class WindowRecorder(Tier):
         self.dropped += number
         logger.error("could not record %d windows", number, exc_info=error)
 
-    def _drop_one(self) -> None:
-        if not self._waiting:
-            # All of them are being written already.
-            return
-        scope, waiting = next(iter(self._waiting.items()))
-        waiting.popleft()
-        if not waiting:
-            del self._waiting[scope]
-        self._done += 1
-        self.dropped += 1
-        logger.warning("dropped a recorded window: %d are waiting to be written", MAX_WAITING)
-
     async def _write(self, batch: list[WindowRecord], epoch: int) -> None:
         with guarded(partial(self._lost, len(batch))):
             try:
@@ -111,7 +104,3 @@ class WindowRecorder(Tier):
                 self._told = True
             else:
                 self._told = False
-
-
-def _unheard(_: Scope) -> None:
-    """A recorder without a worker is flushed explicitly."""

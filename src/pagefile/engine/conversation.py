@@ -84,9 +84,8 @@ class Conversation:
         returns the stored turn; with a different text it raises `ConflictError`.
         """
         self._any_engine.check_open()
-        turn = await self._desk.append(
-            "done", user, assistant, messages, steps, turn_id=id, at=at, metadata=metadata
-        )
+        given = user, assistant, messages, steps
+        turn = await self._desk.append("done", *given, turn_id=id, at=at, metadata=metadata)
         return await self._absorbed(turn)
 
     async def begin(
@@ -143,7 +142,7 @@ class Conversation:
         """
         self._any_engine.check_open()
         given = listed(messages)
-        known = turn if isinstance(turn, records.Turn) else await self._desk.found(checks.turn_id_of(turn))
+        known = await self._found(turn)
         if not given:
             return known
         known = known if after is None else as_of(known, checks.at_least(0, after, "after"))
@@ -163,7 +162,8 @@ class Conversation:
         assistant said in them.
         """
         text = checked_message(assistant, "assistant", self._engine.settings.max_message_chars)
-        known = await self._known(turn)
+        mine, turn_id = self._open_turn, checks.turn_id_of(turn)
+        known = mine if mine is not None and mine.id == turn_id else await self._found(turn)
         try:
             changed = await self._ended(text, known)
         except ConflictError:
@@ -190,7 +190,7 @@ class Conversation:
         different text than was recorded, the stored note is returned instead.
         """
         await self._opened()
-        found = turn if isinstance(turn, records.Turn) else await self._desk.found(checks.turn_id_of(turn))
+        found = await self._found(turn)
         return await self._desk.given_back(found, checks.one_of(shape, checks.SHAPES, "shape"))
 
     async def fork(
@@ -207,10 +207,9 @@ class Conversation:
         pages are copied too, so that forgetting one conversation leaves the other intact. An `id` that is
         taken raises `ConflictError`.
         """
-        scope = await forked(
-            self._engine, self._desk, self._scope, checks.turn_id_of(turn), name=id, before=before
-        )
-        return Conversation(self._engine, scope, agent=self._agent, labels=self._labels)
+        engine, turn_id = self._engine, checks.turn_id_of(turn)
+        scope = await forked(engine, self._desk, self._scope, turn_id, name=id, before=before)
+        return Conversation(engine, scope, agent=self._agent, labels=self._labels)
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
@@ -335,9 +334,8 @@ class Conversation:
     ) -> records.Checkpoint:
         """Let a summary, given or generated, replace all but the last `recent_turns` turns in windows."""
         keep = self._engine.settings.recent_turns if recent_turns is None else recent_turns
-        return await self._engine.tier(History).make_checkpoint(
-            self._scope, summary, checks.at_least(0, keep, "recent_turns")
-        )
+        keep = checks.at_least(0, keep, "recent_turns")
+        return await self._engine.tier(History).make_checkpoint(self._scope, summary, keep)
 
     async def reset(self) -> records.Reset:
         """Start over: what came before leaves the window, and stays in the log and in recall."""
@@ -444,15 +442,11 @@ class Conversation:
         more = len(found) == most and not newest and found[count - 1].seq is not None
         return records.Listing(found[:count], str(found[count - 1].seq) if more else None)
 
+    async def _found(self, turn: records.Turn | str) -> records.Turn:
+        return turn if isinstance(turn, records.Turn) else await self._desk.found(checks.turn_id_of(turn))
+
     async def _call(self, call_id: str) -> records.WindowRecord:
         return await found_call(self._engine, self._scope, records.checked_id(call_id, "call id"))
-
-    async def _known(self, turn: records.Turn | str) -> records.Turn:
-        """A turn as this handle last saw it; read from the log only if it is unknown here."""
-        mine = self._open_turn
-        if mine is not None and mine.id == checks.turn_id_of(turn):
-            return mine
-        return turn if isinstance(turn, records.Turn) else await self._desk.found(turn)
 
     async def _extended(self, messages: Sequence[object], known: records.Turn) -> records.Turn:
         change = await self._desk.addition(messages, known)

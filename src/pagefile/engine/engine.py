@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import anyio
 
-from pagefile.engine import third_party_tiers
+from pagefile.engine import third_party_tiers as outsiders
 from pagefile.engine.calls import WindowRecorder
 from pagefile.engine.external_stores import Apart, Elsewhere
 from pagefile.engine.ledger import Ledger
@@ -23,7 +23,6 @@ from pagefile.engine.worker import Jobs, Worker
 from pagefile.errors import ClosedError, InvalidArgumentError, SettingsError, StoreError, TierError
 from pagefile.ports import Part, SessionCache, SessionStore
 from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
-from pagefile.settings import Settings
 from pagefile.shapes.parser import cleaned
 from pagefile.stores import CachedSessions, versions_in
 from pagefile.stores.session_cache import ErasedSessions, erased_version
@@ -96,7 +95,10 @@ class Engine:
         self.calls = WindowRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
         #: Places outside the database that must follow its erasures.
         self.elsewhere = Elsewhere(kit.store.erasures, _apart(kit, cache))
-        jobs, here = Jobs(), _maintained(kit.settings, self.active, more, incognito=incognito)
+        jobs, here = Jobs(), () if incognito else self.active
+        if kit.settings.worker == "apart":
+            # No other process has third-party tiers.
+            here = [tier for tier in here if tier in more]
         poll_s = _POLL_S if kit.settings.worker == "dedicated" else None
         self.worker = Worker([jobs, *here, self.calls, self.elsewhere], kit.meter, poll_s=poll_s)
         self.calls.wake = partial(self.worker.wake, self.calls.name)
@@ -147,9 +149,7 @@ class Engine:
                 kept = await tier.absorb_step(*given)
                 continue
             with self.guard(tier.name):
-                kept = third_party_tiers.sound_step(
-                    await third_party_tiers.answered(tier, "absorb_step", *given)
-                )
+                kept = outsiders.sound_step(await outsiders.answered(tier, "absorb_step", *given))
         return kept
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
@@ -178,35 +178,32 @@ class Engine:
     async def _offer_of(
         self, tier: Tier, request: WindowRequest, found: Sequence[Candidate]
     ) -> list[Candidate]:
-        """What a third-party tier offers, without invalid candidates; its trace is recorded too."""
+        """What a third-party tier offers, without invalid candidates; its traces are recorded too."""
         own = replace(request, traces={})
-        offered = await third_party_tiers.answered(tier, "offer", own, timeout_s=third_party_tiers.TIMEOUT_S)
-        sound, wrong = third_party_tiers.sound_candidates(offered, _taken(request, found))
+        offered = await outsiders.answered(tier, "offer", own, timeout_s=outsiders.TIMEOUT_S)
+        sound, wrong = outsiders.sound_candidates(offered, _taken(request, found))
         if wrong is not None:
             self._caught(tier.name, request.note, wrong)
-        for name, trace in self._traces(tier, own, sound).items():
+        # The default trace, if no store could hold its own.
+        traces: JsonObject = {tier.name: Tier.trace(tier, sound)}
+        with self.guard(tier.name, request.note):
+            traces = outsiders.sound_traces(tier, own.traces, sound)
+        for name, trace in traces.items():
             request.traces.setdefault(name, trace)
         return sound
-
-    def _traces(self, tier: Tier, own: WindowRequest, offered: Sequence[Candidate]) -> JsonObject:
-        """The traces of a third-party tier; the default trace if no store could hold its own."""
-        with self.guard(tier.name, own.note):
-            return third_party_tiers.sound_traces(tier, own.traces, offered)
-        return {tier.name: Tier.trace(tier, offered)}
 
     def budget(self, room: int, reserved: Mapping[Beside, int], note: Note) -> Budget:
         """The room for messages, the limit of each tier, and what the request contains besides messages."""
         limits: dict[Block, int] = {}
         for tier in self.tiers:
-            theirs = tier.name in self.outside
-            limits.update(self._limits_of(tier, room, note) if theirs else tier.limits(room))
+            if tier.name not in self.outside:
+                limits |= tier.limits(room)
+                continue
+            own = Tier.limits(tier, room)
+            with self.guard(tier.name, note):
+                own = outsiders.sound_limits(tier.limits(room))
+            limits |= own
         return Budget(room, limits, reserved)
-
-    def _limits_of(self, tier: Tier, room: int, note: Note) -> Mapping[Block, int]:
-        """The limits of a third-party tier; the defaults if they are invalid."""
-        with self.guard(tier.name, note):
-            return third_party_tiers.sound_limits(tier.limits(room))
-        return Tier.limits(tier, room)
 
     async def reconsidered(self, request: WindowRequest, window: Window, note: Note) -> bool:
         """Whether a tier changed something because of a window, so that the window must be compiled again."""
@@ -220,11 +217,8 @@ class Engine:
     async def _reconsidered(self, tier: Tier, request: WindowRequest, window: Window) -> bool:
         if tier.name not in self.outside:
             return await tier.reconsider(request, window)
-        given = request, window
-        answer = await third_party_tiers.answered(
-            tier, "reconsider", *given, timeout_s=third_party_tiers.TIMEOUT_S
-        )
-        return third_party_tiers.decided("reconsider", answer)
+        answer = await outsiders.answered(tier, "reconsider", request, window, timeout_s=outsiders.TIMEOUT_S)
+        return outsiders.decided("reconsider", answer)
 
     def handed_out(self, request: WindowRequest, window: Window, note: Note) -> None:
         """Tell the tiers that a window is going to its caller."""
@@ -232,17 +226,15 @@ class Engine:
             if type(tier).shown is Tier.shown:
                 continue
             with self.guard(tier.name, note):
-                if third_party_tiers.decided("shown", tier.shown(request, window)):
+                if outsiders.decided("shown", tier.shown(request, window)):
                     self.worker.wake(tier.name, request.scope)
 
     async def settle(self) -> None:
         """Wait until background work has caught up with what is written by now, whichever process does it."""
         await self.worker.settle()
-        if self.settings.worker == "apart":
-            await self._settled_apart()
-
-    async def _settled_apart(self) -> None:
-        """Wait for the worker process as long as it makes progress with what is written by now."""
+        if self.settings.worker != "apart":
+            return
+        # The worker process is waited for as long as it makes progress.
         tiers = [tier for tier in self.active if tier.name not in self.worker.lines]
         left = {(tier.name, scope) for tier in tiers for scope in await tier.behind()}
         # The worker leaves a conversation alone until it is quiet.
@@ -282,7 +274,7 @@ class Engine:
         if turn_id is not None or page is not None:
             return await self._erase_part(scope, turn_id, page, scrub=scrub)
         # What fails now is retried below: a third-party tier must not keep our own rows from being erased.
-        before = await self._forget(scope, {}, third_party_tiers.ERASING_S)
+        before = await self._forget(scope, {}, outsiders.ERASING_S)
         receipt = await self.store.erase(scope)
         # Work requested under the conversation alone belongs to its owner too.
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
@@ -328,9 +320,7 @@ class Engine:
                 continue
             failed: dict[str, Exception] = {}
             with self._collecting(tier, failed):
-                await third_party_tiers.answered(
-                    tier, "forget_part", receipt, timeout_s=third_party_tiers.ERASING_S
-                )
+                await outsiders.answered(tier, "forget_part", receipt, timeout_s=outsiders.ERASING_S)
             left += [f"{what}, which failed ({error}): erase it once more" for error in failed.values()]
         return left
 
@@ -344,10 +334,10 @@ class Engine:
                 gone.append(await tier.forget(scope))
                 continue
             with self._collecting(tier, failed):
-                counts = await third_party_tiers.answered(tier, "forget", scope, timeout_s=timeout_s)
+                counts = await outsiders.answered(tier, "forget", scope, timeout_s=timeout_s)
                 # Invalid counts do not mean that the erasure failed.
                 with self._collecting(tier, {}):
-                    gone.append(third_party_tiers.sound_counts(counts))
+                    gone.append(outsiders.sound_counts(counts))
         return _summed(*gone)
 
     def _collecting(self, tier: Tier, failed: dict[str, Exception]) -> AbstractContextManager[None]:
@@ -361,12 +351,10 @@ class Engine:
 
     async def _erase_sessions(self, receipt: ErasureReceipt) -> None:
         """Have the cache refuse values still on their way to it; `Elsewhere` erases what it already holds."""
-        if self.cache is None:
-            return
-        for name in receipt.conversations:
-            await self.cache.erase(
-                Scope(receipt.scope.tenant, None, name), version=erased_version(receipt.at)
-            )
+        if self.cache is not None:
+            for name in receipt.conversations:
+                scope = Scope(receipt.scope.tenant, None, name)
+                await self.cache.erase(scope, version=erased_version(receipt.at))
 
     # -- failing ------------------------------------------------------------------------------------------------------
 
@@ -409,21 +397,16 @@ class Engine:
         """What the tiers report about themselves, by key; `known` are keys that are already taken."""
         found: dict[str, JsonValue] = {}
         for tier in self.tiers:
-            if tier.name in self.outside:
-                found |= await self._description_of(tier, {*known, *found})
-            else:
+            if tier.name not in self.outside:
                 found |= await tier.describe()
+                continue
+            notes: list[str] = []
+            with self.guard(tier.name, notes.append):
+                described = await outsiders.answered(tier, "describe", timeout_s=outsiders.TIMEOUT_S)
+                found |= outsiders.sound_description(described, {*known, *found})
+            if notes:
+                found[tier.name] = {"failed": cleaned(notes[0])}
         return found
-
-    async def _description_of(self, tier: Tier, known: Collection[str]) -> JsonObject:
-        """What a third-party tier reports about itself, or the error."""
-        notes: list[str] = []
-        with self.guard(tier.name, notes.append):
-            described = await third_party_tiers.answered(
-                tier, "describe", timeout_s=third_party_tiers.TIMEOUT_S
-            )
-            return third_party_tiers.sound_description(described, known)
-        return {tier.name: {"failed": cleaned(notes[0])}}
 
 
 def _apart(kit: Kit, cache: SessionCache | None) -> Iterator[Apart]:
@@ -434,15 +417,6 @@ def _apart(kit: Kit, cache: SessionCache | None) -> Iterator[Apart]:
         yield ErasedSessions(cache, kit.clock)
 
 
-def _maintained(
-    settings: Settings, active: Sequence[Tier], more: Sequence[Tier], *, incognito: bool
-) -> Sequence[Tier]:
-    """The tiers whose background work this process does: always third-party ones, since no other process has them."""
-    if incognito:
-        return ()
-    return [tier for tier in active if tier in more] if settings.worker == "apart" else active
-
-
 def _checked(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
     for tier in tiers:
         if not isinstance(tier, Tier) or not _is_name(getattr(tier, "name", "")):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
@@ -450,13 +424,11 @@ def _checked(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
                 f'tiers takes instances of Tier that have a name, not {tier!r}: write class Mine(Tier) with name = "mine", and give Mine().'
             )
     names = [tier.name for tier in tiers]
-    reserved = sorted(_RESERVED.intersection(names))
-    if reserved:
+    if reserved := sorted(_RESERVED.intersection(names)):
         raise SettingsError(
             f"A tier is called {', '.join(reserved)}, a name that Pagefile uses itself: give it another name."
         )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
         raise SettingsError(
             f"Several tiers are called {', '.join(twice)}: give each a name of its own; "
             "receipts and metrics identify tiers by name."

@@ -77,16 +77,26 @@ async def export_lines(
 
 
 async def _records(store: ports.Store, scope: records.Scope, clock: ports.Clock) -> AsyncIterator[Json]:
+    alone = scope.conversation is not None
     async for head in heads_of(store.reader, scope):
-        async for record in _conversation_records(store, head, alone=scope.conversation is not None):
+        async for record in _conversation_records(store, head, alone=alone):
             yield record
-    if scope.conversation is None:
-        async for record in _facts(store, scope):
-            yield record
-        async for record in _items(store, scope, clock):
-            yield record
-    async for record in _loose_calls(store, scope):
-        yield record
+    for owner in () if alone else await store.facts.owners(scope.tenant):
+        if scope.user in (None, owner.user):
+            facts, revisions, _ = await facts_of(store.facts, owner)
+            for fact in facts:
+                yield dumped("fact", fact)
+            for revision in revisions:
+                yield dumped_revision(revision)
+    for owner in () if alone else await store.items.owners(scope.tenant):
+        if scope.user in (None, owner.user):
+            async for kept in all_items(store.items, owner, clock.now()):
+                yield dumped_item(kept, owner)
+    # Windows of conversations without an owner, from before asking for a window claimed the conversation.
+    for place in await store.calls.loose(scope.tenant):
+        if place.within(scope):
+            for call in reversed(await store.calls.list(place, limit=_ALL)):
+                yield dumped("call", call)
 
 
 async def _conversation_records(
@@ -94,7 +104,9 @@ async def _conversation_records(
 ) -> AsyncIterator[Json]:
     """All lines of a conversation; with `alone`, the facts read in it are not exported."""
     scope = head.scope
-    yield dumped_conversation(head)
+    labels = {name: value for name, value in asdict(labels_of(head)).items() if value is not None}
+    whose: Json = {"id": scope.conversation, "user_id": scope.user, "agent": head.agent}
+    yield {"type": "conversation", **whose, **labels}
     session, calls = await _beside(store, scope)
     if session is not None:
         yield dumped_beside("session", scope, value=session)
@@ -143,38 +155,10 @@ async def _beside(
         ) from error
 
 
-async def _facts(store: ports.Store, scope: records.Scope) -> AsyncIterator[Json]:
-    """The facts of a user, or of everyone in the tenant, each user's with their journal."""
-    for owner in await store.facts.owners(scope.tenant):
-        if scope.user in (None, owner.user):
-            facts, revisions, _ = await facts_of(store.facts, owner)
-            for fact in facts:
-                yield dumped("fact", fact)
-            for revision in revisions:
-                yield dumped_revision(revision)
-
-
-async def _items(store: ports.Store, scope: records.Scope, clock: ports.Clock) -> AsyncIterator[Json]:
-    """Items of a user, or of everyone in the tenant, with the vectors they are searched by."""
-    for owner in await store.items.owners(scope.tenant):
-        if scope.user in (None, owner.user):
-            async for kept in all_items(store.items, owner, clock.now()):
-                yield dumped_item(kept, owner)
-
-
-async def _loose_calls(store: ports.Store, scope: records.Scope) -> AsyncIterator[Json]:
-    """Windows of conversations without an owner: they date from before asking for a window claimed the conversation."""
-    for place in await store.calls.loose(scope.tenant):
-        if place.within(scope):
-            for call in reversed(await store.calls.list(place, limit=_ALL)):
-                yield dumped("call", call)
-
-
 # -- lines -------------------------------------------------------------------------------------------------------------
 
 
 def dumped(kind: str, record: records.Entry | records.Fact | records.Page | records.WindowRecord) -> Json:
-    """A record of a conversation or a user."""
     given = cast("Json", to_json(record))
     if isinstance(record, records.Turn) and record.layout is not None:
         given["layout"] = [message_json(message) for message in record.layout]
@@ -183,25 +167,11 @@ def dumped(kind: str, record: records.Entry | records.Fact | records.Page | reco
     return dumped_beside(kind, record.scope, **{name: given[name] for name in given if name not in absent})
 
 
-def dumped_conversation(head: records.ConversationInfo) -> Json:
-    """The line that starts a conversation."""
-    labels = asdict(labels_of(head))
-    return {
-        "type": "conversation",
-        "id": head.scope.conversation,
-        "user_id": head.scope.user,
-        "agent": head.agent,
-        **{name: value for name, value in labels.items() if value is not None},
-    }
-
-
 def dumped_beside(kind: str, scope: records.Scope, **more: JsonValue) -> Json:
-    """Something of a conversation besides its log."""
     return {"type": kind, "user_id": scope.user, "conversation_id": scope.conversation, **more}
 
 
 def dumped_revision(revision: records.Revision) -> Json:
-    """A change to a user's facts: each before (None for a new one) and after."""
     pairs = zip(revision.before, revision.after, strict=True)
     return {
         "type": "revision",

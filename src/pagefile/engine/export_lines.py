@@ -128,7 +128,6 @@ class ConversationLine(_Checked, Body):
         self.labels()
 
     def labels(self) -> Labels:
-        """A conversation's project, and its user's language and time zone."""
         return checked_labels(project=self.project, language=self.language, timezone=self.timezone)
 
 
@@ -148,8 +147,6 @@ class ReasoningLine(Line[Reasoning]):
 
 
 class ToolCallLine(Line[ToolCall]):
-    """A tool call, by its step."""
-
     type: Literal["tool_call"]
 
 
@@ -158,8 +155,6 @@ class MediaPartLine(Line[Media]):
 
 
 class ToolResultLine(Line[ToolResult]):
-    """A tool result, by its step."""
-
     type: Literal["tool_result"]
 
 
@@ -225,8 +220,6 @@ class ResetLine(_Owned[records.Reset]):
 
 
 class PageLine(_Owned[records.Page]):
-    """An archived tool result with its text."""
-
     type: Literal["page"]
     uuid: Annotated[Id, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
     thread: Id | None = None
@@ -234,8 +227,6 @@ class PageLine(_Owned[records.Page]):
 
 
 class SessionLine(_Checked, _OfConversation[None]):
-    """The session value of its conversation."""
-
     type: Literal["session"]
     value: JsonMap
 
@@ -275,8 +266,6 @@ class ReceiptLine(_Recorded[Receipt]):
 
 
 class SnapshotLine(_Checked, _Recorded[Snapshot]):
-    """When and from what a window was made."""
-
     def check(self) -> None:
         made = self.record()
         if max(made.reset_seq, made.covered_through_seq, made.checkpoint_seq or 0) > made.last_seq:
@@ -308,8 +297,6 @@ class OptionsLine(_Recorded[None]):
 
 
 class CallLine(_Checked, _OfConversation[records.WindowRecord]):
-    """A window that was handed out, in its conversation."""
-
     type: Literal["call"]
     id: Id
     turn_id: Id | None
@@ -360,8 +347,6 @@ class ChangeLine(Body):
 
 
 class RevisionLine(Line[records.Revision]):
-    """A change to a user's facts."""
-
     without = frozenset({"before", "after"})
     type: Literal["revision"]
     user_id: Id

@@ -65,7 +65,12 @@ class Elsewhere(Tier):
             if gone:
                 counts["conversation_episodes"] = counts.get("conversation_episodes", 0) + gone
                 pending += [place.leaves] if place.leaves else []
-        return counts, [*pending, *map(_unreached, await self.owed())]
+        pending += [
+            f"what {name} holds of it, which could not be reached: nothing of it is found any more, and it is erased there "
+            "as soon as a process that uses it reaches it (`pagefile doctor` says whether that is done)"
+            for name in await self.owed()
+        ]
+        return counts, pending
 
     async def owed(self) -> dict[str, int]:
         """The places that have something left to erase, and the number of scopes."""
@@ -88,10 +93,3 @@ class Elsewhere(Tier):
         gone = await place.erase_before(owed.scopes)
         await self._erasures.done(place.name, owed)
         return gone
-
-
-def _unreached(name: str) -> str:
-    return (
-        f"what {name} holds of it, which could not be reached: nothing of it is found any more, and it is erased there "
-        "as soon as a process that uses it reaches it (`pagefile doctor` says whether that is done)"
-    )

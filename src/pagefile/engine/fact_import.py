@@ -24,11 +24,10 @@ async def import_memory(
     data = source if isinstance(source, Mapping) else await read_memory(source)
     if not isinstance(data.get("facts", []), list | tuple) or not data.keys() & {"facts", "user", "history"}:
         raise TransferError("This is not a memory file: it has no list of facts, no user and no history.")
-    counts: dict[str, int] = {"stored": 0, "duplicate": 0, "superseded": 0, "rejected": 0}
     raw = cast("list[JsonValue]", data.get("facts") or [])
-    drafts = list(_drafts(data))
-    counts["rejected"] = sum(1 for fact in raw if not given_facts({"facts": [fact]}))
-    for draft in drafts:
+    rejected = sum(1 for fact in raw if not given_facts({"facts": [fact]}))
+    counts = {"stored": 0, "duplicate": 0, "superseded": 0, "rejected": rejected}
+    for draft in list(_drafts(data)):
         try:
             fact = await book.remember(scope, draft)
         except InvalidArgumentError:

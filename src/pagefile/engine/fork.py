@@ -1,6 +1,7 @@
 """Forking: a conversation that continues from an earlier turn of another one."""
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,7 @@ from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, entries_of
 from pagefile.engine.messages import Desk, behind_erasures
 from pagefile.errors import ConflictError, HandleNotFoundError
-from pagefile.ports import EntryQuery, ViewRequest, labels_of
+from pagefile.ports import EntryQuery, LogReader, ViewRequest, labels_of
 from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
 from pagefile.stores.rules import no_turn
 from pagefile.tiers.archive import Archive
@@ -31,20 +32,24 @@ async def forked(
 async def _forked(
     engine: Engine, desk: Desk, scope: Scope, turn_id: str, *, name: str, before: bool
 ) -> Scope:
-    await _check_free(engine, scope, name)
-    head = (await engine.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))).head
+    reader = engine.store.reader
+    # Checked before anything is copied; a concurrent writer is detected when the log is written.
+    if await reader.owner(replace(scope, conversation=name)):
+        raise ConflictError(f"There is a conversation {name!r} already: fork into a new one.")
+    head = (await reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))).head
     marks = await _marks(engine, scope)
-    entries = await _entries(engine, scope, turn_id, before=before)
+    entries = await _entries(reader, scope, turn_id, before=before)
     there = Scope(scope.tenant, head.scope.user, name)
     copy = _Copy(engine, scope, there, head.epoch)
     try:
-        copies = await copy.of(entries)
+        copies = [await copy.of(entry) for entry in entries]
         last = max((entry.seq or 0 for entry in copies), default=0)
+        blobs = [await desk.blobs(entry) for entry in entries if isinstance(entry, Turn)]
         await engine.store.log.restore(
             copies,
             agent=head.agent,
             labels=labels_of(head),
-            blobs=await _blobs(desk, entries),
+            blobs=dict(ChainMap(*blobs)),
             marks={tier: min(seq, last) for tier, seq in marks.items()},
             expect_empty=True,
             epoch=head.epoch,
@@ -56,17 +61,6 @@ async def _forked(
     return there
 
 
-async def _blobs(desk: Desk, entries: Sequence[Entry]) -> dict[str, bytes]:
-    turns = [entry for entry in entries if isinstance(entry, Turn)]
-    return {key: data for turn in turns for key, data in (await desk.blobs(turn)).items()}
-
-
-async def _check_free(engine: Engine, scope: Scope, name: str) -> None:
-    """Checked before anything is copied; a concurrent writer is detected when the log is written."""
-    if await engine.store.reader.owner(replace(scope, conversation=name)):
-        raise ConflictError(f"There is a conversation {name!r} already: fork into a new one.")
-
-
 async def _marks(engine: Engine, scope: Scope) -> dict[str, int]:
     """Watermarks of the tiers that read each turn only once."""
     known = engine.store.watermarks.known
@@ -74,11 +68,10 @@ async def _marks(engine: Engine, scope: Scope) -> dict[str, int]:
     return {name: (await known(scope, name)).get(scope.conversation or "", 0) for name in names}
 
 
-async def _entries(engine: Engine, scope: Scope, turn_id: str, *, before: bool) -> list[Entry]:
+async def _entries(reader: LogReader, scope: Scope, turn_id: str, *, before: bool) -> list[Entry]:
     """All ended entries up to the turn; an open turn comes last of all."""
     found: list[Entry] = []
-    query = EntryQuery(scope, frozenset(KINDS), limit=_SLICE)
-    async for entry in entries_of(engine.store.reader, query):
+    async for entry in entries_of(reader, EntryQuery(scope, frozenset(KINDS), limit=_SLICE)):
         if isinstance(entry, Turn) and entry.id == turn_id:
             return found if before else [*found, entry]
         if entry.seq is not None:
@@ -95,8 +88,16 @@ class _Copy:
         #: The copies of pages, by their uuid in the original log.
         self.pages: dict[str, str] = {}
 
-    async def of(self, entries: Sequence[Entry]) -> list[Entry]:
-        return [await self._one(entry) for entry in entries]
+    async def of(self, entry: Entry) -> Entry:
+        if isinstance(entry, Turn):
+            # Pages are erased with their conversation, so the copy needs its own.
+            steps = tuple([await self._with_own_page(step) for step in entry.steps])
+            more = sum(map(step_tokens, steps)) - sum(map(step_tokens, entry.steps))
+            entry = replace(entry, steps=steps, tokens=entry.tokens + more)
+        if isinstance(entry, Checkpoint):
+            refs = tuple(self.pages.get(uuid, uuid) for uuid in entry.archive_refs)
+            entry = replace(entry, archive_refs=refs)
+        return replace(entry, scope=self.there)
 
     async def withdraw(self) -> None:
         """The log refused the copy: erase its pages, except those that a faster fork under the same name refers to."""
@@ -105,20 +106,6 @@ class _Copy:
             async for turn in entries_of(self.engine.store.reader, EntryQuery(self.there, limit=_SLICE)):
                 made -= {step.page for step in turn.steps} if isinstance(turn, Turn) else set()
         await self.engine.tier(Archive).erase(self.there, sorted(made))
-
-    async def _one(self, entry: Entry) -> Entry:
-        if isinstance(entry, Turn):
-            entry = await self._with_own_pages(entry)
-        if isinstance(entry, Checkpoint):
-            refs = tuple(self.pages.get(uuid, uuid) for uuid in entry.archive_refs)
-            entry = replace(entry, archive_refs=refs)
-        return replace(entry, scope=self.there)
-
-    async def _with_own_pages(self, turn: Turn) -> Turn:
-        """Pages are erased with their conversation, so the copy needs its own."""
-        steps = tuple([await self._with_own_page(step) for step in turn.steps])
-        more = sum(map(step_tokens, steps)) - sum(map(step_tokens, turn.steps))
-        return replace(turn, steps=steps, tokens=turn.tokens + more)
 
     async def _with_own_page(self, step: Step) -> Step:
         if step.page is None:

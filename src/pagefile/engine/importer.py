@@ -53,21 +53,16 @@ class _Chat:
 
 @dataclass(slots=True)
 class _Person:
-    """What is held about a user, and the journal of its changes."""
+    """What is held about a user: facts with the journal of their changes, or items."""
 
     owner: records.Scope
     facts: list[records.Fact] = field(default_factory=list[records.Fact])
     revisions: list[records.Revision] = field(default_factory=list[records.Revision])
-
-
-@dataclass(slots=True)
-class _Items:
-    owner: records.Scope
     items: list[ports.KeptItem] = field(default_factory=list[ports.KeptItem])
 
 
 #: A list is of windows of one conversation that had no owner.
-_Batch: TypeAlias = _Chat | _Person | _Items | tuple[records.Page, str] | list[records.WindowRecord]
+_Batch: TypeAlias = _Chat | _Person | tuple[records.Page, str] | list[records.WindowRecord]
 
 
 class Reader:
@@ -83,7 +78,7 @@ class Reader:
         self._people: dict[records.Scope, _Person] = {}
         #: The owner of each fact.
         self._fact_owners: dict[str, str | None] = {}
-        self._items: _Items | None = None
+        self._items: _Person | None = None
         self._loose: list[records.WindowRecord] = []
 
     def read(self, line: str) -> list[_Batch]:
@@ -106,13 +101,9 @@ class Reader:
         """What is complete with the end of the file."""
         yield from self._ended()
         yield from self._people.values()
-        if self._items is not None:
-            yield self._items
-        if self._loose:
-            yield self._loose
+        yield from filter(None, (self._items, self._loose))
 
     def unreadable(self, error: OSError | UnicodeDecodeError) -> TransferError:
-        """The error for a file that cannot be read at all."""
         if isinstance(error, OSError):
             return TransferError(f"Cannot read {self._name}: {error}.")
         return TransferError(
@@ -162,7 +153,6 @@ class Reader:
         chat.entries.append(entry)
 
     def _within(self, kind: str) -> _Chat:
-        """The conversation that an entry belongs to."""
         if self._chat is None:
             raise TransferError(
                 f"The {kind} on line {self.number} comes before any conversation, or after them all: the file is damaged."
@@ -218,7 +208,7 @@ class Reader:
         if self._items is not None and (self._items.owner != owner or len(self._items.items) >= _BATCH):
             yield self._items
             self._items = None
-        self._items = self._items or _Items(owner)
+        self._items = self._items or _Person(owner)
         self._items.items.append(item)
 
     def _skip(self, kind: str) -> None:
@@ -296,12 +286,9 @@ def _check_layout(
             if isinstance(part, ToolCall | ToolResult) and part.step >= len(steps):
                 raise ValueError(f"a message names step {part.step}, which is not there")
         if message.given is not None:
-            _check_given(message, Filling(whole, _own(message, blobs)), archived=whole != list(steps))
-
-
-def _own(message: Message, blobs: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The bytes of a message's images and files; missing ones are not damage: they may be gone."""
-    return {media.blob: blobs.get(media.blob, b"") for media in media_in([message]) if media.blob}
+            # Missing bytes of images and files are not damage: they may be gone.
+            own = {media.blob: blobs.get(media.blob, b"") for media in media_in([message]) if media.blob}
+            _check_given(message, Filling(whole, own), archived=whole != list(steps))
 
 
 def _check_given(message: Message, filling: Filling, *, archived: bool) -> None:
@@ -353,14 +340,8 @@ async def import_from(
     name = repr(str(path)) if called is None else called
     await anyio.to_thread.run_sync(_check, path, tenant, name)
     reader, writer = Reader(tenant, name), _Writer(store, clock)
-    try:
-        async with await anyio.open_file(path, encoding=_ENCODING) as file:
-            async for line in file:
-                for batch in reader.read(line):
-                    await writer.write(batch)
-    except (OSError, UnicodeDecodeError) as error:
-        raise reader.unreadable(error) from error
-    for batch in reader.rest():
+    batches = _batches(reader, path)
+    while (batch := await anyio.to_thread.run_sync(next, batches, None)) is not None:
         await writer.write(batch)
     await writer.write_marks()
     if reader.unknown is not None:
@@ -368,16 +349,19 @@ async def import_from(
     return dict(writer.counts)
 
 
-def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
-    reader = Reader(tenant, name)
+def _batches(reader: Reader, path: str | PathLike[str]) -> Iterator[_Batch]:
     try:
         with Path(path).open(encoding=_ENCODING) as file:
             for line in file:
-                for batch in reader.read(line):
-                    _check_batch(batch, name)
+                yield from reader.read(line)
     except (OSError, UnicodeDecodeError) as error:
         raise reader.unreadable(error) from error
-    for batch in reader.rest():
+    yield from reader.rest()
+
+
+def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
+    reader = Reader(tenant, name)
+    for batch in _batches(reader, path):
         _check_batch(batch, name)
     if reader.number == 0:
         raise TransferError(f"{name} is empty: it is not a Pagefile export.")
@@ -390,7 +374,7 @@ def _check_batch(batch: _Batch, name: str) -> None:
         if isinstance(batch, _Chat):
             what = f"The conversation {batch.scope.conversation!r}"
             check_whole(restoration(batch.entries).ended if batch.entries else ())
-        elif isinstance(batch, _Person):
+        elif isinstance(batch, _Person) and not batch.items:
             what = f"The history of the facts of user {batch.owner.user!r}"
             restored(batch.owner, (), batch.revisions)
     except InvalidArgumentError as error:
@@ -413,16 +397,21 @@ class _Writer:
         match batch:
             case _Chat():
                 await self._write_chat(batch)
-            case _Person(owner):
+            case _Person(owner, items=[]):
                 facts, revisions = await self.store.facts.restore(owner, batch.facts, batch.revisions)
                 self._count("fact", facts)
                 self._count("revision", revisions)
-            case _Items(owner, items):
+            case _Person(owner, items=items):
                 self.counts["item"] += await self.store.items.restore(owner, items, now=self.clock.now())
             case list():
                 await self._write_loose(batch)
             case (page, text):
-                await self._write_page(page, text)
+                try:
+                    await self.store.page_keeper.page(page.scope, page.uuid)
+                except HandleNotFoundError:
+                    spans = tuple((passage.start, passage.end) for passage in split(text))
+                    await self.store.pages.put(ports.PageDraft(page, text, spans))
+                    self._count("page", 1)
 
     async def write_marks(self) -> None:
         for scope, seq in self.marks:
@@ -435,14 +424,6 @@ class _Writer:
         """Kinds without new records are omitted."""
         if new:
             self.counts[kind] += new
-
-    async def _write_page(self, page: records.Page, text: str) -> None:
-        try:
-            await self.store.page_keeper.page(page.scope, page.uuid)
-        except HandleNotFoundError:
-            spans = tuple((passage.start, passage.end) for passage in split(text))
-            await self.store.pages.put(ports.PageDraft(page, text, spans))
-            self._count("page", 1)
 
     async def _write_loose(self, calls: Sequence[records.WindowRecord]) -> None:
         """If the conversation has an owner here, only that owner's windows are imported."""
@@ -459,9 +440,8 @@ class _Writer:
         session = None if there else chat.session
         if chat.entries:
             counts["conversation"] += not there
-            counts["entry"] += await store.log.restore(
-                chat.entries, agent=chat.agent, session=session, labels=chat.labels, blobs=chat.blobs
-            )
+            beside = ports.Beside(agent=chat.agent, session=session, labels=chat.labels, blobs=chat.blobs)
+            counts["entry"] += await store.log.restore(chat.entries, **beside)
         elif session is not None:
             counts["conversation"] += 1
             await store.sessions.put(chat.scope, session)

@@ -45,10 +45,10 @@ class Ledger:
         while len(sums.by_place) <= through:
             after = len(sums.by_place) - 1
             query = EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
-            turns = [one for one in await self._reader.entries(query) if isinstance(one, Turn)]
+            turns = await self._reader.entries(query)
             for turn in turns:
                 # A concurrent call may have added it already.
-                if turn.seq is not None and turn.seq >= len(sums.by_place):
+                if isinstance(turn, Turn) and turn.seq is not None and turn.seq >= len(sums.by_place):
                     sums.add(turn)
             if len(turns) < _BATCH:
                 break
@@ -63,8 +63,7 @@ class Ledger:
         """Another process may have erased the conversation, and a new one may have started under its id."""
         if sums.last is None or sums.last.seq is None:
             return True
-        query = EntryQuery(scope, after_seq=sums.last.seq - 1, limit=1)
-        found = await self._reader.entries(query)
+        found = await self._reader.entries(EntryQuery(scope, after_seq=sums.last.seq - 1, limit=1))
         return bool(found) and found[0].id == sums.last.id
 
 

@@ -54,27 +54,18 @@ async def done_turns(
     engine: Engine, scope: records.Scope, *, after: str | None, limit: int
 ) -> records.Listing[records.Turn]:
     """Done turns of a scope by conversation id, then by `seq`."""
-    known = {} if after is None else await _known(engine, scope, *_place(after))
+    known = {} if after is None else await _read_before(engine.store.reader, scope, after)
     found = await engine.store.source.since(ports.SinceRequest(scope, known, limit + 1))
     return listing(found, limit, lambda turn: f"{turn.seq} {turn.scope.conversation}")
 
 
-def _place(after: str) -> tuple[str, int]:
-    """The conversation and the `seq` at which a slice ended."""
-    seq, _, conversation = records.checked_text(after, "after").partition(" ")
-    if not (seq.isascii() and seq.isdecimal() and len(seq) <= _MAX_DIGITS and conversation):
-        raise InvalidArgumentError(f"after is {after[:80]!r}: give `next` of the slice before, as it is.")
-    return conversation, int(seq)
-
-
-async def _known(engine: Engine, scope: records.Scope, conversation: str, seq: int) -> dict[str, int]:
+async def _read_before(reader: ports.LogReader, scope: records.Scope, after: str) -> dict[str, int]:
     """How far each conversation was read when a slice ended: those before its last one completely."""
-    known = {conversation: seq}
-    async for head in heads_of(engine.store.reader, scope):
-        name = head.scope.conversation or ""
-        if name < conversation:
-            known[name] = head.last_seq
-    return known
+    seq, _, last = records.checked_text(after, "after").partition(" ")
+    if not (seq.isascii() and seq.isdecimal() and len(seq) <= _MAX_DIGITS and last):
+        raise InvalidArgumentError(f"after is {after[:80]!r}: give `next` of the slice before, as it is.")
+    ends = {head.scope.conversation or "": head.last_seq async for head in heads_of(reader, scope)}
+    return {name: end for name, end in ends.items() if name < last} | {last: int(seq)}
 
 
 async def facts_of(

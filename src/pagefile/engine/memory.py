@@ -11,7 +11,6 @@ import anyio
 from pagefile import ports, records
 from pagefile.content import JsonValue
 from pagefile.engine import arguments, standard_tiers
-from pagefile.engine.arguments import checked_labels
 from pagefile.engine.conversation import Conversation
 from pagefile.engine.engine import Engine
 from pagefile.engine.fact_import import import_memory
@@ -85,8 +84,7 @@ class Memory:
         counter = CachedCounter(open_counter(tokenizer or settings.tokenizer))
         clock, meter = clock or SystemClock(), meter or NoMeter()
         own_model = standard_tiers.chat_model(settings.model) if model is None else None
-        model = model or own_model
-        own_embedder = None
+        model, own_embedder = model or own_model, None
         if not isinstance(embedder, ports.Embedder):
             embedder = own_embedder = standard_tiers.named_embedder(settings.embedder, embedder)
         async with _closing() as closing:
@@ -95,9 +93,8 @@ class Memory:
             for opened in (own_model, own_embedder, cache):
                 if opened is not None:
                     closing.push_async_callback(opened.close)
-            store = await open_store(
-                url or settings.url, clock=clock, options=StoreOptions(synchronous=settings.synchronous)
-            )
+            options = StoreOptions(synchronous=settings.synchronous)
+            store = await open_store(url or settings.url, clock=clock, options=options)
             closing.push_async_callback(store.close)
             place = vectors if vectors is not None else settings.vectors
             index = place if isinstance(place, ports.VectorIndex) else open_vectors(place, store)
@@ -158,7 +155,7 @@ class Memory:
         no past turn is recalled into it, and it is gone with the handle.
         """
         scope = self._scope(tenant, user_id, records.checked_id(id, "conversation id"))
-        labels = checked_labels(project=project, language=language, timezone=timezone)
+        labels = arguments.checked_labels(project=project, language=language, timezone=timezone)
         engine = self._incognito() if incognito else self.engine
         return Conversation(engine, scope, agent=agent, labels=labels)
 
@@ -173,9 +170,8 @@ class Memory:
         """Conversations, most recently used first; asking for a window is a use. Pass `next` as `after` to continue."""
         scope, count = self._scope(tenant, user_id), arguments.at_least(1, limit, "limit")
         query = ports.ConversationQuery(scope, count + 1, arguments.cursor(after))
-        return listing(
-            await self.engine.store.reader.heads(query), count, lambda head: head.scope.conversation
-        )
+        found = await self.engine.store.reader.heads(query)
+        return listing(found, count, lambda head: head.scope.conversation)
 
     async def turns(
         self,
@@ -253,12 +249,7 @@ class Memory:
         return await self.engine.tier(Facts).book.remember(scope, draft)
 
     async def facts(
-        self,
-        user_id: str,
-        tenant: str | None = None,
-        *,
-        as_of: datetime | None = None,
-        history: bool = False,
+        self, user_id: str, tenant: str | None = None, *, as_of: datetime | None = None, history: bool = False
     ) -> list[records.Fact]:
         """What is held about a user, oldest first.
 
@@ -283,10 +274,8 @@ class Memory:
         self, user_id: str, tenant: str | None = None, *, after: int = 0
     ) -> list[records.Revision]:
         """Every change to what is held about a user, oldest first; `after` gives only those after a revision."""
-        scope = self._user(tenant, user_id)
-        return list(
-            await self.engine.store.facts.revisions(scope, after=arguments.at_least(0, after, "after"))
-        )
+        scope, number = self._user(tenant, user_id), arguments.at_least(0, after, "after")
+        return list(await self.engine.store.facts.revisions(scope, after=number))
 
     async def undo(
         self, user_id: str, revision: int | None = None, *, tenant: str | None = None
@@ -347,9 +336,8 @@ class Memory:
         self, call_id: str, *, user_id: str | None = None, tenant: str | None = None
     ) -> records.WindowRecord:
         """A recorded call of any conversation of the tenant, or of one of its users; `call.scope` says which."""
-        return await found_call(
-            self.engine, self._scope(tenant, user_id), records.checked_id(call_id, "call id")
-        )
+        scope = self._scope(tenant, user_id)
+        return await found_call(self.engine, scope, records.checked_id(call_id, "call id"))
 
     async def pages(
         self,
@@ -381,10 +369,8 @@ class Memory:
 
         This is not counted as a page fault, because loads say what the model needed.
         """
-        scope = self._scope(tenant, user_id)
-        return await load_text(
-            self.engine, scope, uuid, query=query, offset=offset, limit=limit, counted=False
-        )
+        engine, scope = self.engine, self._scope(tenant, user_id)
+        return await load_text(engine, scope, uuid, query=query, offset=offset, limit=limit, counted=False)
 
     async def search_tool_history(
         self, query: str, *, user_id: str | None, tenant: str | None = None, limit: int = 5

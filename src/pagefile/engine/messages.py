@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
 from pagefile.content import Message, Shape, Text, media_in, message_json
@@ -145,8 +145,7 @@ class Desk:
         """Messages to be added to a turn in its current state."""
         found = self._parsed(messages, turn.id, turn)
         steps, epoch = await self._kept_steps(found, turn.id, turn)
-        user = question(found.messages) if turn.user is None else None
-        known = len(turn.steps)
+        user, known = question(found.messages) if turn.user is None else None, len(turn.steps)
         return Extend(
             self.scope,
             turn.id,
@@ -194,26 +193,37 @@ class Desk:
 
     def _parsed(self, messages: Iterable[object], turn_id: str, turn: Turn | None = None) -> Parsed:
         steps, before = ((), ()) if turn is None else (turn.steps, turn.messages)
-        found = parsed(
-            messages,
-            steps=steps,
-            before=before,
-            made_id=lambda number: arguments.made_call_id(turn_id, number),
-            count=self.engine.counter.count,
-        )
+        made_id = partial(arguments.made_call_id, turn_id)
+        count = self.engine.counter.count
+        found = parsed(messages, steps=steps, before=before, made_id=made_id, count=count)
         # An existing turn may get an empty answer, such as an Anthropic refusal.
-        if turn is None and not any(_says_something(message) for message in found.messages):
+        if turn is None and not any(
+            not isinstance(part, Text) or part.text.strip()
+            for message in found.messages
+            for part in message.parts
+        ):
             raise InvalidArgumentError("messages must contain at least one message that is not empty.")
         settings = self.engine.settings
-        _check_sizes(found, settings.max_message_chars, settings.max_result_chars)
+        for place, message in enumerate(found.messages):
+            chars, most = (
+                len(json.dumps(message_json(message), ensure_ascii=False)),
+                settings.max_message_chars,
+            )
+            if chars > most:
+                raise InvalidArgumentError(
+                    f"messages[{place}] has {chars:,} characters without its tool results and files, at most {most:,} are allowed: "
+                    "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
+                )
+        for step in (*found.steps, *found.results.values()):
+            arguments.check_result(step.tool, step.result, settings.max_result_chars)
         return found
 
     async def _kept_steps(
         self, found: Parsed, turn_id: str, turn: Turn | None
     ) -> tuple[dict[int, Step], int | None]:
         """The steps that the messages start or answer, by index, as stored, and the oldest epoch of their pages."""
-        answered, known = answered_steps(found.messages), () if turn is None else turn.steps
-        steps = dict(found.results) | dict(enumerate(found.steps, len(known)))
+        answered, known = answered_steps(found.messages), 0 if turn is None else len(turn.steps)
+        steps = dict(found.results) | dict(enumerate(found.steps, known))
         kept: dict[int, Step] = {}
         epochs: list[int | None] = []
         for number in sorted(steps):
@@ -236,22 +246,20 @@ class Desk:
         epochs: list[int] = []
 
         async def admit() -> int:
-            epochs.append(await self._admitted(turn_id if is_open else None))
-            return epochs[-1]
+            """The epoch for writing to the turn; raises what the log would raise."""
+            request = ViewRequest(self.scope, budget_tokens=0, min_turns=0)
+            try:
+                running = turn_id if is_open else None
+                view = await self.engine.store.reader.view(replace(request, open_turn=running))
+            except NotFoundError:
+                # A turn that has ended accepts repeats of what it has; for one that does not exist, this raises.
+                await self.found(turn_id)
+                view = await self.engine.store.reader.view(request)
+            epochs.append(view.head.epoch)
+            return view.head.epoch
 
         kept = await self.engine.absorb_step(self.scope, step, turn_id, admit)
         return kept, epochs[-1] if epochs else None
-
-    async def _admitted(self, turn_id: str | None) -> int:
-        """The epoch for writing to a turn, or for a new one; raises what the log would raise."""
-        request = ViewRequest(self.scope, budget_tokens=0, min_turns=0, open_turn=turn_id)
-        try:
-            view = await self.engine.store.reader.view(request)
-        except NotFoundError:
-            # A turn that has ended accepts repeats of what it has; for one that does not exist, this raises.
-            await self.found(cast("str", turn_id))
-            view = await self.engine.store.reader.view(replace(request, open_turn=None))
-        return view.head.epoch
 
     async def written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:
         """The result of a write; if the log refuses it, pages are withdrawn unless the log accepted them earlier."""
@@ -269,8 +277,7 @@ class Desk:
     async def found(self, turn_id: str) -> Turn:
         reader = self.engine.store.reader
         # It is nearly always among the newest.
-        newest = await reader.entries(EntryQuery(self.scope, limit=_NEWEST, newest=True))
-        for entry in newest:
+        for entry in await reader.entries(EntryQuery(self.scope, limit=_NEWEST, newest=True)):
             if entry.id == turn_id and isinstance(entry, Turn):
                 return entry
         found = await turn_in(reader, EntryQuery(self.scope, limit=_SLICE), turn_id)
@@ -307,16 +314,13 @@ class Desk:
     async def blobs(self, turn: Turn) -> dict[str, bytes]:
         """The bytes of its images and files. Missing ones are left out and logged: messages then only name them."""
         found: dict[str, bytes] = {}
-        for media in {media.blob: media for media in media_in(turn.messages)}.values():
-            if media.blob is None:
-                continue
+        kinds = {media.blob: media.kind for media in media_in(turn.messages) if media.blob is not None}
+        for blob, kind in kinds.items():
             try:
-                found[media.blob] = await self.engine.store.media.load(self.scope, media.blob)
+                found[blob] = await self.engine.store.media.load(self.scope, blob)
             except NotFoundError:
                 # Its name is user content, and the log does not tell whose it is: `pagefile verify` does.
-                logger.warning(
-                    "media is only named, because its bytes are gone: %s %s", media.kind, media.blob
-                )
+                logger.warning("media is only named, because its bytes are gone: %s %s", kind, blob)
         return found
 
 
@@ -338,19 +342,16 @@ def as_of(turn: Turn, messages: int) -> Turn:
     answered = answered_steps(before)
     named = max(set[int]().union(*map(steps_of, before)), default=-1) + 1
     steps = [
-        step if number in answered else _unanswered(step) for number, step in enumerate(turn.steps[:named])
+        step if number in answered else Step(step.tool, step.input, "", step.call_id, step.call_tokens)
+        for number, step in enumerate(turn.steps[:named])
     ]
-    asked = (turn.user, turn.user_tokens) if question(before) else (None, 0)
-    return replace(turn, user=asked[0], user_tokens=asked[1], steps=tuple(steps), layout=before)
+    user, user_tokens = (turn.user, turn.user_tokens) if question(before) else (None, 0)
+    return replace(turn, user=user, user_tokens=user_tokens, steps=tuple(steps), layout=before)
 
 
 def steps_of(message: Message) -> set[int]:
     """The steps that a message calls or answers."""
     return calls_of(message) | answered_steps([message])
-
-
-def _unanswered(step: Step) -> Step:
-    return Step(step.tool, step.input, "", step.call_id, step.call_tokens)
 
 
 def _said(messages: Sequence[Message]) -> list[tuple[str, str]]:
@@ -363,19 +364,3 @@ def _is_plain(messages: Sequence[Message], user: str | None, steps: int, assista
     return plain == [(message.role, message.parts) for message in messages] and all(
         message.given is None and message.shape in {"openai", "plain"} for message in messages
     )
-
-
-def _says_something(message: Message) -> bool:
-    return any(not isinstance(part, Text) or part.text.strip() for part in message.parts)
-
-
-def _check_sizes(found: Parsed, max_chars: int, max_result_chars: int) -> None:
-    for place, message in enumerate(found.messages):
-        chars = len(json.dumps(message_json(message), ensure_ascii=False))
-        if chars > max_chars:
-            raise InvalidArgumentError(
-                f"messages[{place}] has {chars:,} characters without its tool results and files, at most {max_chars:,} are allowed: "
-                "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
-            )
-    for step in (*found.steps, *found.results.values()):
-        arguments.check_result(step.tool, step.result, max_result_chars)

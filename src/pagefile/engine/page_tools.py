@@ -53,9 +53,10 @@ async def call_tool(
     """The text the model reads as the result of its call; never an exception."""
     if name not in {LOAD_TOOL, SEARCH_TOOL}:
         return f"[未知工具 / unknown tool] {name!r}: use {LOAD_TOOL} or {SEARCH_TOOL}."
-    work = _load if name == LOAD_TOOL else _search
     try:
-        return await work(engine, scope, open_turn, arguments)
+        if name == LOAD_TOOL:
+            return await _load(engine, scope, open_turn, arguments)
+        return await _search(engine, scope, str(arguments.get("query") or "").strip())
     except HandleNotFoundError as error:
         return page_in.explained(error)
     except PagefileError as error:
@@ -71,15 +72,13 @@ async def _load(engine: Engine, scope: Scope, open_turn: Turn | None, arguments:
             f"[窗口已满 / window full] {page.uuid}: the pages loaded in this turn fill half of the window already. "
             "Answer with what is there, or ask for passages in the next turn."
         )
-    asked = None if open_turn is None else open_turn.user
-    return await _answer(engine, (page, text), arguments, asked, room)
+    return await _answer(engine, page, text, arguments, open_turn and open_turn.user, room)
 
 
 async def _answer(
-    engine: Engine, found: tuple[Page, str], arguments: Mapping[str, object], asked: str | None, room: int
+    engine: Engine, page: Page, text: str, arguments: Mapping[str, object], asked: str | None, room: int
 ) -> str:
     """The part of a page that the arguments ask for, within `room` tokens."""
-    page, text = found
     if (asked_for := page_in.asked_range(arguments, text)) is not None:
         part = page_in.fitting_slice(text, *asked_for, room, engine.counter.count)
         return part + _more(page, asked_for[0] + len(part))
@@ -102,8 +101,8 @@ async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) ->
     answers = [
         *await _by_hand(engine, scope, step.page, asked),
         # Either the turn was recorded afterwards, or it was open when the tool was called.
-        await _answer(engine, found, asked, None, room),
-        await _answer(engine, found, asked, turn.user, room - _loaded_tokens(before)),
+        await _answer(engine, *found, asked, None, room),
+        await _answer(engine, *found, asked, turn.user, room - _loaded_tokens(before)),
     ]
     chars = loaded_chars(step.result)
     return next((text for text in answers if len(text) == chars), None)
@@ -126,10 +125,7 @@ def _more(page: Page, read_to: int) -> str:
     return f"\n[共 {page.length} 字，继续阅读 / {page.length} characters in all, read on: {call}]"
 
 
-async def _search(
-    engine: Engine, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]
-) -> str:
-    query = str(arguments.get("query") or "").strip()
+async def _search(engine: Engine, scope: Scope, query: str) -> str:
     if not query:
         return "[缺少参数 / missing argument] query: say what to look for."
     home = scope if scope.user is None else Scope(scope.tenant, scope.user)
@@ -144,9 +140,8 @@ async def _search(
 
 
 def _loaded_tokens(open_turn: Turn | None) -> int:
-    if open_turn is None:
-        return 0
-    return sum(step.page_tokens for step in open_turn.steps if step.tool == LOAD_TOOL)
+    steps = () if open_turn is None else open_turn.steps
+    return sum(step.page_tokens for step in steps if step.tool == LOAD_TOOL)
 
 
 def _around_match(passage: str, query: str) -> str:

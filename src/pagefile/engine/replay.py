@@ -5,7 +5,7 @@ was chosen then is shown again, unless something that decided it is changed; oth
 what was known then.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,7 +27,7 @@ from pagefile.errors import HandleNotFoundError, MissingExtraError, NotFoundErro
 from pagefile.ports import Clock, Store
 from pagefile.records import JsonObject, JsonValue, Scope, Step, Turn, WindowRecord
 from pagefile.settings import Settings
-from pagefile.settings.model import RENAMED, parsed
+from pagefile.settings.model import RENAMED, parsed, replaced
 from pagefile.shapes.call_order import answered_steps, prepared
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, CachedCounter, open_counter
 from pagefile.tiers.base import FAILED, Counter, PastWindow, Remembered, Tier
@@ -37,7 +37,7 @@ from pagefile.window.comparison import BlockBill, Comparison, bill, compared, me
 from pagefile.window.measure import layout_tokens, measured_step, step_tokens
 from pagefile.window.placeholder import loaded_chars, placeholder, placeholder_uuid
 from pagefile.window.receipt import Receipt, Window, receipt_from
-from pagefile.window.wording import WORDINGS, Wording
+from pagefile.window.wording import WORDINGS
 
 #: Everything that can be changed: of the tools, only their tokens are known.
 CHANGEABLE = (
@@ -96,10 +96,6 @@ class Rebuilt:
     exact: bool
     why: tuple[str, ...]
 
-    @property
-    def window(self) -> Window:
-        return self.made.window
-
 
 async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
     """The window of a call, rebuilt; None if the call does not record what it was made from."""
@@ -108,14 +104,14 @@ async def rebuilt(engine: Engine, call: WindowRecord) -> Rebuilt | None:
         return None
     counter, complaint = await _counter(engine.counter, str(call.receipt["counter"]))
     made = await _made(engine, call, snapshot, counter)
-    window = replace(made.window, id=call.id)
-    made = replace(made, window=window)
-    if hash_of(window) == snapshot.messages_hash:
+    made = replace(made, window=replace(made.window, id=call.id))
+    if hash_of(made.window) == snapshot.messages_hash:
         return Rebuilt(made, exact=True, why=())
     turn, why = made.request.view.open_turn, [*complaint]
     if turn is not None and turn.layout is not None and snapshot.messages is None:
         why.append(UNNOTED)
-    return Rebuilt(made, exact=False, why=(*why, *_reasons(receipt_from(call.receipt), window.receipt)))
+    why += _reasons(receipt_from(call.receipt), made.window.receipt)
+    return Rebuilt(made, exact=False, why=tuple(why))
 
 
 async def replayed(engine: Engine, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Replay:
@@ -127,10 +123,8 @@ async def replayed(engine: Engine, call: WindowRecord, changes: Mapping[str, Jso
     named = str(changes.get("tokenizer", call.receipt["counter"]))
     counter, _ = await _counter(engine.counter, named, must="tokenizer" in changes)
     made = await _made(engine, call, snapshot, counter, changes, before.made)
-    after = replace(made.window, id="")
-    return Replay(
-        call, changes, before.window, after, before.exact, before.why, compared(before.window, after)
-    )
+    was, after = before.made.window, replace(made.window, id="")
+    return Replay(call, changes, was, after, before.exact, before.why, compared(was, after))
 
 
 def checked_changes(call: WindowRecord, changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -187,9 +181,7 @@ async def _made(
     # With its owner at the time.
     scope = replace(call.scope, user=snapshot.owner)
     if "archive.threshold" in changes or "language" in changes:
-        rewrite = _Rewriter(
-            now.store, scope, counter, settings.archive.threshold, WORDINGS[settings.language]
-        )
+        rewrite = _Rewriter(now.store, scope, counter, settings)
     past = snapshots.PastStore(now.store, scope, snapshot, call.turn_id, rewrite)
     kit = replace(
         now.kit,
@@ -199,7 +191,7 @@ async def _made(
         counter=counter,
         meter=NoMeter(),
         extractor=None,
-        horizon=past.ends,
+        horizon=past.ends.known,
     )
     before = None if was is None else was.request
     window = PastWindow(scope, snapshot.traces, receipt_from(call.receipt), changes, before)
@@ -234,15 +226,13 @@ class _Stopped(Clock):
 
 def _settings(now: Settings, snapshot: snapshots.Snapshot, changes: Mapping[str, JsonValue]) -> Settings:
     """The settings of then, with the changes; recording and background work are off."""
-    known = {name: value for name, value in snapshot.settings.items() if name in snapshots.DECIDING}
-    changed = {name: value for name, value in changes.items() if name in snapshots.DECIDING}
-    quiet: dict[str, JsonValue] = {
-        "calls_kept": 0,
-        "checkpoints": "manual",
-        "window_for": None,
-        "answer_tokens": 0,
-    }
-    return snapshots.with_settings(now, {**known, **changed, **quiet})
+    given = {**snapshot.settings, **changes}
+    deciding = {name: value for name, value in given.items() if name in snapshots.DECIDING}
+    quiet: JsonObject = {"calls_kept": 0, "checkpoints": "manual", "window_for": None, "answer_tokens": 0}
+    try:
+        return replaced(now, {**deciding, **quiet})
+    except TypeError as error:  # a setting that this version does not have
+        raise SettingsError(str(error)) from error
 
 
 def _request(settings: Settings, call: WindowRecord, changes: Mapping[str, JsonValue]) -> Request:
@@ -273,8 +263,7 @@ class _Rewriter:
     store: Store
     scope: Scope
     counter: Counter
-    threshold: int
-    wording: Wording
+    settings: Settings
 
     async def __call__(self, turn: Turn) -> Turn:
         steps = tuple([await self._step(step) for step in turn.steps])
@@ -286,23 +275,19 @@ class _Rewriter:
     async def _step(self, step: Step) -> Step:
         if step.page is None:
             return step
-        try:
-            if step.tool in LOADING_TOOLS:
-                chars = loaded_chars(step.result)
-                note = self.wording.loaded.format(uuid=step.page, chars=chars)
-                return step if chars is None else self._measured(step, note, whole=False)
-            if step.page_chars <= self.threshold:
-                if step.whole:
-                    return self._measured(step, step.result, whole=True)
-                _, text = await self.store.pages.load(self.scope, step.page)
+        wording = WORDINGS[self.settings.language]
+        if step.tool in LOADING_TOOLS:
+            chars = loaded_chars(step.result)
+            note = wording.loaded.format(uuid=step.page, chars=chars)
+            return step if chars is None else self._measured(step, note, whole=False)
+        # If it was purged or erased since, the turn has nothing more of it.
+        with suppress(HandleNotFoundError):
+            if step.page_chars <= self.settings.archive.threshold:
+                text = step.result if step.whole else (await self.store.pages.load(self.scope, step.page))[1]
                 return self._measured(step, text, whole=True)
             if step.whole or placeholder_uuid(step.result):
                 page = await self.store.page_keeper.page(self.scope, step.page)
-                shown = placeholder(page, self.counter.count, self.wording)
-                return self._measured(step, shown, whole=False)
-        except HandleNotFoundError:
-            # Purged or erased since: the turn has nothing more of it.
-            return step
+                return self._measured(step, placeholder(page, self.counter.count, wording), whole=False)
         return step
 
     def _measured(self, step: Step, result: str, *, whole: bool) -> Step:
@@ -392,14 +377,15 @@ async def explained_call(engine: Engine, scope: Scope, call: WindowRecord) -> Ex
     shared = 0
     with suppress(NotFoundError):
         if before and again is not None and (earlier := await rebuilt(engine, before[0])) is not None:
-            shared = shared_messages(earlier.window.messages, again.window.messages)
-    messages = [] if again is None else again.window.messages[:shared]
+            shared = shared_messages(earlier.made.window.messages, again.made.window.messages)
+    window = None if again is None else again.made.window
+    messages = [] if window is None else window.messages[:shared]
     [cost] = await costs_of(engine, scope, [call])
     return Explanation(
         call=call,
         receipt=receipt_from(call.receipt),
         blocks=cost.blocks,
-        window=None if again is None else again.window,
+        window=window,
         exact=again is not None and again.exact,
         why=(OLDER,) if again is None else again.why,
         previous=before[0].id if before else None,
@@ -428,18 +414,14 @@ async def costs_of(engine: Engine, scope: Scope, calls: Sequence[WindowRecord]) 
 async def _own(
     engine: Engine, scope: Scope, call: WindowRecord, moment: snapshots.Snapshot, receipt: Receipt
 ) -> int:
-    """Tokens of the instructions, and of the running turn with its results."""
+    """Tokens of the instructions, and of the running turn with every result in full and everything beside them."""
     given = [verdict.tokens for verdict in receipt if verdict.block == "instructions"]
     running = sum(verdict.tokens for verdict in receipt if verdict.block == "current")
     if call.turn_id is not None and moment.steps:
         turn = await snapshots.turn_then(engine.store.reader, scope, call.turn_id, moment)
-        running = running if turn is None else _running_tokens(turn, engine.counter.count)
+        if turn is not None:
+            answered = {number: turn.steps[number] for number in answered_steps(turn.messages)}
+            costs = {number: (step.call_tokens, step.result_tokens) for number, step in answered.items()}
+            tokens = layout_tokens(prepared(turn.messages), costs, engine.counter.count, running=True)
+            running = full_tokens(replace(turn, steps=tuple(answered.values()), tokens=tokens))
     return REPLY_OVERHEAD + MESSAGE_OVERHEAD * bool(given) + sum(given) + running
-
-
-def _running_tokens(turn: Turn, count: Callable[[str], int]) -> int:
-    """A running turn with every result in full, and everything said and shown beside them."""
-    answered = {number: turn.steps[number] for number in answered_steps(turn.messages)}
-    costs = {number: (step.call_tokens, step.result_tokens) for number, step in answered.items()}
-    tokens = layout_tokens(prepared(turn.messages), costs, count, running=True)
-    return full_tokens(replace(turn, steps=tuple(answered.values()), tokens=tokens))

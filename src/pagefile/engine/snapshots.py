@@ -18,9 +18,9 @@ from pagefile import ports, records
 from pagefile.content import Message
 from pagefile.engine.log_queries import KINDS, heads_of, turn_in
 from pagefile.engine.messages import as_of, steps_of
-from pagefile.errors import HandleNotFoundError, NotFoundError, SettingsError, StoreError
+from pagefile.errors import HandleNotFoundError, NotFoundError, StoreError
 from pagefile.settings import Settings
-from pagefile.settings.model import RENAMED, replaced
+from pagefile.settings.model import RENAMED
 from pagefile.tiers.base import traced_rows
 from pagefile.window.wording import ZH
 
@@ -125,14 +125,6 @@ def recorded_snapshot(call: records.WindowRecord) -> Snapshot | None:
     return Snapshot(**given)
 
 
-def with_settings(settings: Settings, values: Mapping[str, records.JsonValue]) -> Settings:
-    """The settings with these values replaced, by dotted name; raises `SettingsError` for a wrong one."""
-    try:
-        return replaced(settings, values)
-    except TypeError as error:  # a setting that this version does not have
-        raise SettingsError(str(error)) from error
-
-
 #: Entries read at a time.
 _BATCH = 200
 #: Beyond the last turn of any conversation.
@@ -147,7 +139,7 @@ async def _unchanged(turn: records.Turn) -> records.Turn:
 
 
 async def _refused(self: object, *args: object, **kwargs: object) -> Any:
-    """In place of the verbs that write."""
+    """In place of the verbs that write, and of those that no window reads with."""
     raise StoreError("A window that is being rebuilt reads the past, and writes nothing.")
 
 
@@ -165,27 +157,18 @@ class PastStore(ports.Store):
         turn_id: str | None,
         rewrite: Rewrite | None,
     ) -> None:
-        self._store = store
         # What a window reads of the other ports never changes; nothing is written, since no turn is absorbed
         # and no worker runs.
         for port in ports.Store.__annotations__:
             setattr(self, port, getattr(store, port))
-        self._ends = _Ends(store.reader, scope, snapshot)
+        self.ends = _Ends(store.reader, scope, snapshot)
         self.reader = _PastReader(store.reader, scope, snapshot, turn_id, rewrite or _unchanged)
-        self.source = _PastSource(store.source, self._ends)
-        self.terms = _PastTerms(store.terms, self._ends)
+        self.source = _PastSource(store.source, self.ends)
+        self.terms = _PastTerms(store.terms, self.ends)
         self.facts = _PastFacts(store.facts, snapshot)
         self.page_keeper = _PastPages(store.page_keeper, snapshot)
 
-    async def ends(self) -> Mapping[str, int]:
-        """The last `seq` of each of the user's conversations at that time; later entries are invisible."""
-        return await self._ends.known()
-
-    async def erase(self, scope: records.Scope, part: ports.Part | None = None) -> records.ErasureReceipt:
-        raise StoreError("The past cannot be erased: erase the present with `memory.forget()`.")
-
-    async def describe(self) -> records.JsonObject:
-        return await self._store.describe()
+    erase = describe = _refused
 
     async def close(self) -> None:
         """The underlying store stays open."""
@@ -205,14 +188,7 @@ class _PastReader(ports.LogReader):
     async def epoch(self, scope: records.Scope | None = None) -> int:
         return await self.now.epoch(scope)
 
-    async def owner(self, scope: records.Scope) -> records.Scope | None:
-        return await self.now.owner(scope)
-
-    async def entries(self, query: ports.EntryQuery) -> list[records.Entry]:
-        return await self.now.entries(query)
-
-    async def heads(self, query: ports.ConversationQuery) -> list[records.ConversationInfo]:
-        return await self.now.heads(query)
+    owner = entries = heads = _refused
 
     async def view(self, request: ports.ViewRequest) -> ports.LogView:
         taken: list[records.Turn] = []
@@ -224,38 +200,27 @@ class _PastReader(ports.LogReader):
                 break
             taken.append(turn)
             rewritten += turn.tokens - was.tokens
+        then = {name: getattr(self.snapshot, name) for name in _OF_THE_LOG}
+        then["live_tokens"] += rewritten
+        times, live = (records.NEVER, self.snapshot.at), self.snapshot.live_turns
         return ports.LogView(
-            head=self._head(rewritten),
+            head=records.ConversationInfo(self.scope, None, *times, turns=live, **then),
             checkpoint=await self._checkpoint(),
             turns=tuple(reversed(taken)),
             open_turn=None if self.turn_id is None else await self._open_turn(self.turn_id),
             profile=self.snapshot.profile,
         )
 
-    def _head(self, tokens: int) -> records.ConversationInfo:
-        then = {name: getattr(self.snapshot, name) for name in _OF_THE_LOG}
-        then["live_tokens"] += tokens
-        return records.ConversationInfo(
-            self.scope, None, records.NEVER, self.snapshot.at, turns=self.snapshot.live_turns, **then
-        )
-
     async def _live(self) -> AsyncIterator[records.Turn]:
         """The done turns that were live then, newest first. `seq` has no gaps, so a slice can be computed by counting."""
         least = max(self.snapshot.reset_seq, self.snapshot.covered_through_seq)
-        end = self.snapshot.last_seq
+        end, done = self.snapshot.last_seq, ports.EntryQuery(self.scope, statuses=frozenset({"done"}))
         while end > least:
             begin = max(least, end - _BATCH)
-            for turn in reversed(await self._turns(begin, end)):
-                yield turn
+            for turn in reversed(await self.now.entries(replace(done, after_seq=begin, limit=end - begin))):
+                if isinstance(turn, records.Turn) and (turn.seq or _END) <= end:
+                    yield turn
             end = begin
-
-    async def _turns(self, after: int, through: int) -> list[records.Turn]:
-        """The done turns of a slice of the log, oldest first."""
-        query = ports.EntryQuery(
-            self.scope, statuses=frozenset({"done"}), after_seq=after, limit=through - after
-        )
-        found = await self.now.entries(query)
-        return [turn for turn in found if isinstance(turn, records.Turn) and (turn.seq or _END) <= through]
 
     async def _checkpoint(self) -> records.Checkpoint | None:
         seq = self.snapshot.checkpoint_seq
@@ -296,16 +261,7 @@ class _PastFacts(ports.FactStore):
     async def changed(self, scope: records.Scope) -> tuple[int, int]:
         return 0, 0
 
-    async def get(self, scope: records.Scope, fact_id: str) -> records.Fact:
-        return await self.now.get(scope, fact_id)
-
-    async def revisions(self, scope: records.Scope, *, after: int = 0) -> Sequence[records.Revision]:
-        return await self.now.revisions(scope, after=after)
-
-    async def owners(self, tenant: str) -> Sequence[records.Scope]:
-        return await self.now.owners(tenant)
-
-    revise = restore = _refused
+    get = revisions = owners = revise = restore = _refused
 
 
 @dataclass(eq=False, slots=True)
@@ -323,13 +279,7 @@ class _PastPages(ports.PageKeeper):
     async def page(self, scope: records.Scope, uuid: str) -> records.Page:
         return await self.now.page(scope, uuid)
 
-    async def equal_call(self, scope: records.Scope, call_hash: str, since: datetime) -> records.Page | None:
-        return await self.now.equal_call(scope, call_hash, since)
-
-    async def tenants(self) -> list[str]:
-        return await self.now.tenants()
-
-    pin = touch = purge = erase = _refused
+    equal_call = tenants = pin = touch = purge = erase = _refused
 
 
 # -- recall ------------------------------------------------------------------------------------------------------------
@@ -337,7 +287,7 @@ class _PastPages(ports.PageKeeper):
 
 @dataclass(slots=True)
 class _Ends:
-    """How far each of the user's conversations went."""
+    """How far each of the user's conversations went at that time; later entries are invisible."""
 
     reader: ports.LogReader
     scope: records.Scope
@@ -384,11 +334,11 @@ class _Ends:
             rows = await read(replace(request, known=known))
             for row in rows:
                 name, seq = place(row)
-                if seq <= ends.get(name, 0) and len(found) < request.limit:
+                if seq > ends.get(name, 0):
+                    known[name] = _END
+                elif len(found) < request.limit:
                     found.append(row)
                     known[name] = seq
-                elif len(found) < request.limit:
-                    known[name] = _END
             if len(rows) < request.limit:
                 break
         return found
@@ -400,9 +350,8 @@ class _PastSource(ports.TurnSource):
     ends: _Ends
 
     async def since(self, request: ports.SinceRequest) -> list[records.Turn]:
-        return await self.ends.since(
-            request, self.now.since, lambda turn: (turn.scope.conversation or "", turn.seq or 0)
-        )
+        read = self.now.since
+        return await self.ends.since(request, read, lambda one: (one.scope.conversation or "", one.seq or 0))
 
     async def around(self, scope: records.Scope, refs: Sequence[ports.TurnRef]) -> list[ports.Neighbourhood]:
         return await self.now.around(scope, refs)
@@ -435,9 +384,8 @@ async def turn_then(
     then = replace(found, seq=None, status="open", assistant=None, assistant_tokens=0)
     if found.layout is None:
         return replace(then, steps=found.steps[: snapshot.steps])
-    return as_of(
-        then, _likely(found.layout, snapshot.steps) if snapshot.messages is None else snapshot.messages
-    )
+    messages = snapshot.messages
+    return as_of(then, _likely(found.layout, snapshot.steps) if messages is None else messages)
 
 
 def _likely(layout: Sequence[Message], steps: int) -> int:

@@ -87,14 +87,12 @@ def summarizer_of(
 
 
 def synopsis_of(settings: Settings, model: ChatModel | None) -> Describe | None:
-    """What writes synopses, if they are not extracted."""
     if settings.archive.synopsis != "model":
         return None
     return ChatSynopsis(_needed(model, "archive.synopsis"))
 
 
 def extractor_of(settings: Settings, model: ChatModel | None) -> FactExtractor | None:
-    """What extracts facts, if anything does."""
     match settings.facts.extract:
         case "off":
             return None
@@ -115,18 +113,10 @@ def _needed(model: ChatModel | None, setting: str) -> ChatModel:
 
 def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
     """The tiers of every memory, in the order in which they are asked."""
-    archive = Archive(
-        kit.store, kit.counter, kit.clock, _archive_rules(kit.settings), kit.meter, describe=kit.describe
-    )
-    return (
-        archive,
-        _history(kit),
-        _facts(kit),
-        _episodes(kit),
-        Workspaces(
-            Parts(archive, kit.counter, kit.clock, _workspace_rules(kit.settings), kit.store.reader.epoch)
-        ),
-    )
+    rules = _archive_rules(kit.settings), _workspace_rules(kit.settings)
+    archive = Archive(kit.store, kit.counter, kit.clock, rules[0], kit.meter, describe=kit.describe)
+    workspaces = Workspaces(Parts(archive, kit.counter, kit.clock, rules[1], kit.store.reader.epoch))
+    return archive, _history(kit), _facts(kit), _episodes(kit), workspaces
 
 
 def _shared(section: Any, rules: type[Any]) -> dict[str, Any]:
@@ -138,11 +128,8 @@ def _shared(section: Any, rules: type[Any]) -> dict[str, Any]:
 def _archive_rules(settings: Settings) -> ArchiveRules:
     given = settings.archive
     given = replace(given, page_from=min(given.page_from, given.threshold))
-    return ArchiveRules(
-        **_shared(given, ArchiveRules),
-        wording=WORDINGS[settings.language],
-        max_postings=settings.recall_cache_postings,
-    )
+    most, wording = settings.recall_cache_postings, WORDINGS[settings.language]
+    return ArchiveRules(**_shared(given, ArchiveRules), wording=wording, max_postings=most)
 
 
 def _history(kit: Kit) -> History:
@@ -162,11 +149,8 @@ def _history(kit: Kit) -> History:
 
 def _facts(kit: Kit) -> Facts:
     given = kit.settings.facts
-    rules = FactRules(
-        budget_tokens=given.max_injection_tokens,
-        context_turns=given.max_context_turns,
-        **_shared(given, FactRules),
-    )
+    limits = {"budget_tokens": given.max_injection_tokens, "context_turns": given.max_context_turns}
+    rules = FactRules(**limits, **_shared(given, FactRules))
     book = FactBook(kit.store.facts, kit.counter, kit.clock, kit.store.reader.epoch)
     extraction = None
     if kit.extractor is not None:
@@ -178,15 +162,8 @@ def _facts(kit: Kit) -> Facts:
 
 def _episodes(kit: Kit) -> Episodes:
     store, settings = kit.store, kit.settings
-    derivation = Derivation(
-        store.source,
-        store.reader,
-        store.watermarks,
-        Terms(store.terms),
-        kit.vectors,
-        kit.health or Health(kit.meter),
-        kit.meter,
-    )
+    log, health = (store.source, store.reader, store.watermarks), kit.health or Health(kit.meter)
+    derivation = Derivation(*log, Terms(store.terms), kit.vectors, health, kit.meter)
     return Episodes(
         store.source,
         store.terms,

@@ -66,12 +66,11 @@ def sound_candidates(
             wrong.append(f"{shortened(getattr(one, 'id', one))}: {error}")
         else:
             sound[candidate.id] = candidate
-    return list(sound.values()), _left_out(wrong, len(given)) if wrong else None
-
-
-def _left_out(wrong: Sequence[str], number: int) -> ValueError:
+    if not wrong:
+        return list(sound.values()), None
     more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    return ValueError(f"{len(wrong)} of {number} candidates left out: {'; '.join(wrong[:_NAMED])}{more}")
+    what = f"{len(wrong)} of {len(given)} candidates left out: {'; '.join(wrong[:_NAMED])}{more}"
+    return list(sound.values()), ValueError(what)
 
 
 def _checked(one: object, taken: Callable[[str], bool]) -> Candidate:
@@ -86,7 +85,9 @@ def _checked(one: object, taken: Callable[[str], bool]) -> Candidate:
     if not isinstance(one.position, int):  # pyright: ignore[reportUnnecessaryIsInstance] - not type-checked
         raise TypeError(f"position is {shortened(one.position)}: give a whole number")
     _check_tokens(one.unread_tokens, "unread_tokens")
-    _check_score(one.score)
+    score = cast("object", one.score)
+    if score is not None and not (isinstance(score, int | float) and isfinite(score)):
+        raise ValueError(f"score is {shortened(score)}: give a finite number, or None")
     _check_forms(one.forms)
     return one
 
@@ -112,11 +113,6 @@ def _check_tokens(value: object, name: str) -> None:
         raise ValueError(f"{name} is {shortened(value)}: give a whole number, at least 0")
 
 
-def _check_score(score: object) -> None:
-    if score is not None and not (isinstance(score, int | float) and isfinite(score)):
-        raise ValueError(f"score is {shortened(score)}: give a finite number, or None")
-
-
 def sound_traces(
     tier: Tier, own: Mapping[str, JsonValue], offered: Sequence[Candidate]
 ) -> dict[str, JsonValue]:
@@ -130,7 +126,7 @@ def sound_traces(
 
 
 def sound_limits(given: object) -> Mapping[Block, int]:
-    limits = cast("Mapping[Block, int]", _mapping(given, "limits", 'a dict, such as {"extra": 500}'))
+    limits = _mapping(given, "limits", 'a dict, such as {"extra": 500}')
     for block, tokens in limits.items():
         _check_block(block, "a block of limits()")
         _check_tokens(tokens, f"what limits() gives {block}")
@@ -155,8 +151,7 @@ def sound_description(given: object, known: Collection[str]) -> JsonObject:
     for key in found:
         checked_text(key, "a key of what describe() returned")
     described = cast("JsonObject", checked_json(found, "what describe() returned"))
-    twice = sorted(described.keys() & set(known))
-    if twice:
+    if twice := sorted(described.keys() & set(known)):
         raise ValueError(f"describe() has the keys of others: {', '.join(twice)}")
     return described
 

@@ -47,7 +47,14 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     engine.handed_out(made.request, made.window, notes.append)
     if notes:
         made = made.with_notes(notes)
-    _tell(engine, scope, request, made, at)
+    engine.meter.observe("pagefile_window_tokens", made.window.tokens)
+    engine.meter.observe("pagefile_token_ratio", made.window.ratio)
+    engine.changes.note(scope, made.window.receipt)
+    if not engine.incognito and engine.settings.calls_kept:
+        # Computed now, because the caller may change the messages afterwards.
+        digest = hash_of(made.window)
+        make = partial(_call, engine, scope, made, request, at, digest)
+        engine.calls.add(scope, make, epoch=made.request.view.head.epoch)
     return made.window
 
 
@@ -67,22 +74,8 @@ async def _claim(engine: Engine, head: ConversationInfo, notes: list[str]) -> No
         notes.append(f"the store failed, so this conversation has no owner yet: {error}")
 
 
-def _tell(engine: Engine, scope: Scope, request: Request, made: "Made", at: datetime) -> None:
-    """Record metrics and the call for a window that is handed out."""
-    engine.meter.observe("pagefile_window_tokens", made.window.tokens)
-    engine.meter.observe("pagefile_token_ratio", made.window.ratio)
-    engine.changes.note(scope, made.window.receipt)
-    if not engine.incognito and engine.settings.calls_kept:
-        # Computed now, because the caller may change the messages afterwards.
-        digest = hash_of(made.window)
-        make = partial(_call, engine, scope, made, request, at, digest)
-        engine.calls.add(scope, make, epoch=made.request.view.head.epoch)
-
-
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A window, and what it was made of."""
-
     window: Window
     request: WindowRequest
 
@@ -130,18 +123,17 @@ class _Assembly:
             run=(scope, request.run),
         )
         offered = await engine.offers(window_request)
-        candidates = [*self._given(window_request), *offered]
         layout = Layout(request.placement, language(asked or request.instructions or ""))
-        compiled = await self._compiled(view.head.scope, candidates, budget, layout)
+        given = self._given(window_request)
+        compiled = await self._compiled(view.head.scope, [*given, *offered], budget, layout)
         return Made(self._finished(compiled, view), window_request)
 
     async def _read(self, scope: Scope) -> LogView:
         """The conversation; empty if the store is down, since an answer without history beats no answer."""
         began = perf_counter()
         try:
-            view = await self._view(
-                ViewRequest(scope, self.request.room, min_turns=1, open_turn=self.request.turn_id)
-            )
+            ask = ViewRequest(scope, self.request.room, min_turns=1, open_turn=self.request.turn_id)
+            view = await self._view(ask)
         except ConflictError:
             raise
         except StoreError as error:
@@ -154,14 +146,15 @@ class _Assembly:
         return view
 
     async def _view(self, ask: ViewRequest) -> LogView:
-        """The turns that may fit. Reading stops at a turn that is too large, which may fit after all with its
-        images only named.
+        """The turns that may fit. One that stops the reading because it is too large may fit with its images only named.
 
-        If reading stopped with little room left, reading on would gain little.
+        With little room left, reading on would gain little.
         """
-        reader = self.engine.store.reader
+        reader, little = self.engine.store.reader, ask.budget_tokens // 8
         view = await reader.view(ask)
-        while 0 < len(view.turns) < view.head.live_turns and _has_room(view, ask.budget_tokens):
+        while 0 < len(view.turns) < view.head.live_turns:
+            if sum(turn.tokens for turn in view.turns) >= ask.budget_tokens - little:
+                break
             further = await reader.view(replace(ask, min_turns=len(view.turns) + _FURTHER_TURNS))
             fitting = _fitting(further.turns, ask.budget_tokens, self.engine.counter.count)
             if fitting <= len(view.turns):
@@ -172,15 +165,13 @@ class _Assembly:
         return view
 
     def _given(self, request: WindowRequest) -> list[Candidate]:
-        """What the caller passed: instructions and the current message."""
         given: list[Candidate] = []
         instructions, history = self.request.instructions, self.engine.tier(History)
         if instructions:
             form = Form(self.engine.counter.count(instructions), text=instructions)
             given.append(Candidate("instructions", "instructions", (form,)))
-        open_turn = request.view.open_turn
-        if open_turn is not None:
-            given += history.current(open_turn, request)
+        if request.view.open_turn is not None:
+            given += history.current(request.view.open_turn, request)
         elif self.request.query:
             given.append(history.question(self.request.query))
         return given
@@ -202,7 +193,10 @@ class _Assembly:
                 one._replace(forms=tuple(media_named(form, count, absent) for form in one.forms))
                 for one in candidates
             ]
-        self.notes.extend(_kept_elsewhere(compiled.parts.media))
+        # Only one provider can show a file that was given by its file id.
+        files = {note(media): who for media in compiled.parts.media if (who := keeper(media)) is not None}
+        told = "other providers are only told its name"
+        self.notes.extend(f"{name} is a file at {who}: {told}" for name, who in files.items())
         blobs = {media.blob: loaded[media.blob] for media in compiled.parts.media if media.blob is not None}
         return compiled.with_blobs(blobs) if blobs else compiled
 
@@ -236,6 +230,8 @@ class _Assembly:
     def _finished(self, compiled: Compiled, view: LogView) -> Window:
         request, counter = self.request, self.engine.counter
         ratio = compiled.wanted_tokens / request.room
+        counted, notes = (compiled.framing, counter.name, counter.exact), _clean(self.notes)
+        receipt = Receipt(compiled.verdicts, request.window_tokens, *counted, notes, request.reserved)
         return Window(
             parts=compiled.parts,
             messages=compiled.messages,
@@ -246,45 +242,22 @@ class _Assembly:
             should_checkpoint=ratio >= request.threshold,
             prefix_hash=compiled.prefix_hash,
             prefix_messages=compiled.prefix_messages,
-            receipt=Receipt(
-                compiled.verdicts,
-                request.window_tokens,
-                compiled.framing,
-                counter.name,
-                counter.exact,
-                _clean(self.notes),
-                request.reserved,
-            ),
+            receipt=receipt,
             id=str(uuid4()),
         )
-
-
-def _has_room(view: LogView, budget_tokens: int) -> bool:
-    return sum(turn.tokens for turn in view.turns) < budget_tokens - budget_tokens // 8
 
 
 def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
     """How many of the newest turns fit, with their images if there is room for them."""
     for number, turn in enumerate(reversed(turns)):
-        room -= turn.tokens if turn.tokens <= room else _least(turn, count)
+        least = turn.tokens
+        # One without images or files was read only if it fits as it is.
+        if least > room and any(media_in(turn.layout or ())):
+            least = min(form.tokens for form in turn_forms(turn, {}, frozenset(), count))
+        room -= least
         if room < 0:
             return number
     return len(turns)
-
-
-def _least(turn: Turn, count: Count) -> int:
-    """The minimum cost of a turn with images or files; one without them was read only if it fits as it is."""
-    if turn.layout is None or not any(media_in(turn.layout)):
-        return turn.tokens
-    return min(form.tokens for form in turn_forms(turn, {}, frozenset(), count))
-
-
-def _kept_elsewhere(shown: Iterable[Media]) -> list[str]:
-    """Notes on files that only one provider can show, because they were given by its file id."""
-    files = {note(media): who for media in shown if (who := keeper(media)) is not None}
-    return [
-        f"{name} is a file at {who}: other providers are only told its name" for name, who in files.items()
-    ]
 
 
 def _clean(notes: Sequence[str]) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import ParamSpec
 
 import anyio
 import anyio.lowlevel
@@ -28,7 +27,6 @@ logger = logging.getLogger("pagefile")
 _LOOKING = "look for what others wrote"
 #: What a task concerns: a conversation, or None for a scan of the whole log for other processes' writes.
 _Key = Scope | None
-P = ParamSpec("P")
 Job = Callable[[Scope], Awaitable[object]]
 
 
@@ -41,8 +39,6 @@ class Jobs(Tier):
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """Something that wants to be worked on."""
-
     #: When to start, and the deadline that further writes do not move.
     due: float
     latest: float
@@ -54,14 +50,10 @@ class _Task:
     #: A scheduled scan of the log that no caller asked for.
     routine: bool = False
 
-    def begins(self, rested: float, *, when_due: bool = True) -> float:
+    def begins(self, rested: float, *, when_due: bool) -> float:
         """When it may start, given the end of the line's backoff."""
         rests_until = rested if self.rests_until == inf else self.rests_until
         return max(self.due, rests_until) if when_due else rests_until
-
-    def hurry(self) -> None:
-        """Start as soon as a worker is free."""
-        self.due = self.latest = self.rests_until = 0.0
 
 
 class Line:
@@ -130,10 +122,9 @@ class Line:
         """Wait until what is written by now has been processed; failures are retried later, without waiting for them."""
         with self._hurrying():
             asked = self._hurry_up(resting=True)
-            looks = [(key, task) for key, task in asked if key is None]
-            if looks:
+            if any(key is None for key, _ in asked):
                 # Include what the scans find.
-                await self._end_of(looks)
+                await self._end_of((key, task) for key, task in asked if key is None)
                 asked += self._hurry_up()
             await self._end_of(asked)
 
@@ -151,7 +142,7 @@ class Line:
         with self._hurrying():
             asked = self._hurry_up()
             await self._end_of(
-                [(key, task) for key, task in asked if key is not None or self._poll_s is not None]
+                (key, task) for key, task in asked if key is not None or self._poll_s is not None
             )
 
     @contextmanager
@@ -174,7 +165,7 @@ class Line:
             if not task.routine and (resting or task.rests_until <= now)
         ]
         for _, task in waiting:
-            task.hurry()
+            task.due = task.latest = task.rests_until = 0.0
         self._opens_at = 0.0
         self._wake.set()
         return [*self._running.items(), *waiting]
@@ -201,7 +192,7 @@ class Line:
 
     async def _work(self) -> None:
         while True:
-            keys, moment = self._round_ready() if self._together else self._one_ready()
+            keys, moment = self._ready()
             if not keys:
                 await self._nap_until(moment)
                 continue
@@ -229,11 +220,8 @@ class Line:
 
     async def _one_by_one(self, batch: dict[_Key, _Task]) -> None:
         for key, task in batch.items():
-            if key is None:
-                rest_s = await self._try(_LOOKING, self._look)
-            else:
-                rest_s = await self._do_jobs(key, task)
-            self._ended(key, task, rest_s)
+            work = self._try(_LOOKING, self._look) if key is None else self._do_jobs(key, task)
+            self._ended(key, task, await work)
 
     async def _do_jobs(self, scope: Scope, task: _Task) -> float | None:
         """Keeps the jobs that failed; a failure does not stop the others."""
@@ -241,41 +229,35 @@ class Line:
         for job in [*task.jobs]:
             # Skipped if the conversation was erased meanwhile.
             if job in task.jobs:
-                rest_s = await self._try(_caring(scope), job, scope)
-                if rest_s is None:
+                if (rest_s := await self._try(_caring(scope), job, scope)) is None:
                     task.jobs.pop(job, None)
                 else:
                     rests.append(rest_s)
         return max(rests, default=None)
 
     async def _round(self, batch: dict[_Key, _Task]) -> None:
-        """Everything that waits, in one call."""
         rests: dict[_Key, float] = {}
 
         async def attempt(scope: Scope) -> None:
             if scope in self._waiting and scope not in batch:
                 # Found in the log, but it has its own schedule.
                 return
-            rest_s = await self._try(_caring(scope), self.tier.maintain, scope)
-            if rest_s is not None:
+            if (rest_s := await self._try(_caring(scope), self.tier.maintain, scope)) is not None:
                 rests[scope] = rest_s
 
         scopes = [key for key in batch if key is not None]
         backlog = Backlog(scopes, None in batch, self._hurry.is_set(), self._pause, self._busy, attempt)
-        rest_s = await self._try("do its background work", self.tier.maintain_all, backlog)
-        if rest_s is not None:
+        if (rest_s := await self._try("do its background work", self.tier.maintain_all, backlog)) is not None:
             rests |= dict.fromkeys(batch, rest_s)
         for key in {**batch, **rests}:
             task = batch.get(key) or _Task(0.0, 0.0, {self.tier.maintain: None})
             self._ended(key, task, rests.get(key))
 
-    async def _try(
-        self, what: str, work: Callable[P, Awaitable[object]], *args: P.args, **kwargs: P.kwargs
-    ) -> float | None:
+    async def _try(self, what: str, work: Callable[..., Awaitable[object]], *args: object) -> float | None:
         """None on success, else how long to wait before a retry: infinite until the line's backoff has elapsed."""
         with guarded(partial(self._failed, what)):
             try:
-                await work(*args, **kwargs)
+                await work(*args)
             except RetryLater as later:
                 return later.seconds
             return None
@@ -289,56 +271,40 @@ class Line:
 
     def _ended(self, key: _Key, task: _Task, rest_s: float | None) -> None:
         if rest_s is not None:
-            self._put_back(key, task, rest_s)
+            # Merged with new requests; not retried if it was erased.
+            if key is None or task.jobs:
+                again, now = self._waiting.pop(key, None), monotonic()
+                jobs = task.jobs if again is None else task.jobs | again.jobs
+                self._waiting[key] = _Task(now, now, jobs, now + rest_s, task.failed or rest_s == inf)
             return
         if task.failed:
-            self._recovered()
+            # Everything else that failed is worth a retry.
+            self._backoff.succeeded()
+            for other in self._waiting.values():
+                if other.rests_until == inf:
+                    other.rests_until = 0.0
+            self._wake.set()
         if key is None and self._scans and None not in self._waiting:
             self._scan_at(monotonic() + self._every_s, routine=True)
 
-    def _put_back(self, key: _Key, task: _Task, rest_s: float) -> None:
-        """Retry later, merged with new requests; dropped if it was erased."""
-        if key is not None and not task.jobs:
-            return
-        again = self._waiting.pop(key, None)
-        jobs = task.jobs if again is None else task.jobs | again.jobs
-        now = monotonic()
-        self._waiting[key] = _Task(now, now, jobs, now + rest_s, task.failed or rest_s == inf)
-
-    def _recovered(self) -> None:
-        """A failed task succeeded: everything that failed is worth a retry."""
-        self._backoff.succeeded()
-        for task in self._waiting.values():
-            if task.rests_until == inf:
-                task.rests_until = 0.0
-        self._wake.set()
-
     # -- when ---------------------------------------------------------------------------------------------------------
 
-    def _one_ready(self) -> tuple[list[_Key], float]:
-        """A task that is due and not running; if there is none, when the next one is due."""
-        now, moment = monotonic(), inf
-        rested = now + self._backoff.left_s
-        for key, task in self._waiting.items():
-            if key not in self._running:
-                begins = task.begins(rested)
-                if begins <= now:
-                    # One of the failed tasks is retried first, to find out whether things work again.
-                    return [key], now
-                moment = min(moment, begins)
-        return [], moment
-
-    def _round_ready(self) -> tuple[list[_Key], float]:
-        """All tasks, once it is quiet or the first has waited long enough; else when that will be."""
+    def _ready(self) -> tuple[list[_Key], float]:
+        """A task that is due, or all that wait, once it is quiet or the first has waited long enough; else when that is."""
         now, moment = monotonic(), inf
         rested = now + self._backoff.left_s
         ready: dict[_Key, _Task] = {}
         for key, task in self._waiting.items():
-            begins = task.begins(rested, when_due=key is None)
-            if begins <= now:
+            if key in self._running:
+                continue
+            begins = task.begins(rested, when_due=key is None or not self._together)
+            if begins > now:
+                moment = min(moment, begins)
+            elif self._together:
                 ready[key] = task
             else:
-                moment = min(moment, begins)
+                # One of the failed tasks is retried first, to find out whether things work again.
+                return [key], now
         if ready:
             quiet = max(task.due for task in ready.values())
             latest = min(task.latest for task in ready.values())
@@ -402,7 +368,6 @@ class Worker:
         self.lines[Jobs.name].wake(scope, job)
 
     def scan(self) -> None:
-        """A lot was written: have every tier scan the whole log."""
         for line in self.lines.values():
             line.scan()
 
@@ -416,7 +381,6 @@ class Worker:
                 lines.start_soon(line.run)
 
     async def settle(self) -> None:
-        """Wait until background work has caught up with everything written by now."""
         for line in self.lines.values():
             await line.settle()
 

@@ -3,7 +3,7 @@ derived from it, and what is stored beside it: sessions, recorded windows, facts
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -11,7 +11,7 @@ from functools import partial
 import anyio.to_thread
 
 from pagefile import errors
-from pagefile.content import Media, media_in
+from pagefile.content import media_in
 from pagefile.engine.log_queries import all_pages, facts_of
 from pagefile.engine.replay import UNNOTED, rebuilt
 from pagefile.engine.verification.findings import Check, Finding, at, at_entry
@@ -23,8 +23,7 @@ from pagefile.text.fact_rules import own_words
 from pagefile.text.passages import split
 from pagefile.text.speech import blended, embedded_texts
 from pagefile.tiers.page_in import LOADING_TOOLS, segmented
-from pagefile.tiers.turn_index import ANALYZER, TurnVectors, terms_of
-from pagefile.tiers.turn_index import Terms as DerivedTerms
+from pagefile.tiers.turn_index import ANALYZER, Terms, TurnVectors, terms_of
 from pagefile.window.receipt import Receipt, receipt_from
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -32,13 +31,14 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(slots=True)
 class Pages(Check):
+    """Checks the pages that a log refers to, and what is in them."""
+
     #: Pages that a turn loaded from another conversation and that were erased with it.
     erased: set[str] = field(default_factory=set[str])
 
     # -- references -----------------------------------------------------------------------------------------------------
 
     async def refs(self, scope: Scope, rows: Sequence[KeptEntry]) -> list[Finding]:
-        """Check every page that a slice of a log refers to."""
         entries = [row.entry for row in rows]
         steps = [(turn, step) for turn in entries if isinstance(turn, Turn) for step in turn.steps]
         refs = [(mark, ref) for mark in entries if isinstance(mark, Checkpoint) for ref in mark.archive_refs]
@@ -46,13 +46,11 @@ class Pages(Check):
         self.tally.checked["references"] += len(named)
         there = await self.audit.lengths(scope.tenant, sorted(named)) if named else {}
         found = [finding for turn, step in steps for finding in self._step(turn, step, there)]
-        return found + [
-            at_entry(
-                mark, "damage", "page-ref", f"checkpoint {mark.id!r} names a page that is not there", page=ref
-            )
-            for mark, ref in refs
-            if ref not in there and ref not in self.erased
-        ]
+        for mark, ref in refs:
+            if ref not in there and ref not in self.erased:
+                what = f"checkpoint {mark.id!r} names a page that is not there"
+                found.append(at_entry(mark, "damage", "page-ref", what, page=ref))
+        return found
 
     def _step(self, turn: Turn, step: Step, there: dict[str, Lengths]) -> Iterator[Finding]:
         told = partial(at_entry, turn, page=step.page)
@@ -153,73 +151,64 @@ def tiles(spans: Sequence[tuple[int, int]], length: int) -> bool:
     )
 
 
-class Attachments(Check):
-    """Checks the bytes that turns refer to."""
-
-    async def look(self, turns: Iterable[Turn]) -> list[Finding]:
-        named = [
-            (turn, media, blob)
-            for turn in turns
-            for blob, media in {media.blob: media for media in media_in(turn.messages)}.items()
-            if blob is not None
-        ]
-        self.tally.checked["attachments"] += len(named)
-        return [finding for one in named for finding in await self._one(*one)]
-
-    async def _one(self, turn: Turn, media: Media, blob: str) -> list[Finding]:
-        told = partial(at_entry, turn, "damage")
+async def wrong_attachments(check: Check, turn: Turn) -> list[Finding]:
+    """Checks the bytes of a turn's images and files."""
+    told = partial(at_entry, turn, "damage")
+    found: list[Finding] = []
+    named = {media.blob: media for media in media_in(turn.messages) if media.blob is not None}
+    check.tally.checked["attachments"] += len(named)
+    for blob, media in named.items():
         what = f"{note(media)} in turn {turn.id!r}"
         try:
-            data = await self.engine.store.media.load(turn.scope, blob)
+            data = await check.engine.store.media.load(turn.scope, blob)
         except errors.NotFoundError:
-            return [told("media-ref", f"the bytes of {what} are not there")]
+            found.append(told("media-ref", f"the bytes of {what} are not there"))
         except errors.StoreCorruptError as error:
-            return [told("media-bytes", f"{what}: {error}")]
-        digest = await anyio.to_thread.run_sync(_digest, data)
-        if digest != blob:
-            return [told("media-bytes", f"the bytes of {what} have the SHA-256 {digest}, and had {blob}")]
-        return []
+            found.append(told("media-bytes", f"{what}: {error}"))
+        else:
+            if (digest := await anyio.to_thread.run_sync(_digest, data)) != blob:
+                what = f"the bytes of {what} have the SHA-256 {digest}, and had {blob}"
+                found.append(told("media-bytes", what))
+    return found
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-class Terms(Check):
-    """Checks that every done turn up to the watermark has its terms, and that they match its text.
+async def wrong_terms(
+    check: Check, kept: KeptConversation, after: int, turns: Sequence[Turn], epoch: int
+) -> list[Finding]:
+    """Checks that the done turns that follow `after` up to the watermark have their terms, and that they match.
 
     Missing terms are recomputed. Different terms are evidence that the text was different when they were
     computed: they carry the version of the analyzer, so only a manual change explains the difference, and
     they are never overwritten here.
     """
-
-    async def look(
-        self, kept: KeptConversation, after: int, turns: Sequence[Turn], epoch: int
-    ) -> list[Finding]:
-        """What is wrong with the terms of these turns, which follow `after` in the log."""
-        derived = DerivedTerms(self.engine.store.terms)
-        request = SinceRequest(kept.scope, {kept.scope.conversation or "": after}, len(turns))
+    terms = Terms(check.engine.store.terms)
+    request = SinceRequest(kept.scope, {kept.scope.conversation or "": after}, len(turns))
+    try:
+        rows = await terms.store.since(request, ANALYZER)
+    except UNREADABLE:
+        return []  # an unreadable turn, reported with the log
+    known = {row.seq: (row.said, row.answered) for row in rows if row.said is not None}
+    check.tally.checked["terms"] += len(known)
+    lacking = {row.seq for row in rows if row.said is None and row.seq <= kept.marks.get(terms.tier, 0)}
+    missing = [turn for turn in turns if turn.seq in lacking]
+    sample = [turn for turn in turns if check.sampled(turn.seq or 0)]
+    made = await anyio.to_thread.run_sync(partial(terms_of, sample))
+    own = {row.seq: (row.said, row.answered) for row in made}
+    if check.repair and missing:
         try:
-            rows = await self.engine.store.terms.since(request, ANALYZER)
-        except UNREADABLE:
-            return []  # an unreadable turn, reported with the log
-        known = {row.seq: (row.said, row.answered) for row in rows if row.said is not None}
-        self.tally.checked["terms"] += len(known)
-        lacking = {row.seq for row in rows if row.said is None and row.seq <= kept.marks.get(derived.tier, 0)}
-        missing = [turn for turn in turns if turn.seq in lacking]
-        sample = [turn for turn in turns if self.sampled(turn.seq or 0)]
-        made = await anyio.to_thread.run_sync(partial(terms_of, sample))
-        own = {row.seq: (row.said, row.answered) for row in made}
-        if self.repair and missing:
-            try:
-                await derived.take(missing, epoch=epoch)
-            except errors.ErasedError:
-                return []  # nothing to report about what is gone
-        changed = [turn for turn in sample if turn.seq in known and known[turn.seq] != own.get(turn.seq)]
-        return [
-            *(_of(turn, "terms", "has no terms", mended=self.repair) for turn in missing),
-            *map(_changed, changed),
-        ]
+            await terms.take(missing, epoch=epoch)
+        except errors.ErasedError:
+            return []  # nothing to report about what is gone
+    found = [_of(turn, "terms", "has no terms", mended=check.repair) for turn in missing]
+    for turn in sample:
+        if turn.seq in known and known[turn.seq] != own.get(turn.seq):
+            what = f"the words of turn {turn.id!r} are not those that its terms were made of: one or the other was changed"
+            found.append(at_entry(turn, "damage", "log-terms", what))
+    return found
 
 
 @dataclass(slots=True)
@@ -230,7 +219,6 @@ class Vectors(Check):
     vectors: TurnVectors | None
 
     async def begin(self) -> list[Finding]:
-        """Whether there is anything to compare with."""
         if self.vectors is None:
             return []
         try:
@@ -243,7 +231,7 @@ class Vectors(Check):
     async def look(
         self, kept: KeptConversation, after: int, turns: Sequence[Turn], epoch: int
     ) -> list[Finding]:
-        """What is wrong with the vectors of these turns, which follow `after` in the log."""
+        """Check those of the turns that follow `after` in the log."""
         vectors = self.vectors
         mark = 0 if vectors is None else kept.marks.get(vectors.tier, 0)
         if vectors is None or not mark:
@@ -283,11 +271,6 @@ async def _speaks(vectors: TurnVectors, turn: Turn) -> bool:
     return bool(texts) and bool(blended(list(await vectors.embedder.embed(texts))).any())
 
 
-def _changed(turn: Turn) -> Finding:
-    what = f"the words of turn {turn.id!r} are not those that its terms were made of: one or the other was changed"
-    return at_entry(turn, "damage", "log-terms", what)
-
-
 def _of(turn: Turn, kind: str, what: str, *, mended: bool) -> Finding:
     return at_entry(turn, "derived", kind, f"turn {turn.id!r} {what}", mended=mended)
 
@@ -299,28 +282,26 @@ MOST_ATTEMPTS = 5
 _ALL = 1_000_000
 
 
-class Sessions(Check):
+async def wrong_session(check: Check, scope: Scope) -> list[Finding]:
     """Checks that the session value is readable, and that the cache agrees with the database."""
-
-    async def look(self, scope: Scope) -> list[Finding]:
-        engine = self.engine
-        try:
-            value = await engine.store.sessions.get(scope)
-        except UNREADABLE as error:
-            return [at(scope, "damage", "session", f"the session cannot be read: {error!r}")]
-        except errors.ConflictError:
-            return []  # it got another owner meanwhile
-        self.tally.checked["sessions"] += value is not None
-        if engine.cache is None:
-            return []
-        cached, version = await engine.cache.get(scope), await versions_in(engine.store.reader)(scope)
-        # A cached value of another version is never used, so its content does not matter.
-        if cached is None or cached.version != version or cached.value == value:
-            return []
-        if self.repair:
-            await engine.cache.drop(scope)
-        what = "the session in the cache is not the database's"
-        return [at(scope, "derived", "session-cache", what, mended=self.repair)]
+    store, cache = check.engine.store, check.engine.cache
+    try:
+        value = await store.sessions.get(scope)
+    except UNREADABLE as error:
+        return [at(scope, "damage", "session", f"the session cannot be read: {error!r}")]
+    except errors.ConflictError:
+        return []  # it got another owner meanwhile
+    check.tally.checked["sessions"] += value is not None
+    if cache is None:
+        return []
+    cached, version = await cache.get(scope), await versions_in(store.reader)(scope)
+    # A cached value of another version is never used, so its content does not matter.
+    if cached is None or cached.version != version or cached.value == value:
+        return []
+    if check.repair:
+        await cache.drop(scope)
+    what = "the session in the cache is not the database's"
+    return [at(scope, "derived", "session-cache", what, mended=check.repair)]
 
 
 @dataclass(slots=True)
@@ -331,7 +312,7 @@ class Calls(Check):
     purges: dict[Scope, datetime | None] = field(default_factory=dict[Scope, datetime | None])
 
     async def look(self, scope: Scope) -> list[Finding]:
-        """What is wrong with a conversation's recorded calls: all of them, or the newest of the first conversations."""
+        """Check all of a conversation's calls, or the newest of the first conversations."""
         if not self.full and self.tally.checked["calls"] >= SAMPLED:
             return []
         try:
@@ -353,7 +334,7 @@ class Calls(Check):
             return [at(scope, "note", "call-unreadable", f"call {call.id!r} cannot be rebuilt: {error!r}")]
         if again is None or again.exact:
             return []
-        if UNNOTED in again.why or await self._lost_something(call, again.window.receipt):
+        if UNNOTED in again.why or await self._lost_something(call, again.made.window.receipt):
             told = "; ".join(again.why) or "nothing tells why"
             what = f"the window of call {call.id!r} is different when rebuilt today: {told}"
             return [at(scope, "note", "call-differs", what, turn=call.turn_id)]
@@ -372,54 +353,48 @@ class Calls(Check):
         # Pages may come from any conversation of the user.
         owner = scope if scope.user is None else Scope(scope.tenant, scope.user)
         if owner not in self.purges:
-            self.purges[owner] = await self._last_purge(owner)
+            purged = [page.purged async for page in all_pages(self.engine.store.pages, owner)]
+            self.purges[owner] = max(filter(None, purged), default=None)
         last = self.purges[owner]
         return last is not None and last >= call.at
 
-    async def _last_purge(self, owner: Scope) -> datetime | None:
-        pages = all_pages(self.engine.store.pages, owner)
-        return max([page.purged async for page in pages if page.purged is not None], default=None)
 
+async def wrong_facts(check: Check, owner: Scope) -> list[Finding]:
+    """Checks that a user's facts follow from their changes, and were read where they say.
 
-class Facts(Check):
-    """Checks that the facts about a user follow from their changes, and were read where they say."""
-
-    async def look(self, owner: Scope) -> list[Finding]:
-        """What is wrong with the facts about a user; nothing if they change all the time."""
-        try:
-            facts, revisions, consistent = await facts_of(self.engine.store.facts, owner)
-        except UNREADABLE as error:
-            return [at(owner, "damage", "facts-unreadable", f"facts cannot be read: {error!r}")]
-        if not consistent:
-            return []
-        self.tally.checked["facts"] += len(facts)
-        self.tally.checked["revisions"] += len(revisions)
-        return [
-            *(
-                at(owner, "damage", "fact-chain", f"fact {fact_id!r}: {what}")
-                for fact_id, what in broken_chain(facts, revisions)
-            ),
-            *(
-                at(owner, "damage", "fact-digest", f"fact {fact_id!r} was changed after it was written")
-                for fact_id in await self.audit.altered_facts(owner)
-            ),
-            *[finding for fact in facts for finding in await self._source(fact)],
-        ]
-
-    async def _source(self, fact: Fact) -> list[Finding]:
-        """Check the turn a fact was read in. A fact given by a caller may name a turn from elsewhere."""
-        if fact.source_turn is None or fact.scope.conversation is None:
-            return []
-        scope = Scope(fact.scope.tenant, None, fact.scope.conversation)
-        kept = await self.audit.entry(scope, fact.source_turn)
-        if kept is None:
-            what = f"fact {fact.id!r} was read in turn {fact.source_turn!r}, which does not exist"
-            return [at(fact.scope, "damage", "fact-source", what, turn=fact.source_turn)]
-        turn, quote = kept.entry, fact.source_quote
-        if isinstance(turn, Turn) and quote and not is_quoted(quote, turn):
-            what = f"fact {fact.id!r} was read in turn {turn.id!r}, where its quote {quote!r} is not"
-            return [at(fact.scope, "damage", "fact-quote", what, turn=turn.id, seq=turn.seq)]
+    Facts that change all the time are not checked.
+    """
+    told = partial(at, owner, "damage")
+    try:
+        facts, revisions, consistent = await facts_of(check.engine.store.facts, owner)
+    except UNREADABLE as error:
+        return [told("facts-unreadable", f"facts cannot be read: {error!r}")]
+    if not consistent:
         return []
+    check.tally.checked["facts"] += len(facts)
+    check.tally.checked["revisions"] += len(revisions)
+    altered, changed = await check.audit.altered_facts(owner), "was changed after it was written"
+    return [
+        *(told("fact-chain", f"fact {id_!r}: {what}") for id_, what in broken_chain(facts, revisions)),
+        *(told("fact-digest", f"fact {id_!r} {changed}") for id_ in altered),
+        *[finding for fact in facts for finding in await _wrong_source(check, fact)],
+    ]
+
+
+async def _wrong_source(check: Check, fact: Fact) -> list[Finding]:
+    """Checks the turn a fact was read in. A fact given by a caller may name a turn from elsewhere."""
+    if fact.source_turn is None or fact.scope.conversation is None:
+        return []
+    scope = Scope(fact.scope.tenant, None, fact.scope.conversation)
+    kept = await check.audit.entry(scope, fact.source_turn)
+    if kept is None:
+        what = f"fact {fact.id!r} was read in turn {fact.source_turn!r}, which does not exist"
+        return [at(fact.scope, "damage", "fact-source", what, turn=fact.source_turn)]
+    turn, quote = kept.entry, fact.source_quote
+    if isinstance(turn, Turn) and quote and not is_quoted(quote, turn):
+        what = f"fact {fact.id!r} was read in turn {turn.id!r}, where its quote {quote!r} is not"
+        return [at(fact.scope, "damage", "fact-quote", what, turn=turn.id, seq=turn.seq)]
+    return []
 
 
 def is_quoted(quote: str, turn: Turn) -> bool:

@@ -73,52 +73,32 @@ class Report:
 
     @property
     def left_out(self) -> int:
-        """Findings beyond those that are listed."""
         return self.damage + self.derived + self.notes - len(self.findings)
 
 
 @dataclass(slots=True)
 class Tally:
-    """Collects findings and counts during a check."""
-
     checked: Counter[str] = field(default_factory=Counter[str])
-    levels: Counter[Level] = field(default_factory=Counter[Level])
-    mended: int = 0
-    other_windows: int = 0
+    #: Findings by level, and those that are mended or about windows.
+    found: Counter[str] = field(default_factory=Counter[str])
     findings: list[Finding] = field(default_factory=list[Finding])
 
     def add(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
-            self.levels[finding.level] += 1
-            self.mended += finding.mended
-            self.other_windows += finding.kind in _OTHER_WINDOWS
-            if self.levels[finding.level] <= MOST_FINDINGS:
+            self.found[finding.level] += 1
+            self.found["mended"] += finding.mended
+            self.found["windows"] += finding.kind in _OTHER_WINDOWS
+            if self.found[finding.level] <= MOST_FINDINGS:
                 self.findings.append(finding)
 
     def report(self, *, full: bool) -> Report:
-        """The report, worst findings first, then by place."""
-        return Report(
-            checked=dict(self.checked),
-            findings=tuple(sorted(self.findings, key=_place)),
-            damage=self.levels["damage"],
-            derived=self.levels["derived"],
-            mended=self.mended,
-            notes=self.levels["note"],
-            other_windows=self.other_windows,
-            full=full,
-        )
+        totals = [self.found[what] for what in ("damage", "derived", "mended", "note", "windows")]
+        return Report(dict(self.checked), tuple(sorted(self.findings, key=_worst_first)), *totals, full=full)
 
 
-def _place(finding: Finding) -> tuple[int, str, str, int, str, str, str]:
-    return (
-        get_args(Level).index(finding.level),
-        finding.tenant or "",
-        finding.conversation or "",
-        finding.seq or 0,
-        finding.page or "",
-        finding.kind,
-        finding.what,
-    )
+def _worst_first(finding: Finding) -> tuple[object, ...]:
+    place = finding.tenant or "", finding.conversation or "", finding.seq or 0, finding.page or ""
+    return get_args(Level).index(finding.level), *place, finding.kind, finding.what
 
 
 #: Without `full`, one in this many is recomputed for comparison.
@@ -136,5 +116,4 @@ class Check:
     repair: bool
 
     def sampled(self, number: int) -> bool:
-        """Whether something is to be recomputed for comparison."""
         return self.full or number % SAMPLE == 1

@@ -52,20 +52,27 @@ class LogWalk:
 
     def take(self, row: KeptEntry) -> Iterator[Finding]:
         if row.seq is not None:
-            yield from self._placed(row)
+            expected = self.last_seq + 1
+            if row.seq > expected:
+                self.damaged = True
+                what = missing(expected, row.seq - 1)
+                yield at(self._scope, "damage", "log-gap", what, seq=expected)
+            self.last_seq = row.seq
         if row.entry is None:
             self.damaged = True
             yield self._at("log-unreadable", f"the {row.kind} cannot be read: {row.trouble}", row)
             return
+        if row.seq is not None:
+            if self.last is not None and row.entry.created <= self.last.created:
+                yield self._at("log-order", "was written no later than the entry before it", row)
+            self.first, self.last = self.first or row.entry, row.entry
         if row.kind == "turn" and row.writer is not None and row.writer != self._scope.user:
             owner = f"belongs to user {self._scope.user!r}" if self._scope.user else "has no user"
-            yield self._at(
-                "log-owner", f"was written by user {row.writer!r}, and the conversation {owner}", row
-            )
+            what = f"was written by user {row.writer!r}, and the conversation {owner}"
+            yield self._at("log-owner", what, row)
         yield from self._followed(row.entry, row)
 
     def counters(self) -> Counters:
-        """What the conversation's row should say."""
         covered = self._covered_turns(self.covered)
         turns = len(self._seqs)
         before = self._tokens[covered - 1] if covered else 0
@@ -83,19 +90,6 @@ class LogWalk:
         )
 
     # -- one entry ----------------------------------------------------------------------------------------------------
-
-    def _placed(self, row: KeptEntry) -> Iterator[Finding]:
-        seq, expected = row.seq or 0, self.last_seq + 1
-        if seq > expected:
-            self.damaged = True
-            yield at(self._scope, "damage", "log-gap", missing(expected, seq - 1), seq=expected)
-        self.last_seq = seq
-        if row.entry is None:
-            return
-        if self.last is not None and row.entry.created <= self.last.created:
-            yield self._at("log-order", "was written no later than the entry before it", row)
-        self.first = self.first or row.entry
-        self.last = row.entry
 
     def _followed(self, entry: Entry, row: KeptEntry) -> Iterator[Finding]:
         if isinstance(entry, Turn):
@@ -157,7 +151,6 @@ class LogWalk:
 
 
 def missing(first: int, last: int) -> str:
-    """Describes a gap in a log."""
     if first == last:
         return f"the entry at place {first} is missing"
     return f"the entries at places {first} to {last} are missing"

@@ -63,7 +63,8 @@ async def verify(
     if engine.store.audit is None:
         raise SettingsError("This store cannot be verified: it has no `audit` (see pagefile.ports.Auditor).")
     verifier = _Verifier(engine, engine.store.audit, tenant, full=full, repair=repair)
-    return await verifier.run(progress or _unreported)
+    verifier.progress = progress or verifier.progress
+    return await verifier.run()
 
 
 class _Verifier(Check):
@@ -73,30 +74,16 @@ class _Verifier(Check):
         given = engine, audit, Tally(), full, repair
         super().__init__(*given)
         self._tenant = tenant
-        self._terms = checks.Terms(*given)
         self._vectors = checks.Vectors(*given, engine.kit.vectors)
-        self._attachments = checks.Attachments(*given)
-        self._pages = checks.Pages(*given)
-        self._calls = checks.Calls(*given)
-        self._sessions = checks.Sessions(*given)
-        self._facts = checks.Facts(*given)
+        self._pages, self._calls = checks.Pages(*given), checks.Calls(*given)
         #: Conversations with gaps: what is left of the missing turns is evidence, and is not cleaned up.
         self._damaged: set[tuple[str, str | None]] = set()
-        self._progress: Progress = _unreported
+        self.progress: Progress = lambda _done, _total: None
         self._total = 0
 
-    async def run(self, progress: Progress) -> Report:
-        self._progress = progress
-        for part in (
-            self._database,
-            self._conversations,
-            self._lost,
-            self._asked_only,
-            self._archive,
-            self._users,
-            self._items,
-            self._orphans,
-        ):
+    async def run(self) -> Report:
+        log = self._conversations, self._lost, self._asked_only
+        for part in (self._database, *log, self._archive, self._users, self._items, self._orphans):
             try:
                 await part()
             except StoreCorruptError as error:
@@ -138,7 +125,8 @@ class _Verifier(Check):
             now = await self.audit.conversation(kept.scope)
             if now is None and kept.there:
                 return  # erased meanwhile
-            if now is None or _is_as_seen(kept, now) or any(finding.mended for finding in found):
+            seen, mended = (kept.counters, kept.marks, kept.scope), any(one.mended for one in found)
+            if now is None or mended or seen == (now.counters, now.marks, now.scope):
                 self.tally.add(found)
                 if now is not None and not kept.there:
                     # Its row was recreated: derived data may be missing as well.
@@ -157,7 +145,6 @@ class _Verifier(Check):
             return [at(kept.scope, "damage", "log-unreadable", f"its log cannot be read: {error}")]
 
     async def _read(self, kept: ports.KeptConversation) -> list[Finding]:
-        """Check everything about one conversation."""
         scope = kept.scope
         walk = LogWalk(scope, keeps_sums=self.audit.keeps_sums)
         found: list[Finding] = []
@@ -166,10 +153,8 @@ class _Verifier(Check):
             # Read first, so that a repair cannot be written after an erasure.
             epoch = await self.engine.store.reader.epoch() if self.repair else 0
             rows = await self.audit.entries(scope, after_seq=after, limit=_BATCH)
-            ended = [row for row in rows if row.seq is not None]
-            more = len(ended) == _BATCH
-            for row in rows:
-                found += walk.take(row)
+            more = sum(row.seq is not None for row in rows) == _BATCH
+            found += [finding for row in rows for finding in walk.take(row)]
             found += await self._batch(kept, after, rows, epoch)
             after = walk.last_seq
             self._told(len(rows))
@@ -178,10 +163,9 @@ class _Verifier(Check):
             self._damaged.add((scope.tenant, scope.conversation))
         else:
             found += await self._marks(kept, walk)
-        if not kept.there:
-            return found
-        found += await self._sessions.look(scope)
-        found += await self._calls.look(scope)
+        if kept.there:
+            found += await checks.wrong_session(self, scope)
+            found += await self._calls.look(scope)
         return found
 
     async def _batch(
@@ -192,16 +176,18 @@ class _Verifier(Check):
         self.tally.checked["entries"] += len(rows)
         self.tally.checked["turns"] += len(turns)
         found = await self._pages.refs(kept.scope, rows)
-        found += await self._attachments.look(turns)
+        found += [finding for turn in turns for finding in await checks.wrong_attachments(self, turn)]
         altered = [row.entry for row in rows if row.altered and isinstance(row.entry, Turn)]
-        unaltered = [turn for turn in turns if turn not in altered]
-        doubtful = [_altered(turn) for turn in altered] + self._witnessed(unaltered)
+        doubtful = self._witnessed([turn for turn in turns if turn not in altered])
+        for turn in altered:
+            what = f"turn {turn.id!r} is not as it was written: what it says has another digest"
+            doubtful.append(at_entry(turn, "damage", "log-digest", what))
         found += doubtful
         # What was derived from the original text is evidence: nothing is derived from the changed one.
         changed = {finding.turn for finding in doubtful}
         done = [turn for turn in turns if turn.status == "done" and turn.id not in changed]
         if done and kept.there:
-            terms = await self._terms.look(kept, after, done, epoch)
+            terms = await checks.wrong_terms(self, kept, after, done, epoch)
             found += terms
             changed = {finding.turn for finding in terms if finding.level == "damage"}
             if sure := [turn for turn in done if turn.id not in changed]:
@@ -213,20 +199,14 @@ class _Verifier(Check):
         counter = self.engine.counter
         chosen = [turn for turn in turns if turn.counter == counter.name and self.sampled(turn.seq or 0)]
         self.tally.checked["token counts"] += len(chosen)
-        return [
-            at_entry(
-                turn,
-                "damage",
-                "log-tokens",
-                f"turn {turn.id!r} says that the {side} has {stored} tokens, and it has {counted}",
-            )
-            for turn in chosen
-            for side, text, stored in (
-                ("user's side", turn.user, turn.user_tokens),
-                ("assistant's side", turn.assistant, turn.assistant_tokens),
-            )
-            if (counted := counter.count(text or "")) != stored
-        ]
+        found: list[Finding] = []
+        for turn in chosen:
+            user, assistant = (turn.user, turn.user_tokens), (turn.assistant, turn.assistant_tokens)
+            for side, (text, stored) in (("user's", user), ("assistant's", assistant)):
+                if (counted := counter.count(text or "")) != stored:
+                    what = f"turn {turn.id!r} says that the {side} side has {stored} tokens, and it has {counted}"
+                    found.append(at_entry(turn, "damage", "log-tokens", what))
+        return found
 
     async def _row(self, kept: ports.KeptConversation, walk: LogWalk) -> list[Finding]:
         found = compared(kept, walk)
@@ -263,7 +243,7 @@ class _Verifier(Check):
         after = ports.After(only=self._tenant, tenant=self._tenant or "")
         while found := await self.audit.users(after):
             for owner in found:
-                self.tally.add(await self._facts.look(owner))
+                self.tally.add(await checks.wrong_facts(self, owner))
             after = replace(after, tenant=found[-1].tenant, name=found[-1].user or "")
 
     async def _items(self) -> None:
@@ -286,36 +266,14 @@ class _Verifier(Check):
         ]
         if self.repair:
             await self.audit.drop(orphans)
-        self.tally.add(_orphan(orphan, repair=self.repair) for orphan in orphans)
+        for orphan in orphans:
+            level, kind, what = _ORPHANS[orphan.kind]
+            what = what.format(seq=orphan.seq, name=orphan.name)
+            page = orphan.name if orphan.kind == "passage" else None
+            place = orphan.tenant, None, orphan.conversation, None, orphan.seq, page
+            self.tally.add([Finding(level, kind, what, *place, mended=self.repair and level == "derived")])
 
     def _told(self, rows: int) -> None:
         self.tally.checked["rows"] += rows
         done = self.tally.checked["rows"]
-        self._progress(done, max(done, self._total))
-
-
-def _is_as_seen(kept: ports.KeptConversation, now: ports.KeptConversation) -> bool:
-    return (kept.counters, kept.marks, kept.scope) == (now.counters, now.marks, now.scope)
-
-
-def _orphan(orphan: ports.Orphan, *, repair: bool) -> Finding:
-    level, kind, what = _ORPHANS[orphan.kind]
-    return Finding(
-        level,
-        kind,
-        what.format(seq=orphan.seq, name=orphan.name),
-        orphan.tenant,
-        conversation=orphan.conversation,
-        seq=orphan.seq,
-        page=orphan.name if orphan.kind == "passage" else None,
-        mended=repair and level == "derived",
-    )
-
-
-def _altered(turn: Turn) -> Finding:
-    what = f"turn {turn.id!r} is not as it was written: what it says has another digest"
-    return at_entry(turn, "damage", "log-digest", what)
-
-
-def _unreported(_done: int, _total: int) -> None:
-    """Progress is not reported."""
+        self.progress(done, max(done, self._total))
