@@ -59,8 +59,9 @@ class SessionStoreContract(Contract):
 
     async def test_the_session_follows_the_turns(self, store: Store, clock: FakeClock) -> None:
         """The count rises with every done turn; fields a turn does not set stay as they were."""
-        await write(store, done("a", agent="triage"), done("b", assistant=None))
-        await store.log.append(opened("c", agent="pharmacy"))
+        await write(
+            store, done("a", agent="triage"), done("b", assistant=None), opened("c", agent="pharmacy")
+        )
         clock.advance(90)
         await write(store, completed("c", 'quotes " and \\ and 中文'), done("a", agent="again"))
         value = await session_of(store)
@@ -108,11 +109,9 @@ class SessionStoreContract(Contract):
         }
 
     async def test_put_replaces_the_value(self, store: Store) -> None:
-        """What is put is what is read."""
-        await store.sessions.put(CHAT, {"a": [1, {"b": None}], "中": "文"})
-        assert await session_of(store) == {"a": [1, {"b": None}], "中": "文"}
-        await store.sessions.put(CHAT, {})
-        assert await session_of(store) == {}
+        for value in ({"a": [1, {"b": None}], "中": "文"}, {}):
+            await store.sessions.put(CHAT, value)
+            assert await session_of(store) == value
 
     async def test_putting_a_session_begins_the_conversation(self, store: Store) -> None:
         """It belongs to the user who put it, and is listed."""
@@ -121,13 +120,11 @@ class SessionStoreContract(Contract):
         assert [(head.scope, head.exists, head.last_seq) for head in heads] == [(CHAT, True, 0)]
 
     async def test_the_session_of_another_user_conflicts(self, store: Store) -> None:
-        """It can be neither read nor replaced."""
         await store.sessions.put(CHAT, {"mine": 1})
         await refused(ConflictError, store.sessions.get(STRANGER), store.sessions.put(STRANGER, {}))
         assert await session_of(store) == {"mine": 1}
 
     async def test_a_session_must_be_json(self, store: Store) -> None:
-        """What is not JSON is refused."""
         await refused(InvalidArgumentError, store.sessions.put(CHAT, {"x": float("inf")}))
         assert await store.sessions.get(CHAT) is None
 
@@ -161,12 +158,11 @@ class SessionCacheContract(ABC):
         """Equal JSON, including the order of keys, with its version; nothing for any other conversation."""
         value = {"z": [1, 2.5, None, True], "a": {"中": '文 " \\ \u2028'}, "big": 2**53 + 1}
         assert await cache.get(CHAT) is None
-        assert await cache.put(CHAT, value, version=7)
-        found = await cache.get(CHAT)
-        assert CachedSession(value, 7) == found
-        assert found and list(value) == list(found.value)
-        assert await cache.put(CHAT, {}, version=_LARGEST)
-        assert CachedSession({}, _LARGEST) == await cache.get(CHAT)
+        for given, version in ((value, 7), ({}, _LARGEST)):
+            assert await cache.put(CHAT, given, version=version)
+            found = await cache.get(CHAT)
+            assert CachedSession(given, version) == found
+            assert found and list(given) == list(found.value)
 
     async def test_a_value_got_can_be_changed(self, cache: SessionCache) -> None:
         """The stored value is independent of the objects that were put and returned."""
@@ -225,8 +221,10 @@ class SessionCacheContract(ABC):
     async def test_it_says_what_it_holds(self, cache: SessionCache) -> None:
         """Conversations of every tenant by name, without erased or dropped ones."""
         names = (("default", "a:b"), ("te:nant", "c"), ("default", "tenant:x:session:y"))
-        held = [Scope(tenant, None, name) for tenant, name in names]
-        dropped = Scope("te:nant", None, "dropped")
+        held, dropped = (
+            [Scope(tenant, None, name) for tenant, name in names],
+            Scope("te:nant", None, "dropped"),
+        )
         for scope in (*held, CHAT, dropped):
             await cache.put(scope, {"is": "here"}, version=1)
         await cache.erase(CHAT, version=2)
@@ -269,8 +267,8 @@ class SessionCacheContract(ABC):
         """Every read is one or the other."""
         await cache.get(CHAT)
         await cache.put(CHAT, {}, version=1)
-        await cache.get(CHAT)
-        await cache.get(CHAT)
+        for _ in range(2):
+            await cache.get(CHAT)
         assert (2, 1, 0) == (cache.hits, cache.misses, cache.errors)
 
     async def test_what_cannot_be_kept_is_refused(self, cache: SessionCache) -> None:

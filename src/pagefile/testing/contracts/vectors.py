@@ -232,7 +232,6 @@ class VectorIndexContract(Contract):
         assert 1 == (await store.erase(Scope("t"))).counts["conversation_episodes"]
 
     async def test_what_was_erased_can_be_put_again(self, store: Store, index: VectorIndex) -> None:
-        """And is found again."""
         row = await said(store, CHAT, 1, (1, 0, 0, 0))
         for _ in range(2):
             await index.put(MODEL, [row])
@@ -268,7 +267,6 @@ class VectorIndexContract(Contract):
         assert [Collection(other, 1), Collection(MODEL, 1)] == await index.collections()
 
     async def test_nothing_is_put_with_nothing(self, index: VectorIndex) -> None:
-        """An empty list is not an error."""
         await index.put(MODEL, [])
         assert [] == await index.search(MODEL, CHAT, vector(1, 0, 0, 0), 10)
 
