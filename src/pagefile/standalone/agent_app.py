@@ -25,8 +25,8 @@ from pagefile.errors import (
     StoreError,
 )
 from pagefile.lru import Lru
-from pagefile.ports import EntryQuery, LogView
-from pagefile.records import Checkpoint, Scope, Turn
+from pagefile.ports import LogView
+from pagefile.records import Scope, Turn
 from pagefile.standalone.app_requests import (
     Asked,
     HistoryText,
@@ -36,7 +36,7 @@ from pagefile.standalone.app_requests import (
     given,
     or_default,
 )
-from pagefile.standalone.conversation_store import Conversations
+from pagefile.standalone.conversation_store import Conversations, version_of
 from pagefile.standalone.session import (
     FULL_HISTORY,
     SESSION_KEY,
@@ -64,7 +64,7 @@ MAX_SUMMARY_CHARS = 10_000
 #: How often to try a checkpoint that lost a race, or whose id is taken.
 CONFLICT_TRIES = 3
 
-#: More tokens, and more checkpoints, than any conversation has.
+#: More tokens than any conversation has.
 _EVERYTHING = 2**31 - 1
 #: How many conversations' last queries are remembered.
 _REMEMBERED = 10_000
@@ -139,8 +139,8 @@ class AgentApp:
                 asked.query = ""
             # A failure from here on must not undo the write.
             _, session = await self._read(scope)
-            mode = session.message_context.mode
-            return MemoryWriteResult(request.conversation_id, mode, int(turn.created.timestamp()))
+            updated_at = int(turn.created.timestamp())
+            return MemoryWriteResult(request.conversation_id, session.message_context.mode, updated_at)
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
@@ -194,12 +194,9 @@ class AgentApp:
         staying = asked.verbatim(view, recent_turns)
         if staying >= len(view.turns):
             raise nothing_to_cover(view.head, staying)
-        through, version = (
-            view.turns[-1 - staying].seq or 0,
-            view.checkpoint.version if view.checkpoint else 0,
-        )
+        through, epoch = view.turns[-1 - staying].seq or 0, asked.made_in(view)
         await self._log.checkpoints.cover(
-            scope, summary, through, epoch=asked.made_in(view), expected_version=version
+            scope, summary, through, epoch=epoch, expected_version=version_of(view)
         )
 
     async def _degrade(self, scope: Scope) -> None:
@@ -302,14 +299,13 @@ class AgentApp:
         scope = await self._log.owned(conversation_id)
         if not checkpoint_message_id:
             return await self._messages_after(scope, 0)
-        query = EntryQuery(scope, kinds=frozenset({"checkpoint"}), limit=_EVERYTHING)
-        for entry in await self._log.reader.entries(query):
-            if isinstance(entry, Checkpoint) and entry.id == checkpoint_message_id:
-                return await self._messages_after(scope, entry.seq)
+        for checkpoint in await self._chat(scope).checkpoints():
+            if checkpoint.id == checkpoint_message_id:
+                return await self._messages_after(scope, checkpoint.seq)
         raise NotFoundError(f"Conversation {conversation_id!r} has no checkpoint {checkpoint_message_id!r}.")
 
     async def _messages_after(self, scope: Scope, seq: int) -> list[AIMessage]:
-        return [_row(turn) async for batch in self._log.turns_after(scope, seq) for turn in batch]
+        return [_row(turn) async for turn in self._log.turns_after(scope, seq)]
 
     # -- internals ----------------------------------------------------------------------------------------------------------
 

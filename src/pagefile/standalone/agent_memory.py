@@ -73,9 +73,9 @@ class AgentWithMemory:
         @wraps(tool)
         async def waiting(*args: Any, **kwargs: Any) -> Any:
             key = _key(tool_name, args, kwargs)
-            if key not in self._answers:
-                return self._taken(key, kwargs, await tool(*args, **kwargs))
-            return self._answers[key]
+            if key in self._answers:
+                return self._answers[key]
+            return self._taken(key, kwargs, await tool(*args, **kwargs))
 
         @wraps(tool)
         def blocking(*args: Any, **kwargs: Any) -> Any:
@@ -100,13 +100,8 @@ class AgentWithMemory:
     def _build_system_prompt(self) -> str:
         """The base prompt, the hint about tables of contents, then what was found; rebuilt for every run."""
         hint, found = self._memory.get_toc_cache_hint(), self._memory.get_memory_context()
-        base = self._system_prompt
-        if hint:
-            # The document appends the hint directly: the line breaks keep its heading a heading.
-            base += ("\n\n" if base else "") + hint
-        if found:
-            base += ("\n\n" if base else "") + found
-        return base
+        # The document appends the hint directly: the line breaks keep its heading a heading.
+        return "\n\n".join(part for part in (self._system_prompt, hint, found) if part)
 
     def _update_memory(self, tool_name: str, result: object, tool_input: object = None) -> None:
         """Remember what the tool's rule selects from a result; never raises."""

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
 from pagefile.records import Turn, checked_id, checked_text
+from pagefile.standalone.conversation_store import version_of
 from pagefile.standalone.session import (
     SPEAKERS,
     MemoryContext,
@@ -188,13 +189,11 @@ class Asked:
         self.query, self.window_tokens, self.epoch = query.text, query.window_tokens, view.head.epoch
         if not context.should_checkpoint_summary or not view.turns:
             return
-        version = view.checkpoint.version if view.checkpoint else 0
-        if version != self.version:
+        if version_of(view) != self.version:
             # Pending summaries from before are too late, or were never made: no turn stays verbatim for them.
-            self.reads = deque(
-                (read._replace(through_seq=0) for read in self.reads), maxlen=self.reads.maxlen
-            )
-        self.version = version
+            late = (read._replace(through_seq=0) for read in self.reads)
+            self.reads = deque(late, maxlen=self.reads.maxlen)
+        self.version = version_of(view)
         self.reads.append(Read(view.turns[-1].seq or 0, view.head.epoch))
 
     def made_in(self, view: LogView) -> int:

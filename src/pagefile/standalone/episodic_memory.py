@@ -198,7 +198,8 @@ class _MilvusEpisodes:
             if turn_id is not None and self.store is not None:
                 # Embedding may have taken long: read the log after fixing the epoch the row is written in.
                 epoch = await self._epoch()
-                if not await self._is_known(conversation_id, turn_id):
+                known = [await store.standing(conversation_id, [turn_id]) for store in self.stores.values()]
+                if not any(known):
                     logger.info("a turn that the log does not have (any more) was not indexed")
                     return
             marks = zip(_MARKS, (turn_id, epoch), strict=True) if self.dynamic else ()
@@ -223,7 +224,10 @@ class _MilvusEpisodes:
                 output_fields=[*_WORDS, "created_at", *(_MARKS if self.dynamic else ())],
                 consistency_level="Strong",
             )
-        erased, newest = await self._erased(), await self._newest(conversation_id)
+        erasures, stores = await self._erasures(), self.stores.values()
+        owed = {} if erasures is None else (await erasures.owed(self.name)).scopes
+        epochs = [await store.reader.epoch(store.scope(conversation_id)) for store in stores]
+        newest = max(epochs, default=0)
         hits = [(float(hit["distance"]), cast("Mapping[str, Any]", hit["entity"])) for hit in found[0]]
         return [
             message
@@ -231,7 +235,7 @@ class _MilvusEpisodes:
             # The filter already asks for it; checked again, so that no other conversation can ever leak.
             if score >= self.min_score
             and row["conversation_id"] == conversation_id
-            and not self._is_hidden(row, erased, newest)
+            and not self._is_hidden(row, owed, newest)
             for message in _recalled(conversation_id, _words(row), int(row["created_at"]), row.get("turn_id"))
         ]
 
@@ -306,31 +310,20 @@ class _MilvusEpisodes:
                 }
         return found
 
-    async def _is_known(self, conversation_id: str, turn_id: str) -> bool:
-        """Whether the log has a turn that is about to be indexed, with any text."""
-        return any([await store.standing(conversation_id, [turn_id]) for store in self.stores.values()])
-
     def _is_older(self, row: Mapping[str, Any], erased: Mapping[str, int]) -> bool:
         """Whether an episode is older than the last erasure of its conversation, or of the tenant."""
         names = (None, str(row["conversation_id"]))
         keys = [scope_key(tenant, None, name) for tenant in self.stores for name in names]
         return any(int(row.get("epoch") or 0) < erased.get(key, 0) for key in keys)
 
-    def _is_hidden(self, row: Mapping[str, Any], erased: Mapping[str, int], newest: int) -> bool:
-        """Whether an episode may belong to erased turns, even if the erasure was never recorded as owed by Milvus."""
+    def _is_hidden(self, row: Mapping[str, Any], owed: Mapping[str, int], newest: int) -> bool:
+        """Whether an episode may belong to erased turns, even if the erasure was never recorded as owed by Milvus.
+
+        `newest` is the epoch of the conversation's last erasure.
+        """
         epoch = row.get("epoch")
         # Foreign collections and rows of earlier versions have no epoch.
-        return self._is_older(row, erased) if epoch is None else int(epoch) < newest
-
-    async def _newest(self, conversation_id: str) -> int:
-        """The epoch of a conversation's last erasure."""
-        stores = self.stores.values()
-        return max([await store.reader.epoch(store.scope(conversation_id)) for store in stores], default=0)
-
-    async def _erased(self) -> Mapping[str, int]:
-        """Erasures that Milvus has yet to carry out."""
-        erasures = await self._erasures()
-        return {} if erasures is None else (await erasures.owed(self.name)).scopes
+        return self._is_older(row, owed) if epoch is None else int(epoch) < newest
 
     async def _erasures(self) -> Erasures | None:
         if self.store is None:

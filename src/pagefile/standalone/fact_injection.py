@@ -155,9 +155,9 @@ def _ranked(
     texts = [fact.text for fact in facts]
     found: Floats | None = None
     if context and context.strip() and texts:
-        words = (ranker or FactRanker()).similarities(context, texts)
-        dense = None if similarities is None else np.asarray(similarities(context, texts), dtype=np.float64)
-        found = words if dense is None else blended(words, dense)
+        found = (ranker or FactRanker()).similarities(context, texts)
+        if similarities is not None:
+            found = blended(found, np.asarray(similarities(context, texts), dtype=np.float64))
     values = scores(
         found, [fact.confidence for fact in facts], similarity_weight=weights[0], confidence_weight=weights[1]
     )
@@ -229,25 +229,15 @@ class _Sheet:
     def text(self) -> str:
         """The whole text, counted again in one piece: parts may cost less separately than together."""
         while True:
-            text = self._joined()
+            filled = {title: lines for title, lines in self._sections.items() if lines}
+            shown = [
+                title for title in ("User Context", "History", "Corrections", "Facts") if title in filled
+            ]
+            text = "\n\n".join("\n".join([f"{title}:", *filled[title]]) for title in shown)
             if not text or _count_tokens(text) <= self._max:
                 return text
-            self._drop_last()
-
-    def _joined(self) -> str:
-        order = ("User Context", "History", "Corrections", "Facts")
-        groups = [
-            "\n".join([f"{title}:", *self._sections[title]]) for title in order if title in self._sections
-        ]
-        return "\n\n".join(groups)
-
-    def _drop_last(self) -> None:
-        for title in ("Facts", "History", "User Context", "Corrections"):
-            if title in self._sections:
-                self._sections[title].pop()
-                if not self._sections[title]:
-                    del self._sections[title]
-                return
+            dropped_first = ("Facts", "History", "User Context", "Corrections")
+            next(filled[title] for title in dropped_first if title in filled).pop()
 
 
 logger = logging.getLogger("pagefile")
@@ -358,18 +348,13 @@ class MemoryMiddleware:
         )
 
     def _message(self, content: str) -> object:
-        made = _langchain_message(self._role)
-        if made is not None:
-            return made(content=content, name=MEMORY_NAME)
-        return SystemMessage(content, MEMORY_NAME, "system" if self._role == "system" else "human")
-
-
-def _langchain_message(role: str) -> Any:
-    try:
-        from langchain_core import messages  # noqa: PLC0415 - optional, only needed when a message is made
-    except ImportError:
-        return None
-    return messages.SystemMessage if role == "system" else messages.HumanMessage
+        system = self._role == "system"
+        try:
+            from langchain_core import messages  # noqa: PLC0415 - optional, only needed when a message is made
+        except ImportError:
+            return SystemMessage(content, MEMORY_NAME, "system" if system else "human")
+        made = messages.SystemMessage if system else messages.HumanMessage
+        return made(content=content, name=MEMORY_NAME)
 
 
 def _kind(msg: object) -> object:

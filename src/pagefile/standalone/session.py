@@ -71,12 +71,9 @@ def record(cls: type[R]) -> type[R]:
 
     cast("Any", made).__init__ = init
     for name, ours in names.items():
-        setattr(made, name, property(attrgetter(ours), _setter(ours)))
+        change = lambda record, value, ours=ours: setattr(record, ours, value)  # noqa: E731 - the setter of a property
+        setattr(made, name, property(attrgetter(ours), change))
     return made
-
-
-def _setter(name: str) -> Callable[[Any, Any], None]:
-    return lambda record, value: setattr(record, name, value)
 
 
 # -- the session value -------------------------------------------------------------------------------------------------
@@ -393,13 +390,7 @@ def merged(
     if view.head.last_seq:
         new.message_context.window_messages = []
     kept = stored or {}
-    return {**kept, **{name: _beside(kept.get(name), part) for name, part in new.to_json().items()}}
-
-
-def _beside(stored: JsonValue, part: JsonValue) -> JsonValue:
-    if not isinstance(stored, Mapping):
-        return part
-    return {**stored, **cast("Mapping[str, JsonValue]", part)}
+    return {**kept, **{name: {**_part(kept.get(name)), **part} for name, part in _json_of(new).items()}}
 
 
 def window_messages(turns: Sequence[Turn]) -> list[Message]:
