@@ -82,12 +82,11 @@ def _chart(data: Calls, reader: Reader) -> Element:
         return Point(cost.tokens, cost.tokens_without, place, label)
 
     points = [point(index, cost) for index, cost in enumerate(data.costs)]
-    known = [cost for cost in data.costs if cost.tokens_without is not None]
-    spent = sum(cost.tokens for cost in known)
-    without = sum(cost.tokens_without or 0 for cost in known)
+    known = [(cost.tokens, cost.tokens_without) for cost in data.costs if cost.tokens_without is not None]
+    spent, without = (sum(tokens) for tokens in zip(*known, strict=True)) if known else (0, 0)
     saved = _saved(without - spent, without, reader)
-    lines = {"with": "chart.with", "without": "chart.without", "budget": "chart.budget"}
-    legend = [el("li", el("span", class_=f"key {name}"), say(key)) for name, key in lines.items()]
+    names = ("with", "without", "budget")
+    legend = [el("li", el("span", class_=f"key {name}"), say(f"chart.{name}")) for name in names]
     chart = costs(points, data.costs[-1].budget, say("chart.label"))
     return ui.card(
         say("chart.title"),
@@ -138,19 +137,17 @@ def _label(tokens: int, budget: int, reader: Reader) -> str:
 
 def show_call(data: Explanation, reader: Reader) -> ui.View:
     say, call, receipt = reader.say, data.call, data.receipt
+    given = {key: value for key, value in call.options.items() if key != "moment"}
+    bar = bill_bar(receipt, data.blocks, call.tokens, reader)
     body: list[Content] = [
         inexact(data.exact, data.why, reader),
         [ui.notice(one, "bad") for one in receipt.degraded],
         _numbers(data, reader),
-        ui.card(
-            say("bill.title"),
-            bill_bar(receipt, data.blocks, call.tokens, reader),
-            bill_table(receipt, data.blocks, reader),
-        ),
+        ui.card(say("bill.title"), bar, bill_table(receipt, data.blocks, reader)),
         _prefix(data, reader),
         _verdicts(receipt, reader),
         _prompt(data, reader),
-        _options(call, reader),
+        ui.card(say("options.title"), el("details", el("summary", say("options.open")), ui.code(given))),
     ]
     crumbs = _crumbs(call.scope.conversation or "", reader)
     return ui.View(say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs)
@@ -233,11 +230,9 @@ def _verdicts(receipt: Receipt, reader: Reader) -> Element:
     choose = ui.asking_form(reader, "verdict.show", show, button=apply, call_id=asked.text("call_id"))
     about = {"bill.block": "when", "verdict.candidate": "row clip", "verdict.verdict": ""}
     columns = {**about, **ui.numbers("calls.tokens", "verdict.score"), "verdict.reason": "reason"}
-    shown = found[:_VERDICTS_SHOWN]
-    rows = [_verdict(one, reader) for one in shown]
-    marks = [None if one.kept else "dropped" for one in shown]
+    shown, left = found[:_VERDICTS_SHOWN], left_out(len(found[_VERDICTS_SHOWN:]), reader)
+    rows, marks = [_verdict(one, reader) for one in shown], [None if one.kept else "dropped" for one in shown]
     made = ui.table(reader, say("verdict.title"), columns, rows, class_="verdicts", row_classes=marks)
-    left = left_out(len(found) - len(shown), reader)
     return ui.card(say("verdict.title"), choose, made, left, id="verdicts")
 
 
@@ -266,9 +261,3 @@ def _prompt(data: Explanation, reader: Reader) -> Element:
         messages.insert(data.shared_messages, el("p", say("prompt.new_from_here"), class_="seam"))
     label = el("summary", say("prompt.open", n=len(data.messages)))
     return ui.card(say("prompt.title"), el("details", label, messages, class_="prompt"), id="prompt")
-
-
-def _options(call: WindowRecord, reader: Reader) -> Element:
-    given = {key: value for key, value in call.options.items() if key != "moment"}
-    inside = el("details", el("summary", reader.say("options.open")), ui.code(given))
-    return ui.card(reader.say("options.title"), inside)

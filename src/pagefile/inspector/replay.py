@@ -50,11 +50,14 @@ class Compared:
 
 async def gather(memory: Memory, asked: PageRequest) -> Compared:
     call, chat = await called(memory, asked)
-    recorded = _recorded(call)
+    moment = call.options.get("moment")
+    settings = moment.get("settings") if isinstance(moment, Mapping) else None
+    recorded = {name: value for name, value in call.options.items() if name != "moment"}
+    recorded |= present_names(settings) if isinstance(settings, Mapping) else {}
     names = [name.removeprefix("set.") for name in asked.values if name.startswith("set.")]
     given = {name: text for name in names if (text := asked.text(f"set.{name}")) is not None}
     changes = {name: text for name, text in given.items() if text != _shown(recorded.get(name))}
-    if not changes and not given:
+    if not given:
         return Compared(call, recorded, {}, None, None)
     try:
         values = {name: change_of(name, text) for name, text in changes.items()}
@@ -62,13 +65,6 @@ async def gather(memory: Memory, asked: PageRequest) -> Compared:
     except (SettingsError, BudgetError) as error:
         return Compared(call, recorded, changes, None, str(error))
     return Compared(call, recorded, changes, replay, None)
-
-
-def _recorded(call: WindowRecord) -> dict[str, JsonValue]:
-    moment = call.options.get("moment")
-    settings = moment.get("settings") if isinstance(moment, Mapping) else None
-    plain = {name: value for name, value in call.options.items() if name != "moment"}
-    return {**plain, **present_names(settings)} if isinstance(settings, Mapping) else plain
 
 
 def _shown(value: JsonValue) -> str:
@@ -101,22 +97,14 @@ def show(data: Compared, reader: Reader) -> ui.View:
 
 
 def _form(data: Compared, reader: Reader) -> Element:
-
-    def was(name: str) -> str:
-        return _shown(data.recorded.get(name))
-
     def number(name: str) -> Element:
-        more = {
-            "hint": reader.say("replay.was", was=was(name) or "–"),
-            "inputmode": "decimal",
-            "autocomplete": "off",
-        }
-        return ui.field_of(reader, f"set.{name}", f"set.{name}", data.changes.get(name, was(name)), **more)
+        was, key = _shown(data.recorded.get(name)), f"set.{name}"
+        more = {"hint": reader.say("replay.was", was=was or "–"), "inputmode": "decimal"}
+        return ui.field_of(reader, key, key, data.changes.get(name, was), **more, autocomplete="off")
 
     def choice(name: str, known: tuple[str, ...]) -> Element:
-        options = [(one, reader.say(f"set.{name}.{one}")) for one in known]
-        now = data.changes.get(name, was(name))
-        return ui.choice_of(reader, f"set.{name}", f"set.{name}", now, options)
+        now, key = data.changes.get(name, _shown(data.recorded.get(name))), f"set.{name}"
+        return ui.choice_of(reader, key, key, now, [(one, reader.say(f"{key}.{one}")) for one in known])
 
     choices = [choice(name, known) for name, known in _CHOICES.items()]
     fields = el("div", [*map(number, _OFFERED)], choices, class_="grid")
@@ -139,13 +127,15 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
     ]
     both = el("div", sides, class_="two")
     candidates = ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
+    lines = [_line(line, reader) for line in compared.diff]
+    diff = ui.scrolling(lines, say("replay.diff"), class_="diff")
     return [
         inexact(replay.exact, replay.why, reader),
         ui.notice(say("replay.same"), "good") if compared.same else None,
         ui.figures(reader, values),
         ui.card(say("replay.windows"), both, _blocks(compared.blocks, reader)),
         candidates if compared.changed else None,
-        ui.card(say("replay.diff"), _diff(compared.diff, reader)) if compared.diff else None,
+        ui.card(say("replay.diff"), diff) if compared.diff else None,
     ]
 
 
@@ -173,10 +163,6 @@ def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element
     ]
     made = ui.table(reader, reader.say("replay.candidates"), columns, rows, class_="verdicts")
     return el("div", made, left_out(len(changes) - len(rows), reader))
-
-
-def _diff(lines: tuple[DiffLine, ...], reader: Reader) -> Element:
-    return ui.scrolling([_line(line, reader) for line in lines], reader.say("replay.diff"), class_="diff")
 
 
 def _line(line: DiffLine, reader: Reader) -> Element:

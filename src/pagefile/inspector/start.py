@@ -58,17 +58,12 @@ def show(data: Start, reader: Reader) -> ui.View:
         table = conversations_table(data.conversations, reader)
         latest = ui.card(say("start.latest"), table, link if data.more else None)
     elif not data.demo.running:
-        latest = _welcome(reader)
+        fill = ui.form(reader, urls.DEMO, ui.button(reader, "start.fill"), class_="inline")
+        by_hand = ui.soft([say("start.or"), " ", el("code", "pagefile demo")])
+        ways = el("p", say("start.empty")), None if reader.asked.bound else fill, by_hand
+        latest = ui.card(say("start.empty_title"), *ways, class_="welcome")
     body = [_demo_state(data.demo, reader), latest, _ways(reader), _calling(data, reader)]
     return ui.View("Pagefile", body, lead=say("start.lead"))
-
-
-def _welcome(reader: Reader) -> Element:
-    say, fill = reader.say, None
-    if not reader.asked.bound:
-        fill = ui.form(reader, urls.DEMO, ui.button(reader, "start.fill"), class_="inline")
-    by_hand = ui.soft([say("start.or"), " ", el("code", "pagefile demo")])
-    return ui.card(say("start.empty_title"), el("p", say("start.empty")), fill, by_hand, class_="welcome")
 
 
 def _demo_state(demo: DemoState, reader: Reader) -> Content:
@@ -112,10 +107,9 @@ def _calling(data: Start, reader: Reader) -> Element:
 def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
     say = reader.say
     wrong = ui.notice(say("login.failed"), "bad") if failed else None
-    more: dict[str, Any] = {"required": True, "autocomplete": "current-password", "spellcheck": "false"}
-    key = ui.field_of(reader, "login.key", "key", kind="password", **more)
-    enter = ui.button(reader, "login.in")
-    asked = ui.form(reader, urls.LOGIN, key, enter, class_="stacked-form", next=onward)
+    secret: dict[str, Any] = {"kind": "password", "autocomplete": "current-password", "spellcheck": "false"}
+    inside = ui.field_of(reader, "login.key", "key", required=True, **secret), ui.button(reader, "login.in")
+    asked = ui.form(reader, urls.LOGIN, *inside, class_="stacked-form", next=onward)
     how = ui.soft([say("login.how"), " ", el("code", "pagefile keys add NAME")])
     body = [wrong, ui.card(say("login.title"), asked, how, class_="narrow")]
     return ui.View("Pagefile", body, lead=say("start.lead"), bare=True, twin=False)

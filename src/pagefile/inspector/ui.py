@@ -111,26 +111,27 @@ def table(
 
     A column is the key of its heading and the class of its cells; `row` makes them the headings of their rows.
     """
-    heads = [_heading(column, kind, reader) for column, kind in columns.items()]
-    kinds = list(columns.values())
-    made = [[_cell(value, kind, reader) for value, kind in zip(row, kinds, strict=True)] for row in rows]
+
+    def heading(column: str, kind: str) -> Element:
+        name = reader.known(column, column)
+        text = el("span", name, class_="unseen") if kind == "action" else name
+        return el("th", text, scope="col", class_="num" if kind == "num" else None)
+
+    def cell(value: Value, kind: str) -> Element:
+        text = shown(value, reader)
+        if kind.startswith("row"):
+            return el("th", text, scope="row", class_=kind.removeprefix("row").strip() or None)
+        return el("td", text, class_=None if kind == "action" else kind or None)
+
+    kinds = columns.values()
+    made = [[cell(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows]
     body = [el("tr", cells, class_=kind) for cells, kind in zip_longest(made, row_classes)]
-    title = el("caption", caption, class_="unseen")
-    inner = el("table", title, el("thead", el("tr", heads)), el("tbody", body), class_=class_)
+    title, head = (
+        el("caption", caption, class_="unseen"),
+        el("tr", [*map(heading, columns, kinds)]),
+    )
+    inner = el("table", title, el("thead", head), el("tbody", body), class_=class_)
     return scrolling(inner, caption, class_="scroll")
-
-
-def _heading(column: str, kind: str, reader: Reader) -> Element:
-    name = reader.known(column, column)
-    text = el("span", name, class_="unseen") if kind == "action" else name
-    return el("th", text, scope="col", class_="num" if kind == "num" else None)
-
-
-def _cell(value: Value, kind: str, reader: Reader) -> Element:
-    text = shown(value, reader)
-    if kind.startswith("row"):
-        return el("th", text, scope="row", class_=kind.removeprefix("row").strip() or None)
-    return el("td", text, class_=None if kind == "action" else kind or None)
 
 
 def scrolling(inside: Content, label: str, *, class_: str) -> Element:
