@@ -129,17 +129,11 @@ def _search(data: Conversations, reader: Reader) -> Element:
     asked, tenant = reader.asked, None
     if "tenant" not in asked.bound:
         tenant = ui.field_of(reader, "field.tenant", "tenant", asked.tenant, placeholder="default")
+    search, go = ui.search_field(reader, "conv.search", data.search), ui.button(reader, "ask.search")
     orders = [(name, reader.say(f"sort.{name}")) for name in _ORDERS]
-    return ui.asking_form(
-        reader,
-        "conv.search",
-        ui.search_field(reader, "conv.search", data.search),
-        ui.user_field(reader),
-        tenant,
-        ui.choice_of(reader, "sort.label", "sort", data.order, orders),
-        button=ui.button(reader, "ask.search"),
-        tenant=None,
-    )
+    order = ui.choice_of(reader, "sort.label", "sort", data.order, orders)
+    fields = search, ui.user_field(reader), tenant, order
+    return ui.asking_form(reader, "conv.search", *fields, button=go, tenant=None)
 
 
 def _pager(data: Conversations, reader: Reader) -> Element | None:

@@ -126,11 +126,8 @@ def table(
     kinds = columns.values()
     made = [[cell(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows]
     body = [el("tr", cells, class_=kind) for cells, kind in zip_longest(made, row_classes)]
-    title, head = (
-        el("caption", caption, class_="unseen"),
-        el("tr", [*map(heading, columns, kinds)]),
-    )
-    inner = el("table", title, el("thead", head), el("tbody", body), class_=class_)
+    head = el("thead", el("tr", [*map(heading, columns, kinds)]))
+    inner = el("table", el("caption", caption, class_="unseen"), head, el("tbody", body), class_=class_)
     return scrolling(inner, caption, class_="scroll")
 
 
@@ -222,6 +219,12 @@ def user_field(
     return [field, el("datalist", [el("option", value=user) for user in users], id="users")]
 
 
+def scope_of(reader: Reader, user: Content = None) -> dict[str, str | None]:
+    """What a form sends along to stay at its conversation, and at its user unless it has a field for one."""
+    asked = reader.asked
+    return {"conversation_id": asked.conversation_id, "user_id": asked.user_id if user is None else None}
+
+
 # -- links ---------------------------------------------------------------------------------------------------------------
 
 
@@ -264,11 +267,6 @@ def code(value: object) -> Element:
 def message(given: Mapping[str, object], reader: Reader) -> Element:
     role, content, calls = str(given.get("role", "")), given.get("content"), given.get("tool_calls")
     spoken = said(content, reader) if isinstance(content, str) and content else None
-    return el(
-        "article",
-        el("h3", f"{role} · {given['name']}" if given.get("name") else role, class_="role"),
-        spoken,
-        code(content) if content and spoken is None else None,
-        code(calls) if calls else None,
-        class_=f"message m-{role if role in _ROLES else 'other'}",
-    )
+    title = el("h3", f"{role} · {given['name']}" if given.get("name") else role, class_="role")
+    data = [code(value) for value in (content if spoken is None else None, calls) if value]
+    return el("article", title, spoken, data, class_=f"message m-{role if role in _ROLES else 'other'}")

@@ -366,17 +366,8 @@ NewAgentApp = AgentApp
 
 
 def _row(turn: Turn) -> AIMessage:
-    by = turn.scope.user or ""
-    return AIMessage(
-        message_id=turn.id,
-        conversation_id=turn.scope.conversation or "",
-        query=turn.user or "",
-        answer=turn.assistant or "",
-        create_time=turn.created,
-        create_by=by,
-        update_time=turn.created,
-        update_by=by,
-    )
+    said, written = (turn.user or "", turn.assistant or ""), (turn.created, turn.scope.user or "")
+    return AIMessage(turn.id, turn.scope.conversation or "", *said, *written, *written)
 
 
 class SessionClient:

@@ -136,16 +136,13 @@ class Query:
     @classmethod
     def of(cls, request: MemoryQueryRequest | None, max_chars: int) -> "Query":
         request = given(request, "a MemoryQueryRequest")
+        ratio, window = request.token_threshold_ratio, request.model_context_window
         return cls(
-            conversation_id=checked_id(request.conversation_id, "conversation_id"),
-            text=bounded(request.query or "", "query", max_chars),
-            threshold=or_default(
-                request.token_threshold_ratio, defaultMemoryTokenThresholdRatio, "token_threshold_ratio"
-            ),
-            recent_turns=int(or_default(request.recent_turns, 0, "recent_turns")),
-            window_tokens=int(
-                or_default(request.model_context_window, defaultModelContextWindow, "model_context_window")
-            ),
+            checked_id(request.conversation_id, "conversation_id"),
+            bounded(request.query or "", "query", max_chars),
+            or_default(ratio, defaultMemoryTokenThresholdRatio, "token_threshold_ratio"),
+            int(or_default(request.recent_turns, 0, "recent_turns")),
+            int(or_default(window, defaultModelContextWindow, "model_context_window")),
         )
 
     def longer(self, history: HistoryText, covered: Sequence[Turn], count: Count) -> HistoryText:

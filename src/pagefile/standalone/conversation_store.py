@@ -18,16 +18,7 @@ from pagefile.engine.ownership import on_behalf
 from pagefile.errors import ErasedError, InvalidArgumentError
 from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogReader, LogView, ViewRequest
-from pagefile.records import (
-    DEFAULT_TENANT,
-    Checkpoint,
-    Hit,
-    JsonObject,
-    Scope,
-    Status,
-    Turn,
-    checked_id,
-)
+from pagefile.records import DEFAULT_TENANT, Checkpoint, Hit, JsonObject, Scope, Status, Turn, checked_id
 from pagefile.standalone.session import SPEAKERS, Role, sides
 from pagefile.tiers.checkpoints import Checkpoints
 from pagefile.tiers.history import History
@@ -370,12 +361,6 @@ def _role(given: str) -> Role:
 
 
 def _summary(checkpoint: Checkpoint, covered: int) -> ConversationSummary:
-    return ConversationSummary(
-        id=checkpoint.id,
-        conversation_id=checkpoint.scope.conversation or "",
-        summary=checkpoint.summary,
-        covered_message_count=covered,
-        created_at=checkpoint.created,
-        version=checkpoint.version,
-        covered_through_seq=checkpoint.covered_through_seq,
-    )
+    name, made = checkpoint.scope.conversation or "", (checkpoint.created, checkpoint.version)
+    through = checkpoint.covered_through_seq
+    return ConversationSummary(checkpoint.id, name, checkpoint.summary, covered, *made, through)

@@ -339,8 +339,8 @@ class MemoryMiddleware:
             return ""
         return format_memory_for_injection(
             data,
-            max_tokens=self.config.max_injection_tokens,
-            current_context=_extract_conversation_context(messages, self.config.max_context_turns),
+            self.config.max_injection_tokens,
+            _extract_conversation_context(messages, self.config.max_context_turns),
             similarity_weight=self.config.similarity_weight,
             confidence_weight=self.config.confidence_weight,
             similarities=self._similarities,

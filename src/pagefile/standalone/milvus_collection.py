@@ -26,20 +26,9 @@ _MOST_ROWS = 16_384
 _ROWS = 100
 #: After every timestamp.
 _END = 2**40
-#: Keys in an index description that are not parameters.
-_NO_PARAMETERS = frozenset(
-    [
-        "index_type",
-        "metric_type",
-        "field_name",
-        "index_name",
-        "state",
-        "total_rows",
-        "indexed_rows",
-        "pending_index_rows",
-        "mmap_enabled",
-    ]
-)
+#: Keys in an index description that are not parameters: what it is, and its state.
+_INDEX = ("index_type", "metric_type", "field_name", "index_name")
+_STATE = ("state", "total_rows", "indexed_rows", "pending_index_rows", "mmap_enabled")
 LEFT = (
     "texts of document 002's episodes in the files of Milvus: until it has compacted them and collected its garbage, "
     "and its message queue has let go of them"
@@ -162,7 +151,7 @@ class MilvusCollection:
                 index_type=told["index_type"],
                 index_name=name,
                 metric_type=told.get("metric_type", ""),
-                params={key: value for key, value in told.items() if key not in _NO_PARAMETERS},
+                params={key: value for key, value in told.items() if key not in (*_INDEX, *_STATE)},
             )
         return made
 

@@ -53,19 +53,9 @@ class ToolResultArchive:
 
     @classmethod
     def of(cls, page: Page, text: str) -> "ToolResultArchive":
-        return cls(
-            uuid=page.uuid,
-            conversation_id=page.scope.conversation,
-            thread_id=page.thread,
-            tool_name=page.tool,
-            tool_input=page.input,
-            query_summary=page.query_summary,
-            result_summary=page.result_summary,
-            result_full=text,
-            result_length=page.length,
-            sources=page.sources,
-            created_at=page.created,
-        )
+        called = page.scope.conversation, page.thread, page.tool, page.input
+        summaries = page.query_summary, page.result_summary
+        return cls(page.uuid, *called, *summaries, text, page.length, page.sources, page.created)
 
 
 class ToolResultManager:

@@ -138,21 +138,10 @@ def page(
     call_hash: str = "",
 ) -> PageDraft:
     """An archived result, some minutes after the others."""
-    record = Page(
-        uuid=uuid,
-        scope=scope,
-        tool="search",
-        input={"q": "头晕"},
-        query_summary="dizziness",
-        result_summary="three reasons",
-        length=len(text),
-        sources=("a.pdf", "b.pdf"),
-        created=AT + timedelta(minutes=minutes),
-        tokens=9,
-        counter="test",
-        content_hash=hashlib.sha256(text.encode()).hexdigest(),
-        call_hash=call_hash,
-    )
+    asked: tuple[str, JsonValue, str] = "search", {"q": "头晕"}, "dizziness"
+    created, digest = AT + timedelta(minutes=minutes), hashlib.sha256(text.encode()).hexdigest()
+    found = "three reasons", len(text), ("a.pdf", "b.pdf")
+    record = Page(uuid, scope, *asked, *found, created, 9, "test", digest, call_hash)
     return PageDraft(record, text, tuple(spans))
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import anyio
 import pytest
@@ -295,20 +296,11 @@ class MarkerContract(Contract):
         await write(store, done("a"), done("b"), opened("c"), aborted("c"), done("d"))
         clock.advance(1)
         entry = await store.log.mark(checkpoint("k", 3))
-        assert entry == Checkpoint(
-            id="k",
-            scope=CHAT,
-            seq=5,
-            version=1,
-            summary="what was said",
-            covered_through_seq=3,
-            covered_turns=2,
-            created=clock.now(),
-            tokens=7,
-            counter="test",
-            anchors=("42 mg",),
-            archive_refs=("page-1",),
-        )
+        place = {"seq": 5, "version": 1, "covered_through_seq": 3, "covered_turns": 2}
+        carried = {"anchors": ("42 mg",), "archive_refs": ("page-1",)}
+        given = {"summary": "what was said", "created": clock.now(), "tokens": 7, "counter": "test"}
+        told: dict[str, Any] = {**place, **given, **carried}
+        assert entry == Checkpoint("k", CHAT, **told)
         assert (await everything(store))[-1] == entry
         assert (await store.reader.view(view())).checkpoint == entry
 
