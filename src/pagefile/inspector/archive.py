@@ -229,9 +229,6 @@ def _where(data: Opened, reader: Reader) -> Element:
         return reader.asked.here(urls.PAGE, uuid=page.uuid, offset=offset or None)
 
     shown = say("page.place", start=number(data.offset), end=number(data.end), length=number(page.length))
-    return ui.pager(
-        reader,
-        ui.step_to(say("pager.before"), to(max(0, data.offset - SLICE)) if data.offset else None),
-        el("span", shown),
-        ui.step_to(say("pager.next"), to(data.end) if data.end < page.length else None),
-    )
+    before = ui.step_to(say("pager.before"), to(max(0, data.offset - SLICE)) if data.offset else None)
+    after = ui.step_to(say("pager.next"), to(data.end) if data.end < page.length else None)
+    return ui.pager(reader, before, el("span", shown), after)

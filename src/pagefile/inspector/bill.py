@@ -88,12 +88,9 @@ def _chart(data: Calls, reader: Reader) -> Element:
     names = ("with", "without", "budget")
     legend = [el("li", el("span", class_=f"key {name}"), say(f"chart.{name}")) for name in names]
     chart = costs(points, data.costs[-1].budget, say("chart.label"))
-    return ui.card(
-        say("chart.title"),
-        ui.figures(reader, {"chart.spent": spent, "chart.instead": without, "chart.saved": saved}),
-        ui.scrolling(chart, say("chart.label"), class_="scroll"),
-        el("ul", legend, class_="legend"),
-    )
+    sums = ui.figures(reader, {"chart.spent": spent, "chart.instead": without, "chart.saved": saved})
+    scrolled = ui.scrolling(chart, say("chart.label"), class_="scroll")
+    return ui.card(say("chart.title"), sums, scrolled, el("ul", legend, class_="legend"))
 
 
 def _known(tokens: int | None, reader: Reader) -> str:
@@ -171,19 +168,14 @@ def inexact(exact: bool, why: tuple[str, ...], reader: Reader) -> Content:
 
 
 def _numbers(data: Explanation, reader: Reader) -> Element:
-    say, call = reader.say, data.call
-    values: dict[str, ui.Value] = {
-        "bill.tokens": call.tokens,
-        "bill.budget": data.receipt.budget,
-        "chart.instead": _known(data.tokens_without, reader),
-        "chart.saved": _saved(data.saved, data.tokens_without, reader),
-        "calls.mode": el("code", call.mode),
-        "archive.when": reader.time(call.at, exact=True),
-    }
+    say, call, without = reader.say, data.call, data.tokens_without
+    spent = {"bill.tokens": call.tokens, "bill.budget": data.receipt.budget}
+    saved = {"chart.instead": _known(without, reader), "chart.saved": _saved(data.saved, without, reader)}
+    about = {"calls.mode": el("code", call.mode), "archive.when": reader.time(call.at, exact=True)}
     replay = reader.asked.to(urls.REPLAY, call_id=call.id)
     exact = ui.badge(say("bill.exact"), "in") if data.exact else None
     again = el("p", el("a", say("bill.replay"), href=replay, class_="button"), " ", exact)
-    return el("div", ui.figures(reader, values), again)
+    return el("div", ui.figures(reader, {**spent, **saved, **about}), again)
 
 
 def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reader: Reader) -> Element:
@@ -207,16 +199,14 @@ def bill_table(receipt: Receipt, blocks: tuple[BlockBill, ...], reader: Reader) 
 
 def _prefix(data: Explanation, reader: Reader) -> Element:
     say, call = reader.say, data.call
-    length: Content = None
-    if data.window is not None:
-        length = say("prefix.messages", n=data.window.prefix_messages, all=len(data.messages))
+    prefix = data.window and say("prefix.messages", n=data.window.prefix_messages, all=len(data.messages))
     shared: Content = say("prefix.first")
     if data.previous is not None:
         tokens = data.shared_tokens
         share = reader.percent(tokens / call.tokens) if call.tokens else "–"
         same = say("prefix.shared", n=data.shared_messages, tokens=reader.number(tokens), share=share)
         shared = [same, " ", reader.link(urls.CALL, say("prefix.before"), call_id=data.previous)]
-    known = {"prefix.hash": el("code", call.prefix_hash), "prefix.length": length, "prefix.unchanged": shared}
+    known = {"prefix.hash": el("code", call.prefix_hash), "prefix.length": prefix, "prefix.unchanged": shared}
     return ui.card(say("prefix.title"), ui.definitions(*((say(key), one) for key, one in known.items())))
 
 
@@ -241,15 +231,11 @@ def left_out(count: int, reader: Reader) -> Content:
 
 
 def _verdict(one: Verdict, reader: Reader) -> tuple[ui.Value, ...]:
-    kept = ui.badge(reader.say("verdict.kept", form=one.form or ""), "in")
-    return (
-        ui.key_of(one.block, reader),
-        el("code", one.id),
-        kept if one.kept else ui.badge(reader.say("verdict.dropped"), "gone"),
-        one.tokens,
-        "–" if one.score is None else f"{one.score:.3f}",
-        [reader.reason(one.reason), el("small", reader.reason(one.note)) if one.note else None],
-    )
+    kept, dropped = reader.say("verdict.kept", form=one.form or ""), reader.say("verdict.dropped")
+    state = ui.badge(kept, "in") if one.kept else ui.badge(dropped, "gone")
+    score = "–" if one.score is None else f"{one.score:.3f}"
+    why = [reader.reason(one.reason), el("small", reader.reason(one.note)) if one.note else None]
+    return ui.key_of(one.block, reader), el("code", one.id), state, one.tokens, score, why
 
 
 def _prompt(data: Explanation, reader: Reader) -> Element:

@@ -140,17 +140,14 @@ def _pager(data: Conversations, reader: Reader) -> Element | None:
     if data.pages < 2:
         return None
 
-    def to(number: int) -> str | None:
-        known = 1 <= number <= data.pages
-        return reader.asked.here(reader.path, **{**reader.asked.query, "page": number}) if known else None
+    def step(key: str, number: int, rel: str) -> Element:
+        there = reader.asked.here(reader.path, **{**reader.asked.query, "page": number})
+        return ui.step_to(reader.say(key), there if 1 <= number <= data.pages else None, rel=rel)
 
-    say, number = reader.say, reader.number
-    return ui.pager(
-        reader,
-        ui.step_to(say("pager.before"), to(data.page - 1), rel="prev"),
-        el("span", say("pager.place", page=number(data.page), pages=number(data.pages))),
-        ui.step_to(say("pager.next"), to(data.page + 1), rel="next"),
-    )
+    numbers = {"page": reader.number(data.page), "pages": reader.number(data.pages)}
+    place = el("span", reader.say("pager.place", **numbers))
+    before, after = step("pager.before", data.page - 1, "prev"), step("pager.next", data.page + 1, "next")
+    return ui.pager(reader, before, place, after)
 
 
 # -- sessions ------------------------------------------------------------------------------------------------------------
@@ -216,10 +213,10 @@ def _inner(value: JsonObject | None, name: str) -> JsonObject:
 def _session(session: Session, reader: Reader) -> Element:
     if session.value is None:
         return ui.empty(reader.say("session.none"))
-    sections = [
-        el("section", el("h3", name), ui.code(value), class_="part")
-        if isinstance(value, dict | list)
-        else el("p", el("strong", name), " ", str(value))
-        for name, value in session.value.items()
-    ]
-    return ui.card(reader.say("session.value"), sections)
+
+    def section(name: str, value: JsonValue) -> Element:
+        if isinstance(value, dict | list):
+            return el("section", el("h3", name), ui.code(value), class_="part")
+        return el("p", el("strong", name), " ", str(value))
+
+    return ui.card(reader.say("session.value"), [section(*one) for one in session.value.items()])

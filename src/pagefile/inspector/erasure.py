@@ -47,13 +47,8 @@ async def erase(memory: Memory, asked: PageRequest) -> ErasureReceipt:
     name = scope.conversation or scope.user
     if asked.text("confirm") != (name or "").strip():
         raise InvalidArgumentError("Nothing is erased: type the name exactly as it is shown, to confirm.")
-    return await memory.forget(
-        user_id=scope.user,
-        conversation_id=scope.conversation,
-        tenant=scope.tenant,
-        turn_id=asked.text("turn_id"),
-        page=asked.text("page"),
-    )
+    whose = {"user_id": scope.user, "conversation_id": scope.conversation, "tenant": scope.tenant}
+    return await memory.forget(**whose, turn_id=asked.text("turn_id"), page=asked.text("page"))
 
 
 def show(data: Erasing, reader: Reader) -> ui.View:
@@ -79,15 +74,13 @@ def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:
     #: When only one turn or one page of the conversation is to be erased.
     names = {"erase.turn": "turn_id", "erase.page": "page"}
     alone = [ui.field_of(reader, key, name, autocomplete="off") for key, name in names.items()]
-    confirmed = ui.form(
-        reader,
-        reader.asked.here(urls.ERASE),
+    inside: list[Content] = [
         el("p", say("erase.confirm"), " ", el("code", scope.conversation or scope.user)),
         alone if scope.conversation else None,
         ui.field_of(reader, "erase.name", "confirm", required=True, autocomplete="off"),
         ui.button(reader, "erase.go", "danger"),
-        class_="stacked-form",
-    )
+    ]
+    confirmed = ui.form(reader, reader.asked.here(urls.ERASE), *inside, class_="stacked-form")
     return [ui.notice([counted, " ", say("erase.final")], "bad"), ui.card(what, confirmed)]
 
 

@@ -52,14 +52,9 @@ async def change(memory: Memory, asked: PageRequest) -> str:
         case "edit":
             outcome = await _edit(memory, asked, asked.user_id)
         case _:
-            fact = await memory.remember(
-                asked.text("text") or "",
-                user_id=asked.user_id,
-                tenant=asked.tenant,
-                category=asked.text("category"),
-                attribute=asked.text("attribute"),
-            )
-            outcome = fact.outcome or "stored"
+            text, kind = asked.text("text") or "", asked.text("category")
+            told = {"category": kind, "attribute": asked.text("attribute"), "tenant": asked.tenant}
+            outcome = (await memory.remember(text, user_id=asked.user_id, **told)).outcome or "stored"
     return asked.to(urls.FACTS, user_id=asked.user_id, done=outcome)
 
 
@@ -69,16 +64,11 @@ async def _edit(memory: Memory, asked: PageRequest, user_id: str) -> str:
     old = next((fact for fact in await memory.facts(user_id, asked.tenant) if fact.id == fact_id), None)
     if old is None:
         raise NotFoundError("This fact is no longer held: look at the list again.")
-    new = await memory.remember(
-        asked.text("text") or "",
-        user_id=user_id,
-        tenant=asked.tenant,
-        category=asked.text("category") or old.category,
-        attribute=old.attribute,
-        subject=old.subject,
-    )
+    kind, owner = asked.text("category") or old.category, {"user_id": user_id, "tenant": asked.tenant}
+    about = {"category": kind, "attribute": old.attribute, "subject": old.subject}
+    new = await memory.remember(asked.text("text") or "", **owner, **about)
     if new.id != old.id and old.attribute is None:
-        await memory.retract(old.id, user_id=user_id, tenant=asked.tenant)
+        await memory.retract(old.id, **owner)
     return "superseded"
 
 
@@ -121,14 +111,9 @@ def _fact(fact: Fact, reader: Reader) -> Element:
     source = ui.soft([say("fact.source"), " ", el("code", fact.source_turn)], "span")
     sure = ui.soft(say("fact.confidence", share=reader.percent(fact.confidence)), "span")
     about: list[Content] = [state, tags, sure, ui.soft(time, "span")]
-    return el(
-        "li",
-        el("p", fact.text, class_="text"),
-        el("p", about, source if fact.source_turn else None, class_="meta"),
-        ui.some("blockquote", fact.source_quote),
-        _changes(fact, reader) if state is None else None,
-        class_=None if state is None else "past",
-    )
+    meta = el("p", about, source if fact.source_turn else None, class_="meta")
+    told = el("p", fact.text, class_="text"), meta, ui.some("blockquote", fact.source_quote)
+    return el("li", told, class_="past") if state else el("li", told, _changes(fact, reader))
 
 
 def _changes(fact: Fact, reader: Reader) -> Element:
@@ -144,17 +129,12 @@ def _form(reader: Reader, *inside: Content, class_: str | None = None, **hidden:
 
 
 def _add_form(reader: Reader) -> Element:
+    text, add = ui.text_field(reader, "fact.text", "text"), ui.button(reader, "fact.add")
     hint = reader.say("fact.attribute_about")
     category = ui.field_of(reader, "fact.category", "category")
     attribute = ui.field_of(reader, "fact.attribute", "attribute", hint=hint)
-    made = _form(
-        reader,
-        ui.text_field(reader, "fact.text", "text"),
-        el("div", category, attribute, class_="grid"),
-        ui.button(reader, "fact.add"),
-        class_="stacked-form",
-        what="add",
-    )
+    fields = el("div", category, attribute, class_="grid")
+    made = _form(reader, text, fields, add, class_="stacked-form", what="add")
     return ui.card(reader.say("fact.add_title"), made)
 
 

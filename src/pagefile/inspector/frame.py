@@ -18,32 +18,24 @@ _TAB_OF = {urls.CALL: urls.CALLS, urls.REPLAY: urls.CALLS, urls.PAGE: urls.ARCHI
 
 
 def page(view: View, reader: Reader) -> str:
-    title = f"{view.title} · Pagefile" if view.title != "Pagefile" else view.title
-    head = el(
-        "head",
+    head = [
         el("meta", charset="utf-8"),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name="color-scheme", content="light dark"),
-        el("title", title),
+        el("title", f"{view.title} · Pagefile" if view.title != "Pagefile" else view.title),
         el("link", rel="stylesheet", href=urls.STYLE),
         el("link", rel="icon", href=urls.ICON, type="image/svg+xml"),
         el("link", rel="alternate", type="application/json", href=_twin(reader)) if view.twin else None,
         el("script", src=urls.SCRIPT, defer=True) if view.script else None,
-    )
-    crumbs = [el("li", el("a", text, href=place)) for place, text in view.crumbs]
-    main = el(
-        "main",
-        el("nav", el("ol", crumbs), aria_label="Breadcrumb", class_="crumbs") if crumbs else None,
-        el("h1", view.title, tabindex="-1"),
-        ui.some("p", view.lead, class_="lead"),
-        _tabs(reader),
-        view.body,
-        id="main",
-    )
+    ]
+    steps = [el("li", el("a", text, href=place)) for place, text in view.crumbs]
+    crumbs = el("nav", el("ol", steps), aria_label="Breadcrumb", class_="crumbs") if steps else None
+    top = crumbs, el("h1", view.title, tabindex="-1"), ui.some("p", view.lead, class_="lead")
+    main = el("main", top, _tabs(reader), view.body, id="main")
     skip = el("a", reader.say("frame.skip"), href="#main", class_="skip")
     body = el("body", skip, _header(view, reader), main, _footer(view, reader))
     language = "zh-CN" if reader.language == "zh" else "en"
-    return document(el("html", head, body, lang=language, data_theme=reader.theme))
+    return document(el("html", el("head", head), body, lang=language, data_theme=reader.theme))
 
 
 def _twin(reader: Reader) -> str:

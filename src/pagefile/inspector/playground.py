@@ -75,14 +75,10 @@ def _form(data: Playground, reader: Reader) -> Element:
     place = reader.asked.to(urls.CHAT, **chat)
     windows = [(one, reader.count("count.tokens", int(one))) for one in _WINDOWS]
     window = ui.choice_of(reader, "chat.window", "window_tokens", "4000", windows)
-    made = ui.form(
-        reader,
-        place,
-        ui.text_field(reader, "chat.message", "message", rows=3, id="chat-message"),
-        el("div", window, ui.tick(reader, "chat.sample", "sample"), class_="grid"),
-        ui.button(reader, "chat.send"),
-        class_="stacked-form",
-    )
+    message = ui.text_field(reader, "chat.message", "message", rows=3, id="chat-message")
+    options = el("div", window, ui.tick(reader, "chat.sample", "sample"), class_="grid")
+    send = ui.button(reader, "chat.send")
+    made = ui.form(reader, place, message, options, send, class_="stacked-form")
     # What the script shows while an answer streams.
     events = [key for key in words() if key.startswith("event.")]
     texts = {f"data_{key.removeprefix('event.')}": reader.say(key) for key in events}

@@ -115,12 +115,9 @@ def _form(data: Compared, reader: Reader) -> Element:
 
 def _comparison(replay: Replay, reader: Reader) -> list[Content]:
     say, compared = reader.say, replay.comparison
-    values: dict[str, ui.Value] = {
-        "replay.before": compared.tokens_before,
-        "replay.after": compared.tokens_after,
-        "replay.difference": reader.signed(compared.difference),
-        "replay.changed": len(compared.changed),
-    }
+    tokens = {"replay.before": compared.tokens_before, "replay.after": compared.tokens_after}
+    difference = {"replay.difference": reader.signed(compared.difference)}
+    values = {**tokens, **difference, "replay.changed": len(compared.changed)}
     sides = [
         el("div", el("h3", say(key)), bill_bar(window.receipt, bill(window.receipt), window.tokens, reader))
         for key, window in (("replay.before", replay.before), ("replay.after", replay.after))
@@ -151,16 +148,13 @@ def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
 def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element:
     about = {"bill.block": "when", "verdict.candidate": "row clip", "replay.what": ""}
     columns = {**about, **ui.numbers("replay.difference"), "verdict.reason": "reason"}
-    rows = [
-        (
-            ui.key_of(one.block, reader),
-            el("code", one.id),
-            ui.badge(reader.say(f"change.{one.change}"), _KINDS[one.change]),
-            reader.signed(one.difference),
-            reader.reason(one.after.reason) if one.after is not None else reader.say("replay.not_offered"),
-        )
-        for one in changes[:_CHANGES_SHOWN]
-    ]
+
+    def row(one: CandidateChange) -> tuple[ui.Value, ...]:
+        kind = ui.badge(reader.say(f"change.{one.change}"), _KINDS[one.change])
+        reason = reader.reason(one.after.reason) if one.after else reader.say("replay.not_offered")
+        return ui.key_of(one.block, reader), el("code", one.id), kind, reader.signed(one.difference), reason
+
+    rows = [row(one) for one in changes[:_CHANGES_SHOWN]]
     made = ui.table(reader, reader.say("replay.candidates"), columns, rows, class_="verdicts")
     return el("div", made, left_out(len(changes) - len(rows), reader))
 

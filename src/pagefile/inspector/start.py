@@ -91,17 +91,12 @@ def _ways(reader: Reader) -> Element:
 
 def _calling(data: Start, reader: Reader) -> Element:
     say = reader.say
-    links = [
-        el("li", el("a", say("start.docs"), href="/docs"), " · ", el("a", "OpenAPI", href="/openapi.json")),
-        el("li", el("a", say("start.health"), href="/healthz")),
-        el("li", el("a", say("start.metrics"), href="/metrics")),
-    ]
-    return ui.card(
-        say("start.calling"),
-        el("p", say("start.service", version=data.version)),
-        el("pre", say("start.curl").replace("$base", data.base), tabindex="0"),
-        el("ul", links),
-    )
+    docs = el("a", say("start.docs"), href="/docs"), " · ", el("a", "OpenAPI", href="/openapi.json")
+    others = {"start.health": "/healthz", "start.metrics": "/metrics"}
+    links = [el("li", docs), *(el("li", el("a", say(key), href=href)) for key, href in others.items())]
+    runs = el("p", say("start.service", version=data.version))
+    curl = el("pre", say("start.curl").replace("$base", data.base), tabindex="0")
+    return ui.card(say("start.calling"), runs, curl, el("ul", links))
 
 
 def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:

@@ -118,16 +118,12 @@ def _slices(data: Timeline, reader: Reader) -> Element | None:
     if data.older is None and data.newer is None:
         return None
 
-    def to(after: int | None) -> str | None:
-        return None if after is None else reader.asked.here(urls.CONVERSATION, after=after)
+    def step(key: str, after: int | None) -> Element:
+        place = None if after is None else reader.asked.here(urls.CONVERSATION, after=after)
+        return ui.step_to(reader.say(key), place)
 
-    return ui.pager(
-        reader,
-        ui.step_to(reader.say("slice.first"), to(0)),
-        ui.step_to(reader.say("slice.older"), to(data.older)),
-        ui.step_to(reader.say("slice.newer"), to(data.newer)),
-        reader.here(urls.CONVERSATION, reader.say("slice.last")),
-    )
+    steps = step("slice.first", 0), step("slice.older", data.older), step("slice.newer", data.newer)
+    return ui.pager(reader, *steps, reader.here(urls.CONVERSATION, reader.say("slice.last")))
 
 
 def _entry(entry: Entry, data: Timeline, reader: Reader) -> Element:
@@ -151,16 +147,16 @@ def _turn(turn: Turn, data: Timeline, reader: Reader) -> Element:
         state = ui.badge(say(key), kind)
     if call:
         bill = reader.link(urls.CALL, say("entry.bill"), call_id=call, user_id=reader.asked.user_id)
-    title = f"#{turn.seq}" if turn.seq is not None else say("entry.running")
-    return el(
-        "li",
-        _line(title, state, turn.tokens, turn.at, reader, bill),
+    title, name = (
+        (say("entry.running"), f"turn-{turn.id}") if turn.seq is None else (f"#{turn.seq}", f"seq-{turn.seq}")
+    )
+    said: list[Content] = [
         _side("user", "role.user", turn.user, reader),
         [_step(step, data, reader) for step in turn.steps],
         _side("assistant", "role.assistant", turn.assistant, reader),
-        class_=f"entry turn {turn.status}{' covered' if covered else ''}",
-        id=f"seq-{turn.seq}" if turn.seq is not None else f"turn-{turn.id}",
-    )
+    ]
+    kind = f"entry turn {turn.status}{' covered' if covered else ''}"
+    return el("li", _line(title, state, turn.tokens, turn.at, reader, bill), said, class_=kind, id=name)
 
 
 def _line(
