@@ -52,9 +52,14 @@ async def change(memory: Memory, asked: PageRequest) -> str:
         case "edit":
             outcome = await _edit(memory, asked, asked.user_id)
         case _:
-            text, kind = asked.text("text") or "", asked.text("category")
-            told = {"category": kind, "attribute": asked.text("attribute"), "tenant": asked.tenant}
-            outcome = (await memory.remember(text, user_id=asked.user_id, **told)).outcome or "stored"
+            fact = await memory.remember(
+                asked.text("text") or "",
+                user_id=asked.user_id,
+                tenant=asked.tenant,
+                category=asked.text("category"),
+                attribute=asked.text("attribute"),
+            )
+            outcome = fact.outcome or "stored"
     return asked.to(urls.FACTS, user_id=asked.user_id, done=outcome)
 
 
@@ -64,11 +69,16 @@ async def _edit(memory: Memory, asked: PageRequest, user_id: str) -> str:
     old = next((fact for fact in await memory.facts(user_id, asked.tenant) if fact.id == fact_id), None)
     if old is None:
         raise NotFoundError("This fact is no longer held: look at the list again.")
-    kind, owner = asked.text("category") or old.category, {"user_id": user_id, "tenant": asked.tenant}
-    about = {"category": kind, "attribute": old.attribute, "subject": old.subject}
-    new = await memory.remember(asked.text("text") or "", **owner, **about)
+    new = await memory.remember(
+        asked.text("text") or "",
+        user_id=user_id,
+        tenant=asked.tenant,
+        category=asked.text("category") or old.category,
+        attribute=old.attribute,
+        subject=old.subject,
+    )
     if new.id != old.id and old.attribute is None:
-        await memory.retract(old.id, **owner)
+        await memory.retract(old.id, user_id=user_id, tenant=asked.tenant)
     return "superseded"
 
 

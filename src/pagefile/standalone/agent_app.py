@@ -104,21 +104,14 @@ class AgentApp:
             show = partial(asked.shown, whole, self._log.engine.counter.count)
             shown, tokens = await off_loop(show, len(whole.text) + len(asked.text), _THREAD_FROM_CHARS)
             ratio = tokens / asked.window_tokens
-            context = MemoryContext(
-                conversation_id=asked.conversation_id,
-                mode=session.message_context.mode,
-                session=session,
-                history=shown.text,
-                full_history=live.text,
-                estimated_tokens=tokens,
-                token_ratio=ratio,
-                # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
-                should_checkpoint_summary=ratio >= asked.threshold or shown is not whole,
-                query=asked.text,
-            )
-            self._asked.setdefault(asked.conversation_id, Asked()).answered(asked, view, context)
-            self._log.engine.meter.observe("pagefile_token_ratio", context.token_ratio)
-            self._log.engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)
+            # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
+            due = ratio >= asked.threshold or shown is not whole
+            of, mode = asked.conversation_id, session.message_context.mode
+            histories = shown.text, live.text
+            context = MemoryContext(of, mode, session, *histories, tokens, ratio, due, asked.text)
+            self._asked.setdefault(of, Asked()).answered(asked, view, due=due)
+            self._log.engine.meter.observe("pagefile_token_ratio", ratio)
+            self._log.engine.meter.observe("pagefile_window_tokens", tokens)
             return context
 
     async def write_turn(self, request: MemoryWriteRequest | None) -> MemoryWriteResult:

@@ -105,12 +105,8 @@ class AgentWithMemory:
 
     def _update_memory(self, tool_name: str, result: object, tool_input: object = None) -> None:
         """Remember what the tool's rule selects from a result; never raises."""
-        remember(
-            self._memory,
-            rule_for(tool_name, self._rules),
-            Result.of(tool_name, tool_input, result),
-            {"tool": tool_name},
-        )
+        rule, told = rule_for(tool_name, self._rules), Result.of(tool_name, tool_input, result)
+        remember(self._memory, rule, told, {"tool": tool_name})
 
     def _process_event(self, event: object) -> None:
         """Take tool calls and their results from an agent's events, as objects or mappings.

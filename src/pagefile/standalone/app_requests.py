@@ -10,14 +10,7 @@ from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
 from pagefile.records import Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import version_of
-from pagefile.standalone.session import (
-    SPEAKERS,
-    MemoryContext,
-    MemoryQueryRequest,
-    UserProfile,
-    sides,
-    summary_line,
-)
+from pagefile.standalone.session import SPEAKERS, MemoryQueryRequest, UserProfile, sides, summary_line
 from pagefile.text.sentences import cut
 from pagefile.tiers.checkpoints import verbatim
 
@@ -114,12 +107,11 @@ def turn_lines(turn: Turn) -> str:
 
 def safety_lines(user: UserProfile) -> tuple[str, ...]:
     """What no answer may overlook: a line for each non-empty kind."""
-    kinds = (("过敏史", user.allergies), ("慢病史", user.chronic_diseases), ("手术史", user.surgery_history))
-    return tuple(
-        f"{word}: " + "、".join(" ".join(value.split()) for value in values)
-        for word, values in kinds
-        if values
-    )
+    kinds = {"过敏史": user.allergies, "慢病史": user.chronic_diseases, "手术史": user.surgery_history}
+    joined = {
+        word: "、".join(" ".join(value.split()) for value in kinds[word]) for word in kinds if kinds[word]
+    }
+    return tuple(f"{word}: {values}" for word, values in joined.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +173,10 @@ class Asked:
     #: The epoch of the last history, whether or not a summary was due; None before the first.
     epoch: int | None = None
 
-    def answered(self, query: Query, view: LogView, context: MemoryContext) -> None:
-        """Note that a history was returned."""
+    def answered(self, query: Query, view: LogView, *, due: bool) -> None:
+        """Note that a history was returned, and whether with the notice that a summary is due."""
         self.query, self.window_tokens, self.epoch = query.text, query.window_tokens, view.head.epoch
-        if not context.should_checkpoint_summary or not view.turns:
+        if not due or not view.turns:
             return
         if version_of(view) != self.version:
             # Pending summaries from before are too late, or were never made: no turn stays verbatim for them.

@@ -225,7 +225,7 @@ class _MilvusEpisodes:
                 consistency_level="Strong",
             )
         erasures, stores = await self._erasures(), self.stores.values()
-        owed = {} if erasures is None else (await erasures.owed(self.name)).scopes
+        owed: Mapping[str, int] = {} if erasures is None else (await erasures.owed(self.name)).scopes
         epochs = [await store.reader.epoch(store.scope(conversation_id)) for store in stores]
         newest = max(epochs, default=0)
         hits = [(float(hit["distance"]), cast("Mapping[str, Any]", hit["entity"])) for hit in found[0]]

@@ -95,11 +95,12 @@ def format_memory_for_injection(
         similarities: an additional semantic comparison, for instance with embeddings: 测试 is near `testing`.
         ranker: caches what it knows of the facts between calls.
     """
-    facts = given_facts(memory_data)
-    ranked = _ranked(facts, current_context, (similarity_weight, confidence_weight), similarities, ranker)
+    weights = similarity_weight, confidence_weight
+    ranked = _ranked(given_facts(memory_data), current_context, weights, similarities, ranker)
     sheet = _Sheet(max_tokens)
-    sheet.fill("Corrections", _lines(ranked, corrections=True), min(guaranteed_tokens, max_tokens))
-    plain = _lines(ranked, corrections=False)
+    corrections = [_line(fact) for fact in ranked if fact.category == CORRECTION]
+    sheet.fill("Corrections", corrections, min(guaranteed_tokens, max_tokens))
+    plain = [_line(fact) for fact in ranked if fact.category != CORRECTION]
     _fill_profile(sheet, memory_data, sheet.left // 2 if plain else sheet.left)
     sheet.fill("Facts", plain, sheet.left)
     return sheet.text()
@@ -158,17 +159,13 @@ def _ranked(
         found = (ranker or FactRanker()).similarities(context, texts)
         if similarities is not None:
             found = blended(found, np.asarray(similarities(context, texts), dtype=np.float64))
-    values = scores(
-        found, [fact.confidence for fact in facts], similarity_weight=weights[0], confidence_weight=weights[1]
-    )
+    similarity, confidence = weights
+    sure = [fact.confidence for fact in facts]
+    values = scores(found, sure, similarity_weight=similarity, confidence_weight=confidence)
     order = sorted(range(len(facts)), key=lambda i: -values[i])  # stable: ties keep the file's order
     if found is not None:
         order = [order[place] for place in diverse([texts[i] for i in order])]
     return [facts[i] for i in order]
-
-
-def _lines(ranked: Sequence[GivenFact], *, corrections: bool) -> list[str]:
-    return [_line(fact) for fact in ranked if (fact.category == CORRECTION) is corrections]
 
 
 def _line(fact: GivenFact) -> str:
@@ -179,11 +176,9 @@ def _line(fact: GivenFact) -> str:
 
 def _fill_profile(sheet: "_Sheet", data: MemoryData | None, budget: int) -> None:
     for section in sections(data):
-        line = f"- {section.label}: {escape(section.text)}"
-        took = sheet.fill(section.title, [line], budget)
-        if not took:
-            took = sheet.fill(section.title, [_cut(line, budget - _cost(section.title) - 3)], budget)
-        budget -= took
+        title, line = section.title, f"- {section.label}: {escape(section.text)}"
+        took = sheet.fill(title, [line], budget)
+        budget -= took or sheet.fill(title, [_cut(line, budget - _cost(title) - 3)], budget)
 
 
 def _cut(line: str, tokens: int) -> str:
@@ -284,10 +279,8 @@ def memory_config(config: FactSettings | Mapping[str, Any] | None = None) -> Fac
 
     Keys that are not document 004's are ignored, so old files keep working.
     """
-    if config is None:
-        return FactSettings()
-    if isinstance(config, FactSettings):
-        return config
+    if config is None or isinstance(config, FactSettings):
+        return config or FactSettings()
     section = config.get("memory", config)
     if not isinstance(section, Mapping):
         raise SettingsError(f"`memory:` must be a section, not {type(section).__name__}.")

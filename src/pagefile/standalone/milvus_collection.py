@@ -107,9 +107,8 @@ class MilvusCollection:
             yield await self._query(f"id in [{', '.join(map(quoted, part))}]", fields)
 
     async def _query(self, wanted: str, fields: Sequence[str], **more: Any) -> list[Row]:
-        return await self.call(
-            "query", filter=wanted, output_fields=list(fields), consistency_level="Strong", **more
-        )
+        asked = {"filter": wanted, "output_fields": list(fields), "consistency_level": "Strong"}
+        return await self.call("query", **asked, **more)
 
     async def remove(self, gone: Sequence[str], kept: Sequence[str]) -> str:
         """Remove the rows with the given ids, where all others are `kept`; says what remains of them in the files."""
@@ -128,16 +127,17 @@ class MilvusCollection:
         return f"{self.name}{_REWRITTEN}"
 
     async def _rewrite(self, described: Row, kept: Sequence[str]) -> None:
+        new: Row = {"collection_name": self._new}
         await self.call(
             "create_collection",
-            collection_name=self._new,
+            **new,
             schema=_pymilvus().CollectionSchema.construct_from_dict(described),
             index_params=await self._indexes(),
             consistency_level=described.get("consistency_level_name", "Strong"),
             properties=dict(described.get("properties") or {}),
         )
         async for rows in self.some(kept, ["*"]):
-            await self.call("insert", collection_name=self._new, data=[dict(row) for row in rows])
+            await self.call("insert", **new, data=[dict(row) for row in rows])
         await self.call("drop_collection")
         await self.ask("rename_collection", old_name=self._new, new_name=self.name)
         await self.call("load_collection")

@@ -71,9 +71,12 @@ def record(cls: type[R]) -> type[R]:
 
     cast("Any", made).__init__ = init
     for name, ours in names.items():
-        change = lambda record, value, ours=ours: setattr(record, ours, value)  # noqa: E731 - the setter of a property
-        setattr(made, name, property(attrgetter(ours), change))
+        setattr(made, name, property(attrgetter(ours), _setter(ours)))
     return made
+
+
+def _setter(name: str) -> Callable[[Any, Any], None]:
+    return lambda record, value: setattr(record, name, value)
 
 
 # -- the session value -------------------------------------------------------------------------------------------------
@@ -192,9 +195,7 @@ class SessionValue:
         """The session in a JSON value; missing parts, and those of another type, are as in a new session."""
         given = _part(value)
         state = _part(given.get("global_state"))
-        named = [
-            (name, text) for key in ("entities", "shared") for name, text in _part(state.get(key)).items()
-        ]
+        named = [*_part(state.get("entities")).items(), *_part(state.get("shared")).items()]
         entities = {name: text for name, text in named if isinstance(text, str) and text}
         session = _read(cls, {**given, "global_state": {**state, "shared": entities, "entities": entities}})
         context = session.message_context
@@ -206,11 +207,8 @@ class SessionValue:
 
 def _read(kind: type[R], value: object) -> R:
     """The record in a JSON value, with the defaults of its fields for what is missing or of another type."""
-    given = _part(value)
-    found = {
-        known.name: _fitting(known.type, given.get(known.metadata.get("json", known.name)))
-        for known in fields(cast("Any", kind))
-    }
+    given, known = _part(value), fields(cast("Any", kind))
+    found = {one.name: _fitting(one.type, given.get(one.metadata.get("json", one.name))) for one in known}
     return kind(**{name: value for name, value in found.items() if value is not None})
 
 
@@ -240,8 +238,8 @@ def _message(part: Mapping[str, object]) -> Message | None:
     return Message(role, content if isinstance(content, str) else "")
 
 
-def _part(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+def _part(value: object) -> JsonObject:
+    return cast("JsonObject", value) if isinstance(value, Mapping) else {}
 
 
 def _json_of(value: Any) -> Any:
@@ -249,12 +247,9 @@ def _json_of(value: Any) -> Any:
         return [_json_of(item) for item in cast("list[Any]", value)]
     if not is_dataclass(value):
         return value
-    found = [(known.metadata, known.name, getattr(value, known.name)) for known in fields(value)]
-    return {
-        metadata.get("json", name): _json_of(part)
-        for metadata, name, part in found
-        if part or not metadata.get("omitempty")
-    }
+    parts = [(known, getattr(value, known.name)) for known in fields(value)]
+    shown = [(known, part) for known, part in parts if part or not known.metadata.get("omitempty")]
+    return {known.metadata.get("json", known.name): _json_of(part) for known, part in shown}
 
 
 # -- requests and results ----------------------------------------------------------------------------------------------
@@ -390,7 +385,8 @@ def merged(
     if view.head.last_seq:
         new.message_context.window_messages = []
     kept = stored or {}
-    return {**kept, **{name: {**_part(kept.get(name)), **part} for name, part in _json_of(new).items()}}
+    parts: dict[str, JsonObject] = _json_of(new)
+    return {**kept, **{name: {**_part(kept.get(name)), **part} for name, part in parts.items()}}
 
 
 def window_messages(turns: Sequence[Turn]) -> list[Message]:

@@ -138,7 +138,7 @@ class ToolResultManager:
         for message in messages:
             stood = self._replaced.get(_hash(_content(message))) if _is_tool(message) else None
             restored.append(_with_content(message, stood[0]) if stood else copy.copy(message))
-            if stood and len(stood) > 1:
+            if stood:
                 stood.rotate(-1)
         return restored
 

@@ -24,13 +24,10 @@ _tools = partial(table, "pagefile.standalone", "tools")
 def tool_schema(name: str, language: Language) -> dict[str, Any]:
     """The JSON schema of one tool of the table; its first argument is required."""
     tool = _tools()[name]
-    properties = {
-        argument: {
-            **{key: about[key] for key in about if key not in {"zh", "en"}},
-            "description": about[language],
-        }
-        for argument, about in tool["arguments"].items()
-    }
+    properties: dict[str, Any] = {}
+    for argument, about in tool["arguments"].items():
+        plain = {key: about[key] for key in about if key not in {"zh", "en"}}
+        properties[argument] = {**plain, "description": about[language]}
     parameters = {"type": "object", "properties": properties, "required": [next(iter(properties))]}
     return {"name": name, "description": tool[language], "parameters": parameters}
 
