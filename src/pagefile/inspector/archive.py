@@ -183,8 +183,8 @@ def show_page(data: Opened, reader: Reader) -> ui.View:
         crumbs = ((reader.asked.to(urls.CONVERSATION, **conversation), scope.conversation), *crumbs)
     values = {**_sizes(page, reader), "archive.when": reader.time(page.created, exact=True)}
     sources = el("ul", [el("li", one) for one in page.sources]) if page.sources else None
-    told = {"query": [page.query_summary], "summary": [page.result_summary], "sources": sources}
-    known = [(say(f"page.{name}"), value) for name, value in told.items()]
+    summaries = {"page.query": [page.query_summary], "page.summary": [page.result_summary]}
+    known = [(say(key), value) for key, value in {**summaries, "page.sources": sources}.items()]
     about = ui.definitions(("uuid", el("code", page.uuid)), *known)
     body: list[Content] = [
         ui.confirmation(reader),

@@ -85,8 +85,8 @@ def _chart(data: Calls, reader: Reader) -> Element:
     known = [(cost.tokens, cost.tokens_without) for cost in data.costs if cost.tokens_without is not None]
     spent, without = (sum(tokens) for tokens in zip(*known, strict=True)) if known else (0, 0)
     saved = _saved(without - spent, without, reader)
-    names = ("with", "without", "budget")
-    legend = [el("li", el("span", class_=f"key {name}"), say(f"chart.{name}")) for name in names]
+    lines = {"with": "chart.with", "without": "chart.without", "budget": "chart.budget"}
+    legend = [el("li", el("span", class_=f"key {name}"), say(key)) for name, key in lines.items()]
     chart = costs(points, data.costs[-1].budget, say("chart.label"))
     sums = ui.figures(reader, {"chart.spent": spent, "chart.instead": without, "chart.saved": saved})
     scrolled = ui.scrolling(chart, say("chart.label"), class_="scroll")

@@ -213,8 +213,11 @@ def _checkpoint(one: Checkpoint, data: Timeline, reader: Reader) -> Element:
     state = ui.badge(say("entry.covers", seq=one.covered_through_seq, turns=turns), "check")
     title = say("entry.checkpoint", version=one.version)
     survived = say("anchor.survived", n=len(found.in_summary) + len(found.beside), beside=len(found.beside))
-    kinds = {"in_summary": "in", "beside": "beside", "gone": "gone"}
-    anchors = [_anchors(say(f"anchor.{name}"), getattr(found, name), kinds[name]) for name in kinds]
+    anchors = [
+        _anchors(say("anchor.in_summary"), found.in_summary, "in"),
+        _anchors(say("anchor.beside"), found.beside, "beside"),
+        _anchors(say("anchor.gone"), found.gone, "gone"),
+    ]
     links = [reader.here(urls.PAGE, el("code", uuid[:8]), uuid=uuid) for uuid in one.archive_refs[-12:]]
     pages = [el("li", link) for link in links]
     refs = el("div", el("h3", say("entry.refs"), class_="role"), el("ul", pages, class_="chips"))
