@@ -14,16 +14,9 @@ from weakref import WeakValueDictionary
 
 import anyio
 
+from pagefile import errors
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import on_behalf
-from pagefile.errors import (
-    ConflictError,
-    ErasedError,
-    InvalidArgumentError,
-    NotFoundError,
-    PagefileError,
-    StoreError,
-)
 from pagefile.lru import Lru
 from pagefile.ports import LogView
 from pagefile.records import Scope, Turn
@@ -152,9 +145,9 @@ class AgentApp:
                 try:
                     with _told("CheckpointShortMemory error: %s"):
                         await self._checkpoint(scope, summary, recent_turns)
-                except ConflictError:
+                except errors.ConflictError:
                     raise
-                except StoreError:
+                except errors.StoreError:
                     if pause is None:
                         await self._degrade(scope)
                         raise
@@ -171,11 +164,11 @@ class AgentApp:
             try:
                 async with self._alone(scope):
                     await self._cover(scope, text, asked, wanted)
-            except ErasedError:
+            except errors.ErasedError:
                 # A retry would bring back erased words.
                 asked.spent()
                 raise
-            except ConflictError:
+            except errors.ConflictError:
                 if not tries_left:
                     raise
             else:
@@ -200,7 +193,7 @@ class AgentApp:
             session = await self._session(scope)
             session.message_context.mode = FULL_HISTORY
             await self._save(scope, session, epoch)
-        except PagefileError as error:
+        except errors.PagefileError as error:
             logger.warning("could not save the mode %s: %s", FULL_HISTORY, error)
 
     # -- sessions -------------------------------------------------------------------------------------------------------
@@ -249,14 +242,14 @@ class AgentApp:
         await self._chat(scope).reset()
         self._asked.pop(scope.conversation or "", None)
         # Erased meanwhile: there is nothing left to carry over.
-        with suppress(ErasedError):
+        with suppress(errors.ErasedError):
             await self._save(scope, SessionValue(user_snapshot=known.user_snapshot), epoch)
 
     async def _session(self, scope: Scope) -> SessionValue:
         stored = await self._log.engine.sessions.get(scope)
         view = await self._log.view(scope, min_turns=WINDOW_TURNS)
         if stored is None and not view.head.exists:
-            raise NotFoundError(
+            raise errors.NotFoundError(
                 f"There is no session of conversation {scope.conversation!r}: create it with create_short_memory()."
             )
         return present(scope, stored, view)
@@ -282,7 +275,7 @@ class AgentApp:
         """The newest done turns, oldest first."""
         scope = await self._log.owned(conversation_id)
         if limit < 1:
-            raise InvalidArgumentError(f"limit is {limit}: it must be at least 1.")
+            raise errors.InvalidArgumentError(f"limit is {limit}: it must be at least 1.")
         return [_row(turn) for turn in await self._log.turns(scope, limit, newest=True)]
 
     async def query_message_by_conversation_id_asc_from_checkpoint(
@@ -295,7 +288,9 @@ class AgentApp:
         for checkpoint in await self._chat(scope).checkpoints():
             if checkpoint.id == checkpoint_message_id:
                 return await self._messages_after(scope, checkpoint.seq)
-        raise NotFoundError(f"Conversation {conversation_id!r} has no checkpoint {checkpoint_message_id!r}.")
+        raise errors.NotFoundError(
+            f"Conversation {conversation_id!r} has no checkpoint {checkpoint_message_id!r}."
+        )
 
     async def _messages_after(self, scope: Scope, seq: int) -> list[AIMessage]:
         return [_row(turn) async for turn in self._log.turns_after(scope, seq)]
@@ -313,7 +308,7 @@ class AgentApp:
         """Most conversations here have no user, so the owner is only looked up when there is a conflict."""
         try:
             return await self._log.view(scope, budget_tokens=budget_tokens)
-        except ConflictError:
+        except errors.ConflictError:
             owned = await on_behalf(self._log.reader, scope)
             return await self._log.view(owned, budget_tokens=budget_tokens)
 
@@ -326,7 +321,7 @@ class AgentApp:
             engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
             scope = view.head.scope
             stored = await engine.sessions.get(scope)
-        except StoreError as error:
+        except errors.StoreError as error:
             if engine.settings.on_tier_error == "raise":
                 raise
             engine.failed("store", error)
@@ -373,7 +368,7 @@ class SessionClient:
         """The session as JSON, or None."""
         try:
             return to_json((await self._app.get_short_memory(_conversation(key))).to_json())
-        except NotFoundError:
+        except errors.NotFoundError:
             return None
 
     async def delete(self, *keys: str) -> int:
@@ -389,7 +384,7 @@ class SessionClient:
 def _conversation(key: str) -> str:
     prefix = SESSION_KEY % ""
     if not key.startswith(prefix):
-        raise InvalidArgumentError(f"{key!r} is not the key of a session: it begins with {prefix!r}.")
+        raise errors.InvalidArgumentError(f"{key!r} is not the key of a session: it begins with {prefix!r}.")
     return key.removeprefix(prefix)
 
 
@@ -398,6 +393,6 @@ def _told(line: str) -> Generator[None]:
     """Log a failure, in the document's words, before it is raised to the caller."""
     try:
         yield
-    except PagefileError as error:
+    except errors.PagefileError as error:
         logger.warning(line, error)
         raise

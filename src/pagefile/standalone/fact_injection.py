@@ -20,16 +20,8 @@ from pagefile.errors import PagefileError, SettingsError, TransferError
 from pagefile.records import Fact
 from pagefile.settings import FactSettings
 from pagefile.standalone.agent_memory import part_of, texts_in
+from pagefile.text import fact_ranking
 from pagefile.text.fact_data import GivenFact, given_facts, sections
-from pagefile.text.fact_ranking import (
-    CONFIDENCE_WEIGHT,
-    SIMILARITY_WEIGHT,
-    FactIndex,
-    Floats,
-    blended,
-    diverse,
-    scores,
-)
 from pagefile.text.sentences import clip
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.window.parts import escape
@@ -62,10 +54,10 @@ class FactRanker:
     """Ranks one user's facts across calls; only new ones are processed."""
 
     def __init__(self) -> None:
-        self._index: FactIndex[str] = FactIndex()
+        self._index: fact_ranking.FactIndex[str] = fact_ranking.FactIndex()
         self._texts: frozenset[str] = frozenset()
 
-    def similarities(self, context: str, texts: Sequence[str]) -> Floats:
+    def similarities(self, context: str, texts: Sequence[str]) -> fact_ranking.Floats:
         """The TF-IDF cosine of the conversation with each text."""
         wanted = frozenset(texts)
         self._index.remove(sorted(self._texts - wanted))
@@ -79,8 +71,8 @@ def format_memory_for_injection(
     max_tokens: int = 2000,
     current_context: str | None = None,
     *,
-    similarity_weight: float = SIMILARITY_WEIGHT,
-    confidence_weight: float = CONFIDENCE_WEIGHT,
+    similarity_weight: float = fact_ranking.SIMILARITY_WEIGHT,
+    confidence_weight: float = fact_ranking.CONFIDENCE_WEIGHT,
     guaranteed_tokens: int = GUARANTEED_TOKENS,
     similarities: Similarities | None = None,
     ranker: FactRanker | None = None,
@@ -154,17 +146,17 @@ def _ranked(
     ranker: FactRanker | None,
 ) -> list[GivenFact]:
     texts = [fact.text for fact in facts]
-    found: Floats | None = None
+    found: fact_ranking.Floats | None = None
     if context and context.strip() and texts:
         found = (ranker or FactRanker()).similarities(context, texts)
         if similarities is not None:
-            found = blended(found, np.asarray(similarities(context, texts), dtype=np.float64))
+            found = fact_ranking.blended(found, np.asarray(similarities(context, texts), dtype=np.float64))
     similarity, confidence = weights
     sure = [fact.confidence for fact in facts]
-    values = scores(found, sure, similarity_weight=similarity, confidence_weight=confidence)
+    values = fact_ranking.scores(found, sure, similarity_weight=similarity, confidence_weight=confidence)
     order = sorted(range(len(facts)), key=lambda i: -values[i])  # stable: ties keep the file's order
     if found is not None:
-        order = [order[place] for place in diverse([texts[i] for i in order])]
+        order = [order[place] for place in fact_ranking.diverse([texts[i] for i in order])]
     return [facts[i] for i in order]
 
 

@@ -8,18 +8,9 @@ import anyio
 import numpy as np
 import pytest
 
+from pagefile import ports
 from pagefile.errors import ClosedError, ConflictError, ErasedError, HandleNotFoundError
-from pagefile.ports import (
-    ConversationQuery,
-    EmbeddingModel,
-    EntryQuery,
-    Owed,
-    PurgeRequest,
-    SinceRequest,
-    Store,
-    TurnTerms,
-    VectorRow,
-)
+from pagefile.ports import Store
 from pagefile.records import Scope
 from pagefile.stores.erasure import TABLES, scope_key
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
@@ -38,14 +29,16 @@ async def furnish(store: Store, *scopes: Scope) -> None:
         await store.pages.put(page(f"{mark}-page", f"text {mark}", scope=scope, spans=((0, 4),)))
         await store.calls.add([call(f"{mark}-call", scope=scope)], keep=10)
         await store.watermarks.advance(scope, "tier", 1, epoch=None)
-        await store.terms.write(scope, [TurnTerms(scope.conversation or "", 1, "", AT, "said", "")], "v1")
+        await store.terms.write(
+            scope, [ports.TurnTerms(scope.conversation or "", 1, "", AT, "said", "")], "v1"
+        )
 
 
 async def left(store: Store, scope: Scope) -> list[int]:
     """How much a scope still has."""
     return [
-        len(await store.reader.heads(ConversationQuery(scope))),
-        len(await store.source.since(SinceRequest(scope, {}))),
+        len(await store.reader.heads(ports.ConversationQuery(scope))),
+        len(await store.source.since(ports.SinceRequest(scope, {}))),
         len(await store.facts.list(scope)),
         len(await store.pages.list(scope)),
         len(await store.calls.list(scope)),
@@ -123,14 +116,14 @@ class StoreContract(Contract):
             store.log.append(done("b")),
             store.log.restore([]),
             head_of(store),
-            store.reader.entries(EntryQuery(CHAT)),
-            store.source.since(SinceRequest(CHAT, {})),
+            store.reader.entries(ports.EntryQuery(CHAT)),
+            store.source.since(ports.SinceRequest(CHAT, {})),
             store.facts.list(ADA),
             store.pages.load(CHAT, "p"),
             store.pages.put(page("p")),
             store.page_keeper.page(CHAT, "p"),
             store.page_keeper.touch(CHAT, [], clock.now()),
-            store.page_keeper.purge(PurgeRequest(CHAT, clock.now())),
+            store.page_keeper.purge(ports.PurgeRequest(CHAT, clock.now())),
             store.page_index.uuids(CHAT),
             store.page_index.write(CHAT, "p", []),
             store.media.load(CHAT, "hash"),
@@ -166,9 +159,9 @@ class ErasuresContract(Contract):
         await erasures.begin("b")
         assert await erasures.places() == {"a": 2, "b": 0}
         owed = await erasures.owed("a")
-        assert owed == Owed(1, {_USER: 2, _CHAT: 2})
+        assert owed == ports.Owed(1, {_USER: 2, _CHAT: 2})
         await erasures.done("a", owed)
-        assert (await erasures.owed("a"), await erasures.places()) == (Owed(2, {}), {"a": 0, "b": 0})
+        assert (await erasures.owed("a"), await erasures.places()) == (ports.Owed(2, {}), {"a": 0, "b": 0})
 
     async def test_nothing_is_owed_to_an_unknown_place(self, store: Store) -> None:
         """Nor does asking make it known."""
@@ -191,7 +184,7 @@ class ErasuresContract(Contract):
         owed = await store.erasures.owed("a")
         await store.erase(BOB)
         await store.erasures.done("a", owed)
-        assert await store.erasures.owed("a") == Owed(1, {_BOB: 2})
+        assert await store.erasures.owed("a") == ports.Owed(1, {_BOB: 2})
 
     async def test_what_was_put_behind_an_erasure_is_owed_again(self, store: Store) -> None:
         """Even if the place reports completion in between."""
@@ -204,10 +197,10 @@ class ErasuresContract(Contract):
         assert later.scopes == {_BOB: 2}
         await store.erasures.redo("a", 0)
         await store.erasures.done("a", later)
-        assert await store.erasures.owed("a") == Owed(0, {_CHAT: 1, _BOB: 2})
+        assert await store.erasures.owed("a") == ports.Owed(0, {_CHAT: 1, _BOB: 2})
 
 
-_MODEL = EmbeddingModel("epochs", 2)
+_MODEL = ports.EmbeddingModel("epochs", 2)
 _ERASED = (CHAT, ADA, TENANT)
 _OTHERS = (ELSE, HIS, BOB, FIRM_CHAT, FIRM)
 
@@ -217,11 +210,11 @@ Write = Callable[[Store, int | None], Awaitable[object]]
 async def _vector(store: Store, epoch: int | None) -> None:
     if (index := store.vectors()) is None:
         raise ErasedError
-    row = VectorRow(CHAT, 1, "a", AT, np.array([1.0, 0.0], np.float32))
+    row = ports.VectorRow(CHAT, 1, "a", AT, np.array([1.0, 0.0], np.float32))
     await index.put(_MODEL, [row], epoch=epoch)
 
 
-_TERMS = TurnTerms("chat", 1, "a", AT, "said", "")
+_TERMS = ports.TurnTerms("chat", 1, "a", AT, "said", "")
 #: Every deferred write that is based on an earlier read.
 _WRITES: Mapping[str, Write] = {
     "checkpoint": lambda store, epoch: store.log.mark(replace(checkpoint("k", 1), epoch=epoch)),
@@ -239,7 +232,7 @@ _WRITES: Mapping[str, Write] = {
 async def remains(store: Store, scope: Scope) -> list[object]:
     """Everything that is left of a conversation."""
     return [
-        await store.reader.heads(ConversationQuery(scope)),
+        await store.reader.heads(ports.ConversationQuery(scope)),
         await store.facts.list(scope),
         await store.pages.list(scope),
         await store.calls.list(scope),
@@ -346,7 +339,7 @@ class EpochContract(Contract):
         await refused(ErasedError, _WRITES["call"](store, first))
         await _WRITES["call"](store, second)
         await store.log.append(done("a"))
-        assert [head.epoch for head in await store.reader.heads(ConversationQuery(ADA))] == [second]
+        assert [head.epoch for head in await store.reader.heads(ports.ConversationQuery(ADA))] == [second]
 
     async def test_one_call_that_was_erased_keeps_all_of_them_out(self, store: Store) -> None:
         """They are written together or not at all."""
@@ -372,7 +365,10 @@ class EpochContract(Contract):
         copied, moved = replace(page("p", scope=there), epoch=epoch, origin=CHAT), replace(turn, scope=there)
         restored = store.log.restore([moved], epoch=epoch, origin=CHAT)
         await refused(ErasedError, restored, store.pages.put(copied))
-        assert [[], []] == [await store.reader.heads(ConversationQuery(there)), await store.pages.list(there)]
+        assert [[], []] == [
+            await store.reader.heads(ports.ConversationQuery(there)),
+            await store.pages.list(there),
+        ]
         await store.log.restore([moved], epoch=epoch)
         await store.pages.put(replace(copied, origin=None))
 
@@ -395,4 +391,4 @@ class EpochContract(Contract):
                         tasks.start_soon(store.erase, (CHAT, ADA, TENANT)[number % 3])
             assert len(outcomes) == 5
             assert await remains(store, CHAT) == [[], [], [], [], {}, None]
-            assert await store.source.since(SinceRequest(ADA, {})) == []
+            assert await store.source.since(ports.SinceRequest(ADA, {})) == []

@@ -7,19 +7,9 @@ from typing import Any
 import anyio
 import pytest
 
+from pagefile import ports
 from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, NotFoundError
-from pagefile.ports import (
-    NO_LABELS,
-    ConversationQuery,
-    EntryQuery,
-    Labels,
-    SinceRequest,
-    Store,
-    TurnDraft,
-    TurnRef,
-    ViewRequest,
-    labels_of,
-)
+from pagefile.ports import Store
 from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Reset, Scope, Step, Turn
 from pagefile.testing.contracts.base import Contract, changes_nothing, everything, head_of, refused, write
 from pagefile.testing.drafts import AT, aborted, added, checkpoint, completed, done, opened, reset, step, view
@@ -112,7 +102,9 @@ class TurnLogContract(Contract):
     @pytest.mark.parametrize(
         "other", [done("a", "else"), done("a", assistant="else"), done("a", steps=[step()]), done("a", None)]
     )
-    async def test_the_same_id_with_another_text_conflicts(self, store: Store, other: TurnDraft) -> None:
+    async def test_the_same_id_with_another_text_conflicts(
+        self, store: Store, other: ports.TurnDraft
+    ) -> None:
         await store.log.append(done("a"))
         await changes_nothing(store, ConflictError, store.log.append(other))
 
@@ -140,8 +132,8 @@ class TurnLogContract(Contract):
             store.log.restore([replace(entry, scope=stranger) for entry in await everything(store, owner)]),
             store.sessions.put(stranger, {"x": 1}),
             store.sessions.get(stranger),
-            store.reader.view(ViewRequest(stranger, 100, 1)),
-            store.reader.entries(EntryQuery(stranger)),
+            store.reader.view(ports.ViewRequest(stranger, 100, 1)),
+            store.reader.entries(ports.EntryQuery(stranger)),
             store.erase(stranger),
         )
         assert [entry.id for entry in await everything(store, owner)] == ["a", "b"]
@@ -152,13 +144,13 @@ class TurnLogContract(Contract):
         """Naming another's conversation returns nothing; the tenant's own list includes it."""
         await store.log.append(done("a", scope=owner))
         await store.watermarks.advance(owner, "tier", 1, epoch=None)
-        ref = TurnRef("chat", 1)
-        assert await store.reader.heads(ConversationQuery(stranger)) == []
-        assert await store.source.since(SinceRequest(stranger, {})) == []
+        ref = ports.TurnRef("chat", 1)
+        assert await store.reader.heads(ports.ConversationQuery(stranger)) == []
+        assert await store.source.since(ports.SinceRequest(stranger, {})) == []
         assert await store.source.around(stranger, [ref]) == []
-        assert await store.terms.since(SinceRequest(stranger, {}), "v1") == []
+        assert await store.terms.since(ports.SinceRequest(stranger, {}), "v1") == []
         assert await store.watermarks.known(stranger, "tier") == {}
-        assert [head.scope for head in await store.reader.heads(ConversationQuery(TENANT))] == [owner]
+        assert [head.scope for head in await store.reader.heads(ports.ConversationQuery(TENANT))] == [owner]
         assert [near.turn.scope for near in await store.source.around(TENANT, [ref])] == [owner]
 
     async def test_the_error_does_not_name_the_owner(self, store: Store) -> None:
@@ -195,16 +187,16 @@ class TurnLogContract(Contract):
 
     async def test_labels_stay_until_others_are_given(self, store: Store) -> None:
         """From the first turn on, even an open one; each label separately; lists show them too."""
-        first = Labels("alpha", "zh", "Asia/Shanghai")
+        first = ports.Labels("alpha", "zh", "Asia/Shanghai")
         await store.log.append(replace(opened("a"), labels=first))
-        assert labels_of(await head_of(store)) == first
+        assert ports.labels_of(await head_of(store)) == first
         await write(store, completed("a"), done("b"))
-        assert labels_of(await head_of(store)) == first
-        await store.log.append(replace(done("c"), labels=Labels(language="en")))
-        (head,) = await store.reader.heads(ConversationQuery(CHAT))
-        assert labels_of(head) == Labels("alpha", "en", "Asia/Shanghai")
+        assert ports.labels_of(await head_of(store)) == first
+        await store.log.append(replace(done("c"), labels=ports.Labels(language="en")))
+        (head,) = await store.reader.heads(ports.ConversationQuery(CHAT))
+        assert ports.labels_of(head) == ports.Labels("alpha", "en", "Asia/Shanghai")
         assert (await store.log.append(done("d", scope=ELSE))).seq == 1
-        assert labels_of(await head_of(store, ELSE)) == NO_LABELS
+        assert ports.labels_of(await head_of(store, ELSE)) == ports.NO_LABELS
 
     async def test_a_turn_needs_a_conversation(self, store: Store) -> None:
         await refused(InvalidArgumentError, store.log.append(done("a", scope=ADA)))
