@@ -92,7 +92,6 @@ async def _page(memory: Memory, asked: PageRequest, uuid: str) -> Page:
 
 
 async def pin(memory: Memory, asked: PageRequest) -> str:
-    """Pin or unpin a page; returns the URL to continue at."""
     uuid, pinned = asked.text("uuid") or "", asked.choice("pinned", "yes", "no") == "yes"
     page = await _page(memory, asked, uuid)
     if page.scope.conversation is None:

@@ -71,7 +71,6 @@ def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
 
 
 def link_to(path: str, scope: Scope, reader: Reader) -> Element:
-    """A link to a page of a conversation, with its name."""
     return reader.link(path, scope.conversation, conversation_id=scope.conversation, user_id=scope.user)
 
 
@@ -104,7 +103,6 @@ async def gather(memory: Memory, asked: PageRequest) -> Conversations:
 
 
 def _names(head: ConversationInfo) -> str:
-    """What a search is compared with."""
     return "\n".join(filter(None, (head.scope.conversation, head.scope.user, head.agent))).casefold()
 
 

@@ -39,7 +39,6 @@ async def gather(memory: Memory, asked: PageRequest) -> Facts:
 
 
 async def change(memory: Memory, asked: PageRequest) -> str:
-    """Add, edit, retract or undo; returns the URL to continue at."""
     if asked.user_id is None:
         raise InvalidArgumentError("Whose fact? Name the user.")
     match asked.choice("what", "add", "edit", "retract", "undo"):

@@ -24,8 +24,6 @@ _BESIDE = ("coverage", "likeness")
 
 @dataclass(frozen=True, slots=True)
 class WordHit:
-    """A turn that shares words with the question."""
-
     id: str
     conversation_id: str
     text: str

@@ -128,7 +128,6 @@ class AgentWithMemory:
                     self._update_memory(str(name), result, given)
 
     def _taken(self, key: tuple[str, str], given: Mapping[str, Any], result: Any) -> Any:
-        """Remember a result, and cache it for a repeated call."""
         self._update_memory(key[0], result, given or None)
         cacheable = self._memory.enabled and rule_for(key[0], self._rules).cacheable
         if cacheable and not Result.of(key[0], given, result).failed:

@@ -46,7 +46,6 @@ class HistoryText:
 
     @classmethod
     def of(cls, view: LogView, user: UserProfile) -> "HistoryText":
-        """The summary and every live turn."""
         summary = view.checkpoint.summary if view.checkpoint else None
         return cls(summary, safety_lines(user), tuple(map(turn_lines, view.turns)))
 
@@ -101,7 +100,6 @@ def _shortened(summary: str | None, room: int, count: Count) -> tuple[str | None
 
 
 def turn_lines(turn: Turn) -> str:
-    """Both sides of a turn, a line each."""
     return "\n".join(f"{SPEAKERS[role]}: {text}" for role, text in sides(turn))
 
 
@@ -215,7 +213,6 @@ def given(request: R | None, kind: str) -> R:
 
 
 def bounded(text: str, name: str, max_chars: int) -> str:
-    """A text within a length limit."""
     if len(checked_text(text, name)) > max_chars:
         raise InvalidArgumentError(
             f"{name} has {len(text):,} characters, at most {max_chars:,} are allowed: shorten it."

@@ -200,11 +200,15 @@ class ConversationStore(Conversations):
         view = await self.view(scope)
         epoch = view.head.epoch
         self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
-        if limit is None or not desc:
-            found = await self._oldest(scope, view.head.reset_seq, limit)
-            return found[::-1] if desc else found
-        newest = messages_of(await self.turns(scope, limit, view.head.reset_seq, newest=True))
-        return newest[::-1][:limit]
+        if limit is not None and desc:
+            newest = messages_of(await self.turns(scope, limit, view.head.reset_seq, newest=True))
+            return newest[::-1][:limit]
+        found: list[ConversationMessage] = []
+        async for turn in self.turns_after(scope, view.head.reset_seq):
+            found += messages_of([turn])
+            if limit is not None and len(found) >= limit:
+                break
+        return found[::-1] if desc else found[:limit]
 
     async def count_messages(self, conversation_id: str) -> int:
         """The number of messages since the conversation began or was last reset."""
@@ -310,14 +314,6 @@ class ConversationStore(Conversations):
         after = hit.before.seq or 0 if hit.before else 0
         found = await self.turns(await self.owned(hit.conversation_id), 1, after)
         return found[0] if found and found[0].id == hit.id else None
-
-    async def _oldest(self, scope: Scope, reset_seq: int, limit: int | None) -> list[ConversationMessage]:
-        found: list[ConversationMessage] = []
-        async for turn in self.turns_after(scope, reset_seq):
-            found += messages_of([turn])
-            if limit is not None and len(found) >= limit:
-                break
-        return found[:limit]
 
 
 def version_of(view: LogView) -> int:

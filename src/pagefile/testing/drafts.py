@@ -108,7 +108,6 @@ def checkpoint(
 
 
 def reset(marker_id: str, *, scope: Scope = CHAT) -> ResetDraft:
-    """A reset of the conversation."""
     return ResetDraft(scope, marker_id)
 
 

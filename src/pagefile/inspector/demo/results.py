@@ -137,8 +137,6 @@ def _tests(picks: Picks, failing: int, chars: int) -> str:
 
 
 def _lab_report(picks: Picks, chars: int) -> str:
-    """A laboratory report in Chinese: tables and remarks."""
-
     def section() -> str:
         day = f"2026-{picks.number(1, 6):02}-{picks.number(1, 28):02}"
         rows = [f"## 检验日期 {day}", "", "| 项目 | 结果 | 单位 | 参考区间 |", "|---|---|---|---|"]

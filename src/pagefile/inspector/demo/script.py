@@ -80,7 +80,6 @@ def _played(person: Data, talk: Data) -> Iterator[Said]:
 
 
 def _is_due(every: Sequence[int], number: int) -> bool:
-    """Whether a turn's number leaves this remainder."""
     divisor, remainder = every
     return number % divisor == remainder
 

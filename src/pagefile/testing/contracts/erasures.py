@@ -26,23 +26,27 @@ async def furnish(store: Store, *scopes: Scope) -> None:
     for mark, scope in zip("abcd", scopes, strict=False):
         await write(store, picturing(f"{mark}1", mark.encode(), scope=scope), opened(f"{mark}2", scope=scope))
         await write(store, checkpoint(f"{mark}3", 1, scope=scope), fact(f"{mark}-fact", scope=scope))
-        await store.pages.put(page(f"{mark}-page", f"text {mark}", scope=scope, spans=((0, 4),)))
-        await store.calls.add([call(f"{mark}-call", scope=scope)], keep=10)
+        archived = page(f"{mark}-page", f"text {mark}", scope=scope, spans=((0, 4),))
+        await write(store, archived, call(f"{mark}-call", scope=scope))
         await store.watermarks.advance(scope, "tier", 1, epoch=None)
-        await store.terms.write(
-            scope, [ports.TurnTerms(scope.conversation or "", 1, "", AT, "said", "")], "v1"
-        )
+        terms = ports.TurnTerms(scope.conversation or "", 1, "", AT, "said", "")
+        await store.terms.write(scope, [terms], "v1")
 
 
 async def left(store: Store, scope: Scope) -> list[int]:
     """How much a scope still has."""
-    return [
-        len(await store.reader.heads(ports.ConversationQuery(scope))),
-        len(await store.source.since(ports.SinceRequest(scope, {}))),
-        len(await store.facts.list(scope)),
-        len(await store.pages.list(scope)),
-        len(await store.calls.list(scope)),
-    ]
+    held = (
+        await store.reader.heads(ports.ConversationQuery(scope)),
+        await store.source.since(ports.SinceRequest(scope, {})),
+        await store.facts.list(scope),
+        await store.pages.list(scope),
+        await store.calls.list(scope),
+        await store.watermarks.known(scope, "tier"),
+    )
+    return list(map(len, held))
+
+
+_NONE_LEFT, _ONE_EACH = [0] * 6, [1] * 6
 
 
 class StoreContract(Contract):
@@ -58,7 +62,7 @@ class StoreContract(Contract):
         assert (await everything(store), await store.sessions.get(CHAT)) == ([], None)
         assert not (await head_of(store)).exists
         await refused(HandleNotFoundError, store.pages.load(CHAT, "a-page"))
-        assert await left(store, ADA) == [1, 1, 1, 1, 1]
+        assert await left(store, ADA) == _ONE_EACH
         assert len(await everything(store, ELSE)) == 3
 
     async def test_erasing_a_user_takes_all_their_conversations(self, store: Store) -> None:
@@ -67,9 +71,8 @@ class StoreContract(Contract):
         await store.facts.put(fact("loose", scope=ADA))
         receipt = await store.erase(ADA)
         assert (receipt.counts["conversations"], receipt.counts["facts"]) == (2, 3)
-        assert await left(store, ADA) == [0, 0, 0, 0, 0]
-        assert await left(store, BOB) == [1, 1, 1, 1, 1]
-        assert await left(store, FIRM) == [1, 1, 1, 1, 1]
+        assert await left(store, ADA) == _NONE_LEFT
+        assert await left(store, BOB) == await left(store, FIRM) == _ONE_EACH
 
     async def test_erasing_a_tenant_takes_everything_of_it(self, store: Store) -> None:
         """With and without users."""
@@ -78,8 +81,7 @@ class StoreContract(Contract):
         await store.calls.add([call("x", scope=TENANT)], keep=5)
         receipt = await store.erase(TENANT)
         assert (receipt.counts["conversations"], receipt.counts["context_calls"]) == (3, 3)
-        assert await left(store, TENANT) == [0, 0, 0, 0, 0]
-        assert await left(store, FIRM) == [1, 1, 1, 1, 1]
+        assert [await left(store, scope) for scope in (TENANT, FIRM)] == [_NONE_LEFT, _ONE_EACH]
 
     async def test_erasing_nothing_counts_nothing(self, store: Store) -> None:
         """Erasing is idempotent."""
@@ -92,7 +94,7 @@ class StoreContract(Contract):
         """It raises `ConflictError`, and nothing is erased."""
         await furnish(store, CHAT)
         await refused(ConflictError, store.erase(STRANGER))
-        assert await left(store, ADA) == [1, 1, 1, 1, 1]
+        assert await left(store, ADA) == _ONE_EACH
 
     async def test_a_conversation_can_begin_again_after_erasing(self, store: Store) -> None:
         """From the first position, for any user."""
@@ -229,18 +231,6 @@ _WRITES: Mapping[str, Write] = {
 }
 
 
-async def remains(store: Store, scope: Scope) -> list[object]:
-    """Everything that is left of a conversation."""
-    return [
-        await store.reader.heads(ports.ConversationQuery(scope)),
-        await store.facts.list(scope),
-        await store.pages.list(scope),
-        await store.calls.list(scope),
-        await store.watermarks.known(scope, "tier"),
-        await store.sessions.get(scope),
-    ]
-
-
 async def _begun(store: Store) -> int:
     """Begins a conversation; returns its epoch."""
     await store.log.append(done("a"))
@@ -259,7 +249,7 @@ class EpochContract(Contract):
         epoch = await _begun(store)
         await store.erase(erased)
         await refused(ErasedError, _WRITES[what](store, epoch))
-        assert await remains(store, CHAT) == [[], [], [], [], {}, None]
+        assert (await left(store, CHAT), await store.sessions.get(CHAT)) == (_NONE_LEFT, None)
         now = await _begun(store)
         await refused(ErasedError, _WRITES[what](store, epoch))
         await _WRITES[what](store, now)
@@ -365,10 +355,7 @@ class EpochContract(Contract):
         copied, moved = replace(page("p", scope=there), epoch=epoch, origin=CHAT), replace(turn, scope=there)
         restored = store.log.restore([moved], epoch=epoch, origin=CHAT)
         await refused(ErasedError, restored, store.pages.put(copied))
-        assert [[], []] == [
-            await store.reader.heads(ports.ConversationQuery(there)),
-            await store.pages.list(there),
-        ]
+        assert await left(store, there) == _NONE_LEFT
         await store.log.restore([moved], epoch=epoch)
         await store.pages.put(replace(copied, origin=None))
 
@@ -390,5 +377,5 @@ class EpochContract(Contract):
                     if name == "fact":
                         tasks.start_soon(store.erase, (CHAT, ADA, TENANT)[number % 3])
             assert len(outcomes) == 5
-            assert await remains(store, CHAT) == [[], [], [], [], {}, None]
+            assert (await left(store, CHAT), await store.sessions.get(CHAT)) == (_NONE_LEFT, None)
             assert await store.source.since(ports.SinceRequest(ADA, {})) == []

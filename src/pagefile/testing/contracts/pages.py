@@ -132,7 +132,6 @@ class PageStoreContract(Contract):
 
 
 def names(pages: Sequence[Page]) -> list[str]:
-    """The uuids, in order."""
     return [found.uuid for found in pages]
 
 
@@ -148,7 +147,6 @@ class Shelved(Contract):
 
 
 async def purged(store: Store, scope: Scope, **conditions: object) -> list[str]:
-    """The purged pages."""
     return names(await store.page_keeper.purge(replace(PurgeRequest(scope, LATER), **conditions)))
 
 

@@ -34,7 +34,6 @@ _AWKWARD = (
 
 
 def vector(*numbers: float) -> Vector:
-    """A vector of these numbers."""
     return np.array(numbers, np.float32)
 
 
@@ -46,7 +45,6 @@ async def said(store: Store, scope: Scope, seq: int, direction: Sequence[float])
 
 
 def seqs(found: Sequence[VectorHit]) -> list[int]:
-    """The positions of what was found."""
     return [near.seq for near in found]
 
 
