@@ -111,13 +111,10 @@ def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
 
 
 def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> ui.View:
-    body = [
-        ui.notice(detail, "bad"),
-        ui.soft(reader.say("problem.status", status=status, code=code)),
-        el("p", reader.link(urls.HOME, reader.say("problem.back"))),
-    ]
+    told = ui.notice(detail, "bad"), ui.soft(reader.say("problem.status", status=status, code=code))
+    back = el("p", reader.link(urls.HOME, reader.say("problem.back")))
     title, lead = reader.known(f"problem.{code}", title), reader.known(f"problem.{code}.about", "")
-    return ui.View(title, body, lead=lead, twin=False)
+    return ui.View(title, [*told, back], lead=lead, twin=False)
 
 
 # -- the demo ------------------------------------------------------------------------------------------------------------

@@ -351,7 +351,9 @@ def present(scope: Scope, stored: JsonObject | None, view: LogView) -> SessionVa
         flow.current_agent_key = head.agent or ""
         flow.last_bot_message = next((turn.assistant for turn in reversed(view.turns) if turn.assistant), "")
     if head.last_seq:
-        session.message_context.window_messages = window_messages(view.turns)
+        newest = view.turns[-WINDOW_TURNS:]
+        said = [Message(role, text) for turn in newest for role, text in sides(turn)]
+        session.message_context.window_messages = said
     _put_checkpoint(session, view)
     return session
 
@@ -387,7 +389,3 @@ def merged(
     kept = stored or {}
     parts: dict[str, JsonObject] = _json_of(new)
     return {**kept, **{name: {**_part(kept.get(name)), **part} for name, part in parts.items()}}
-
-
-def window_messages(turns: Sequence[Turn]) -> list[Message]:
-    return [Message(role, text) for turn in turns[-WINDOW_TURNS:] for role, text in sides(turn)]

@@ -54,15 +54,10 @@ def picturing(turn_id: str, data: bytes = b"PNG", *, scope: Scope = CHAT) -> Tur
 
 
 def extended(
-    turn_id: str,
-    *messages: Message,
-    steps: Sequence[Step] = (),
-    after: int | None = None,
-    scope: Scope = CHAT,
-    tokens: int = 6,
+    turn_id: str, *messages: Message, steps: Sequence[Step] = (), after: int | None = None
 ) -> Extend:
     """More messages for an open turn."""
-    return Extend(scope, turn_id, messages, tokens, tuple(steps), after=after)
+    return Extend(CHAT, turn_id, messages, 6, tuple(steps), after=after)
 
 
 def opened(

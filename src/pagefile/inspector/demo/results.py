@@ -75,19 +75,14 @@ def _paper(picks: Picks, topic: str, chars: int) -> str:
     return "\n".join(lines)
 
 
-def _finding(picks: Picks) -> str:
-    number = picks.number(40, 9000)
-    return picks.one(_WORDS["findings"]).format(
-        site=picks.one(_WORDS["sites"]),
-        subject=picks.one(_WORDS["subjects"]),
-        number=number,
-        less=number * picks.number(40, 90) // 100,
-        **picks.slots(_WORDS["numbers"]),
-    )
-
-
 def _findings(picks: Picks, count: int) -> str:
-    return " ".join(_finding(picks) for _ in range(count))
+    def finding() -> str:
+        number, text = picks.number(40, 9000), picks.one(_WORDS["findings"])
+        told = {"site": picks.one(_WORDS["sites"]), "subject": picks.one(_WORDS["subjects"])}
+        less = number * picks.number(40, 90) // 100
+        return text.format(**told, number=number, less=less, **picks.slots(_WORDS["numbers"]))
+
+    return " ".join(finding() for _ in range(count))
 
 
 def _hits(picks: Picks, topic: str, chars: int) -> str:
@@ -143,12 +138,9 @@ def _lab_report(picks: Picks, chars: int) -> str:
         for item, unit, low, high in _WORDS["items"]:
             value = picks.number(low * 8 // 10, high * 12 // 10) / 10
             rows.append(f"| {item} | {value} | {unit} | {low / 10}–{high / 10} |")
-        remark = picks.one(_WORDS["remarks"]).format(
-            item=picks.one(_WORDS["items"])[0],
-            way=picks.one(("升高", "下降", "持平")),
-            weeks=picks.number(2, 12),
-        )
-        return "\n".join([*rows, "", f"审核意见：{remark}", ""])
+        remark, item = picks.one(_WORDS["remarks"]), picks.one(_WORDS["items"])[0]
+        way, weeks = picks.one(("升高", "下降", "持平")), picks.number(2, 12)
+        return "\n".join([*rows, "", f"审核意见：{remark.format(item=item, way=way, weeks=weeks)}", ""])
 
     return "\n".join(["# 检验报告汇总", *_until(section, chars)])
 

@@ -90,6 +90,11 @@ async def session_of(store: Store, scope: Scope = CHAT) -> dict[str, Any]:
     return json.loads(json.dumps(found))
 
 
+async def view_of(store: Store, scope: Scope = CHAT) -> Any:
+    """A view of everything live; a test knows whether there is a checkpoint."""
+    return await store.reader.view(view(scope=scope))
+
+
 async def head_of(store: Store, scope: Scope = CHAT) -> ConversationInfo:
     """The counters of a conversation."""
-    return (await store.reader.view(view(scope=scope))).head
+    return (await view_of(store, scope)).head

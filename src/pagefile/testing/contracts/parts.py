@@ -1,26 +1,14 @@
 """Erasing a single turn or page."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, NotFoundError
 from pagefile.ports import EntryQuery, Part, SinceRequest, Store, TurnTerms
 from pagefile.records import ERASED, Scope, Step, WindowRecord
-from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, write
-from pagefile.testing.drafts import (
-    call,
-    checkpoint,
-    completed,
-    done,
-    fact,
-    opened,
-    page,
-    picturing,
-    reset,
-    view,
-)
+from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, view_of, write
+from pagefile.testing.drafts import call, checkpoint, completed, done, fact, opened, page, picturing, reset
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
 
@@ -63,7 +51,7 @@ async def words_left(store: Store, scope: Scope = CHAT) -> str:
         await store.calls.list(ADA),
         await store.sessions.get(scope),
         await store.terms.since(SinceRequest(ADA, {}), "v1"),
-        (await store.reader.view(view(scope=scope))).checkpoint,
+        (await view_of(store, scope)).checkpoint,
     ]
     return "\n".join(map(str, found))
 
@@ -92,7 +80,7 @@ class PartContract(Contract):
         assert (gone.created, gone.at) == (before[1].created, before[1].at)
         head = await head_of(store)
         assert (head.last_seq, head.turns, head.live_turns, head.live_tokens) == (3, 2, 2, 20)
-        assert [one.id for one in (await store.reader.view(view())).turns] == ["before", "after"]
+        assert [one.id for one in (await view_of(store)).turns] == ["before", "after"]
         assert [one.id for one in await store.source.since(SinceRequest(ADA, {}))] == ["before", "after"]
         assert (await store.log.append(done("next"))).seq == 4
 
@@ -153,7 +141,7 @@ class PartContract(Contract):
         entries = await everything(store)
         erased = [entry.seq for entry in entries if getattr(entry, "erased", False)]
         assert (len(entries), erased) == (6, [3, 4, 6])
-        seen: Any = await store.reader.view(view())
+        seen = await view_of(store)
         assert (seen.checkpoint.id, [one.id for one in seen.turns]) == ("k1", ["b"])
         assert (seen.head.covered_through_seq, seen.head.turns, seen.head.live_turns) == (1, 2, 1)
         assert (await session_of(store))["message_context"]["summary"] == "early words"
@@ -166,7 +154,7 @@ class PartContract(Contract):
         await store.erase(CHAT, turn("c"))
         assert (await head_of(store)).live_turns == 0
         await store.erase(CHAT, turn("a"))
-        seen = await store.reader.view(view())
+        seen = await view_of(store)
         assert (seen.checkpoint, [one.id for one in seen.turns]) == (None, ["b"])
         session = await session_of(store)
         flow = {"current_agent_key": "", "last_bot_message": "answer b", "turn_count": 1}
@@ -178,7 +166,7 @@ class PartContract(Contract):
         await store.log.mark(checkpoint("k2", 4, summary="of b"))
         await store.erase(CHAT, turn())
         assert MARKER not in await words_left(store)
-        seen: Any = await store.reader.view(view())
+        seen = await view_of(store)
         assert (seen.checkpoint.id, seen.head.reset_seq, seen.head.turns) == ("k2", 3, 1)
         assert (await store.log.mark(checkpoint("k3", 4, 2))).seq == 6
 
@@ -256,7 +244,7 @@ class PartContract(Contract):
         assert (first.status, first.user, first.tokens) == ("done", "question", 19)
         assert second.steps[0].result == ERASED
         assert mark.archive_refs == ("equal",)
-        seen: Any = await store.reader.view(view())
+        seen = await view_of(store)
         assert seen.checkpoint.archive_refs == ("equal",)
         for uuid in ("p", "copy"):
             await refused(HandleNotFoundError, store.pages.load(ADA, uuid))

@@ -9,7 +9,7 @@ import pytest
 from pagefile.errors import NotFoundError
 from pagefile.ports import ConversationQuery, EntryQuery, LogView, SinceRequest, Store, TurnRef, TurnTerms
 from pagefile.records import NEVER, ConversationInfo, Scope
-from pagefile.testing.contracts.base import Contract, head_of, refused, write
+from pagefile.testing.contracts.base import Contract, head_of, refused, view_of, write
 from pagefile.testing.drafts import aborted, added, checkpoint, done, opened, reset, view
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import ADA, BOB, CHAT, FIRM, TENANT
@@ -30,7 +30,7 @@ class LogReaderContract(Contract):
 
     async def test_a_conversation_nobody_wrote_to_is_empty(self, store: Store) -> None:
         """An empty view without an error, and reading creates nothing."""
-        found = await store.reader.view(view())
+        found = await view_of(store)
         assert found == LogView(ConversationInfo(CHAT, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
         assert not found.head.exists
         assert await store.reader.entries(EntryQuery(CHAT)) == []
@@ -59,7 +59,7 @@ class LogReaderContract(Contract):
         await talk(store, 2)
         await write(store, reset("r"), done("a"), done("b"), opened("c"), opened("d"))
         await write(store, aborted("d"), checkpoint("k", 4))
-        found = await store.reader.view(view())
+        found = await view_of(store)
         assert [turn.id for turn in found.turns] == ["b"]
         assert (found.head.reset_seq, found.head.covered_through_seq, found.head.turns) == (3, 4, 2)
 
@@ -68,7 +68,7 @@ class LogReaderContract(Contract):
         await refused(NotFoundError, store.reader.view(view(open_turn="a")))
         _, stepped = await write(store, opened("a"), added("a"))
         assert (await store.reader.view(view(open_turn="a"))).open_turn == stepped
-        assert (await store.reader.view(view())).open_turn is None
+        assert (await view_of(store)).open_turn is None
         await store.log.advance(aborted("a"))
         for turn_id in ("a", "b"):
             await refused(NotFoundError, store.reader.view(view(open_turn=turn_id)))
@@ -90,7 +90,7 @@ class LogReaderContract(Contract):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(write, store, *(done(f"t{number}") for number in range(60)))
             for _ in range(30):
-                found = await store.reader.view(view())
+                found = await view_of(store)
                 assert found.head.live_turns == len(found.turns) == found.head.last_seq
                 assert found.head.live_tokens == sum(turn.tokens for turn in found.turns)
 
