@@ -209,12 +209,9 @@ def _text(data: Opened, reader: Reader) -> Element:
     if data.text is None:
         return ui.card(say("page.text"), ui.notice(say("page.purged_about")))
     all_of_it = reader.here(urls.PAGE, say("page.whole"), uuid=page.uuid) if data.query else None
-    find, buttons = (
-        ui.search_field(reader, "page.passage", data.query),
-        [ui.button(reader, "page.find"), all_of_it],
-    )
-    sent = {"uuid": page.uuid, **ui.scope_of(reader)}
-    search = ui.asking_form(reader, "page.passage", find, button=buttons, **sent)
+    find, sent = [ui.button(reader, "page.find"), all_of_it], {"uuid": page.uuid, **ui.scope_of(reader)}
+    passage = ui.search_field(reader, "page.passage", data.query)
+    search = ui.asking_form(reader, "page.passage", passage, button=find, **sent)
     where = _where(data, reader) if data.query is None else None
     again = where if len(data.text) > 3000 else None
     return ui.card(say("page.text"), search, where, ui.whole(data.text), again)

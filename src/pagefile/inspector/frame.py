@@ -45,11 +45,8 @@ def _twin(reader: Reader) -> str:
 def _header(view: View, reader: Reader) -> Element:
     nav = None
     if not view.bare:
-        places, current = (
-            {path: reader.asked.to(path) for path in _MENU},
-            _UNDER.get(reader.path, reader.path),
-        )
-        label = reader.say("frame.navigation")
+        places, label = {path: reader.asked.to(path) for path in _MENU}, reader.say("frame.navigation")
+        current = _UNDER.get(reader.path, reader.path)
         nav = _nav("nav", places, current, reader, aria_label=label, class_="sections")
     # The logo: three pages, the last one fading.
     pages = [

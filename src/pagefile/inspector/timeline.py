@@ -147,9 +147,9 @@ def _turn(turn: Turn, data: Timeline, reader: Reader) -> Element:
         state = ui.badge(say(key), kind)
     if call:
         bill = reader.link(urls.CALL, say("entry.bill"), call_id=call, user_id=reader.asked.user_id)
-    title, name = (
-        (say("entry.running"), f"turn-{turn.id}") if turn.seq is None else (f"#{turn.seq}", f"seq-{turn.seq}")
-    )
+    title, name = f"#{turn.seq}", f"seq-{turn.seq}"
+    if turn.seq is None:
+        title, name = say("entry.running"), f"turn-{turn.id}"
     said: list[Content] = [
         _side("user", "role.user", turn.user, reader),
         [_step(step, data, reader) for step in turn.steps],

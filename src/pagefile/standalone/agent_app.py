@@ -180,10 +180,9 @@ class AgentApp:
         staying = asked.verbatim(view, recent_turns)
         if staying >= len(view.turns):
             raise nothing_to_cover(view.head, staying)
-        through, epoch = view.turns[-1 - staying].seq or 0, asked.made_in(view)
-        await self._log.checkpoints.cover(
-            scope, summary, through, epoch=epoch, expected_version=version_of(view)
-        )
+        through, epoch, version = view.turns[-1 - staying].seq or 0, asked.made_in(view), version_of(view)
+        cover = self._log.checkpoints.cover
+        await cover(scope, summary, through, epoch=epoch, expected_version=version)
 
     async def _degrade(self, scope: Scope) -> None:
         """Record in the session that no summary can be kept."""

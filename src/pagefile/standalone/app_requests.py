@@ -106,10 +106,8 @@ def turn_lines(turn: Turn) -> str:
 def safety_lines(user: UserProfile) -> tuple[str, ...]:
     """What no answer may overlook: a line for each non-empty kind."""
     kinds = {"过敏史": user.allergies, "慢病史": user.chronic_diseases, "手术史": user.surgery_history}
-    joined = {
-        word: "、".join(" ".join(value.split()) for value in kinds[word]) for word in kinds if kinds[word]
-    }
-    return tuple(f"{word}: {values}" for word, values in joined.items())
+    lines = {word: [" ".join(value.split()) for value in values] for word, values in kinds.items()}
+    return tuple(f"{word}: {'、'.join(values)}" for word, values in lines.items() if values)
 
 
 @dataclass(frozen=True, slots=True)

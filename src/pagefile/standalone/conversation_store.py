@@ -78,12 +78,7 @@ class Conversations:
 
 
 #: Other names for the roles.
-_ROLES: Final[dict[str, Role]] = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-}
+_ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 _OPEN: Final[frozenset[Status]] = frozenset({"open"})
 _NEWEST = 20
 #: How many conversations' listings are remembered.

@@ -217,10 +217,9 @@ class _Sheet:
         """The whole text, counted again in one piece: parts may cost less separately than together."""
         while True:
             filled = {title: lines for title, lines in self._sections.items() if lines}
-            shown = [
-                title for title in ("User Context", "History", "Corrections", "Facts") if title in filled
-            ]
-            text = "\n\n".join("\n".join([f"{title}:", *filled[title]]) for title in shown)
+            order = ("User Context", "History", "Corrections", "Facts")
+            groups = ("\n".join([f"{title}:", *filled[title]]) for title in order if title in filled)
+            text = "\n\n".join(groups)
             if not text or _count_tokens(text) <= self._max:
                 return text
             dropped_first = ("Facts", "History", "User Context", "Corrections")

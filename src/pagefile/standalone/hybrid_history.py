@@ -179,12 +179,10 @@ def build_general_prompt(
         (SUMMARY_HEADING, (summary or "").strip()),
         (EPISODES_HEADING, episode_lines(recalled)),
     )
-    told = [
-        ("system", system_message),
-        *(("system", f"{heading}\n{body}") for heading, body in blocks if body),
-    ]
+    told = [system_message, *(f"{heading}\n{body}" for heading, body in blocks if body)]
     said = [(message["role"], message["content"]) for message in recent]
-    return [{"role": role, "content": text} for role, text in (*told, *said, ("user", question))]
+    everything = [*(("system", text) for text in told), *said, ("user", question)]
+    return [{"role": role, "content": text} for role, text in everything]
 
 
 _build_general_prompt = build_general_prompt

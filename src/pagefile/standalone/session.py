@@ -215,7 +215,10 @@ def _read(kind: type[R], value: object) -> R:
 def _fitting(kind: Any, value: Any) -> Any:
     """A JSON value for a field of this type; None if it does not fit."""
     if kind is Message:
-        return _message(_part(value))
+        said = _part(value)
+        role, content = said.get("role"), said.get("content")
+        known = isinstance(role, str) and role.strip().lower() in _ROLES
+        return Message(str(role), content if isinstance(content, str) else "") if known else None
     if isinstance(kind, UnionType):
         return _fitting(get_args(kind)[0], value) if _part(value) else None
     if is_dataclass(kind):
@@ -229,13 +232,6 @@ def _fitting(kind: Any, value: Any) -> Any:
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
         return int(value) if is_number else None
     return value if isinstance(value, kind) else None
-
-
-def _message(part: Mapping[str, object]) -> Message | None:
-    role, content = part.get("role"), part.get("content")
-    if not isinstance(role, str) or role.strip().lower() not in _ROLES:
-        return None
-    return Message(role, content if isinstance(content, str) else "")
 
 
 def _part(value: object) -> JsonObject:

@@ -30,17 +30,13 @@ class Picks:
     def one(self, options: Sequence[T]) -> T:
         return options[self.number(0, len(options) - 1)]
 
-    def code(self, letters: str = "ABKTX") -> str:
-        """Something like an order number."""
-        return f"{self.one(letters)}-{self.number(1000, 9999)}"
-
     def slots(self, kinds: Data, lists: Data | None = None) -> dict[str, Any]:
         """A value for each placeholder: one of several texts, in place or of a named list, or a number in a range."""
         slots: dict[str, Any] = {}
         for name, kind in kinds.items():
             match kind:
                 case {"code": letters}:
-                    slots[name] = self.code(letters)
+                    slots[name] = f"{self.one(letters)}-{self.number(1000, 9999)}"
                 case {"hex": [least, most]}:
                     slots[name] = f"{self.number(least, most):x}"
                 case {"tenths": [least, most], "below": other}:

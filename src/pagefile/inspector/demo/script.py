@@ -86,10 +86,8 @@ def _is_due(every: Sequence[int], number: int) -> bool:
 
 def _tool(tool: Data, seed: int, slots: Data, picks: Picks) -> Data:
     given = {name: value for name, value in tool["result"].items() if name not in {"make", "seed"}}
-    wanted = {
-        name: picks.number(*value) if isinstance(value, list) else _filled(value, slots)
-        for name, value in given.items()
-    }
+    ranges: dict[str, list[int]] = {name: value for name, value in given.items() if type(value) is list}
+    wanted = _filled(given, slots) | {name: picks.number(*ends) for name, ends in ranges.items()}
     result = RESULTS[tool["result"]["make"]](Picks(seed), **wanted)
     return {"tool": tool["name"], "input": _filled(tool["input"], slots), "result": result}
 

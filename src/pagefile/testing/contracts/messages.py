@@ -29,6 +29,7 @@ from pagefile.testing.scopes import ADA, ANYBODY, BOB, CHAT, ELSE, FIRM, FIRM_CH
 
 SEEN = Message("assistant", (Text("I see"),))
 CALL, RESULT = Message("assistant", (ToolCall(0),)), Message("tool", (ToolResult(0),))
+_TABLE = Media("file", "text/csv", url="https://x/y.csv", name="y.csv")
 #: Every kind of part; texts that the row already has, and others.
 LAYOUT = (
     Message("system", (Text("be brief"),), "openai"),
@@ -39,9 +40,7 @@ LAYOUT = (
         "anthropic",
         {"role": "assistant", "content": [{"$part": 0}], "id": "m1"},
     ),
-    Message(
-        "tool", (ToolResult(0, (Media("file", "text/csv", url="https://x/y.csv", name="y.csv"),), True),)
-    ),
+    Message("tool", (ToolResult(0, (_TABLE,), True),)),
     Message("user", (Text("question"),)),
     Message("assistant", (Other({"type": "new", "deep": {"空": [True]}}), Text("answer"))),
     Message("assistant", ()),

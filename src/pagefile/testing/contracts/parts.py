@@ -29,16 +29,14 @@ def of_page(uuid: str = "p") -> Part:
 
 def paged(uuid: str = "p", tool: str = "search", result: str = "see p") -> Step:
     """A step whose result is a page."""
-    return Step(
-        tool, {"q": "?"}, result, f"call-{uuid}", 2, 3, uuid, whole=False, page_tokens=9, page_chars=16
-    )
+    given = Step(tool, {"q": "?"}, result, f"call-{uuid}", 2, 3)
+    return replace(given, page=uuid, whole=False, page_tokens=9, page_chars=16)
 
 
 def shown(call_id: str, *names: str, scope: Scope = CHAT, query: str = "why?") -> WindowRecord:
     """A recorded window that names candidates."""
-    return replace(
-        call(call_id, scope=scope), query=query, receipt={"verdicts": [{"id": name} for name in names]}
-    )
+    verdicts = [{"id": name} for name in names]
+    return replace(call(call_id, scope=scope), query=query, receipt={"verdicts": verdicts})
 
 
 async def words_left(store: Store, scope: Scope = CHAT) -> str:
@@ -183,9 +181,8 @@ class PartContract(Contract):
     async def test_copies_in_forks_go_too(self, store: Store) -> None:
         """They hold the same words; a turn with that id but another text is a different one."""
         for scope in (CHAT, FORK):
-            await write(
-                store, done("a", MARKER, scope=scope), checkpoint("k", 1, scope=scope, summary=MARKER)
-            )
+            mark = checkpoint("k", 1, scope=scope, summary=MARKER)
+            await write(store, done("a", MARKER, scope=scope), mark)
         await write(store, done("a", "other words", scope=ELSE), done("a", MARKER, scope=HIS))
         assert sorted((await store.erase(CHAT, turn())).places) == [("chat", 1), ("fork", 1)]
         for scope in (CHAT, FORK):

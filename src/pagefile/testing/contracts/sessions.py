@@ -59,18 +59,14 @@ class SessionStoreContract(Contract):
 
     async def test_the_session_follows_the_turns(self, store: Store, clock: FakeClock) -> None:
         """The count rises with every done turn; fields a turn does not set stay as they were."""
-        await write(
-            store, done("a", agent="triage"), done("b", assistant=None), opened("c", agent="pharmacy")
-        )
+        begun = opened("c", agent="pharmacy")
+        await write(store, done("a", agent="triage"), done("b", assistant=None), begun)
         clock.advance(90)
-        await write(store, completed("c", 'quotes " and \\ and 中文'), done("a", agent="again"))
+        said = 'quotes " and \\ and 中文'
+        await write(store, completed("c", said), done("a", agent="again"))
         value = await session_of(store)
-        assert value["flow_context"] == {
-            "current_agent_key": "pharmacy",
-            "last_bot_message": 'quotes " and \\ and 中文',
-            "turn_count": 3,
-        }
-        assert value["meta"]["updated_at"] == _SECONDS + 90
+        flow = {"current_agent_key": "pharmacy", "last_bot_message": said, "turn_count": 3}
+        assert (value["flow_context"], value["meta"]["updated_at"]) == (flow, _SECONDS + 90)
 
     async def test_a_checkpoint_and_a_reset_change_the_mode(self, store: Store) -> None:
         """A checkpoint sets its summary and id; a reset clears them and restarts the count."""
@@ -102,11 +98,9 @@ class SessionStoreContract(Contract):
         """A missing section is created; one that is not an object is left alone."""
         await store.sessions.put(CHAT, {"flow_context": None, "meta": {"updated_at": "never"}})
         await store.log.append(done("a"))
-        assert await session_of(store) == {
-            "flow_context": None,
-            "meta": {"updated_at": _SECONDS, "user_id": "ada"},
-            "user_snapshot": {"user_id": "ada"},
-        }
+        ada = {"user_id": "ada"}
+        mended = {"flow_context": None, "meta": {"updated_at": _SECONDS, **ada}, "user_snapshot": ada}
+        assert await session_of(store) == mended
 
     async def test_put_replaces_the_value(self, store: Store) -> None:
         for value in ({"a": [1, {"b": None}], "中": "文"}, {}):
@@ -221,10 +215,8 @@ class SessionCacheContract(ABC):
     async def test_it_says_what_it_holds(self, cache: SessionCache) -> None:
         """Conversations of every tenant by name, without erased or dropped ones."""
         names = (("default", "a:b"), ("te:nant", "c"), ("default", "tenant:x:session:y"))
-        held, dropped = (
-            [Scope(tenant, None, name) for tenant, name in names],
-            Scope("te:nant", None, "dropped"),
-        )
+        held = [Scope(tenant, None, name) for tenant, name in names]
+        dropped = Scope("te:nant", None, "dropped")
         for scope in (*held, CHAT, dropped):
             await cache.put(scope, {"is": "here"}, version=1)
         await cache.erase(CHAT, version=2)

@@ -108,12 +108,10 @@ class KeyStoreContract(Contract):
 
     async def test_a_key_comes_back_as_it_was_added(self, store: Store) -> None:
         """With every field, in any script; an unknown one is None."""
-        key = replace(
-            api_key("k1", "门诊 laptop", scope=Scope("诊所", "李雷")),
-            expires=AT + timedelta(days=30),
-            revoked=AT + timedelta(days=2),
-            last_used=AT + timedelta(days=1, microseconds=7),
-        )
+        ends = {"expires": AT + timedelta(days=30), "revoked": AT + timedelta(days=2)}
+        used = AT + timedelta(days=1, microseconds=7)
+        new = api_key("k1", "门诊 laptop", scope=Scope("诊所", "李雷"))
+        key = replace(new, **ends, last_used=used)
         await store.keys.add(key)
         assert await store.keys.get("k1") == key
         assert await store.keys.get("k2") is None

@@ -20,17 +20,8 @@ MODEL = EmbeddingModel("测试/embedder 1", 4)
 #: Tolerance for similarities: stores may use half precision.
 _NEAR_ENOUGH = 2e-3
 #: Ids designed to be mistaken for each other, or for part of a filter.
-_AWKWARD = (
-    "a",
-    "a' or '1' == '1",
-    'a" or true or "',
-    'a\\" || 1 == 1 || "',
-    "a\\",
-    "a\\\\",
-    "中文：对话 %_{x}",
-    "a\nb\t",
-    "a/b:c",
-)
+_QUOTES = ("a' or '1' == '1", 'a" or true or "', 'a\\" || 1 == 1 || "')
+_AWKWARD = ("a", *_QUOTES, "a\\", "a\\\\", "中文：对话 %_{x}", "a\nb\t", "a/b:c")
 
 
 def vector(*numbers: float) -> Vector:
@@ -186,12 +177,11 @@ class VectorIndexContract(Contract):
             await index.put(model, rows)
 
         async def left() -> list[str]:
-            found = [
-                (tenant, near.conversation)
-                for tenant in ("t", "u")
-                for near in await index.search(MODEL, Scope(tenant), vector(1, 0, 0, 0), 10)
-            ]
-            return [f"{tenant}/{name}" for tenant, name in sorted(found)]
+            found: list[str] = []
+            for tenant in ("t", "u"):
+                near = await index.search(MODEL, Scope(tenant), vector(1, 0, 0, 0), 10)
+                found += sorted(f"{tenant}/{one.conversation}" for one in near)
+            return found
 
         assert ["t/a", "t/b", "t/c", "t/d", "u/a"] == await left()
         assert 0 == await index.erase(Scope("t", "bob", "a"))
