@@ -92,7 +92,6 @@ async def _page(memory: Memory, asked: PageRequest, uuid: str) -> Page:
 
 
 async def pin(memory: Memory, asked: PageRequest) -> str:
-    """Pin or unpin a page; returns the URL to continue at."""
     uuid, pinned = asked.text("uuid") or "", asked.choice("pinned", "yes", "no") == "yes"
     page = await _page(memory, asked, uuid)
     if page.scope.conversation is None:
@@ -122,16 +121,9 @@ def show(data: Archive, reader: Reader) -> ui.View:
 
 
 def _search(data: Archive, reader: Reader) -> Element:
-    asked, user = reader.asked, ui.user_field(reader)
-    return ui.asking_form(
-        reader,
-        "archive.search",
-        ui.search_field(reader, "archive.search", data.search),
-        user,
-        button=ui.button(reader, "ask.search"),
-        conversation_id=asked.conversation_id,
-        user_id=asked.user_id if user is None else None,
-    )
+    user, go = ui.user_field(reader), ui.button(reader, "ask.search")
+    search = ui.search_field(reader, "archive.search", data.search)
+    return ui.asking_form(reader, "archive.search", search, user, button=go, **ui.scope_of(reader, user))
 
 
 def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
@@ -190,23 +182,17 @@ def show_page(data: Opened, reader: Reader) -> ui.View:
         crumbs = ((reader.asked.to(urls.CONVERSATION, **conversation), scope.conversation), *crumbs)
     values = {**_sizes(page, reader), "archive.when": reader.time(page.created, exact=True)}
     sources = el("ul", [el("li", one) for one in page.sources]) if page.sources else None
-    about = ui.definitions(
-        ("uuid", el("code", page.uuid)),
-        (say("page.query"), [page.query_summary]),
-        (say("page.summary"), [page.result_summary]),
-        (say("page.sources"), sources),
-    )
-    return ui.View(
-        f"{page.tool}: {page.query_summary[:80]}",
-        [
-            ui.confirmation(reader),
-            ui.figures(reader, values),
-            ui.card(None, el("p", _state(page, reader)), about, _pin(page, reader)),
-            _text(data, reader),
-            ui.card(say("step.input"), ui.code(page.input)),
-        ],
-        crumbs=crumbs,
-    )
+    summaries = {"page.query": [page.query_summary], "page.summary": [page.result_summary]}
+    known = [(say(key), value) for key, value in {**summaries, "page.sources": sources}.items()]
+    about = ui.definitions(("uuid", el("code", page.uuid)), *known)
+    body: list[Content] = [
+        ui.confirmation(reader),
+        ui.figures(reader, values),
+        ui.card(None, el("p", _state(page, reader)), about, _pin(page, reader)),
+        _text(data, reader),
+        ui.card(say("step.input"), ui.code(page.input)),
+    ]
+    return ui.View(f"{page.tool}: {page.query_summary[:80]}", body, crumbs=crumbs)
 
 
 def _pin(page: Page, reader: Reader) -> Element | None:
@@ -219,19 +205,13 @@ def _pin(page: Page, reader: Reader) -> Element | None:
 
 
 def _text(data: Opened, reader: Reader) -> Element:
-    say, asked, page = reader.say, reader.asked, data.page
+    say, page = reader.say, data.page
     if data.text is None:
         return ui.card(say("page.text"), ui.notice(say("page.purged_about")))
     all_of_it = reader.here(urls.PAGE, say("page.whole"), uuid=page.uuid) if data.query else None
-    scope = {"conversation_id": asked.conversation_id, "user_id": asked.user_id}
-    search = ui.asking_form(
-        reader,
-        "page.passage",
-        ui.search_field(reader, "page.passage", data.query),
-        button=[ui.button(reader, "page.find"), all_of_it],
-        uuid=page.uuid,
-        **scope,
-    )
+    find, sent = [ui.button(reader, "page.find"), all_of_it], {"uuid": page.uuid, **ui.scope_of(reader)}
+    passage = ui.search_field(reader, "page.passage", data.query)
+    search = ui.asking_form(reader, "page.passage", passage, button=find, **sent)
     where = _where(data, reader) if data.query is None else None
     again = where if len(data.text) > 3000 else None
     return ui.card(say("page.text"), search, where, ui.whole(data.text), again)
@@ -245,9 +225,6 @@ def _where(data: Opened, reader: Reader) -> Element:
         return reader.asked.here(urls.PAGE, uuid=page.uuid, offset=offset or None)
 
     shown = say("page.place", start=number(data.offset), end=number(data.end), length=number(page.length))
-    return ui.pager(
-        reader,
-        ui.step_to(say("pager.before"), to(max(0, data.offset - SLICE)) if data.offset else None),
-        el("span", shown),
-        ui.step_to(say("pager.next"), to(data.end) if data.end < page.length else None),
-    )
+    before = ui.step_to(say("pager.before"), to(max(0, data.offset - SLICE)) if data.offset else None)
+    after = ui.step_to(say("pager.next"), to(data.end) if data.end < page.length else None)
+    return ui.pager(reader, before, el("span", shown), after)

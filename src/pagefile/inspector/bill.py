@@ -82,19 +82,15 @@ def _chart(data: Calls, reader: Reader) -> Element:
         return Point(cost.tokens, cost.tokens_without, place, label)
 
     points = [point(index, cost) for index, cost in enumerate(data.costs)]
-    known = [cost for cost in data.costs if cost.tokens_without is not None]
-    spent = sum(cost.tokens for cost in known)
-    without = sum(cost.tokens_without or 0 for cost in known)
+    known = [(cost.tokens, cost.tokens_without) for cost in data.costs if cost.tokens_without is not None]
+    spent, without = (sum(tokens) for tokens in zip(*known, strict=True)) if known else (0, 0)
     saved = _saved(without - spent, without, reader)
     lines = {"with": "chart.with", "without": "chart.without", "budget": "chart.budget"}
     legend = [el("li", el("span", class_=f"key {name}"), say(key)) for name, key in lines.items()]
     chart = costs(points, data.costs[-1].budget, say("chart.label"))
-    return ui.card(
-        say("chart.title"),
-        ui.figures(reader, {"chart.spent": spent, "chart.instead": without, "chart.saved": saved}),
-        ui.scrolling(chart, say("chart.label"), class_="scroll"),
-        el("ul", legend, class_="legend"),
-    )
+    sums = ui.figures(reader, {"chart.spent": spent, "chart.instead": without, "chart.saved": saved})
+    scrolled = ui.scrolling(chart, say("chart.label"), class_="scroll")
+    return ui.card(say("chart.title"), sums, scrolled, el("ul", legend, class_="legend"))
 
 
 def _known(tokens: int | None, reader: Reader) -> str:
@@ -138,19 +134,17 @@ def _label(tokens: int, budget: int, reader: Reader) -> str:
 
 def show_call(data: Explanation, reader: Reader) -> ui.View:
     say, call, receipt = reader.say, data.call, data.receipt
+    given = {key: value for key, value in call.options.items() if key != "moment"}
+    bar = bill_bar(receipt, data.blocks, call.tokens, reader)
     body: list[Content] = [
         inexact(data.exact, data.why, reader),
         [ui.notice(one, "bad") for one in receipt.degraded],
         _numbers(data, reader),
-        ui.card(
-            say("bill.title"),
-            bill_bar(receipt, data.blocks, call.tokens, reader),
-            bill_table(receipt, data.blocks, reader),
-        ),
+        ui.card(say("bill.title"), bar, bill_table(receipt, data.blocks, reader)),
         _prefix(data, reader),
         _verdicts(receipt, reader),
         _prompt(data, reader),
-        _options(call, reader),
+        ui.card(say("options.title"), el("details", el("summary", say("options.open")), ui.code(given))),
     ]
     crumbs = _crumbs(call.scope.conversation or "", reader)
     return ui.View(say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs)
@@ -174,19 +168,14 @@ def inexact(exact: bool, why: tuple[str, ...], reader: Reader) -> Content:
 
 
 def _numbers(data: Explanation, reader: Reader) -> Element:
-    say, call = reader.say, data.call
-    values: dict[str, ui.Value] = {
-        "bill.tokens": call.tokens,
-        "bill.budget": data.receipt.budget,
-        "chart.instead": _known(data.tokens_without, reader),
-        "chart.saved": _saved(data.saved, data.tokens_without, reader),
-        "calls.mode": el("code", call.mode),
-        "archive.when": reader.time(call.at, exact=True),
-    }
+    say, call, without = reader.say, data.call, data.tokens_without
+    spent = {"bill.tokens": call.tokens, "bill.budget": data.receipt.budget}
+    saved = {"chart.instead": _known(without, reader), "chart.saved": _saved(data.saved, without, reader)}
+    about = {"calls.mode": el("code", call.mode), "archive.when": reader.time(call.at, exact=True)}
     replay = reader.asked.to(urls.REPLAY, call_id=call.id)
     exact = ui.badge(say("bill.exact"), "in") if data.exact else None
     again = el("p", el("a", say("bill.replay"), href=replay, class_="button"), " ", exact)
-    return el("div", ui.figures(reader, values), again)
+    return el("div", ui.figures(reader, {**spent, **saved, **about}), again)
 
 
 def bill_bar(receipt: Receipt, blocks: tuple[BlockBill, ...], tokens: int, reader: Reader) -> Element:
@@ -210,16 +199,14 @@ def bill_table(receipt: Receipt, blocks: tuple[BlockBill, ...], reader: Reader) 
 
 def _prefix(data: Explanation, reader: Reader) -> Element:
     say, call = reader.say, data.call
-    length: Content = None
-    if data.window is not None:
-        length = say("prefix.messages", n=data.window.prefix_messages, all=len(data.messages))
+    prefix = data.window and say("prefix.messages", n=data.window.prefix_messages, all=len(data.messages))
     shared: Content = say("prefix.first")
     if data.previous is not None:
         tokens = data.shared_tokens
         share = reader.percent(tokens / call.tokens) if call.tokens else "–"
         same = say("prefix.shared", n=data.shared_messages, tokens=reader.number(tokens), share=share)
         shared = [same, " ", reader.link(urls.CALL, say("prefix.before"), call_id=data.previous)]
-    known = {"prefix.hash": el("code", call.prefix_hash), "prefix.length": length, "prefix.unchanged": shared}
+    known = {"prefix.hash": el("code", call.prefix_hash), "prefix.length": prefix, "prefix.unchanged": shared}
     return ui.card(say("prefix.title"), ui.definitions(*((say(key), one) for key, one in known.items())))
 
 
@@ -233,11 +220,9 @@ def _verdicts(receipt: Receipt, reader: Reader) -> Element:
     choose = ui.asking_form(reader, "verdict.show", show, button=apply, call_id=asked.text("call_id"))
     about = {"bill.block": "when", "verdict.candidate": "row clip", "verdict.verdict": ""}
     columns = {**about, **ui.numbers("calls.tokens", "verdict.score"), "verdict.reason": "reason"}
-    shown = found[:_VERDICTS_SHOWN]
-    rows = [_verdict(one, reader) for one in shown]
-    marks = [None if one.kept else "dropped" for one in shown]
+    shown, left = found[:_VERDICTS_SHOWN], left_out(len(found[_VERDICTS_SHOWN:]), reader)
+    rows, marks = [_verdict(one, reader) for one in shown], [None if one.kept else "dropped" for one in shown]
     made = ui.table(reader, say("verdict.title"), columns, rows, class_="verdicts", row_classes=marks)
-    left = left_out(len(found) - len(shown), reader)
     return ui.card(say("verdict.title"), choose, made, left, id="verdicts")
 
 
@@ -246,15 +231,11 @@ def left_out(count: int, reader: Reader) -> Content:
 
 
 def _verdict(one: Verdict, reader: Reader) -> tuple[ui.Value, ...]:
-    kept = ui.badge(reader.say("verdict.kept", form=one.form or ""), "in")
-    return (
-        ui.key_of(one.block, reader),
-        el("code", one.id),
-        kept if one.kept else ui.badge(reader.say("verdict.dropped"), "gone"),
-        one.tokens,
-        "–" if one.score is None else f"{one.score:.3f}",
-        [reader.reason(one.reason), el("small", reader.reason(one.note)) if one.note else None],
-    )
+    kept, dropped = reader.say("verdict.kept", form=one.form or ""), reader.say("verdict.dropped")
+    state = ui.badge(kept, "in") if one.kept else ui.badge(dropped, "gone")
+    score = "–" if one.score is None else f"{one.score:.3f}"
+    why = [reader.reason(one.reason), el("small", reader.reason(one.note)) if one.note else None]
+    return ui.key_of(one.block, reader), el("code", one.id), state, one.tokens, score, why
 
 
 def _prompt(data: Explanation, reader: Reader) -> Element:
@@ -266,9 +247,3 @@ def _prompt(data: Explanation, reader: Reader) -> Element:
         messages.insert(data.shared_messages, el("p", say("prompt.new_from_here"), class_="seam"))
     label = el("summary", say("prompt.open", n=len(data.messages)))
     return ui.card(say("prompt.title"), el("details", label, messages, class_="prompt"), id="prompt")
-
-
-def _options(call: WindowRecord, reader: Reader) -> Element:
-    given = {key: value for key, value in call.options.items() if key != "moment"}
-    inside = el("details", el("summary", reader.say("options.open")), ui.code(given))
-    return ui.card(reader.say("options.title"), inside)

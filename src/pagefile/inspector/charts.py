@@ -103,19 +103,16 @@ def costs(points: Sequence[Point], budget: int, label: str) -> Element:
         for index, point in enumerate(points)
         if point.without is not None
     ]
-    return el(
-        "svg",
+    drawn: list[Content] = [
         [scale.line(mark, "grid") for mark in marks],
         [scale.mark(mark) for mark in marks],
         scale.line(budget, "budget") if budget else None,
         el("polyline", points=" ".join(f"{x},{y}" for x, y in line), class_="without") if line else None,
         [scale.column(index, point) for index, point in enumerate(points)],
         [el("circle", cx=x, cy=y, r=3, class_="without-dot") for x, y in line],
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        role="group",
-        aria_label=label,
-        class_="chart",
-    )
+    ]
+    size = f"0 0 {_WIDTH} {_HEIGHT}"
+    return el("svg", drawn, viewBox=size, role="group", aria_label=label, class_="chart")
 
 
 def short(value: int) -> str:

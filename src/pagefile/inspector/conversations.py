@@ -41,37 +41,37 @@ class Row:
 
 
 async def rows_of(memory: Memory, heads: Sequence[ConversationInfo]) -> tuple[Row, ...]:
-    return tuple([await _row(memory, head) for head in heads])
+    async def row(head: ConversationInfo) -> Row:
+        chat = chat_in(memory, head.scope)
+        first, pages = await chat.turns(limit=1), await chat.pages(limit=_COUNTED)
+        kept = sum(page.stored_bytes for page in pages if page.purged is None)
+        said = " ".join(first[0].text.split()) if first else ""
+        return Row(head, said[:160], len(pages), pages.next is not None, kept)
 
-
-async def _row(memory: Memory, head: ConversationInfo) -> Row:
-    chat = chat_in(memory, head.scope)
-    first = await chat.turns(limit=1)
-    pages = await chat.pages(limit=_COUNTED)
-    kept = sum(page.stored_bytes for page in pages if page.purged is None)
-    text = next((turn.text for turn in first), "")
-    return Row(head, " ".join(text.split())[:160], len(pages), pages.next is not None, kept)
+    return tuple([await row(head) for head in heads])
 
 
 def conversations_table(rows: Sequence[Row], reader: Reader) -> Element:
+    def cells(row: Row) -> tuple[ui.Value, ...]:
+        head, user, more = row.head, row.head.scope.user, "+" if row.more_pages else ""
+        about: list[Content] = [
+            link_to(urls.CONVERSATION, head.scope, reader),
+            " ",
+            el("span", user or reader.say("conv.nobody"), class_="who" if user else "who soft"),
+            ui.some("span", head.agent, class_="tag"),
+            el("p", row.began_with, class_="snippet"),
+        ]
+        live = [reader.number(head.live_tokens), el("small", reader.count("count.turns", head.live_turns))]
+        archived = [f"{row.pages}{more}", el("small", reader.size(row.stored_bytes) + more)]
+        return about, head.turns, live, archived if row.pages else "–", head.updated
+
     counts = ui.numbers("conv.turns", "conv.live", "conv.archived")
     columns = {"conv.conversation": "row", **counts, "conv.written": "when"}
-    cells = [_cells(row, reader) for row in rows]
-    return ui.table(reader, reader.say("nav.conversations"), columns, cells, class_="roomy")
+    return ui.table(reader, reader.say("nav.conversations"), columns, map(cells, rows), class_="roomy")
 
 
-def _cells(row: Row, reader: Reader) -> tuple[ui.Value, ...]:
-    head, name, user = row.head, row.head.scope.conversation or "", row.head.scope.user
-    owner = el("span", user or reader.say("conv.nobody"), class_="who" if user else "who soft")
-    link = reader.link(urls.CONVERSATION, name, conversation_id=name, user_id=user)
-    agent = ui.some("span", head.agent, class_="tag")
-    archived: Content = "–"
-    if row.pages:
-        more = "+" if row.more_pages else ""
-        archived = [f"{row.pages}{more}", el("small", reader.size(row.stored_bytes) + more)]
-    live = [reader.number(head.live_tokens), el("small", reader.count("count.turns", head.live_turns))]
-    snippet = el("p", row.began_with, class_="snippet")
-    return [link, " ", owner, agent, snippet], head.turns, live, archived, head.updated
+def link_to(path: str, scope: Scope, reader: Reader) -> Element:
+    return reader.link(path, scope.conversation, conversation_id=scope.conversation, user_id=scope.user)
 
 
 # -- the list ------------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class Conversations:
 async def gather(memory: Memory, asked: PageRequest) -> Conversations:
     listing = await memory.conversations(**asked.owner, limit=LOOKED_AT, after=asked.text("after"))
     search, order = asked.text("q"), asked.choice("sort", *_ORDERS)
-    found = [head for head in listing if search is None or _fits(head, search.casefold())]
+    found = [head for head in listing if search is None or search.casefold() in _names(head)]
     if order != "written":
         found.sort(key=attrgetter(_ORDERS[order]), reverse=True)
     pages = max(1, -(-len(found) // PER_PAGE))
@@ -102,9 +102,8 @@ async def gather(memory: Memory, asked: PageRequest) -> Conversations:
     return Conversations(rows, len(found), page, pages, search, order, listing.next)
 
 
-def _fits(head: ConversationInfo, search: str) -> bool:
-    names = (head.scope.conversation, head.scope.user, head.agent)
-    return any(search in name.casefold() for name in names if name)
+def _names(head: ConversationInfo) -> str:
+    return "\n".join(filter(None, (head.scope.conversation, head.scope.user, head.agent))).casefold()
 
 
 def show(data: Conversations, reader: Reader) -> ui.View:
@@ -128,34 +127,25 @@ def _search(data: Conversations, reader: Reader) -> Element:
     asked, tenant = reader.asked, None
     if "tenant" not in asked.bound:
         tenant = ui.field_of(reader, "field.tenant", "tenant", asked.tenant, placeholder="default")
+    search, go = ui.search_field(reader, "conv.search", data.search), ui.button(reader, "ask.search")
     orders = [(name, reader.say(f"sort.{name}")) for name in _ORDERS]
-    return ui.asking_form(
-        reader,
-        "conv.search",
-        ui.search_field(reader, "conv.search", data.search),
-        ui.user_field(reader),
-        tenant,
-        ui.choice_of(reader, "sort.label", "sort", data.order, orders),
-        button=ui.button(reader, "ask.search"),
-        tenant=None,
-    )
+    order = ui.choice_of(reader, "sort.label", "sort", data.order, orders)
+    fields = search, ui.user_field(reader), tenant, order
+    return ui.asking_form(reader, "conv.search", *fields, button=go, tenant=None)
 
 
 def _pager(data: Conversations, reader: Reader) -> Element | None:
     if data.pages < 2:
         return None
 
-    def to(number: int) -> str | None:
-        known = 1 <= number <= data.pages
-        return reader.asked.here(reader.path, **{**reader.asked.query, "page": number}) if known else None
+    def step(key: str, number: int, rel: str) -> Element:
+        there = reader.asked.here(reader.path, **{**reader.asked.query, "page": number})
+        return ui.step_to(reader.say(key), there if 1 <= number <= data.pages else None, rel=rel)
 
-    say, number = reader.say, reader.number
-    return ui.pager(
-        reader,
-        ui.step_to(say("pager.before"), to(data.page - 1), rel="prev"),
-        el("span", say("pager.place", page=number(data.page), pages=number(data.pages))),
-        ui.step_to(say("pager.next"), to(data.page + 1), rel="next"),
-    )
+    numbers = {"page": reader.number(data.page), "pages": reader.number(data.pages)}
+    place = el("span", reader.say("pager.place", **numbers))
+    before, after = step("pager.before", data.page - 1, "prev"), step("pager.next", data.page + 1, "next")
+    return ui.pager(reader, before, place, after)
 
 
 # -- sessions ------------------------------------------------------------------------------------------------------------
@@ -192,27 +182,23 @@ def show_sessions(data: Sessions, reader: Reader) -> ui.View:
     if data.one:
         body: list[Content] = [_session(session, reader) for session in data.sessions]
     else:
+        user, go = ui.user_field(reader), ui.button(reader, "ask.show")
+        choose = None if user is None else ui.asking_form(reader, "nav.sessions", user, button=go)
         more = asked.to(urls.SESSIONS, user_id=asked.user_id, after=data.next) if data.next else None
         found = ui.card(None, _sessions_table(data, reader), ui.older(reader, more))
-        body = [_user_search(reader), found if data.sessions else ui.empty(say("conv.none"))]
+        body = [choose, found if data.sessions else ui.empty(say("conv.none"))]
     return ui.View(say("nav.sessions"), body, lead=say("session.lead"))
-
-
-def _user_search(reader: Reader) -> Content:
-    user, go = ui.user_field(reader), ui.button(reader, "ask.show")
-    return None if user is None else ui.asking_form(reader, "nav.sessions", user, button=go)
 
 
 def _sessions_table(data: Sessions, reader: Reader) -> Element:
     columns = {"conv.conversation": "row", "calls.mode": "", "session.last": "reason", "conv.written": "when"}
 
     def row(session: Session) -> tuple[ui.Value, ...]:
-        scope, name = session.head.scope, session.head.scope.conversation or ""
-        link = reader.link(urls.SESSIONS, name, conversation_id=name, user_id=scope.user)
+        scope = session.head.scope
         mode = _inner(session.value, "message_context").get("mode")
         last = _inner(session.value, "flow_context").get("last_bot_message")
-        owner = ui.some("span", scope.user, class_="who")
-        return [link, " ", owner], el("code", str(mode or "–")), str(last or "–")[:160], session.head.updated
+        name = [link_to(urls.SESSIONS, scope, reader), " ", ui.some("span", scope.user, class_="who")]
+        return name, el("code", str(mode or "–")), str(last or "–")[:160], session.head.updated
 
     return ui.table(reader, reader.say("nav.sessions"), columns, map(row, data.sessions), class_="roomy")
 
@@ -225,10 +211,10 @@ def _inner(value: JsonObject | None, name: str) -> JsonObject:
 def _session(session: Session, reader: Reader) -> Element:
     if session.value is None:
         return ui.empty(reader.say("session.none"))
-    sections = [
-        el("section", el("h3", name), ui.code(value), class_="part")
-        if isinstance(value, dict | list)
-        else el("p", el("strong", name), " ", str(value))
-        for name, value in session.value.items()
-    ]
-    return ui.card(reader.say("session.value"), sections)
+
+    def section(name: str, value: JsonValue) -> Element:
+        if isinstance(value, dict | list):
+            return el("section", el("h3", name), ui.code(value), class_="part")
+        return el("p", el("strong", name), " ", str(value))
+
+    return ui.card(reader.say("session.value"), [section(*one) for one in session.value.items()])

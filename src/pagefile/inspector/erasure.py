@@ -1,11 +1,12 @@
 """Erases a conversation or a user from every tier, and shows the receipt."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
-from pagefile.inspector.markup import Content, Element, el
+from pagefile.inspector.markup import Content, el
 from pagefile.inspector.page_request import PageRequest, Reader, head_of
 from pagefile.records import DEFAULT_TENANT, ConversationInfo, ErasureReceipt, Listing, Scope
 
@@ -22,19 +23,14 @@ class Erasing:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Erasing:
-    scope = _named(asked)
-    heads = await _heads(memory, asked) if scope else Listing[ConversationInfo]([])
+    scope, heads = _named(asked), Listing[ConversationInfo]([])
+    if asked.conversation_id is not None:
+        with suppress(NotFoundError):
+            heads = Listing([await head_of(memory, asked)])
+    elif scope is not None:
+        heads = await memory.conversations(**asked.owner, limit=_COUNTED)
     turns = sum(head.turns for head in heads)
     return Erasing(scope, len(heads), more=heads.next is not None, turns=turns)
-
-
-async def _heads(memory: Memory, asked: PageRequest) -> Listing[ConversationInfo]:
-    if asked.conversation_id is None:
-        return await memory.conversations(**asked.owner, limit=_COUNTED)
-    try:
-        return Listing([await head_of(memory, asked)])
-    except NotFoundError:
-        return Listing([])
 
 
 def _named(asked: PageRequest) -> Scope | None:
@@ -51,19 +47,17 @@ async def erase(memory: Memory, asked: PageRequest) -> ErasureReceipt:
     name = scope.conversation or scope.user
     if asked.text("confirm") != (name or "").strip():
         raise InvalidArgumentError("Nothing is erased: type the name exactly as it is shown, to confirm.")
-    return await memory.forget(
-        user_id=scope.user,
-        conversation_id=scope.conversation,
-        tenant=scope.tenant,
-        turn_id=asked.text("turn_id"),
-        page=asked.text("page"),
-    )
+    whose = {"user_id": scope.user, "conversation_id": scope.conversation, "tenant": scope.tenant}
+    return await memory.forget(**whose, turn_id=asked.text("turn_id"), page=asked.text("page"))
 
 
 def show(data: Erasing, reader: Reader) -> ui.View:
     say, scope, lead = reader.say, data.scope, reader.say("erase.lead")
     if scope is None:
-        return ui.View(say("erase.title"), _choose(reader), lead=lead)
+        names = {"conv.conversation": "conversation_id", "field.user": "user_id"}
+        fields = [ui.field_of(reader, key, name) for key, name in names.items()]
+        choose = ui.asking_form(reader, "erase.title", fields, button=ui.button(reader, "erase.choose"))
+        return ui.View(say("erase.title"), choose, lead=lead)
     name = scope.conversation or scope.user or ""
     what = say("erase.conversation" if scope.conversation else "erase.user", name=name)
     if data.conversations:
@@ -80,29 +74,21 @@ def _confirm(data: Erasing, scope: Scope, what: str, reader: Reader) -> Content:
     #: When only one turn or one page of the conversation is to be erased.
     names = {"erase.turn": "turn_id", "erase.page": "page"}
     alone = [ui.field_of(reader, key, name, autocomplete="off") for key, name in names.items()]
-    confirmed = ui.form(
-        reader,
-        reader.asked.here(urls.ERASE),
+    inside: list[Content] = [
         el("p", say("erase.confirm"), " ", el("code", scope.conversation or scope.user)),
         alone if scope.conversation else None,
         ui.field_of(reader, "erase.name", "confirm", required=True, autocomplete="off"),
         ui.button(reader, "erase.go", "danger"),
-        class_="stacked-form",
-    )
+    ]
+    confirmed = ui.form(reader, reader.asked.here(urls.ERASE), *inside, class_="stacked-form")
     return [ui.notice([counted, " ", say("erase.final")], "bad"), ui.card(what, confirmed)]
-
-
-def _choose(reader: Reader) -> Element:
-    names = {"conv.conversation": "conversation_id", "field.user": "user_id"}
-    fields = [ui.field_of(reader, key, name) for key, name in names.items()]
-    return ui.asking_form(reader, "erase.title", fields, button=ui.button(reader, "erase.choose"))
 
 
 def show_receipt(receipt: ErasureReceipt, reader: Reader) -> ui.View:
     say, scope = reader.say, receipt.scope
     columns = {"receipt.table": "row", "receipt.rows": "num"}
     rows = [(el("code", name), count) for name, count in receipt.counts.items()]
-    total, marks = (say("receipt.total"), receipt.total), [*(None for _ in rows), "total"]
+    total, marks = (say("receipt.total"), receipt.total), [*[None] * len(rows), "total"]
     counts = ui.table(reader, say("receipt.title"), columns, [*rows, total], row_classes=marks)
     name = el("code", scope.conversation or scope.user or scope.tenant)
     body: list[Content] = [

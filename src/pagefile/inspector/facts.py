@@ -39,7 +39,6 @@ async def gather(memory: Memory, asked: PageRequest) -> Facts:
 
 
 async def change(memory: Memory, asked: PageRequest) -> str:
-    """Add, edit, retract or undo; returns the URL to continue at."""
     if asked.user_id is None:
         raise InvalidArgumentError("Whose fact? Name the user.")
     match asked.choice("what", "add", "edit", "retract", "undo"):
@@ -47,8 +46,7 @@ async def change(memory: Memory, asked: PageRequest) -> str:
             await memory.retract(asked.text("fact_id") or "", **asked.owner)
             outcome = "retracted"
         case "undo":
-            number = asked.whole("revision", 0)
-            await memory.undo(asked.user_id, number or None, tenant=asked.tenant)
+            await memory.undo(asked.user_id, asked.whole("revision", 0) or None, tenant=asked.tenant)
             outcome = "undone"
         case "edit":
             outcome = await _edit(memory, asked, asked.user_id)
@@ -97,25 +95,15 @@ def show(data: Facts, reader: Reader) -> ui.View:
         lead = [el("span", data.user_id, class_="who"), " · ", reader.count("count.facts", len(data.facts))]
         everything = reader.asked.to(urls.ERASE, user_id=data.user_id)
         erase = el("a", say("erase.user", name=data.user_id), href=everything, class_="danger")
-        body = [_held(data, reader), _add_form(reader), _revisions(data, reader), el("p", erase)]
-    body = [ui.confirmation(reader), _choose(data, reader), *body]
-    return ui.View(say("nav.facts"), body, lead=lead)
-
-
-def _choose(data: Facts, reader: Reader) -> Element:
-    return ui.asking_form(
-        reader,
-        "nav.facts",
-        ui.user_field(reader, data.users, required=True),
-        ui.search_field(reader, "facts.search", data.search),
-        ui.tick(reader, "facts.history", "history", checked=data.history),
-        button=ui.button(reader, "ask.show"),
-    )
-
-
-def _held(data: Facts, reader: Reader) -> Element:
-    facts = ui.some("ul", [_fact(fact, reader) for fact in data.facts], class_="facts")
-    return ui.card(reader.say("facts.held"), facts or ui.empty(reader.say("facts.none")))
+        facts = ui.some("ul", [_fact(fact, reader) for fact in data.facts], class_="facts")
+        held = ui.card(say("facts.held"), facts or ui.empty(say("facts.none")))
+        body = [held, _add_form(reader), _revisions(data, reader), el("p", erase)]
+    user = ui.user_field(reader, data.users, required=True)
+    search = ui.search_field(reader, "facts.search", data.search)
+    past = ui.tick(reader, "facts.history", "history", checked=data.history)
+    show_button = ui.button(reader, "ask.show")
+    choose = ui.asking_form(reader, "nav.facts", user, search, past, button=show_button)
+    return ui.View(say("nav.facts"), [ui.confirmation(reader), choose, *body], lead=lead)
 
 
 def _fact(fact: Fact, reader: Reader) -> Element:
@@ -132,14 +120,9 @@ def _fact(fact: Fact, reader: Reader) -> Element:
     source = ui.soft([say("fact.source"), " ", el("code", fact.source_turn)], "span")
     sure = ui.soft(say("fact.confidence", share=reader.percent(fact.confidence)), "span")
     about: list[Content] = [state, tags, sure, ui.soft(time, "span")]
-    return el(
-        "li",
-        el("p", fact.text, class_="text"),
-        el("p", about, source if fact.source_turn else None, class_="meta"),
-        ui.some("blockquote", fact.source_quote),
-        _changes(fact, reader) if state is None else None,
-        class_=None if state is None else "past",
-    )
+    meta = el("p", about, source if fact.source_turn else None, class_="meta")
+    told = el("p", fact.text, class_="text"), meta, ui.some("blockquote", fact.source_quote)
+    return el("li", told, class_="past") if state else el("li", told, _changes(fact, reader))
 
 
 def _changes(fact: Fact, reader: Reader) -> Element:
@@ -155,36 +138,31 @@ def _form(reader: Reader, *inside: Content, class_: str | None = None, **hidden:
 
 
 def _add_form(reader: Reader) -> Element:
+    text, add = ui.text_field(reader, "fact.text", "text"), ui.button(reader, "fact.add")
     hint = reader.say("fact.attribute_about")
     category = ui.field_of(reader, "fact.category", "category")
     attribute = ui.field_of(reader, "fact.attribute", "attribute", hint=hint)
-    made = _form(
-        reader,
-        ui.text_field(reader, "fact.text", "text"),
-        el("div", category, attribute, class_="grid"),
-        ui.button(reader, "fact.add"),
-        class_="stacked-form",
-        what="add",
-    )
+    fields = el("div", category, attribute, class_="grid")
+    made = _form(reader, text, fields, add, class_="stacked-form", what="add")
     return ui.card(reader.say("fact.add_title"), made)
 
 
 def _revisions(data: Facts, reader: Reader) -> Element | None:
     if not data.revisions:
         return None
+
+    def row(one: Revision) -> tuple[ui.Value, ...]:
+        action = reader.known(f"action.{one.action}", one.action)
+        changes = zip(one.before, one.after, strict=False)
+        texts = [el("p", _change(before, after)) for before, after in changes]
+        label = reader.say("revision.undo_number", n=one.number)
+        undo = ui.button(reader, "revision.undo", "quiet", aria_label=label)
+        return str(one.number), action, texts, one.at, _form(reader, undo, what="undo", revision=one.number)
+
     title = reader.say("revision.title")
     change = {"revision.what": "", "revision.fact": "reason", "archive.when": "when"}
     columns = {"#": "num", **change, "revision.undo": "action"}
-    rows = [_revision(one, reader) for one in data.revisions]
-    return ui.card(title, ui.table(reader, title, columns, rows))
-
-
-def _revision(one: Revision, reader: Reader) -> tuple[ui.Value, ...]:
-    action = reader.known(f"action.{one.action}", one.action)
-    texts = [el("p", _change(before, after)) for before, after in zip(one.before, one.after, strict=False)]
-    label = reader.say("revision.undo_number", n=one.number)
-    undo = ui.button(reader, "revision.undo", "quiet", aria_label=label)
-    return str(one.number), action, texts, one.at, _form(reader, undo, what="undo", revision=one.number)
+    return ui.card(title, ui.table(reader, title, columns, map(row, data.revisions)))
 
 
 def _change(before: Fact | None, after: Fact) -> Content:

@@ -11,41 +11,31 @@ _MENU = (urls.CONVERSATIONS, urls.RECALL, urls.ARCHIVE, urls.FACTS, urls.SESSION
 _TABS = (urls.CONVERSATION, urls.CALLS, urls.ARCHIVE, urls.SESSIONS, urls.RECALL, urls.CHAT, urls.ERASE)
 #: Pages that belong to another one in the navigation.
 _UNDER = {
-    urls.CONVERSATION: urls.CONVERSATIONS,
-    urls.CALLS: urls.CONVERSATIONS,
-    urls.CALL: urls.CONVERSATIONS,
-    urls.REPLAY: urls.CONVERSATIONS,
+    **dict.fromkeys((urls.CONVERSATION, urls.CALLS, urls.CALL, urls.REPLAY), urls.CONVERSATIONS),
     urls.PAGE: urls.ARCHIVE,
 }
 _TAB_OF = {urls.CALL: urls.CALLS, urls.REPLAY: urls.CALLS, urls.PAGE: urls.ARCHIVE}
 
 
 def page(view: View, reader: Reader) -> str:
-    title = f"{view.title} · Pagefile" if view.title != "Pagefile" else view.title
-    head = el(
-        "head",
+    head = [
         el("meta", charset="utf-8"),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name="color-scheme", content="light dark"),
-        el("title", title),
+        el("title", f"{view.title} · Pagefile" if view.title != "Pagefile" else view.title),
         el("link", rel="stylesheet", href=urls.STYLE),
         el("link", rel="icon", href=urls.ICON, type="image/svg+xml"),
         el("link", rel="alternate", type="application/json", href=_twin(reader)) if view.twin else None,
         el("script", src=urls.SCRIPT, defer=True) if view.script else None,
-    )
-    main = el(
-        "main",
-        _crumbs(view),
-        el("h1", view.title, tabindex="-1"),
-        ui.some("p", view.lead, class_="lead"),
-        _tabs(reader),
-        view.body,
-        id="main",
-    )
+    ]
+    steps = [el("li", el("a", text, href=place)) for place, text in view.crumbs]
+    crumbs = el("nav", el("ol", steps), aria_label="Breadcrumb", class_="crumbs") if steps else None
+    top = crumbs, el("h1", view.title, tabindex="-1"), ui.some("p", view.lead, class_="lead")
+    main = el("main", top, _tabs(reader), view.body, id="main")
     skip = el("a", reader.say("frame.skip"), href="#main", class_="skip")
     body = el("body", skip, _header(view, reader), main, _footer(view, reader))
     language = "zh-CN" if reader.language == "zh" else "en"
-    return document(el("html", head, body, lang=language, data_theme=reader.theme))
+    return document(el("html", el("head", head), body, lang=language, data_theme=reader.theme))
 
 
 def _twin(reader: Reader) -> str:
@@ -55,12 +45,16 @@ def _twin(reader: Reader) -> str:
 def _header(view: View, reader: Reader) -> Element:
     nav = None
     if not view.bare:
-        places = {path: reader.asked.to(path) for path in _MENU}
+        places, label = {path: reader.asked.to(path) for path in _MENU}, reader.say("frame.navigation")
         current = _UNDER.get(reader.path, reader.path)
-        nav = _nav(
-            "nav", places, current, reader, aria_label=reader.say("frame.navigation"), class_="sections"
-        )
-    brand = el("a", _mark(), el("span", "Pagefile"), href=reader.asked.to(urls.HOME), class_="brand")
+        nav = _nav("nav", places, current, reader, aria_label=label, class_="sections")
+    # The logo: three pages, the last one fading.
+    pages = [
+        el("rect", x=x, y=3, width=5, height=18, rx=1.5, opacity=opacity)
+        for x, opacity in ((2, None), (9.5, ".65"), (17, ".3"))
+    ]
+    logo = el("svg", pages, viewBox="0 0 24 24", aria_hidden="true", class_="mark")
+    brand = el("a", logo, el("span", "Pagefile"), href=reader.asked.to(urls.HOME), class_="brand")
     return el("header", el("div", brand, nav, _switches(reader), class_="bar"))
 
 
@@ -71,15 +65,6 @@ def _nav(family: str, places: Mapping[str, str], current: str, reader: Reader, *
         return el("li", el("a", name, href=place, aria_current=now, class_=kind))
 
     return el("nav", el("ul", [link(*one) for one in places.items()]), **more)
-
-
-def _mark() -> Element:
-    """The logo: three pages, the last one fading."""
-    pages = [
-        el("rect", x=x, y=3, width=5, height=18, rx=1.5, opacity=opacity)
-        for x, opacity in ((2, None), (9.5, ".65"), (17, ".3"))
-    ]
-    return el("svg", pages, viewBox="0 0 24 24", aria_hidden="true", class_="mark")
 
 
 def _switches(reader: Reader) -> Element:
@@ -95,11 +80,6 @@ def _switches(reader: Reader) -> Element:
     theme = el("a", state, href=to(theme=other), aria_label=about, title=about)
     out = ui.form(reader, urls.LOGOUT, ui.button(reader, "login.out", "quiet"))
     return el("div", language, theme, out if reader.signed_in else None, class_="switches")
-
-
-def _crumbs(view: View) -> Element | None:
-    steps = [el("li", el("a", text, href=place)) for place, text in view.crumbs]
-    return el("nav", el("ol", steps), aria_label="Breadcrumb", class_="crumbs") if steps else None
 
 
 def _tabs(reader: Reader) -> Element | None:

@@ -39,6 +39,8 @@ def show(data: Playground, reader: Reader) -> ui.View:
     who = say("chat.model", name=data.model) if data.model else say("chat.scripted")
     turns = [_turn(turn, reader) for turn in data.turns]
     live = {"role": "log", "aria_live": "polite", "aria_label": say("chat.events")}
+    named = ui.field_of(reader, "conv.conversation", "conversation_id"), ui.user_field(reader)
+    other = ui.asking_form(reader, "chat.other", *named, button=ui.button(reader, "chat.begin", None))
     body: list[Content] = [
         ui.confirmation(reader),
         ui.notice(who),
@@ -46,33 +48,26 @@ def show(data: Playground, reader: Reader) -> ui.View:
         el("ol", turns, class_="chat", id="chat-log", aria_label=say("chat.log")),
         el("div", class_="events", id="chat-events", **live),
         ui.card(None, _form(data, reader)),
-        _other(reader),
+        el("details", el("summary", say("chat.other")), other),
     ]
     lead = [el("code", data.conversation_id), el("span", f" · {data.user_id}") if data.user_id else None]
     return ui.View(say("nav.chat"), body, lead=lead, script=True)
-
-
-def _other(reader: Reader) -> Element:
-    conversation = ui.field_of(reader, "conv.conversation", "conversation_id")
-    begin = ui.button(reader, "chat.begin", None)
-    choose = ui.asking_form(reader, "chat.other", conversation, ui.user_field(reader), button=begin)
-    return el("details", el("summary", reader.say("chat.other")), choose)
 
 
 def _turn(turn: Turn, reader: Reader) -> Element:
     def bubble(text: str | None, who: str) -> Content:
         return el("div", ui.said(text, reader), class_=f"bubble {who}") if text else None
 
+    def event(step: Step) -> Element:
+        key, kind = ("event.loaded", "in") if step.tool in LOADING_TOOLS else ("event.archived", "kept")
+        size = reader.count("count.chars", step.page_chars or len(step.result))
+        badge = ui.badge(reader.say(key), kind)
+        return el("p", badge, " ", el("code", step.tool), " ", size, class_="event")
+
     shown = [step for step in turn.steps if step.page is not None or step.tool in LOADING_TOOLS]
-    events = [_event(step, reader) for step in shown]
+    events = [event(step) for step in shown]
     aborted = ui.badge(reader.say("entry.aborted"), "bad") if turn.status == "aborted" else None
     return el("li", bubble(turn.user, "user"), events, bubble(turn.assistant, "assistant"), aborted)
-
-
-def _event(step: Step, reader: Reader) -> Element:
-    key, kind = ("event.loaded", "in") if step.tool in LOADING_TOOLS else ("event.archived", "kept")
-    size = reader.count("count.chars", step.page_chars or len(step.result))
-    return el("p", ui.badge(reader.say(key), kind), " ", el("code", step.tool), " ", size, class_="event")
 
 
 def _form(data: Playground, reader: Reader) -> Element:
@@ -80,14 +75,10 @@ def _form(data: Playground, reader: Reader) -> Element:
     place = reader.asked.to(urls.CHAT, **chat)
     windows = [(one, reader.count("count.tokens", int(one))) for one in _WINDOWS]
     window = ui.choice_of(reader, "chat.window", "window_tokens", "4000", windows)
-    made = ui.form(
-        reader,
-        place,
-        ui.text_field(reader, "chat.message", "message", rows=3, id="chat-message"),
-        el("div", window, ui.tick(reader, "chat.sample", "sample"), class_="grid"),
-        ui.button(reader, "chat.send"),
-        class_="stacked-form",
-    )
+    message = ui.text_field(reader, "chat.message", "message", rows=3, id="chat-message")
+    options = el("div", window, ui.tick(reader, "chat.sample", "sample"), class_="grid")
+    send = ui.button(reader, "chat.send")
+    made = ui.form(reader, place, message, options, send, class_="stacked-form")
     # What the script shows while an answer streams.
     events = [key for key in words() if key.startswith("event.")]
     texts = {f"data_{key.removeprefix('event.')}": reader.say(key) for key in events}

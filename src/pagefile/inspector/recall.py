@@ -24,8 +24,6 @@ _BESIDE = ("coverage", "likeness")
 
 @dataclass(frozen=True, slots=True)
 class WordHit:
-    """A turn that shares words with the question."""
-
     id: str
     conversation_id: str
     text: str
@@ -88,19 +86,13 @@ def show(data: Recalled, reader: Reader) -> ui.View:
 
 
 def _form(data: Recalled, reader: Reader) -> Element:
-    asked, who = reader.asked, None
-    if asked.conversation_id is None:
+    who = None
+    if reader.asked.conversation_id is None:
         only = data.users[0] if len(data.users) == 1 else None
         who = ui.user_field(reader, data.users, only)
-    return ui.asking_form(
-        reader,
-        "nav.recall",
-        ui.search_field(reader, "recall.query", data.query, required=True),
-        who,
-        button=ui.button(reader, "recall.go"),
-        conversation_id=asked.conversation_id,
-        user_id=asked.user_id if who is None else None,
-    )
+    query = ui.search_field(reader, "recall.query", data.query, required=True)
+    go = ui.button(reader, "recall.go")
+    return ui.asking_form(reader, "nav.recall", query, who, button=go, **ui.scope_of(reader, who))
 
 
 def _both(data: Recalled, reader: Reader) -> Element:

@@ -50,11 +50,14 @@ class Compared:
 
 async def gather(memory: Memory, asked: PageRequest) -> Compared:
     call, chat = await called(memory, asked)
-    recorded = _recorded(call)
+    moment = call.options.get("moment")
+    settings = moment.get("settings") if isinstance(moment, Mapping) else None
+    recorded = {name: value for name, value in call.options.items() if name != "moment"}
+    recorded |= present_names(settings) if isinstance(settings, Mapping) else {}
     names = [name.removeprefix("set.") for name in asked.values if name.startswith("set.")]
     given = {name: text for name in names if (text := asked.text(f"set.{name}")) is not None}
     changes = {name: text for name, text in given.items() if text != _shown(recorded.get(name))}
-    if not changes and not given:
+    if not given:
         return Compared(call, recorded, {}, None, None)
     try:
         values = {name: change_of(name, text) for name, text in changes.items()}
@@ -62,13 +65,6 @@ async def gather(memory: Memory, asked: PageRequest) -> Compared:
     except (SettingsError, BudgetError) as error:
         return Compared(call, recorded, changes, None, str(error))
     return Compared(call, recorded, changes, replay, None)
-
-
-def _recorded(call: WindowRecord) -> dict[str, JsonValue]:
-    moment = call.options.get("moment")
-    settings = moment.get("settings") if isinstance(moment, Mapping) else None
-    plain = {name: value for name, value in call.options.items() if name != "moment"}
-    return {**plain, **present_names(settings)} if isinstance(settings, Mapping) else plain
 
 
 def _shown(value: JsonValue) -> str:
@@ -101,22 +97,14 @@ def show(data: Compared, reader: Reader) -> ui.View:
 
 
 def _form(data: Compared, reader: Reader) -> Element:
-
-    def was(name: str) -> str:
-        return _shown(data.recorded.get(name))
-
     def number(name: str) -> Element:
-        more = {
-            "hint": reader.say("replay.was", was=was(name) or "–"),
-            "inputmode": "decimal",
-            "autocomplete": "off",
-        }
-        return ui.field_of(reader, f"set.{name}", f"set.{name}", data.changes.get(name, was(name)), **more)
+        was, key = _shown(data.recorded.get(name)), f"set.{name}"
+        more = {"hint": reader.say("replay.was", was=was or "–"), "inputmode": "decimal"}
+        return ui.field_of(reader, key, key, data.changes.get(name, was), **more, autocomplete="off")
 
     def choice(name: str, known: tuple[str, ...]) -> Element:
-        options = [(one, reader.say(f"set.{name}.{one}")) for one in known]
-        now = data.changes.get(name, was(name))
-        return ui.choice_of(reader, f"set.{name}", f"set.{name}", now, options)
+        now, key = data.changes.get(name, _shown(data.recorded.get(name))), f"set.{name}"
+        return ui.choice_of(reader, key, key, now, [(one, reader.say(f"{key}.{one}")) for one in known])
 
     choices = [choice(name, known) for name, known in _CHOICES.items()]
     fields = el("div", [*map(number, _OFFERED)], choices, class_="grid")
@@ -127,25 +115,24 @@ def _form(data: Compared, reader: Reader) -> Element:
 
 def _comparison(replay: Replay, reader: Reader) -> list[Content]:
     say, compared = reader.say, replay.comparison
-    values: dict[str, ui.Value] = {
-        "replay.before": compared.tokens_before,
-        "replay.after": compared.tokens_after,
-        "replay.difference": reader.signed(compared.difference),
-        "replay.changed": len(compared.changed),
-    }
+    tokens = {"replay.before": compared.tokens_before, "replay.after": compared.tokens_after}
+    difference = {"replay.difference": reader.signed(compared.difference)}
+    values = {**tokens, **difference, "replay.changed": len(compared.changed)}
     sides = [
         el("div", el("h3", say(key)), bill_bar(window.receipt, bill(window.receipt), window.tokens, reader))
         for key, window in (("replay.before", replay.before), ("replay.after", replay.after))
     ]
     both = el("div", sides, class_="two")
     candidates = ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
+    lines = [_line(line, reader) for line in compared.diff]
+    diff = ui.scrolling(lines, say("replay.diff"), class_="diff")
     return [
         inexact(replay.exact, replay.why, reader),
         ui.notice(say("replay.same"), "good") if compared.same else None,
         ui.figures(reader, values),
         ui.card(say("replay.windows"), both, _blocks(compared.blocks, reader)),
         candidates if compared.changed else None,
-        ui.card(say("replay.diff"), _diff(compared.diff, reader)) if compared.diff else None,
+        ui.card(say("replay.diff"), diff) if compared.diff else None,
     ]
 
 
@@ -161,22 +148,15 @@ def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
 def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element:
     about = {"bill.block": "when", "verdict.candidate": "row clip", "replay.what": ""}
     columns = {**about, **ui.numbers("replay.difference"), "verdict.reason": "reason"}
-    rows = [
-        (
-            ui.key_of(one.block, reader),
-            el("code", one.id),
-            ui.badge(reader.say(f"change.{one.change}"), _KINDS[one.change]),
-            reader.signed(one.difference),
-            reader.reason(one.after.reason) if one.after is not None else reader.say("replay.not_offered"),
-        )
-        for one in changes[:_CHANGES_SHOWN]
-    ]
+
+    def row(one: CandidateChange) -> tuple[ui.Value, ...]:
+        kind = ui.badge(reader.say(f"change.{one.change}"), _KINDS[one.change])
+        reason = reader.reason(one.after.reason) if one.after else reader.say("replay.not_offered")
+        return ui.key_of(one.block, reader), el("code", one.id), kind, reader.signed(one.difference), reason
+
+    rows = [row(one) for one in changes[:_CHANGES_SHOWN]]
     made = ui.table(reader, reader.say("replay.candidates"), columns, rows, class_="verdicts")
     return el("div", made, left_out(len(changes) - len(rows), reader))
-
-
-def _diff(lines: tuple[DiffLine, ...], reader: Reader) -> Element:
-    return ui.scrolling([_line(line, reader) for line in lines], reader.say("replay.diff"), class_="diff")
 
 
 def _line(line: DiffLine, reader: Reader) -> Element:

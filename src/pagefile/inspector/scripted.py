@@ -52,8 +52,7 @@ def _wanted(messages: Messages) -> str | None:
     """The uuid of the newest page it was asked to open; None once the question has a tool result."""
     if not messages or messages[-1].get("role") != "user" or not _WANTS.search(_question(messages)):
         return None
-    found = _pages(messages)
-    return found[-1] if found else None
+    return next(reversed(_pages(messages)), None)
 
 
 def _content(message: Mapping[str, JsonValue]) -> str:
@@ -65,8 +64,7 @@ def _pages(messages: Messages) -> list[str]:
 
 
 def _question(messages: Messages) -> str:
-    said = [_content(one) for one in messages if one.get("role") == "user"]
-    return said[-1] if said else ""
+    return next((_content(one) for one in reversed(messages) if one.get("role") == "user"), "")
 
 
 def _answer(messages: Messages) -> str:
@@ -104,18 +102,11 @@ def _telling(text: str, question: str) -> str:
 
 def sample_result(least_chars: int, *, chinese: bool) -> str:
     """A long made-up tool result with one line worth finding."""
-    lines: list[str] = []
-    length = number = 0
-    while length < least_chars:
+    text, number = "", 0
+    while len(text) < least_chars:
         number += 1
-        line = _text(
-            "sample.leak" if number == _LEAK else "sample.line",
-            chinese,
-            number=number,
-            degrees=f"{20 + number * 7 % 13}.{number % 10}",
-            bar=f"{3 + number * 3 % 5}.{number * 7 % 10}",
-            day=1 + number % 28,
-        )
-        lines.append(line)
-        length += len(line) + 1
-    return "\n".join(lines)
+        key = "sample.leak" if number == _LEAK else "sample.line"
+        degrees, bar = f"{20 + number * 7 % 13}.{number % 10}", f"{3 + number * 3 % 5}.{number * 7 % 10}"
+        line = _text(key, chinese, number=number, degrees=degrees, bar=bar, day=1 + number % 28)
+        text += f"{line}\n"
+    return text[:-1]

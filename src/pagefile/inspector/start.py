@@ -58,17 +58,12 @@ def show(data: Start, reader: Reader) -> ui.View:
         table = conversations_table(data.conversations, reader)
         latest = ui.card(say("start.latest"), table, link if data.more else None)
     elif not data.demo.running:
-        latest = _welcome(reader)
+        fill = ui.form(reader, urls.DEMO, ui.button(reader, "start.fill"), class_="inline")
+        by_hand = ui.soft([say("start.or"), " ", el("code", "pagefile demo")])
+        ways = el("p", say("start.empty")), None if reader.asked.bound else fill, by_hand
+        latest = ui.card(say("start.empty_title"), *ways, class_="welcome")
     body = [_demo_state(data.demo, reader), latest, _ways(reader), _calling(data, reader)]
     return ui.View("Pagefile", body, lead=say("start.lead"))
-
-
-def _welcome(reader: Reader) -> Element:
-    say, fill = reader.say, None
-    if not reader.asked.bound:
-        fill = ui.form(reader, urls.DEMO, ui.button(reader, "start.fill"), class_="inline")
-    by_hand = ui.soft([say("start.or"), " ", el("code", "pagefile demo")])
-    return ui.card(say("start.empty_title"), el("p", say("start.empty")), fill, by_hand, class_="welcome")
 
 
 def _demo_state(demo: DemoState, reader: Reader) -> Content:
@@ -96,39 +91,30 @@ def _ways(reader: Reader) -> Element:
 
 def _calling(data: Start, reader: Reader) -> Element:
     say = reader.say
-    links = [
-        el("li", el("a", say("start.docs"), href="/docs"), " · ", el("a", "OpenAPI", href="/openapi.json")),
-        el("li", el("a", say("start.health"), href="/healthz")),
-        el("li", el("a", say("start.metrics"), href="/metrics")),
-    ]
-    return ui.card(
-        say("start.calling"),
-        el("p", say("start.service", version=data.version)),
-        el("pre", say("start.curl").replace("$base", data.base), tabindex="0"),
-        el("ul", links),
-    )
+    docs = el("a", say("start.docs"), href="/docs"), " · ", el("a", "OpenAPI", href="/openapi.json")
+    others = {"start.health": "/healthz", "start.metrics": "/metrics"}
+    links = [el("li", docs), *(el("li", el("a", say(key), href=href)) for key, href in others.items())]
+    runs = el("p", say("start.service", version=data.version))
+    curl = el("pre", say("start.curl").replace("$base", data.base), tabindex="0")
+    return ui.card(say("start.calling"), runs, curl, el("ul", links))
 
 
 def sign_in(reader: Reader, *, onward: str, failed: bool = False) -> ui.View:
     say = reader.say
     wrong = ui.notice(say("login.failed"), "bad") if failed else None
-    more: dict[str, Any] = {"required": True, "autocomplete": "current-password", "spellcheck": "false"}
-    key = ui.field_of(reader, "login.key", "key", kind="password", **more)
-    enter = ui.button(reader, "login.in")
-    asked = ui.form(reader, urls.LOGIN, key, enter, class_="stacked-form", next=onward)
+    secret: dict[str, Any] = {"kind": "password", "autocomplete": "current-password", "spellcheck": "false"}
+    inside = ui.field_of(reader, "login.key", "key", required=True, **secret), ui.button(reader, "login.in")
+    asked = ui.form(reader, urls.LOGIN, *inside, class_="stacked-form", next=onward)
     how = ui.soft([say("login.how"), " ", el("code", "pagefile keys add NAME")])
     body = [wrong, ui.card(say("login.title"), asked, how, class_="narrow")]
     return ui.View("Pagefile", body, lead=say("start.lead"), bare=True, twin=False)
 
 
 def problem(title: str, detail: str, status: int, reader: Reader, *, code: str) -> ui.View:
-    body = [
-        ui.notice(detail, "bad"),
-        ui.soft(reader.say("problem.status", status=status, code=code)),
-        el("p", reader.link(urls.HOME, reader.say("problem.back"))),
-    ]
+    told = ui.notice(detail, "bad"), ui.soft(reader.say("problem.status", status=status, code=code))
+    back = el("p", reader.link(urls.HOME, reader.say("problem.back")))
     title, lead = reader.known(f"problem.{code}", title), reader.known(f"problem.{code}.about", "")
-    return ui.View(title, body, lead=lead, twin=False)
+    return ui.View(title, [*told, back], lead=lead, twin=False)
 
 
 # -- the demo ------------------------------------------------------------------------------------------------------------

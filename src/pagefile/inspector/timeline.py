@@ -100,47 +100,30 @@ async def _before(chat: Conversation, marks: Sequence[Checkpoint]) -> Checkpoint
 def show(data: Timeline, reader: Reader) -> ui.View:
     say, head = reader.say, data.head
     covered = head.covered_through_seq
-    facts: dict[str, Content] = {
-        "conv.turns": head.turns,
-        "conv.live": head.live_tokens,
-        "conv.covered": f"#{covered}" if covered else "–",
-        "conv.begun": reader.time(head.created),
-        "conv.written": reader.time(head.updated),
-    }
+    counts = {"conv.turns": head.turns, "conv.live": head.live_tokens}
+    times = {"conv.begun": head.created, "conv.written": head.updated}
+    figures = {**counts, "conv.covered": f"#{covered}" if covered else "–", **times}
     fill = say("conv.fill", part=reader.percent(head.live_tokens / data.window_tokens))
+    bar = level(head.live_tokens, data.window_tokens, fill), el("p", fill, class_="soft under")
     slices = _slices(data, reader)
     entries = [_entry(entry, data, reader) for entry in data.entries]
     log = el("ol", entries, class_="timeline") if entries else ui.empty(say("time.nothing"))
-    return ui.View(
-        head.scope.conversation or "",
-        [
-            ui.figures(reader, facts),
-            level(head.live_tokens, data.window_tokens, fill),
-            el("p", fill, class_="soft under"),
-            slices,
-            log,
-            slices,
-        ],
-        lead=ui.some("span", head.scope.user, class_="who") or say("conv.nobody"),
-        crumbs=((reader.asked.to(urls.CONVERSATIONS), say("nav.conversations")),),
-        script=True,
-    )
+    lead = ui.some("span", head.scope.user, class_="who") or say("conv.nobody")
+    crumbs = ((reader.asked.to(urls.CONVERSATIONS), say("nav.conversations")),)
+    body = [ui.figures(reader, figures), bar, slices, log, slices]
+    return ui.View(head.scope.conversation or "", body, lead, crumbs, script=True)
 
 
 def _slices(data: Timeline, reader: Reader) -> Element | None:
     if data.older is None and data.newer is None:
         return None
 
-    def to(after: int | None) -> str | None:
-        return None if after is None else reader.asked.here(urls.CONVERSATION, after=after)
+    def step(key: str, after: int | None) -> Element:
+        place = None if after is None else reader.asked.here(urls.CONVERSATION, after=after)
+        return ui.step_to(reader.say(key), place)
 
-    return ui.pager(
-        reader,
-        ui.step_to(reader.say("slice.first"), to(0)),
-        ui.step_to(reader.say("slice.older"), to(data.older)),
-        ui.step_to(reader.say("slice.newer"), to(data.newer)),
-        reader.here(urls.CONVERSATION, reader.say("slice.last")),
-    )
+    steps = step("slice.first", 0), step("slice.older", data.older), step("slice.newer", data.newer)
+    return ui.pager(reader, *steps, reader.here(urls.CONVERSATION, reader.say("slice.last")))
 
 
 def _entry(entry: Entry, data: Timeline, reader: Reader) -> Element:
@@ -164,16 +147,16 @@ def _turn(turn: Turn, data: Timeline, reader: Reader) -> Element:
         state = ui.badge(say(key), kind)
     if call:
         bill = reader.link(urls.CALL, say("entry.bill"), call_id=call, user_id=reader.asked.user_id)
-    title = f"#{turn.seq}" if turn.seq is not None else say("entry.running")
-    return el(
-        "li",
-        _line(title, state, turn.tokens, turn.at, reader, bill),
+    title, name = f"#{turn.seq}", f"seq-{turn.seq}"
+    if turn.seq is None:
+        title, name = say("entry.running"), f"turn-{turn.id}"
+    said: list[Content] = [
         _side("user", "role.user", turn.user, reader),
         [_step(step, data, reader) for step in turn.steps],
         _side("assistant", "role.assistant", turn.assistant, reader),
-        class_=f"entry turn {turn.status}{' covered' if covered else ''}",
-        id=f"seq-{turn.seq}" if turn.seq is not None else f"turn-{turn.id}",
-    )
+    ]
+    kind = f"entry turn {turn.status}{' covered' if covered else ''}"
+    return el("li", _line(title, state, turn.tokens, turn.at, reader, bill), said, class_=kind, id=name)
 
 
 def _line(
@@ -203,18 +186,13 @@ def _step(step: Step, data: Timeline, reader: Reader) -> Element:
     chars = reader.count("count.chars", step.page_chars or len(step.result))
     tokens = reader.count("count.tokens", step.page_tokens or step.result_tokens)
     size = ui.soft([chars, " · ", tokens], "span")
-    return el(
-        "details",
-        el("summary", el("code", step.tool, class_="tool"), " ", state, " ", size),
-        el("h4", say("step.input")),
-        ui.code(step.input),
-        el("h4", say("step.placeholder" if step.page is not None and not step.whole else "step.result")),
-        ui.said(step.result, reader),
-        None if page is None else _whole(page, data.opened if is_open else None, reader),
-        class_="step",
-        open=is_open,
-        id=f"p-{page}" if page else None,
-    )
+    head = el("summary", el("code", step.tool, class_="tool"), " ", state, " ", size)
+    given = el("h4", say("step.input")), ui.code(step.input)
+    seen = say("step.placeholder" if step.page is not None and not step.whole else "step.result")
+    result = el("h4", seen), ui.said(step.result, reader)
+    full = None if page is None else _whole(page, data.opened if is_open else None, reader)
+    name = f"p-{page}" if page else None
+    return el("details", head, given, result, full, class_="step", open=is_open, id=name)
 
 
 def _whole(uuid: str, page: Opened | None, reader: Reader) -> Element:
@@ -236,28 +214,23 @@ def _checkpoint(one: Checkpoint, data: Timeline, reader: Reader) -> Element:
     title = say("entry.checkpoint", version=one.version)
     survived = say("anchor.survived", n=len(found.in_summary) + len(found.beside), beside=len(found.beside))
     anchors = [
-        _anchor_list(say("anchor.in_summary"), found.in_summary, "in"),
-        _anchor_list(say("anchor.beside"), found.beside, "beside"),
-        _anchor_list(say("anchor.gone"), found.gone, "gone"),
+        _anchors(say("anchor.in_summary"), found.in_summary, "in"),
+        _anchors(say("anchor.beside"), found.beside, "beside"),
+        _anchors(say("anchor.gone"), found.gone, "gone"),
     ]
     links = [reader.here(urls.PAGE, el("code", uuid[:8]), uuid=uuid) for uuid in one.archive_refs[-12:]]
     pages = [el("li", link) for link in links]
     refs = el("div", el("h3", say("entry.refs"), class_="role"), el("ul", pages, class_="chips"))
-    return el(
-        "li",
-        _line(title, state, one.tokens, one.created, reader),
-        _side("summary", "entry.summary", one.summary, reader),
-        el("details", el("summary", survived), anchors, class_="step"),
-        refs if pages else None,
-        class_="entry checkpoint",
-        id=f"seq-{one.seq}",
-    )
+    line = _line(title, state, one.tokens, one.created, reader)
+    summary = _side("summary", "entry.summary", one.summary, reader)
+    kept = el("details", el("summary", survived), anchors, class_="step")
+    ids = {"class_": "entry checkpoint", "id": f"seq-{one.seq}"}
+    return el("li", line, summary, kept, refs if pages else None, **ids)
 
 
-def _anchor_list(title: str, anchors: Sequence[str], kind: str) -> Content:
-    if not anchors:
-        return None
+def _anchors(title: str, anchors: Sequence[str], kind: str) -> Content:
     more = len(anchors) - _ANCHORS_SHOWN
     items = [el("li", anchor) for anchor in anchors[-_ANCHORS_SHOWN:]]
     rest = ui.soft(f"+{more}", "li") if more > 0 else None
-    return [el("h4", f"{title} ({len(anchors)})"), el("ul", items, rest, class_=f"chips {kind}")]
+    shown = [el("h4", f"{title} ({len(anchors)})"), el("ul", items, rest, class_=f"chips {kind}")]
+    return shown if anchors else None

@@ -111,26 +111,24 @@ def table(
 
     A column is the key of its heading and the class of its cells; `row` makes them the headings of their rows.
     """
-    heads = [_heading(column, kind, reader) for column, kind in columns.items()]
-    kinds = list(columns.values())
-    made = [[_cell(value, kind, reader) for value, kind in zip(row, kinds, strict=True)] for row in rows]
+
+    def heading(column: str, kind: str) -> Element:
+        name = reader.known(column, column)
+        text = el("span", name, class_="unseen") if kind == "action" else name
+        return el("th", text, scope="col", class_="num" if kind == "num" else None)
+
+    def cell(value: Value, kind: str) -> Element:
+        text = shown(value, reader)
+        if kind.startswith("row"):
+            return el("th", text, scope="row", class_=kind.removeprefix("row").strip() or None)
+        return el("td", text, class_=None if kind == "action" else kind or None)
+
+    kinds = columns.values()
+    made = [[cell(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in rows]
     body = [el("tr", cells, class_=kind) for cells, kind in zip_longest(made, row_classes)]
-    title = el("caption", caption, class_="unseen")
-    inner = el("table", title, el("thead", el("tr", heads)), el("tbody", body), class_=class_)
+    head = el("thead", el("tr", [*map(heading, columns, kinds)]))
+    inner = el("table", el("caption", caption, class_="unseen"), head, el("tbody", body), class_=class_)
     return scrolling(inner, caption, class_="scroll")
-
-
-def _heading(column: str, kind: str, reader: Reader) -> Element:
-    name = reader.known(column, column)
-    text = el("span", name, class_="unseen") if kind == "action" else name
-    return el("th", text, scope="col", class_="num" if kind == "num" else None)
-
-
-def _cell(value: Value, kind: str, reader: Reader) -> Element:
-    text = shown(value, reader)
-    if kind.startswith("row"):
-        return el("th", text, scope="row", class_=kind.removeprefix("row").strip() or None)
-    return el("td", text, class_=None if kind == "action" else kind or None)
 
 
 def scrolling(inside: Content, label: str, *, class_: str) -> Element:
@@ -221,6 +219,12 @@ def user_field(
     return [field, el("datalist", [el("option", value=user) for user in users], id="users")]
 
 
+def scope_of(reader: Reader, user: Content = None) -> dict[str, str | None]:
+    """What a form sends along to stay at its conversation, and at its user unless it has a field for one."""
+    asked = reader.asked
+    return {"conversation_id": asked.conversation_id, "user_id": asked.user_id if user is None else None}
+
+
 # -- links ---------------------------------------------------------------------------------------------------------------
 
 
@@ -263,11 +267,6 @@ def code(value: object) -> Element:
 def message(given: Mapping[str, object], reader: Reader) -> Element:
     role, content, calls = str(given.get("role", "")), given.get("content"), given.get("tool_calls")
     spoken = said(content, reader) if isinstance(content, str) and content else None
-    return el(
-        "article",
-        el("h3", f"{role} · {given['name']}" if given.get("name") else role, class_="role"),
-        spoken,
-        code(content) if content and spoken is None else None,
-        code(calls) if calls else None,
-        class_=f"message m-{role if role in _ROLES else 'other'}",
-    )
+    title = el("h3", f"{role} · {given['name']}" if given.get("name") else role, class_="role")
+    data = [code(value) for value in (content if spoken is None else None, calls) if value]
+    return el("article", title, spoken, data, class_=f"message m-{role if role in _ROLES else 'other'}")

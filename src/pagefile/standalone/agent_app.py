@@ -14,19 +14,12 @@ from weakref import WeakValueDictionary
 
 import anyio
 
+from pagefile import errors
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import on_behalf
-from pagefile.errors import (
-    ConflictError,
-    ErasedError,
-    InvalidArgumentError,
-    NotFoundError,
-    PagefileError,
-    StoreError,
-)
 from pagefile.lru import Lru
-from pagefile.ports import EntryQuery, LogView
-from pagefile.records import Checkpoint, Scope, Turn
+from pagefile.ports import LogView
+from pagefile.records import Scope, Turn
 from pagefile.standalone.app_requests import (
     Asked,
     HistoryText,
@@ -36,7 +29,7 @@ from pagefile.standalone.app_requests import (
     given,
     or_default,
 )
-from pagefile.standalone.conversation_store import Conversations
+from pagefile.standalone.conversation_store import Conversations, version_of
 from pagefile.standalone.session import (
     FULL_HISTORY,
     SESSION_KEY,
@@ -64,7 +57,7 @@ MAX_SUMMARY_CHARS = 10_000
 #: How often to try a checkpoint that lost a race, or whose id is taken.
 CONFLICT_TRIES = 3
 
-#: More tokens, and more checkpoints, than any conversation has.
+#: More tokens than any conversation has.
 _EVERYTHING = 2**31 - 1
 #: How many conversations' last queries are remembered.
 _REMEMBERED = 10_000
@@ -104,21 +97,14 @@ class AgentApp:
             show = partial(asked.shown, whole, self._log.engine.counter.count)
             shown, tokens = await off_loop(show, len(whole.text) + len(asked.text), _THREAD_FROM_CHARS)
             ratio = tokens / asked.window_tokens
-            context = MemoryContext(
-                conversation_id=asked.conversation_id,
-                mode=session.message_context.mode,
-                session=session,
-                history=shown.text,
-                full_history=live.text,
-                estimated_tokens=tokens,
-                token_ratio=ratio,
-                # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
-                should_checkpoint_summary=ratio >= asked.threshold or shown is not whole,
-                query=asked.text,
-            )
-            self._asked.setdefault(asked.conversation_id, Asked()).answered(asked, view, context)
-            self._log.engine.meter.observe("pagefile_token_ratio", context.token_ratio)
-            self._log.engine.meter.observe("pagefile_window_tokens", context.estimated_tokens)
+            # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
+            due = ratio >= asked.threshold or shown is not whole
+            of, mode = asked.conversation_id, session.message_context.mode
+            histories = shown.text, live.text
+            context = MemoryContext(of, mode, session, *histories, tokens, ratio, due, asked.text)
+            self._asked.setdefault(of, Asked()).answered(asked, view, due=due)
+            self._log.engine.meter.observe("pagefile_token_ratio", ratio)
+            self._log.engine.meter.observe("pagefile_window_tokens", tokens)
             return context
 
     async def write_turn(self, request: MemoryWriteRequest | None) -> MemoryWriteResult:
@@ -139,8 +125,8 @@ class AgentApp:
                 asked.query = ""
             # A failure from here on must not undo the write.
             _, session = await self._read(scope)
-            mode = session.message_context.mode
-            return MemoryWriteResult(request.conversation_id, mode, int(turn.created.timestamp()))
+            updated_at = int(turn.created.timestamp())
+            return MemoryWriteResult(request.conversation_id, session.message_context.mode, updated_at)
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
@@ -159,9 +145,9 @@ class AgentApp:
                 try:
                     with _told("CheckpointShortMemory error: %s"):
                         await self._checkpoint(scope, summary, recent_turns)
-                except ConflictError:
+                except errors.ConflictError:
                     raise
-                except StoreError:
+                except errors.StoreError:
                     if pause is None:
                         await self._degrade(scope)
                         raise
@@ -178,11 +164,11 @@ class AgentApp:
             try:
                 async with self._alone(scope):
                     await self._cover(scope, text, asked, wanted)
-            except ErasedError:
+            except errors.ErasedError:
                 # A retry would bring back erased words.
                 asked.spent()
                 raise
-            except ConflictError:
+            except errors.ConflictError:
                 if not tries_left:
                     raise
             else:
@@ -194,13 +180,9 @@ class AgentApp:
         staying = asked.verbatim(view, recent_turns)
         if staying >= len(view.turns):
             raise nothing_to_cover(view.head, staying)
-        through, version = (
-            view.turns[-1 - staying].seq or 0,
-            view.checkpoint.version if view.checkpoint else 0,
-        )
-        await self._log.checkpoints.cover(
-            scope, summary, through, epoch=asked.made_in(view), expected_version=version
-        )
+        through, epoch, version = view.turns[-1 - staying].seq or 0, asked.made_in(view), version_of(view)
+        cover = self._log.checkpoints.cover
+        await cover(scope, summary, through, epoch=epoch, expected_version=version)
 
     async def _degrade(self, scope: Scope) -> None:
         """Record in the session that no summary can be kept."""
@@ -210,7 +192,7 @@ class AgentApp:
             session = await self._session(scope)
             session.message_context.mode = FULL_HISTORY
             await self._save(scope, session, epoch)
-        except PagefileError as error:
+        except errors.PagefileError as error:
             logger.warning("could not save the mode %s: %s", FULL_HISTORY, error)
 
     # -- sessions -------------------------------------------------------------------------------------------------------
@@ -259,14 +241,14 @@ class AgentApp:
         await self._chat(scope).reset()
         self._asked.pop(scope.conversation or "", None)
         # Erased meanwhile: there is nothing left to carry over.
-        with suppress(ErasedError):
+        with suppress(errors.ErasedError):
             await self._save(scope, SessionValue(user_snapshot=known.user_snapshot), epoch)
 
     async def _session(self, scope: Scope) -> SessionValue:
         stored = await self._log.engine.sessions.get(scope)
         view = await self._log.view(scope, min_turns=WINDOW_TURNS)
         if stored is None and not view.head.exists:
-            raise NotFoundError(
+            raise errors.NotFoundError(
                 f"There is no session of conversation {scope.conversation!r}: create it with create_short_memory()."
             )
         return present(scope, stored, view)
@@ -292,7 +274,7 @@ class AgentApp:
         """The newest done turns, oldest first."""
         scope = await self._log.owned(conversation_id)
         if limit < 1:
-            raise InvalidArgumentError(f"limit is {limit}: it must be at least 1.")
+            raise errors.InvalidArgumentError(f"limit is {limit}: it must be at least 1.")
         return [_row(turn) for turn in await self._log.turns(scope, limit, newest=True)]
 
     async def query_message_by_conversation_id_asc_from_checkpoint(
@@ -302,14 +284,15 @@ class AgentApp:
         scope = await self._log.owned(conversation_id)
         if not checkpoint_message_id:
             return await self._messages_after(scope, 0)
-        query = EntryQuery(scope, kinds=frozenset({"checkpoint"}), limit=_EVERYTHING)
-        for entry in await self._log.reader.entries(query):
-            if isinstance(entry, Checkpoint) and entry.id == checkpoint_message_id:
-                return await self._messages_after(scope, entry.seq)
-        raise NotFoundError(f"Conversation {conversation_id!r} has no checkpoint {checkpoint_message_id!r}.")
+        for checkpoint in await self._chat(scope).checkpoints():
+            if checkpoint.id == checkpoint_message_id:
+                return await self._messages_after(scope, checkpoint.seq)
+        raise errors.NotFoundError(
+            f"Conversation {conversation_id!r} has no checkpoint {checkpoint_message_id!r}."
+        )
 
     async def _messages_after(self, scope: Scope, seq: int) -> list[AIMessage]:
-        return [_row(turn) async for batch in self._log.turns_after(scope, seq) for turn in batch]
+        return [_row(turn) async for turn in self._log.turns_after(scope, seq)]
 
     # -- internals ----------------------------------------------------------------------------------------------------------
 
@@ -324,7 +307,7 @@ class AgentApp:
         """Most conversations here have no user, so the owner is only looked up when there is a conflict."""
         try:
             return await self._log.view(scope, budget_tokens=budget_tokens)
-        except ConflictError:
+        except errors.ConflictError:
             owned = await on_behalf(self._log.reader, scope)
             return await self._log.view(owned, budget_tokens=budget_tokens)
 
@@ -337,7 +320,7 @@ class AgentApp:
             engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
             scope = view.head.scope
             stored = await engine.sessions.get(scope)
-        except StoreError as error:
+        except errors.StoreError as error:
             if engine.settings.on_tier_error == "raise":
                 raise
             engine.failed("store", error)
@@ -370,17 +353,8 @@ NewAgentApp = AgentApp
 
 
 def _row(turn: Turn) -> AIMessage:
-    by = turn.scope.user or ""
-    return AIMessage(
-        message_id=turn.id,
-        conversation_id=turn.scope.conversation or "",
-        query=turn.user or "",
-        answer=turn.assistant or "",
-        create_time=turn.created,
-        create_by=by,
-        update_time=turn.created,
-        update_by=by,
-    )
+    said, written = (turn.user or "", turn.assistant or ""), (turn.created, turn.scope.user or "")
+    return AIMessage(turn.id, turn.scope.conversation or "", *said, *written, *written)
 
 
 class SessionClient:
@@ -393,7 +367,7 @@ class SessionClient:
         """The session as JSON, or None."""
         try:
             return to_json((await self._app.get_short_memory(_conversation(key))).to_json())
-        except NotFoundError:
+        except errors.NotFoundError:
             return None
 
     async def delete(self, *keys: str) -> int:
@@ -409,7 +383,7 @@ class SessionClient:
 def _conversation(key: str) -> str:
     prefix = SESSION_KEY % ""
     if not key.startswith(prefix):
-        raise InvalidArgumentError(f"{key!r} is not the key of a session: it begins with {prefix!r}.")
+        raise errors.InvalidArgumentError(f"{key!r} is not the key of a session: it begins with {prefix!r}.")
     return key.removeprefix(prefix)
 
 
@@ -418,6 +392,6 @@ def _told(line: str) -> Generator[None]:
     """Log a failure, in the document's words, before it is raised to the caller."""
     try:
         yield
-    except PagefileError as error:
+    except errors.PagefileError as error:
         logger.warning(line, error)
         raise

@@ -73,9 +73,9 @@ class AgentWithMemory:
         @wraps(tool)
         async def waiting(*args: Any, **kwargs: Any) -> Any:
             key = _key(tool_name, args, kwargs)
-            if key not in self._answers:
-                return self._taken(key, kwargs, await tool(*args, **kwargs))
-            return self._answers[key]
+            if key in self._answers:
+                return self._answers[key]
+            return self._taken(key, kwargs, await tool(*args, **kwargs))
 
         @wraps(tool)
         def blocking(*args: Any, **kwargs: Any) -> Any:
@@ -100,22 +100,13 @@ class AgentWithMemory:
     def _build_system_prompt(self) -> str:
         """The base prompt, the hint about tables of contents, then what was found; rebuilt for every run."""
         hint, found = self._memory.get_toc_cache_hint(), self._memory.get_memory_context()
-        base = self._system_prompt
-        if hint:
-            # The document appends the hint directly: the line breaks keep its heading a heading.
-            base += ("\n\n" if base else "") + hint
-        if found:
-            base += ("\n\n" if base else "") + found
-        return base
+        # The document appends the hint directly: the line breaks keep its heading a heading.
+        return "\n\n".join(part for part in (self._system_prompt, hint, found) if part)
 
     def _update_memory(self, tool_name: str, result: object, tool_input: object = None) -> None:
         """Remember what the tool's rule selects from a result; never raises."""
-        remember(
-            self._memory,
-            rule_for(tool_name, self._rules),
-            Result.of(tool_name, tool_input, result),
-            {"tool": tool_name},
-        )
+        rule, told = rule_for(tool_name, self._rules), Result.of(tool_name, tool_input, result)
+        remember(self._memory, rule, told, {"tool": tool_name})
 
     def _process_event(self, event: object) -> None:
         """Take tool calls and their results from an agent's events, as objects or mappings.
@@ -137,7 +128,6 @@ class AgentWithMemory:
                     self._update_memory(str(name), result, given)
 
     def _taken(self, key: tuple[str, str], given: Mapping[str, Any], result: Any) -> Any:
-        """Remember a result, and cache it for a repeated call."""
         self._update_memory(key[0], result, given or None)
         cacheable = self._memory.enabled and rule_for(key[0], self._rules).cacheable
         if cacheable and not Result.of(key[0], given, result).failed:

@@ -9,14 +9,8 @@ from typing import NamedTuple, TypeVar
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
 from pagefile.records import Turn, checked_id, checked_text
-from pagefile.standalone.session import (
-    SPEAKERS,
-    MemoryContext,
-    MemoryQueryRequest,
-    UserProfile,
-    sides,
-    summary_line,
-)
+from pagefile.standalone.conversation_store import version_of
+from pagefile.standalone.session import SPEAKERS, MemoryQueryRequest, UserProfile, sides, summary_line
 from pagefile.text.sentences import cut
 from pagefile.tiers.checkpoints import verbatim
 
@@ -52,7 +46,6 @@ class HistoryText:
 
     @classmethod
     def of(cls, view: LogView, user: UserProfile) -> "HistoryText":
-        """The summary and every live turn."""
         summary = view.checkpoint.summary if view.checkpoint else None
         return cls(summary, safety_lines(user), tuple(map(turn_lines, view.turns)))
 
@@ -107,18 +100,14 @@ def _shortened(summary: str | None, room: int, count: Count) -> tuple[str | None
 
 
 def turn_lines(turn: Turn) -> str:
-    """Both sides of a turn, a line each."""
     return "\n".join(f"{SPEAKERS[role]}: {text}" for role, text in sides(turn))
 
 
 def safety_lines(user: UserProfile) -> tuple[str, ...]:
     """What no answer may overlook: a line for each non-empty kind."""
-    kinds = (("过敏史", user.allergies), ("慢病史", user.chronic_diseases), ("手术史", user.surgery_history))
-    return tuple(
-        f"{word}: " + "、".join(" ".join(value.split()) for value in values)
-        for word, values in kinds
-        if values
-    )
+    kinds = {"过敏史": user.allergies, "慢病史": user.chronic_diseases, "手术史": user.surgery_history}
+    lines = {word: [" ".join(value.split()) for value in values] for word, values in kinds.items()}
+    return tuple(f"{word}: {'、'.join(values)}" for word, values in lines.items() if values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +124,13 @@ class Query:
     @classmethod
     def of(cls, request: MemoryQueryRequest | None, max_chars: int) -> "Query":
         request = given(request, "a MemoryQueryRequest")
+        ratio, window = request.token_threshold_ratio, request.model_context_window
         return cls(
-            conversation_id=checked_id(request.conversation_id, "conversation_id"),
-            text=bounded(request.query or "", "query", max_chars),
-            threshold=or_default(
-                request.token_threshold_ratio, defaultMemoryTokenThresholdRatio, "token_threshold_ratio"
-            ),
-            recent_turns=int(or_default(request.recent_turns, 0, "recent_turns")),
-            window_tokens=int(
-                or_default(request.model_context_window, defaultModelContextWindow, "model_context_window")
-            ),
+            checked_id(request.conversation_id, "conversation_id"),
+            bounded(request.query or "", "query", max_chars),
+            or_default(ratio, defaultMemoryTokenThresholdRatio, "token_threshold_ratio"),
+            int(or_default(request.recent_turns, 0, "recent_turns")),
+            int(or_default(window, defaultModelContextWindow, "model_context_window")),
         )
 
     def longer(self, history: HistoryText, covered: Sequence[Turn], count: Count) -> HistoryText:
@@ -183,18 +169,16 @@ class Asked:
     #: The epoch of the last history, whether or not a summary was due; None before the first.
     epoch: int | None = None
 
-    def answered(self, query: Query, view: LogView, context: MemoryContext) -> None:
-        """Note that a history was returned."""
+    def answered(self, query: Query, view: LogView, *, due: bool) -> None:
+        """Note that a history was returned, and whether with the notice that a summary is due."""
         self.query, self.window_tokens, self.epoch = query.text, query.window_tokens, view.head.epoch
-        if not context.should_checkpoint_summary or not view.turns:
+        if not due or not view.turns:
             return
-        version = view.checkpoint.version if view.checkpoint else 0
-        if version != self.version:
+        if version_of(view) != self.version:
             # Pending summaries from before are too late, or were never made: no turn stays verbatim for them.
-            self.reads = deque(
-                (read._replace(through_seq=0) for read in self.reads), maxlen=self.reads.maxlen
-            )
-        self.version = version
+            late = (read._replace(through_seq=0) for read in self.reads)
+            self.reads = deque(late, maxlen=self.reads.maxlen)
+        self.version = version_of(view)
         self.reads.append(Read(view.turns[-1].seq or 0, view.head.epoch))
 
     def made_in(self, view: LogView) -> int:
@@ -227,7 +211,6 @@ def given(request: R | None, kind: str) -> R:
 
 
 def bounded(text: str, name: str, max_chars: int) -> str:
-    """A text within a length limit."""
     if len(checked_text(text, name)) > max_chars:
         raise InvalidArgumentError(
             f"{name} has {len(text):,} characters, at most {max_chars:,} are allowed: shorten it."

@@ -18,16 +18,7 @@ from pagefile.engine.ownership import on_behalf
 from pagefile.errors import ErasedError, InvalidArgumentError
 from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogReader, LogView, ViewRequest
-from pagefile.records import (
-    DEFAULT_TENANT,
-    Checkpoint,
-    Hit,
-    JsonObject,
-    Scope,
-    Status,
-    Turn,
-    checked_id,
-)
+from pagefile.records import DEFAULT_TENANT, Checkpoint, Hit, JsonObject, Scope, Status, Turn, checked_id
 from pagefile.standalone.session import SPEAKERS, Role, sides
 from pagefile.tiers.checkpoints import Checkpoints
 from pagefile.tiers.history import History
@@ -69,13 +60,14 @@ class Conversations:
         """The head of a conversation and its summary, by default without turns."""
         return await self.reader.view(ViewRequest(scope, budget_tokens, min_turns))
 
-    async def turns_after(self, scope: Scope, seq: int) -> AsyncIterator[list[Turn]]:
-        """Done turns after a position in the log, in batches of some hundreds."""
+    async def turns_after(self, scope: Scope, seq: int) -> AsyncIterator[Turn]:
+        """Done turns after a position in the log, read in batches of some hundreds."""
         while batch := await self.turns(scope, _BATCH, seq):
-            yield batch
-            seq = batch[-1].seq or seq
+            for turn in batch:
+                yield turn
             if len(batch) < _BATCH:
                 return
+            seq = batch[-1].seq or seq
 
     async def turns(
         self, scope: Scope, limit: int, after_seq: int = 0, *, newest: bool = False
@@ -86,12 +78,7 @@ class Conversations:
 
 
 #: Other names for the roles.
-_ROLES: Final[dict[str, Role]] = {
-    "user": "user",
-    "human": "user",
-    "assistant": "assistant",
-    "ai": "assistant",
-}
+_ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 _OPEN: Final[frozenset[Status]] = frozenset({"open"})
 _NEWEST = 20
 #: How many conversations' listings are remembered.
@@ -185,10 +172,14 @@ class ConversationStore(Conversations):
         if side == "user":
             turn = await chat.begin(content, id=turn_id, at=at, metadata=metadata)
             return _message(turn, side, content)
-        open_turn = turn_id or await self._newest_open(conversation_id)
-        if open_turn is None:
-            return _message(await chat.record(None, content, at=at, metadata=metadata), side, content)
-        return _message(await chat.complete(open_turn, content), side, content)
+        if turn_id is None:
+            query = EntryQuery(await self.owned(conversation_id), statuses=_OPEN, limit=1, newest=True)
+            turn_id = next((turn.id for turn in await self.reader.entries(query)), None)
+        if turn_id is None:
+            turn = await chat.record(None, content, at=at, metadata=metadata)
+        else:
+            turn = await chat.complete(turn_id, content)
+        return _message(turn, side, content)
 
     async def abort_turn(self, conversation_id: str, turn_id: str) -> None:
         """Abort a turn whose answer will not come (a stream broke off): it enters no window, summary or index."""
@@ -204,11 +195,15 @@ class ConversationStore(Conversations):
         view = await self.view(scope)
         epoch = view.head.epoch
         self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
-        if limit is None or not desc:
-            found = await self._oldest(scope, view.head.reset_seq, limit)
-            return found[::-1] if desc else found
-        newest = messages_of(await self.turns(scope, limit, view.head.reset_seq, newest=True))
-        return newest[::-1][:limit]
+        if limit is not None and desc:
+            newest = messages_of(await self.turns(scope, limit, view.head.reset_seq, newest=True))
+            return newest[::-1][:limit]
+        found: list[ConversationMessage] = []
+        async for turn in self.turns_after(scope, view.head.reset_seq):
+            found += messages_of([turn])
+            if limit is not None and len(found) >= limit:
+                break
+        return found[::-1] if desc else found[:limit]
 
     async def count_messages(self, conversation_id: str) -> int:
         """The number of messages since the conversation began or was last reset."""
@@ -268,12 +263,11 @@ class ConversationStore(Conversations):
     async def _covered(self, scope: Scope, reset_seq: int, count: int) -> tuple[int, int]:
         """How many of the first `count` messages are in whole turns, and the position of the last such turn."""
         covered, through_seq = 0, 0
-        async for batch in self.turns_after(scope, reset_seq):
-            for turn in batch:
-                sides = len(messages_of([turn]))
-                if covered + sides > count:
-                    return covered, through_seq
-                covered, through_seq = covered + sides, turn.seq or 0
+        async for turn in self.turns_after(scope, reset_seq):
+            sides = len(messages_of([turn]))
+            if covered + sides > count:
+                break
+            covered, through_seq = covered + sides, turn.seq or 0
         return covered, through_seq
 
     # -- for code built on this ------------------------------------------------------------------------------------------
@@ -286,17 +280,16 @@ class ConversationStore(Conversations):
         found = {turn.id: turn for turn in newest if isinstance(turn, Turn) and turn.id in ids}
         # Most were written just now: the whole conversation is only read for others.
         if len(found) < len(ids):
-            async for batch in self.turns_after(scope, 0):
-                found |= {turn.id: turn for turn in batch if turn.id in ids}
+            found |= {turn.id: turn async for turn in self.turns_after(scope, 0) if turn.id in ids}
         return found
 
     async def _count(self, scope: Scope, after_seq: int, through_seq: int) -> int:
         """The number of messages between two positions in the log."""
         count = 0
-        async for batch in self.turns_after(scope, after_seq):
-            count += len(messages_of(turn for turn in batch if (turn.seq or 0) <= through_seq))
-            if (batch[-1].seq or 0) >= through_seq:
+        async for turn in self.turns_after(scope, after_seq):
+            if (turn.seq or 0) > through_seq:
                 break
+            count += len(messages_of([turn]))
         return count
 
     async def window_start(self, scope: Scope, window_messages: int) -> int:
@@ -317,18 +310,10 @@ class ConversationStore(Conversations):
         found = await self.turns(await self.owned(hit.conversation_id), 1, after)
         return found[0] if found and found[0].id == hit.id else None
 
-    async def _oldest(self, scope: Scope, reset_seq: int, limit: int | None) -> list[ConversationMessage]:
-        found: list[ConversationMessage] = []
-        async for batch in self.turns_after(scope, reset_seq):
-            found += messages_of(batch)
-            if limit is not None and len(found) >= limit:
-                break
-        return found[:limit]
 
-    async def _newest_open(self, conversation_id: str) -> str | None:
-        query = EntryQuery(await self.owned(conversation_id), statuses=_OPEN, limit=1, newest=True)
-        found = await self.reader.entries(query)
-        return found[-1].id if found else None
+def version_of(view: LogView) -> int:
+    """The version of the current summary; 0 if there is none."""
+    return view.checkpoint.version if view.checkpoint else 0
 
 
 def messages_of(turns: Iterable[Turn]) -> list[ConversationMessage]:
@@ -367,12 +352,6 @@ def _role(given: str) -> Role:
 
 
 def _summary(checkpoint: Checkpoint, covered: int) -> ConversationSummary:
-    return ConversationSummary(
-        id=checkpoint.id,
-        conversation_id=checkpoint.scope.conversation or "",
-        summary=checkpoint.summary,
-        covered_message_count=covered,
-        created_at=checkpoint.created,
-        version=checkpoint.version,
-        covered_through_seq=checkpoint.covered_through_seq,
-    )
+    name, made = checkpoint.scope.conversation or "", (checkpoint.created, checkpoint.version)
+    through = checkpoint.covered_through_seq
+    return ConversationSummary(checkpoint.id, name, checkpoint.summary, covered, *made, through)

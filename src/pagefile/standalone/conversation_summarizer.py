@@ -16,7 +16,7 @@ from pagefile.models.summarizers import CallableSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, LogView, Summarizer, SummaryRequest
 from pagefile.records import Scope, Turn
 from pagefile.standalone.agent_memory import texts_in
-from pagefile.standalone.conversation_store import ConversationStore, lines_of, messages_of
+from pagefile.standalone.conversation_store import ConversationStore, lines_of, messages_of, version_of
 from pagefile.text.sentences import cut, sentences
 from pagefile.tiers.checkpoints import SUMMARY_CHARS, summary_of
 
@@ -137,16 +137,14 @@ class ConversationSummarizer:
                 conflicts = 0
 
     async def _merge(self, scope: Scope, view: LogView, turns: Sequence[Turn]) -> None:
-        summary, version = (
-            (view.checkpoint.summary, view.checkpoint.version) if view.checkpoint else (None, 0)
-        )
-        made = await summary_of(turns, summary, self._writer, self.max_summary_chars)
+        previous = view.checkpoint.summary if view.checkpoint else None
+        made = await summary_of(turns, previous, self._writer, self.max_summary_chars)
         if made.trouble is not None:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
             self.store.engine.meter.count("pagefile_degraded_total", tier="summarizer")
         through = turns[-1].seq or 0
         await self.store.checkpoints.cover(
-            scope, made.text, through, epoch=view.head.epoch, expected_version=version
+            scope, made.text, through, epoch=view.head.epoch, expected_version=version_of(view)
         )
 
     async def _slid_out(self, scope: Scope, view: LogView, *, limit: int) -> list[Turn]:
@@ -203,7 +201,11 @@ def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int)
         return await cast("ChatModel", llm).complete(messages(request), max_tokens=2 * request.max_chars)
 
     async def invoke(request: SummaryRequest) -> str:
-        return _answer(await cast("_Invokable", llm).ainvoke(messages(request)))
+        answer = await cast("_Invokable", llm).ainvoke(messages(request))
+        content: object = getattr(answer, "content", answer)
+        if not isinstance(content, str | list):
+            raise ModelOutputError(f"The model answered with {type(content).__name__}, not with text.")
+        return "".join(texts_in(cast("object", content)))
 
     if isinstance(llm, ChatModel):
         return _Bounded(complete, max_input_chars)
@@ -214,11 +216,3 @@ def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int)
     raise SettingsError(
         f"llm is {type(llm).__name__}: give a ChatModel, a chat model of LangChain, a function from text to text, or None."
     )
-
-
-def _answer(answer: Any) -> str:
-    """The text of a LangChain message, which may consist of blocks."""
-    content: object = getattr(answer, "content", answer)
-    if not isinstance(content, str | list):
-        raise ModelOutputError(f"The model answered with {type(content).__name__}, not with text.")
-    return "".join(texts_in(cast("object", content)))

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 import anyio
@@ -86,9 +86,8 @@ class ConversationEpisodicMemory:
         """
         conversation_id = checked_id(conversation_id, "conversation_id")
         user = checked_text(user_message, "user_message")
-        await self._episodes.index(
-            conversation_id, user, checked_text(assistant_message, "assistant_message"), turn_id
-        )
+        assistant = checked_text(assistant_message, "assistant_message")
+        await self._episodes.index(conversation_id, user, assistant, turn_id)
 
     async def recall_relevant(
         self, conversation_id: str, query: str, top_k: int = TOP_K
@@ -140,16 +139,13 @@ class _LogEpisodes:
 
     async def recall(self, conversation_id: str, query: str, top_k: int) -> list[ConversationMessage]:
         chat = await self.store.chat(conversation_id)
-        hits = await chat.recall(query, _OVER_FETCH * top_k)
-        how = asking(query)
+        hits, how = await chat.recall(query, _OVER_FETCH * top_k), asking(query)
         best = [hit for hit in hits if passes(hit.parts, "auto", how)][:top_k]
-        turns = [await self.store.turn_of(hit) for hit in best]
-        return [
-            message
-            for turn in turns
-            if turn is not None
-            for message in _recalled(conversation_id, _said(turn), int(turn.at.timestamp()), turn.id)
-        ]
+        found: list[ConversationMessage] = []
+        for hit in best:
+            if turn := await self.store.turn_of(hit):
+                found += _recalled(conversation_id, _said(turn), int(turn.at.timestamp()), turn.id)
+        return found
 
     async def forget(self, conversation_id: str) -> int:
         return 0
@@ -198,7 +194,8 @@ class _MilvusEpisodes:
             if turn_id is not None and self.store is not None:
                 # Embedding may have taken long: read the log after fixing the epoch the row is written in.
                 epoch = await self._epoch()
-                if not await self._is_known(conversation_id, turn_id):
+                known = [await store.standing(conversation_id, [turn_id]) for store in self.stores.values()]
+                if not any(known):
                     logger.info("a turn that the log does not have (any more) was not indexed")
                     return
             marks = zip(_MARKS, (turn_id, epoch), strict=True) if self.dynamic else ()
@@ -223,17 +220,18 @@ class _MilvusEpisodes:
                 output_fields=[*_WORDS, "created_at", *(_MARKS if self.dynamic else ())],
                 consistency_level="Strong",
             )
-        erased, newest = await self._erased(), await self._newest(conversation_id)
-        hits = [(float(hit["distance"]), cast("Mapping[str, Any]", hit["entity"])) for hit in found[0]]
-        return [
-            message
-            for score, row in hits
+        erasures, stores = await self._erasures(), self.stores.values()
+        owed: Mapping[str, int] = {} if erasures is None else (await erasures.owed(self.name)).scopes
+        epochs = [await store.reader.epoch(store.scope(conversation_id)) for store in stores]
+        messages: list[ConversationMessage] = []
+        for hit in found[0]:
+            row: Mapping[str, Any] = hit["entity"]
             # The filter already asks for it; checked again, so that no other conversation can ever leak.
-            if score >= self.min_score
-            and row["conversation_id"] == conversation_id
-            and not self._is_hidden(row, erased, newest)
-            for message in _recalled(conversation_id, _words(row), int(row["created_at"]), row.get("turn_id"))
-        ]
+            ours = row["conversation_id"] == conversation_id and float(hit["distance"]) >= self.min_score
+            if ours and not self._is_hidden(row, owed, max(epochs, default=0)):
+                told = int(row["created_at"]), row.get("turn_id")
+                messages += _recalled(conversation_id, _words(row), *told)
+        return messages
 
     # -- erasing ------------------------------------------------------------------------------------------------------
 
@@ -295,20 +293,12 @@ class _MilvusEpisodes:
         """The ids of episodes whose turns the log has with the same text: an id may have been reused."""
         found: set[str] = set()
         for name in {str(row["conversation_id"]) for row in rows}:
-            own = {str(row["id"]): row for row in rows if row["conversation_id"] == name}
+            own = {str(row["id"]): _words(row) for row in rows if row["conversation_id"] == name}
             for store in self.stores.values():
-                turns = await store.standing(name, own.keys())
+                turns = (await store.standing(name, own.keys())).values()
                 # The row has the turn's text as far as Milvus can hold it.
-                found |= {
-                    turn.id
-                    for turn in turns.values()
-                    if tuple(map(_fitting, _said(turn))) == _words(own[turn.id])
-                }
+                found |= {turn.id for turn in turns if tuple(map(_fitting, _said(turn))) == own[turn.id]}
         return found
-
-    async def _is_known(self, conversation_id: str, turn_id: str) -> bool:
-        """Whether the log has a turn that is about to be indexed, with any text."""
-        return any([await store.standing(conversation_id, [turn_id]) for store in self.stores.values()])
 
     def _is_older(self, row: Mapping[str, Any], erased: Mapping[str, int]) -> bool:
         """Whether an episode is older than the last erasure of its conversation, or of the tenant."""
@@ -316,21 +306,11 @@ class _MilvusEpisodes:
         keys = [scope_key(tenant, None, name) for tenant in self.stores for name in names]
         return any(int(row.get("epoch") or 0) < erased.get(key, 0) for key in keys)
 
-    def _is_hidden(self, row: Mapping[str, Any], erased: Mapping[str, int], newest: int) -> bool:
-        """Whether an episode may belong to erased turns, even if the erasure was never recorded as owed by Milvus."""
+    def _is_hidden(self, row: Mapping[str, Any], owed: Mapping[str, int], newest: int) -> bool:
+        """Whether it may belong to erased turns, even if Milvus was never asked to erase: `newest` is its conversation's epoch."""
         epoch = row.get("epoch")
         # Foreign collections and rows of earlier versions have no epoch.
-        return self._is_older(row, erased) if epoch is None else int(epoch) < newest
-
-    async def _newest(self, conversation_id: str) -> int:
-        """The epoch of a conversation's last erasure."""
-        stores = self.stores.values()
-        return max([await store.reader.epoch(store.scope(conversation_id)) for store in stores], default=0)
-
-    async def _erased(self) -> Mapping[str, int]:
-        """Erasures that Milvus has yet to carry out."""
-        erasures = await self._erasures()
-        return {} if erasures is None else (await erasures.owed(self.name)).scopes
+        return self._is_older(row, owed) if epoch is None else int(epoch) < newest
 
     async def _erasures(self) -> Erasures | None:
         if self.store is None:

@@ -20,16 +20,8 @@ from pagefile.errors import PagefileError, SettingsError, TransferError
 from pagefile.records import Fact
 from pagefile.settings import FactSettings
 from pagefile.standalone.agent_memory import part_of, texts_in
+from pagefile.text import fact_ranking
 from pagefile.text.fact_data import GivenFact, given_facts, sections
-from pagefile.text.fact_ranking import (
-    CONFIDENCE_WEIGHT,
-    SIMILARITY_WEIGHT,
-    FactIndex,
-    Floats,
-    blended,
-    diverse,
-    scores,
-)
 from pagefile.text.sentences import clip
 from pagefile.text.tokens import CachedCounter, open_counter
 from pagefile.window.parts import escape
@@ -62,10 +54,10 @@ class FactRanker:
     """Ranks one user's facts across calls; only new ones are processed."""
 
     def __init__(self) -> None:
-        self._index: FactIndex[str] = FactIndex()
+        self._index: fact_ranking.FactIndex[str] = fact_ranking.FactIndex()
         self._texts: frozenset[str] = frozenset()
 
-    def similarities(self, context: str, texts: Sequence[str]) -> Floats:
+    def similarities(self, context: str, texts: Sequence[str]) -> fact_ranking.Floats:
         """The TF-IDF cosine of the conversation with each text."""
         wanted = frozenset(texts)
         self._index.remove(sorted(self._texts - wanted))
@@ -79,8 +71,8 @@ def format_memory_for_injection(
     max_tokens: int = 2000,
     current_context: str | None = None,
     *,
-    similarity_weight: float = SIMILARITY_WEIGHT,
-    confidence_weight: float = CONFIDENCE_WEIGHT,
+    similarity_weight: float = fact_ranking.SIMILARITY_WEIGHT,
+    confidence_weight: float = fact_ranking.CONFIDENCE_WEIGHT,
     guaranteed_tokens: int = GUARANTEED_TOKENS,
     similarities: Similarities | None = None,
     ranker: FactRanker | None = None,
@@ -95,11 +87,12 @@ def format_memory_for_injection(
         similarities: an additional semantic comparison, for instance with embeddings: 测试 is near `testing`.
         ranker: caches what it knows of the facts between calls.
     """
-    facts = given_facts(memory_data)
-    ranked = _ranked(facts, current_context, (similarity_weight, confidence_weight), similarities, ranker)
+    weights = similarity_weight, confidence_weight
+    ranked = _ranked(given_facts(memory_data), current_context, weights, similarities, ranker)
     sheet = _Sheet(max_tokens)
-    sheet.fill("Corrections", _lines(ranked, corrections=True), min(guaranteed_tokens, max_tokens))
-    plain = _lines(ranked, corrections=False)
+    corrections = [_line(fact) for fact in ranked if fact.category == CORRECTION]
+    sheet.fill("Corrections", corrections, min(guaranteed_tokens, max_tokens))
+    plain = [_line(fact) for fact in ranked if fact.category != CORRECTION]
     _fill_profile(sheet, memory_data, sheet.left // 2 if plain else sheet.left)
     sheet.fill("Facts", plain, sheet.left)
     return sheet.text()
@@ -153,22 +146,18 @@ def _ranked(
     ranker: FactRanker | None,
 ) -> list[GivenFact]:
     texts = [fact.text for fact in facts]
-    found: Floats | None = None
+    found: fact_ranking.Floats | None = None
     if context and context.strip() and texts:
-        words = (ranker or FactRanker()).similarities(context, texts)
-        dense = None if similarities is None else np.asarray(similarities(context, texts), dtype=np.float64)
-        found = words if dense is None else blended(words, dense)
-    values = scores(
-        found, [fact.confidence for fact in facts], similarity_weight=weights[0], confidence_weight=weights[1]
-    )
+        found = (ranker or FactRanker()).similarities(context, texts)
+        if similarities is not None:
+            found = fact_ranking.blended(found, np.asarray(similarities(context, texts), dtype=np.float64))
+    similarity, confidence = weights
+    sure = [fact.confidence for fact in facts]
+    values = fact_ranking.scores(found, sure, similarity_weight=similarity, confidence_weight=confidence)
     order = sorted(range(len(facts)), key=lambda i: -values[i])  # stable: ties keep the file's order
     if found is not None:
-        order = [order[place] for place in diverse([texts[i] for i in order])]
+        order = [order[place] for place in fact_ranking.diverse([texts[i] for i in order])]
     return [facts[i] for i in order]
-
-
-def _lines(ranked: Sequence[GivenFact], *, corrections: bool) -> list[str]:
-    return [_line(fact) for fact in ranked if (fact.category == CORRECTION) is corrections]
 
 
 def _line(fact: GivenFact) -> str:
@@ -179,11 +168,9 @@ def _line(fact: GivenFact) -> str:
 
 def _fill_profile(sheet: "_Sheet", data: MemoryData | None, budget: int) -> None:
     for section in sections(data):
-        line = f"- {section.label}: {escape(section.text)}"
-        took = sheet.fill(section.title, [line], budget)
-        if not took:
-            took = sheet.fill(section.title, [_cut(line, budget - _cost(section.title) - 3)], budget)
-        budget -= took
+        title, line = section.title, f"- {section.label}: {escape(section.text)}"
+        took = sheet.fill(title, [line], budget)
+        budget -= took or sheet.fill(title, [_cut(line, budget - _cost(title) - 3)], budget)
 
 
 def _cut(line: str, tokens: int) -> str:
@@ -229,25 +216,14 @@ class _Sheet:
     def text(self) -> str:
         """The whole text, counted again in one piece: parts may cost less separately than together."""
         while True:
-            text = self._joined()
+            filled = {title: lines for title, lines in self._sections.items() if lines}
+            order = ("User Context", "History", "Corrections", "Facts")
+            groups = ("\n".join([f"{title}:", *filled[title]]) for title in order if title in filled)
+            text = "\n\n".join(groups)
             if not text or _count_tokens(text) <= self._max:
                 return text
-            self._drop_last()
-
-    def _joined(self) -> str:
-        order = ("User Context", "History", "Corrections", "Facts")
-        groups = [
-            "\n".join([f"{title}:", *self._sections[title]]) for title in order if title in self._sections
-        ]
-        return "\n\n".join(groups)
-
-    def _drop_last(self) -> None:
-        for title in ("Facts", "History", "User Context", "Corrections"):
-            if title in self._sections:
-                self._sections[title].pop()
-                if not self._sections[title]:
-                    del self._sections[title]
-                return
+            dropped_first = ("Facts", "History", "User Context", "Corrections")
+            next(filled[title] for title in dropped_first if title in filled).pop()
 
 
 logger = logging.getLogger("pagefile")
@@ -294,10 +270,8 @@ def memory_config(config: FactSettings | Mapping[str, Any] | None = None) -> Fac
 
     Keys that are not document 004's are ignored, so old files keep working.
     """
-    if config is None:
-        return FactSettings()
-    if isinstance(config, FactSettings):
-        return config
+    if config is None or isinstance(config, FactSettings):
+        return config or FactSettings()
     section = config.get("memory", config)
     if not isinstance(section, Mapping):
         raise SettingsError(f"`memory:` must be a section, not {type(section).__name__}.")
@@ -349,8 +323,8 @@ class MemoryMiddleware:
             return ""
         return format_memory_for_injection(
             data,
-            max_tokens=self.config.max_injection_tokens,
-            current_context=_extract_conversation_context(messages, self.config.max_context_turns),
+            self.config.max_injection_tokens,
+            _extract_conversation_context(messages, self.config.max_context_turns),
             similarity_weight=self.config.similarity_weight,
             confidence_weight=self.config.confidence_weight,
             similarities=self._similarities,
@@ -358,18 +332,13 @@ class MemoryMiddleware:
         )
 
     def _message(self, content: str) -> object:
-        made = _langchain_message(self._role)
-        if made is not None:
-            return made(content=content, name=MEMORY_NAME)
-        return SystemMessage(content, MEMORY_NAME, "system" if self._role == "system" else "human")
-
-
-def _langchain_message(role: str) -> Any:
-    try:
-        from langchain_core import messages  # noqa: PLC0415 - optional, only needed when a message is made
-    except ImportError:
-        return None
-    return messages.SystemMessage if role == "system" else messages.HumanMessage
+        system = self._role == "system"
+        try:
+            from langchain_core import messages  # noqa: PLC0415 - optional, only needed when a message is made
+        except ImportError:
+            return SystemMessage(content, MEMORY_NAME, "system" if system else "human")
+        made = messages.SystemMessage if system else messages.HumanMessage
+        return made(content=content, name=MEMORY_NAME)
 
 
 def _kind(msg: object) -> object:

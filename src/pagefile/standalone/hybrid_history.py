@@ -74,9 +74,7 @@ class ConversationHistory:
 
     async def get_recent_history(self, conversation_id: str) -> list[ConversationMessage]:
         """The baseline: the newest messages, in chronological order."""
-        recent = await self.store.list_messages(conversation_id, limit=self.window_messages, desc=True)
-        recent.reverse()
-        return recent
+        return (await self.store.list_messages(conversation_id, limit=self.window_messages, desc=True))[::-1]
 
     async def get_context(self, conversation_id: str) -> ConversationContext:
         """The summary and the recent messages, which together cover everything.
@@ -181,12 +179,10 @@ def build_general_prompt(
         (SUMMARY_HEADING, (summary or "").strip()),
         (EPISODES_HEADING, episode_lines(recalled)),
     )
-    return [
-        _message("system", system_message),
-        *(_message("system", f"{heading}\n{body}") for heading, body in blocks if body),
-        *(_message(message["role"], message["content"]) for message in recent),
-        _message("user", question),
-    ]
+    told = [system_message, *(f"{heading}\n{body}" for heading, body in blocks if body)]
+    said = [(message["role"], message["content"]) for message in recent]
+    everything = [*(("system", text) for text in told), *said, ("user", question)]
+    return [{"role": role, "content": text} for role, text in everything]
 
 
 _build_general_prompt = build_general_prompt
@@ -197,7 +193,9 @@ def episode_lines(recalled: Sequence[ConversationMessage]) -> str:
     lines: list[str] = []
     room = MAX_EPISODE_CHARS
     for pair in pairs(recalled):
-        line = "- " + " → ".join(_line(message["content"]) for message in pair)
+        # On its own line, a text could pass for a block of the prompt.
+        texts = (" ".join(message["content"].split()) for message in pair)
+        line = "- " + " → ".join(cut(text, MAX_EPISODE_CHARS // 4) for text in texts)
         room -= len(line) + 1
         if room < 0:
             break
@@ -215,12 +213,3 @@ def pairs(messages: Sequence[ConversationMessage]) -> Iterator[list[Conversation
         pair.append(message)
     if pair:
         yield pair
-
-
-def _line(text: str) -> str:
-    # On its own line, a text could pass for a block of the prompt.
-    return cut(" ".join(text.split()), MAX_EPISODE_CHARS // 4)
-
-
-def _message(role: str, content: str) -> PromptMessage:
-    return {"role": role, "content": content}

@@ -26,20 +26,9 @@ _MOST_ROWS = 16_384
 _ROWS = 100
 #: After every timestamp.
 _END = 2**40
-#: Keys in an index description that are not parameters.
-_NO_PARAMETERS = frozenset(
-    [
-        "index_type",
-        "metric_type",
-        "field_name",
-        "index_name",
-        "state",
-        "total_rows",
-        "indexed_rows",
-        "pending_index_rows",
-        "mmap_enabled",
-    ]
-)
+#: Keys in an index description that are not parameters: what it is, and its state.
+_INDEX = ("index_type", "metric_type", "field_name", "index_name")
+_STATE = ("state", "total_rows", "indexed_rows", "pending_index_rows", "mmap_enabled")
 LEFT = (
     "texts of document 002's episodes in the files of Milvus: until it has compacted them and collected its garbage, "
     "and its message queue has let go of them"
@@ -118,9 +107,8 @@ class MilvusCollection:
             yield await self._query(f"id in [{', '.join(map(quoted, part))}]", fields)
 
     async def _query(self, wanted: str, fields: Sequence[str], **more: Any) -> list[Row]:
-        return await self.call(
-            "query", filter=wanted, output_fields=list(fields), consistency_level="Strong", **more
-        )
+        asked = {"filter": wanted, "output_fields": list(fields), "consistency_level": "Strong"}
+        return await self.call("query", **asked, **more)
 
     async def remove(self, gone: Sequence[str], kept: Sequence[str]) -> str:
         """Remove the rows with the given ids, where all others are `kept`; says what remains of them in the files."""
@@ -139,16 +127,17 @@ class MilvusCollection:
         return f"{self.name}{_REWRITTEN}"
 
     async def _rewrite(self, described: Row, kept: Sequence[str]) -> None:
+        new: Row = {"collection_name": self._new}
         await self.call(
             "create_collection",
-            collection_name=self._new,
+            **new,
             schema=_pymilvus().CollectionSchema.construct_from_dict(described),
             index_params=await self._indexes(),
             consistency_level=described.get("consistency_level_name", "Strong"),
             properties=dict(described.get("properties") or {}),
         )
         async for rows in self.some(kept, ["*"]):
-            await self.call("insert", collection_name=self._new, data=[dict(row) for row in rows])
+            await self.call("insert", **new, data=[dict(row) for row in rows])
         await self.call("drop_collection")
         await self.ask("rename_collection", old_name=self._new, new_name=self.name)
         await self.call("load_collection")
@@ -162,7 +151,7 @@ class MilvusCollection:
                 index_type=told["index_type"],
                 index_name=name,
                 metric_type=told.get("metric_type", ""),
-                params={key: value for key, value in told.items() if key not in _NO_PARAMETERS},
+                params={key: value for key, value in told.items() if key not in (*_INDEX, *_STATE)},
             )
         return made
 

@@ -195,9 +195,7 @@ class SessionValue:
         """The session in a JSON value; missing parts, and those of another type, are as in a new session."""
         given = _part(value)
         state = _part(given.get("global_state"))
-        named = [
-            (name, text) for key in ("entities", "shared") for name, text in _part(state.get(key)).items()
-        ]
+        named = [*_part(state.get("entities")).items(), *_part(state.get("shared")).items()]
         entities = {name: text for name, text in named if isinstance(text, str) and text}
         session = _read(cls, {**given, "global_state": {**state, "shared": entities, "entities": entities}})
         context = session.message_context
@@ -209,18 +207,18 @@ class SessionValue:
 
 def _read(kind: type[R], value: object) -> R:
     """The record in a JSON value, with the defaults of its fields for what is missing or of another type."""
-    given = _part(value)
-    found = {
-        known.name: _fitting(known.type, given.get(known.metadata.get("json", known.name)))
-        for known in fields(cast("Any", kind))
-    }
+    given, known = _part(value), fields(cast("Any", kind))
+    found = {one.name: _fitting(one.type, given.get(one.metadata.get("json", one.name))) for one in known}
     return kind(**{name: value for name, value in found.items() if value is not None})
 
 
 def _fitting(kind: Any, value: Any) -> Any:
     """A JSON value for a field of this type; None if it does not fit."""
     if kind is Message:
-        return _message(_part(value))
+        said = _part(value)
+        role, content = said.get("role"), said.get("content")
+        known = isinstance(role, str) and role.strip().lower() in _ROLES
+        return Message(str(role), content if isinstance(content, str) else "") if known else None
     if isinstance(kind, UnionType):
         return _fitting(get_args(kind)[0], value) if _part(value) else None
     if is_dataclass(kind):
@@ -236,15 +234,8 @@ def _fitting(kind: Any, value: Any) -> Any:
     return value if isinstance(value, kind) else None
 
 
-def _message(part: Mapping[str, object]) -> Message | None:
-    role, content = part.get("role"), part.get("content")
-    if not isinstance(role, str) or role.strip().lower() not in _ROLES:
-        return None
-    return Message(role, content if isinstance(content, str) else "")
-
-
-def _part(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+def _part(value: object) -> JsonObject:
+    return cast("JsonObject", value) if isinstance(value, Mapping) else {}
 
 
 def _json_of(value: Any) -> Any:
@@ -252,12 +243,9 @@ def _json_of(value: Any) -> Any:
         return [_json_of(item) for item in cast("list[Any]", value)]
     if not is_dataclass(value):
         return value
-    found = [(known.metadata, known.name, getattr(value, known.name)) for known in fields(value)]
-    return {
-        metadata.get("json", name): _json_of(part)
-        for metadata, name, part in found
-        if part or not metadata.get("omitempty")
-    }
+    parts = [(known, getattr(value, known.name)) for known in fields(value)]
+    shown = [(known, part) for known, part in parts if part or not known.metadata.get("omitempty")]
+    return {known.metadata.get("json", known.name): _json_of(part) for known, part in shown}
 
 
 # -- requests and results ----------------------------------------------------------------------------------------------
@@ -359,7 +347,9 @@ def present(scope: Scope, stored: JsonObject | None, view: LogView) -> SessionVa
         flow.current_agent_key = head.agent or ""
         flow.last_bot_message = next((turn.assistant for turn in reversed(view.turns) if turn.assistant), "")
     if head.last_seq:
-        session.message_context.window_messages = window_messages(view.turns)
+        newest = view.turns[-WINDOW_TURNS:]
+        said = [Message(role, text) for turn in newest for role, text in sides(turn)]
+        session.message_context.window_messages = said
     _put_checkpoint(session, view)
     return session
 
@@ -393,14 +383,5 @@ def merged(
     if view.head.last_seq:
         new.message_context.window_messages = []
     kept = stored or {}
-    return {**kept, **{name: _beside(kept.get(name), part) for name, part in new.to_json().items()}}
-
-
-def _beside(stored: JsonValue, part: JsonValue) -> JsonValue:
-    if not isinstance(stored, Mapping):
-        return part
-    return {**stored, **cast("Mapping[str, JsonValue]", part)}
-
-
-def window_messages(turns: Sequence[Turn]) -> list[Message]:
-    return [Message(role, text) for turn in turns[-WINDOW_TURNS:] for role, text in sides(turn)]
+    parts: dict[str, JsonObject] = _json_of(new)
+    return {**kept, **{name: {**_part(kept.get(name)), **part} for name, part in parts.items()}}

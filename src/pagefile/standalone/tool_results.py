@@ -53,19 +53,9 @@ class ToolResultArchive:
 
     @classmethod
     def of(cls, page: Page, text: str) -> "ToolResultArchive":
-        return cls(
-            uuid=page.uuid,
-            conversation_id=page.scope.conversation,
-            thread_id=page.thread,
-            tool_name=page.tool,
-            tool_input=page.input,
-            query_summary=page.query_summary,
-            result_summary=page.result_summary,
-            result_full=text,
-            result_length=page.length,
-            sources=page.sources,
-            created_at=page.created,
-        )
+        called = page.scope.conversation, page.thread, page.tool, page.input
+        summaries = page.query_summary, page.result_summary
+        return cls(page.uuid, *called, *summaries, text, page.length, page.sources, page.created)
 
 
 class ToolResultManager:
@@ -148,7 +138,7 @@ class ToolResultManager:
         for message in messages:
             stood = self._replaced.get(_hash(_content(message))) if _is_tool(message) else None
             restored.append(_with_content(message, stood[0]) if stood else copy.copy(message))
-            if stood and len(stood) > 1:
+            if stood:
                 stood.rotate(-1)
         return restored
 

@@ -24,13 +24,10 @@ _tools = partial(table, "pagefile.standalone", "tools")
 def tool_schema(name: str, language: Language) -> dict[str, Any]:
     """The JSON schema of one tool of the table; its first argument is required."""
     tool = _tools()[name]
-    properties = {
-        argument: {
-            **{key: about[key] for key in about if key not in {"zh", "en"}},
-            "description": about[language],
-        }
-        for argument, about in tool["arguments"].items()
-    }
+    properties: dict[str, Any] = {}
+    for argument, about in tool["arguments"].items():
+        plain = {key: about[key] for key in about if key not in {"zh", "en"}}
+        properties[argument] = {**plain, "description": about[language]}
     parameters = {"type": "object", "properties": properties, "required": [next(iter(properties))]}
     return {"name": name, "description": tool[language], "parameters": parameters}
 
@@ -66,20 +63,12 @@ async def answer_remember(
     language: Language = "zh",
 ) -> str:
     """Answer a model's call of `remember_fact` in words; a refusal is explained, not raised."""
-    answers = _tools()[REMEMBER_TOOL]["answers"]
-    category, attribute = _text(arguments.get("category")), _text(arguments.get("attribute"))
-    text = arguments.get("text", "")
+    answers, text = _tools()[REMEMBER_TOOL]["answers"], arguments.get("text", "")
+    given: dict[str, Any] = {name: _text(arguments.get(name)) for name in ("category", "attribute")}
+    given |= {"confidence": arguments.get("confidence", 1.0), "source": source}
     try:
         refuse_orders(str(text))
-        fact = await memory.remember(
-            text,
-            user_id=user_id,
-            tenant=tenant,
-            category=category,
-            attribute=attribute,
-            confidence=arguments.get("confidence", 1.0),
-            source=source,
-        )
+        fact = await memory.remember(text, user_id=user_id, tenant=tenant, **given)
     except PagefileError as error:
         return answers["rejected"][language].format(reason=error)
     return answers[fact.outcome or "stored"][language].format(text=fact.text)

@@ -5,18 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from pagefile import ports
 from pagefile.content import Media, Message, Text
-from pagefile.ports import (
-    Abort,
-    AddStep,
-    CheckpointDraft,
-    Complete,
-    Extend,
-    PageDraft,
-    ResetDraft,
-    TurnDraft,
-    ViewRequest,
-)
 from pagefile.records import ApiKey, Fact, JsonObject, JsonValue, Page, Scope, Step, WindowRecord
 from pagefile.testing.scopes import CHAT
 
@@ -34,9 +24,9 @@ def done(
     tokens: int = 10,
     metadata: JsonObject | None = None,
     agent: str | None = None,
-) -> TurnDraft:
+) -> ports.TurnDraft:
     """A turn with its answer."""
-    return TurnDraft(
+    return ports.TurnDraft(
         scope, turn_id, "done", user, assistant, tuple(steps), at, 3, 4, tokens, "test", metadata or {}, agent
     )
 
@@ -46,7 +36,7 @@ def picture(data: bytes, media_type: str = "image/png") -> Media:
     return Media("image", media_type, hashlib.sha256(data).hexdigest(), size=len(data), tokens=5)
 
 
-def picturing(turn_id: str, data: bytes = b"PNG", *, scope: Scope = CHAT) -> TurnDraft:
+def picturing(turn_id: str, data: bytes = b"PNG", *, scope: Scope = CHAT) -> ports.TurnDraft:
     """A turn in which the user shows an image."""
     shown = picture(data)
     layout = (Message("user", (Text("question"), shown)), Message("assistant", (Text("answer"),)))
@@ -54,15 +44,10 @@ def picturing(turn_id: str, data: bytes = b"PNG", *, scope: Scope = CHAT) -> Tur
 
 
 def extended(
-    turn_id: str,
-    *messages: Message,
-    steps: Sequence[Step] = (),
-    after: int | None = None,
-    scope: Scope = CHAT,
-    tokens: int = 6,
-) -> Extend:
+    turn_id: str, *messages: Message, steps: Sequence[Step] = (), after: int | None = None
+) -> ports.Extend:
     """More messages for an open turn."""
-    return Extend(scope, turn_id, messages, tokens, tuple(steps), after=after)
+    return ports.Extend(CHAT, turn_id, messages, 6, tuple(steps), after=after)
 
 
 def opened(
@@ -72,9 +57,9 @@ def opened(
     scope: Scope = CHAT,
     tokens: int = 5,
     agent: str | None = None,
-) -> TurnDraft:
+) -> ports.TurnDraft:
     """A turn without its answer yet."""
-    return TurnDraft(scope, turn_id, "open", user, None, (), AT, 3, 0, tokens, "test", {}, agent)
+    return ports.TurnDraft(scope, turn_id, "open", user, None, (), AT, 3, 0, tokens, "test", {}, agent)
 
 
 def step(call_id: str = "call-1", result: str = "sunny", given: JsonValue = None) -> Step:
@@ -82,41 +67,40 @@ def step(call_id: str = "call-1", result: str = "sunny", given: JsonValue = None
     return Step("weather", {"city": "上海"} if given is None else given, result, call_id, 2, 3)
 
 
-def added(turn_id: str, new: Step | None = None, *, scope: Scope = CHAT, tokens: int = 6) -> AddStep:
+def added(turn_id: str, new: Step | None = None, *, scope: Scope = CHAT, tokens: int = 6) -> ports.AddStep:
     """One more step for an open turn."""
-    return AddStep(scope, turn_id, new or step(), tokens)
+    return ports.AddStep(scope, turn_id, new or step(), tokens)
 
 
-def completed(turn_id: str, assistant: str | None = "answer", *, scope: Scope = CHAT) -> Complete:
+def completed(turn_id: str, assistant: str | None = "answer", *, scope: Scope = CHAT) -> ports.Complete:
     """The answer to an open turn."""
-    return Complete(scope, turn_id, assistant, 4, 5)
+    return ports.Complete(scope, turn_id, assistant, 4, 5)
 
 
-def aborted(turn_id: str, *, scope: Scope = CHAT) -> Abort:
+def aborted(turn_id: str, *, scope: Scope = CHAT) -> ports.Abort:
     """The end of a turn without an answer."""
-    return Abort(scope, turn_id)
+    return ports.Abort(scope, turn_id)
 
 
 def checkpoint(
     marker_id: str, covered: int, version: int = 0, *, scope: Scope = CHAT, summary: str = "what was said"
-) -> CheckpointDraft:
+) -> ports.CheckpointDraft:
     """A summary up to a turn, based on this version."""
     text = f"历史摘要: {summary}"
-    return CheckpointDraft(
+    return ports.CheckpointDraft(
         scope, marker_id, summary, text, covered, version, 7, "test", ("42 mg",), ("page-1",)
     )
 
 
-def reset(marker_id: str, *, scope: Scope = CHAT) -> ResetDraft:
-    """A reset of the conversation."""
-    return ResetDraft(scope, marker_id)
+def reset(marker_id: str, *, scope: Scope = CHAT) -> ports.ResetDraft:
+    return ports.ResetDraft(scope, marker_id)
 
 
 def view(
     *, budget: int = 1_000_000, least: int = 0, open_turn: str | None = None, scope: Scope = CHAT
-) -> ViewRequest:
+) -> ports.ViewRequest:
     """A request for a window's turns; by default everything live."""
-    return ViewRequest(scope, budget, least, open_turn)
+    return ports.ViewRequest(scope, budget, least, open_turn)
 
 
 def fact(
@@ -136,24 +120,13 @@ def page(
     minutes: int = 0,
     spans: Sequence[tuple[int, int]] = (),
     call_hash: str = "",
-) -> PageDraft:
+) -> ports.PageDraft:
     """An archived result, some minutes after the others."""
-    record = Page(
-        uuid=uuid,
-        scope=scope,
-        tool="search",
-        input={"q": "头晕"},
-        query_summary="dizziness",
-        result_summary="three reasons",
-        length=len(text),
-        sources=("a.pdf", "b.pdf"),
-        created=AT + timedelta(minutes=minutes),
-        tokens=9,
-        counter="test",
-        content_hash=hashlib.sha256(text.encode()).hexdigest(),
-        call_hash=call_hash,
-    )
-    return PageDraft(record, text, tuple(spans))
+    asked: tuple[str, JsonValue, str] = "search", {"q": "头晕"}, "dizziness"
+    created, digest = AT + timedelta(minutes=minutes), hashlib.sha256(text.encode()).hexdigest()
+    found = "three reasons", len(text), ("a.pdf", "b.pdf")
+    record = Page(uuid, scope, *asked, *found, created, 9, "test", digest, call_hash)
+    return ports.PageDraft(record, text, tuple(spans))
 
 
 def call(call_id: str, *, scope: Scope = CHAT, at: datetime = AT) -> WindowRecord:

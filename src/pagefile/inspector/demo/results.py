@@ -30,17 +30,13 @@ class Picks:
     def one(self, options: Sequence[T]) -> T:
         return options[self.number(0, len(options) - 1)]
 
-    def code(self, letters: str = "ABKTX") -> str:
-        """Something like an order number."""
-        return f"{self.one(letters)}-{self.number(1000, 9999)}"
-
     def slots(self, kinds: Data, lists: Data | None = None) -> dict[str, Any]:
         """A value for each placeholder: one of several texts, in place or of a named list, or a number in a range."""
         slots: dict[str, Any] = {}
         for name, kind in kinds.items():
             match kind:
                 case {"code": letters}:
-                    slots[name] = self.code(letters)
+                    slots[name] = f"{self.one(letters)}-{self.number(1000, 9999)}"
                 case {"hex": [least, most]}:
                     slots[name] = f"{self.number(least, most):x}"
                 case {"tenths": [least, most], "below": other}:
@@ -75,19 +71,14 @@ def _paper(picks: Picks, topic: str, chars: int) -> str:
     return "\n".join(lines)
 
 
-def _finding(picks: Picks) -> str:
-    number = picks.number(40, 9000)
-    return picks.one(_WORDS["findings"]).format(
-        site=picks.one(_WORDS["sites"]),
-        subject=picks.one(_WORDS["subjects"]),
-        number=number,
-        less=number * picks.number(40, 90) // 100,
-        **picks.slots(_WORDS["numbers"]),
-    )
-
-
 def _findings(picks: Picks, count: int) -> str:
-    return " ".join(_finding(picks) for _ in range(count))
+    def finding() -> str:
+        number, text = picks.number(40, 9000), picks.one(_WORDS["findings"])
+        told = {"site": picks.one(_WORDS["sites"]), "subject": picks.one(_WORDS["subjects"])}
+        less = number * picks.number(40, 90) // 100
+        return text.format(**told, number=number, less=less, **picks.slots(_WORDS["numbers"]))
+
+    return " ".join(finding() for _ in range(count))
 
 
 def _hits(picks: Picks, topic: str, chars: int) -> str:
@@ -137,20 +128,15 @@ def _tests(picks: Picks, failing: int, chars: int) -> str:
 
 
 def _lab_report(picks: Picks, chars: int) -> str:
-    """A laboratory report in Chinese: tables and remarks."""
-
     def section() -> str:
         day = f"2026-{picks.number(1, 6):02}-{picks.number(1, 28):02}"
         rows = [f"## 检验日期 {day}", "", "| 项目 | 结果 | 单位 | 参考区间 |", "|---|---|---|---|"]
         for item, unit, low, high in _WORDS["items"]:
             value = picks.number(low * 8 // 10, high * 12 // 10) / 10
             rows.append(f"| {item} | {value} | {unit} | {low / 10}–{high / 10} |")
-        remark = picks.one(_WORDS["remarks"]).format(
-            item=picks.one(_WORDS["items"])[0],
-            way=picks.one(("升高", "下降", "持平")),
-            weeks=picks.number(2, 12),
-        )
-        return "\n".join([*rows, "", f"审核意见：{remark}", ""])
+        remark, item = picks.one(_WORDS["remarks"]), picks.one(_WORDS["items"])[0]
+        way, weeks = picks.one(("升高", "下降", "持平")), picks.number(2, 12)
+        return "\n".join([*rows, "", f"审核意见：{remark.format(item=item, way=way, weeks=weeks)}", ""])
 
     return "\n".join(["# 检验报告汇总", *_until(section, chars)])
 

@@ -68,46 +68,28 @@ def _played(person: Data, talk: Data) -> Iterator[Said]:
         scene = scenes.get(number)
         slots = {} if scene and not talk.get("scenes_draw") else picks.slots(person["slots"])
         if scene is not None:
-            yield _scene(scene)
+            given = {name: value for name, value in scene.items() if name not in {"turn", "tools"}}
+            tools = [_tool(one, one["result"]["seed"], {}, Picks(0)) for one in scene.get("tools", ())]
+            yield Said(**given, tools=tuple(tools))
             continue
         exchange = person["exchanges"][(number * step + first) % len(person["exchanges"])]
-        yield Said(
-            _filled(exchange["user"], slots),
-            _filled(exchange["assistant"], slots),
-            tuple(
-                _tool(tool, number, slots, picks)
-                for tool in talk.get("tools", ())
-                if _is_due(tool["every"], number)
-            ),
-            window=_is_due(talk["windows"], number),
-        )
+        called = [tool for tool in talk.get("tools", ()) if _is_due(tool["every"], number)]
+        said = _filled(exchange["user"], slots), _filled(exchange["assistant"], slots)
+        tools = tuple(_tool(tool, number, slots, picks) for tool in called)
+        yield Said(*said, tools, window=_is_due(talk["windows"], number))
 
 
 def _is_due(every: Sequence[int], number: int) -> bool:
-    """Whether a turn's number leaves this remainder."""
     divisor, remainder = every
     return number % divisor == remainder
 
 
-def _scene(scene: Data) -> Said:
-    given = {name: value for name, value in scene.items() if name not in {"turn", "tools"}}
-    tools = tuple(_tool(one, one["result"]["seed"], {}, Picks(0)) for one in scene.get("tools", ()))
-    return Said(**given, tools=tools)
-
-
 def _tool(tool: Data, seed: int, slots: Data, picks: Picks) -> Data:
     given = {name: value for name, value in tool["result"].items() if name not in {"make", "seed"}}
-    wanted = {name: _drawn(value, slots, picks) for name, value in given.items()}
+    ranges: dict[str, list[int]] = {name: value for name, value in given.items() if type(value) is list}
+    wanted = _filled(given, slots) | {name: picks.number(*ends) for name, ends in ranges.items()}
     result = RESULTS[tool["result"]["make"]](Picks(seed), **wanted)
     return {"tool": tool["name"], "input": _filled(tool["input"], slots), "result": result}
-
-
-def _drawn(value: Any, slots: Data, picks: Picks) -> Any:
-    match value:
-        case [least, most]:
-            return picks.number(least, most)
-        case _:
-            return _filled(value, slots)
 
 
 def _filled(value: Any, slots: Data) -> Any:
@@ -122,16 +104,12 @@ def _filled(value: Any, slots: Data) -> Any:
 
 def _person(name: str) -> Person:
     person = read(name)
-    talks = tuple(_talk(person, talk) for talk in person["talks"])
-    return Person(person["user_id"], person["language"], talks)
 
+    def talk(given: Data) -> Talk:
+        turns = cache(lambda: tuple(_played(person, given)))
+        return Talk(**{field: given[field] for field in _ABOUT}, turns=turns)
 
-def _talk(person: Data, talk: Data) -> Talk:
-    @cache
-    def turns() -> Sequence[Said]:
-        return tuple(_played(person, talk))
-
-    return Talk(**{name: talk[name] for name in _ABOUT}, turns=turns)
+    return Person(person["user_id"], person["language"], tuple(map(talk, person["talks"])))
 
 
 #: The people of the demo.

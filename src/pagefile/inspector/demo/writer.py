@@ -5,14 +5,15 @@ leftovers of an interrupted run are erased before that person is written again, 
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import cast
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidArgumentError
 from pagefile.inspector.demo.script import PEOPLE, Data, Person, Said, Talk
-from pagefile.records import JsonValue, Turn
+from pagefile.records import JsonObject, Turn
 from pagefile.settings import EmbedderSettings, Settings
 from pagefile.standalone import AgentApp, SessionValue
 
@@ -103,19 +104,12 @@ def _demo_settings(settings: Settings, language: str) -> Settings:
     if embedder.query_timeout_s == EmbedderSettings().query_timeout_s:
         # No user is waiting for the demo's windows, so wait longer, unless a timeout was set explicitly.
         embedder = replace(embedder, query_timeout_s=_TIMEOUT_S)
+    facts = replace(settings.facts, enabled=True, extract="off")
+    archive = replace(settings.archive, retention_days=0, max_bytes=0, synopsis="extract")
+    told = replace(settings, language=language, facts=facts, archive=archive, embedder=embedder)
     # Synchronous checkpoints make the demo identical every time it is written.
-    return replace(
-        settings,
-        language=language,
-        checkpoints="sync",
-        synchronous="normal",
-        indexing="background",
-        recall="auto",
-        calls_kept=_CALLS_KEPT,
-        facts=replace(settings.facts, enabled=True, extract="off"),
-        archive=replace(settings.archive, retention_days=0, max_bytes=0, synopsis="extract"),
-        embedder=embedder,
-    )
+    modes = {"checkpoints": "sync", "synchronous": "normal", "indexing": "background", "recall": "auto"}
+    return replace(told, calls_kept=_CALLS_KEPT, **modes)
 
 
 def _turns(person: Person) -> int:
@@ -193,7 +187,11 @@ class _Writer:
         for learnt in said.learnt:
             await self._learn(learnt, turn_id)
         if said.snapshot is not None:
-            await self._keep_snapshot(chat, said.snapshot)
+            app = AgentApp(self._memory)
+            value = (await app.get_short_memory(chat.id)).to_json()
+            known = cast("JsonObject", value["user_snapshot"])
+            value["user_snapshot"] = {**known, **said.snapshot}
+            await app.set_short_memory(chat.id, SessionValue.of(value))
         if said.resets:
             await chat.reset()
 
@@ -205,10 +203,9 @@ class _Writer:
         page = next((page for page in await chat.pages() if page.tool == tool), None)
         if page is None:
             return turn
-        asked: dict[str, JsonValue] = {"uuid": page.uuid, "query": query}
-        text = await chat.call_tool("load_tool_history", asked, turn=turn)
-        called = {"tool": "load_tool_history", "call_id": f"{turn.id}-load"}
-        return await chat.step(turn, **called, input=asked, result=text)
+        name, asked = "load_tool_history", {"uuid": page.uuid, "query": query}
+        text = await chat.call_tool(name, asked, turn=turn)
+        return await chat.step(turn, tool=name, input=asked, result=text, call_id=f"{turn.id}-load")
 
     async def _learn(self, learnt: Data, turn_id: str) -> None:
         user_id = self._person.user_id
@@ -220,10 +217,3 @@ class _Writer:
         for fact in await self._memory.facts(user_id):
             if fact.text == learnt["text"]:
                 await self._memory.retract(fact.id)
-
-    async def _keep_snapshot(self, chat: Conversation, snapshot: Mapping[str, JsonValue]) -> None:
-        app = AgentApp(self._memory)
-        value = (await app.get_short_memory(chat.id)).to_json()
-        known = value.get("user_snapshot")
-        value["user_snapshot"] = {**(known if isinstance(known, dict) else {}), **snapshot}
-        await app.set_short_memory(chat.id, SessionValue.of(value))

@@ -23,8 +23,7 @@ class AuditorContract(Contract):
 
     async def test_a_conversation_is_kept_with_its_counts(self, store: Store, audit: Auditor) -> None:
         """The counts match the log, along with the current summary and the tiers' watermarks."""
-        await write(store, *map(done, "abc"))
-        mark = await store.log.mark(checkpoint("k", 2))
+        *_, mark = await write(store, *map(done, "abc"), checkpoint("k", 2))
         await store.watermarks.advance(CHAT, "tier", 2, epoch=None)
         kept: Any = await audit.conversation(CHAT)
         counters = kept.counters
@@ -53,9 +52,9 @@ class AuditorContract(Contract):
 
     async def test_entries_are_read_in_slices_with_open_ones_last(self, store: Store, audit: Auditor) -> None:
         """Each with its author; a single entry can be read by id."""
-        await store.log.append(replace(done("open"), status="open"))
-        turns = [await store.log.append(done(f"t{number}")) for number in range(3)]
-        mark = await store.log.mark(checkpoint("k", 1))
+        _, *turns, mark = await write(
+            store, replace(done("open"), status="open"), *map(done, ("t0", "t1", "t2")), checkpoint("k", 1)
+        )
         rows = await audit.entries(CHAT, after_seq=0, limit=3)
         assert [row.entry for row in rows] == turns
         assert {row.writer for row in rows} == {CHAT.user}
@@ -68,9 +67,8 @@ class AuditorContract(Contract):
 
     async def test_pages_are_kept_with_what_their_texts_take(self, store: Store, audit: Auditor) -> None:
         """Including tombstones; a missing page has no length."""
-        stored = await store.pages.put(page("p", "the text", spans=[(0, 8)]))
-        tombstone = page("q")
-        gone = await store.pages.put(replace(tombstone, page=replace(tombstone.page, purged=AT)))
+        tombstone = replace(page("q"), page=replace(page("q").page, purged=AT))
+        stored, gone = await write(store, page("p", "the text", spans=[(0, 8)]), tombstone)
         kept = await audit.pages(After())
         assert [(one.uuid, one.page) for one in kept] == [("p", stored), ("q", gone)]
         assert [one.blob_bytes for one in kept] == [stored.stored_bytes, None]

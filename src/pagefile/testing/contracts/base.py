@@ -9,14 +9,16 @@ import pytest
 
 from pagefile.ports import CheckpointDraft, EntryQuery, PageDraft, ResetDraft, Store, TurnDraft
 from pagefile.ports.log import TurnChange
-from pagefile.records import ConversationInfo, Fact, Scope
+from pagefile.records import ApiKey, ConversationInfo, Fact, Scope, WindowRecord
 from pagefile.testing.drafts import view
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import CHAT
 
 _EVERYTHING: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
 
-Request: TypeAlias = TurnDraft | TurnChange | CheckpointDraft | ResetDraft | PageDraft | Fact
+Request: TypeAlias = (
+    TurnDraft | TurnChange | CheckpointDraft | ResetDraft | PageDraft | Fact | WindowRecord | ApiKey
+)
 
 
 class Contract(ABC):
@@ -33,20 +35,27 @@ class Contract(ABC):
         """An empty store, opened with `clock`."""
 
 
-async def write(store: Store, *requests: Request) -> None:
-    """Writes one after the other, each with the verb for its kind."""
-    for request in requests:
-        match request:
-            case TurnDraft():
-                await store.log.append(request)
-            case CheckpointDraft() | ResetDraft():
-                await store.log.mark(request)
-            case PageDraft():
-                await store.pages.put(request)
-            case Fact():
-                await store.facts.put(request)
-            case _:
-                await store.log.advance(request)
+async def write(store: Store, *requests: Request) -> list[Any]:
+    """Writes one after the other, each with the verb for its kind; returns what each verb returned."""
+    return [await _written(store, request) for request in requests]
+
+
+async def _written(store: Store, request: Request) -> object:
+    match request:
+        case TurnDraft():
+            return await store.log.append(request)
+        case CheckpointDraft() | ResetDraft():
+            return await store.log.mark(request)
+        case PageDraft():
+            return await store.pages.put(request)
+        case Fact():
+            return await store.facts.put(request)
+        case WindowRecord():
+            return await store.calls.add([request], keep=10)
+        case ApiKey():
+            return await store.keys.add(request)
+        case _:
+            return await store.log.advance(request)
 
 
 async def refused(error: type[Exception], *calls: Awaitable[object], match: str | None = None) -> None:
@@ -81,6 +90,11 @@ async def session_of(store: Store, scope: Scope = CHAT) -> dict[str, Any]:
     return json.loads(json.dumps(found))
 
 
+async def view_of(store: Store, scope: Scope = CHAT) -> Any:
+    """A view of everything live; a test knows whether there is a checkpoint."""
+    return await store.reader.view(view(scope=scope))
+
+
 async def head_of(store: Store, scope: Scope = CHAT) -> ConversationInfo:
     """The counters of a conversation."""
-    return (await store.reader.view(view(scope=scope))).head
+    return (await view_of(store, scope)).head

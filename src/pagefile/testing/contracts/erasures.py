@@ -8,18 +8,9 @@ import anyio
 import numpy as np
 import pytest
 
+from pagefile import ports
 from pagefile.errors import ClosedError, ConflictError, ErasedError, HandleNotFoundError
-from pagefile.ports import (
-    ConversationQuery,
-    EmbeddingModel,
-    EntryQuery,
-    Owed,
-    PurgeRequest,
-    SinceRequest,
-    Store,
-    TurnTerms,
-    VectorRow,
-)
+from pagefile.ports import Store
 from pagefile.records import Scope
 from pagefile.stores.erasure import TABLES, scope_key
 from pagefile.testing.contracts.base import Contract, everything, head_of, refused, write
@@ -35,21 +26,27 @@ async def furnish(store: Store, *scopes: Scope) -> None:
     for mark, scope in zip("abcd", scopes, strict=False):
         await write(store, picturing(f"{mark}1", mark.encode(), scope=scope), opened(f"{mark}2", scope=scope))
         await write(store, checkpoint(f"{mark}3", 1, scope=scope), fact(f"{mark}-fact", scope=scope))
-        await store.pages.put(page(f"{mark}-page", f"text {mark}", scope=scope, spans=((0, 4),)))
-        await store.calls.add([call(f"{mark}-call", scope=scope)], keep=10)
+        archived = page(f"{mark}-page", f"text {mark}", scope=scope, spans=((0, 4),))
+        await write(store, archived, call(f"{mark}-call", scope=scope))
         await store.watermarks.advance(scope, "tier", 1, epoch=None)
-        await store.terms.write(scope, [TurnTerms(scope.conversation or "", 1, "", AT, "said", "")], "v1")
+        terms = ports.TurnTerms(scope.conversation or "", 1, "", AT, "said", "")
+        await store.terms.write(scope, [terms], "v1")
 
 
 async def left(store: Store, scope: Scope) -> list[int]:
     """How much a scope still has."""
-    return [
-        len(await store.reader.heads(ConversationQuery(scope))),
-        len(await store.source.since(SinceRequest(scope, {}))),
-        len(await store.facts.list(scope)),
-        len(await store.pages.list(scope)),
-        len(await store.calls.list(scope)),
-    ]
+    held = (
+        await store.reader.heads(ports.ConversationQuery(scope)),
+        await store.source.since(ports.SinceRequest(scope, {})),
+        await store.facts.list(scope),
+        await store.pages.list(scope),
+        await store.calls.list(scope),
+        await store.watermarks.known(scope, "tier"),
+    )
+    return list(map(len, held))
+
+
+_NONE_LEFT, _ONE_EACH = [0] * 6, [1] * 6
 
 
 class StoreContract(Contract):
@@ -62,11 +59,10 @@ class StoreContract(Contract):
         one = dict.fromkeys(_NOTHING, 1)
         assert receipt.counts == {**one, "ai_message": 3, "items": 0, "blobs": 2}
         assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 16)
-        assert await everything(store) == []
+        assert (await everything(store), await store.sessions.get(CHAT)) == ([], None)
         assert not (await head_of(store)).exists
-        assert await store.sessions.get(CHAT) is None
         await refused(HandleNotFoundError, store.pages.load(CHAT, "a-page"))
-        assert await left(store, ADA) == [1, 1, 1, 1, 1]
+        assert await left(store, ADA) == _ONE_EACH
         assert len(await everything(store, ELSE)) == 3
 
     async def test_erasing_a_user_takes_all_their_conversations(self, store: Store) -> None:
@@ -75,9 +71,8 @@ class StoreContract(Contract):
         await store.facts.put(fact("loose", scope=ADA))
         receipt = await store.erase(ADA)
         assert (receipt.counts["conversations"], receipt.counts["facts"]) == (2, 3)
-        assert await left(store, ADA) == [0, 0, 0, 0, 0]
-        assert await left(store, BOB) == [1, 1, 1, 1, 1]
-        assert await left(store, FIRM) == [1, 1, 1, 1, 1]
+        assert await left(store, ADA) == _NONE_LEFT
+        assert await left(store, BOB) == await left(store, FIRM) == _ONE_EACH
 
     async def test_erasing_a_tenant_takes_everything_of_it(self, store: Store) -> None:
         """With and without users."""
@@ -86,8 +81,7 @@ class StoreContract(Contract):
         await store.calls.add([call("x", scope=TENANT)], keep=5)
         receipt = await store.erase(TENANT)
         assert (receipt.counts["conversations"], receipt.counts["context_calls"]) == (3, 3)
-        assert await left(store, TENANT) == [0, 0, 0, 0, 0]
-        assert await left(store, FIRM) == [1, 1, 1, 1, 1]
+        assert [await left(store, scope) for scope in (TENANT, FIRM)] == [_NONE_LEFT, _ONE_EACH]
 
     async def test_erasing_nothing_counts_nothing(self, store: Store) -> None:
         """Erasing is idempotent."""
@@ -100,17 +94,16 @@ class StoreContract(Contract):
         """It raises `ConflictError`, and nothing is erased."""
         await furnish(store, CHAT)
         await refused(ConflictError, store.erase(STRANGER))
-        assert await left(store, ADA) == [1, 1, 1, 1, 1]
+        assert await left(store, ADA) == _ONE_EACH
 
     async def test_a_conversation_can_begin_again_after_erasing(self, store: Store) -> None:
         """From the first position, for any user."""
         await furnish(store, CHAT)
         await store.erase(CHAT)
-        turn = await store.log.append(done("a1", scope=STRANGER))
+        (turn,) = await write(store, done("a1", scope=STRANGER))
         assert (turn.seq, turn.scope) == (1, STRANGER)
 
     async def test_a_store_describes_itself(self, store: Store) -> None:
-        """Its kind and location."""
         described = await store.describe()
         assert {"backend", "version", "place", "bytes", "read_only"} <= described.keys()
         assert described["read_only"] is False
@@ -118,21 +111,21 @@ class StoreContract(Contract):
     async def test_closing_twice_is_closing_once(self, store: Store, clock: FakeClock) -> None:
         """Afterwards every verb raises `ClosedError`."""
         await store.log.append(done("a"))
-        await store.close()
-        await store.close()
+        for _ in range(2):
+            await store.close()
         await refused(
             ClosedError,
             store.log.append(done("b")),
             store.log.restore([]),
             head_of(store),
-            store.reader.entries(EntryQuery(CHAT)),
-            store.source.since(SinceRequest(CHAT, {})),
+            store.reader.entries(ports.EntryQuery(CHAT)),
+            store.source.since(ports.SinceRequest(CHAT, {})),
             store.facts.list(ADA),
             store.pages.load(CHAT, "p"),
             store.pages.put(page("p")),
             store.page_keeper.page(CHAT, "p"),
             store.page_keeper.touch(CHAT, [], clock.now()),
-            store.page_keeper.purge(PurgeRequest(CHAT, clock.now())),
+            store.page_keeper.purge(ports.PurgeRequest(CHAT, clock.now())),
             store.page_index.uuids(CHAT),
             store.page_index.write(CHAT, "p", []),
             store.media.load(CHAT, "hash"),
@@ -151,7 +144,7 @@ class StoreContract(Contract):
         )
 
 
-_CHAT, _USER = scope_key("tenant", None, "chat"), scope_key("tenant", "ada")
+_CHAT, _USER, _BOB = (scope_key("tenant", *name) for name in ((None, "chat"), ("ada",), ("bob",)))
 
 
 class ErasuresContract(Contract):
@@ -159,18 +152,18 @@ class ErasuresContract(Contract):
 
     async def test_an_erasure_is_owed_to_every_known_place(self, store: Store) -> None:
         """From the moment the rows are gone until the place has carried it out, with the scopes to erase."""
+        erasures = store.erasures
         await store.erase(Scope("tenant", "before"))
-        await store.erasures.begin("a")
-        assert await store.erasures.places() == {"a": 0}
+        await erasures.begin("a")
+        assert await erasures.places() == {"a": 0}
         await store.log.append(done("a"))
         await store.erase(ADA)
-        await store.erasures.begin("b")
-        assert await store.erasures.places() == {"a": 2, "b": 0}
-        owed = await store.erasures.owed("a")
-        assert owed == Owed(1, {_USER: 2, _CHAT: 2})
-        await store.erasures.done("a", owed)
-        assert await store.erasures.owed("a") == Owed(2, {})
-        assert await store.erasures.places() == {"a": 0, "b": 0}
+        await erasures.begin("b")
+        assert await erasures.places() == {"a": 2, "b": 0}
+        owed = await erasures.owed("a")
+        assert owed == ports.Owed(1, {_USER: 2, _CHAT: 2})
+        await erasures.done("a", owed)
+        assert (await erasures.owed("a"), await erasures.places()) == (ports.Owed(2, {}), {"a": 0, "b": 0})
 
     async def test_nothing_is_owed_to_an_unknown_place(self, store: Store) -> None:
         """Nor does asking make it known."""
@@ -193,7 +186,7 @@ class ErasuresContract(Contract):
         owed = await store.erasures.owed("a")
         await store.erase(BOB)
         await store.erasures.done("a", owed)
-        assert await store.erasures.owed("a") == Owed(1, {scope_key("tenant", "bob"): 2})
+        assert await store.erasures.owed("a") == ports.Owed(1, {_BOB: 2})
 
     async def test_what_was_put_behind_an_erasure_is_owed_again(self, store: Store) -> None:
         """Even if the place reports completion in between."""
@@ -202,14 +195,14 @@ class ErasuresContract(Contract):
             await store.erase(scope)
         await store.erasures.done("a", await store.erasures.owed("a"))
         await store.erasures.redo("a", 1)
-        assert (await store.erasures.owed("a")).scopes == {scope_key("tenant", "bob"): 2}
         later = await store.erasures.owed("a")
+        assert later.scopes == {_BOB: 2}
         await store.erasures.redo("a", 0)
         await store.erasures.done("a", later)
-        assert await store.erasures.owed("a") == Owed(0, {_CHAT: 1, scope_key("tenant", "bob"): 2})
+        assert await store.erasures.owed("a") == ports.Owed(0, {_CHAT: 1, _BOB: 2})
 
 
-_MODEL = EmbeddingModel("epochs", 2)
+_MODEL = ports.EmbeddingModel("epochs", 2)
 _ERASED = (CHAT, ADA, TENANT)
 _OTHERS = (ELSE, HIS, BOB, FIRM_CHAT, FIRM)
 
@@ -217,14 +210,13 @@ Write = Callable[[Store, int | None], Awaitable[object]]
 
 
 async def _vector(store: Store, epoch: int | None) -> None:
-    index = store.vectors()
-    if index is None:
+    if (index := store.vectors()) is None:
         raise ErasedError
-    row = VectorRow(CHAT, 1, "a", AT, np.array([1.0, 0.0], np.float32))
+    row = ports.VectorRow(CHAT, 1, "a", AT, np.array([1.0, 0.0], np.float32))
     await index.put(_MODEL, [row], epoch=epoch)
 
 
-_TERMS = TurnTerms("chat", 1, "a", AT, "said", "")
+_TERMS = ports.TurnTerms("chat", 1, "a", AT, "said", "")
 #: Every deferred write that is based on an earlier read.
 _WRITES: Mapping[str, Write] = {
     "checkpoint": lambda store, epoch: store.log.mark(replace(checkpoint("k", 1), epoch=epoch)),
@@ -239,16 +231,10 @@ _WRITES: Mapping[str, Write] = {
 }
 
 
-async def remains(store: Store, scope: Scope) -> list[object]:
-    """Everything that is left of a conversation."""
-    return [
-        await store.reader.heads(ConversationQuery(scope)),
-        await store.facts.list(scope),
-        await store.pages.list(scope),
-        await store.calls.list(scope),
-        await store.watermarks.known(scope, "tier"),
-        await store.sessions.get(scope),
-    ]
+async def _begun(store: Store) -> int:
+    """Begins a conversation; returns its epoch."""
+    await store.log.append(done("a"))
+    return (await head_of(store)).epoch
 
 
 class EpochContract(Contract):
@@ -260,20 +246,18 @@ class EpochContract(Contract):
         self, store: Store, what: str, erased: Scope
     ) -> None:
         """It raises `ErasedError` and writes nothing, whether or not the conversation exists again."""
-        await store.log.append(done("a"))
-        epoch = (await head_of(store)).epoch
+        epoch = await _begun(store)
         await store.erase(erased)
         await refused(ErasedError, _WRITES[what](store, epoch))
-        assert await remains(store, CHAT) == [[], [], [], [], {}, None]
-        await store.log.append(done("a"))
+        assert (await left(store, CHAT), await store.sessions.get(CHAT)) == (_NONE_LEFT, None)
+        now = await _begun(store)
         await refused(ErasedError, _WRITES[what](store, epoch))
-        await _WRITES[what](store, (await head_of(store)).epoch)
+        await _WRITES[what](store, now)
 
     async def test_the_last_erasure_is_known(self, store: Store) -> None:
         """The epoch rises with every erasure, even of an empty scope; a view reports the same number."""
         before = await store.reader.epoch()
-        await store.log.append(done("a"))
-        assert before == await store.reader.epoch() == (await head_of(store)).epoch
+        assert before == await _begun(store) == await store.reader.epoch()
         await store.erase(FIRM)
         assert before < await store.reader.epoch() == (await head_of(store)).epoch
 
@@ -290,8 +274,8 @@ class EpochContract(Contract):
 
     async def test_a_step_with_an_erased_page_is_not_written(self, store: Store) -> None:
         """Not even if a turn with that id is open again."""
+        epoch = await store.reader.epoch()
         await store.log.append(opened("a"))
-        epoch = (await head_of(store)).epoch
         await store.erase(ADA)
         await store.log.append(opened("a"))
         await refused(ErasedError, store.log.advance(replace(added("a"), epoch=epoch)))
@@ -300,9 +284,9 @@ class EpochContract(Contract):
 
     async def test_a_turn_is_repeated_in_its_epoch(self, store: Store) -> None:
         """The same turn returns what is stored and another under its id is refused, as without an epoch."""
-        first = await store.log.append(done("a"))
         epoch = await store.reader.epoch()
-        assert first == await store.log.append(replace(done("a"), epoch=epoch))
+        first, again = await write(store, done("a"), replace(done("a"), epoch=epoch))
+        assert first == again
         await refused(ConflictError, store.log.append(replace(done("a", "another question"), epoch=epoch)))
 
     async def test_an_erasure_names_the_conversations_that_went(self, store: Store) -> None:
@@ -315,8 +299,7 @@ class EpochContract(Contract):
     async def test_what_nobody_erased_is_written(self, store: Store, what: str) -> None:
         """Whatever else was erased since, or if no epoch is given."""
         await store.erase(CHAT)
-        await store.log.append(done("a"))
-        epoch = (await head_of(store)).epoch
+        epoch = await _begun(store)
         for other in _OTHERS:
             await store.erase(other)
         await _WRITES[what](store, epoch)
@@ -330,8 +313,7 @@ class EpochContract(Contract):
         """The erasure is reported first, whoever owns it now and however it was erased."""
         for scope in (CHAT, ADA):
             await store.erase(ADA)
-            await store.log.append(done("a"))
-            epoch = (await head_of(store)).epoch
+            epoch = await _begun(store)
             await store.erase(scope)
             await store.log.append(done("a", scope=STRANGER))
             late = replace(checkpoint("k", 1, scope=ANYBODY), epoch=epoch)
@@ -344,10 +326,10 @@ class EpochContract(Contract):
         await store.erase(CHAT)
         second = (await head_of(store)).epoch
         assert second > first
-        await refused(ErasedError, store.calls.add([call("w")], keep=9, epoch=first))
-        await store.calls.add([call("w")], keep=9, epoch=second)
+        await refused(ErasedError, _WRITES["call"](store, first))
+        await _WRITES["call"](store, second)
         await store.log.append(done("a"))
-        assert [head.epoch for head in await store.reader.heads(ConversationQuery(ADA))] == [second]
+        assert [head.epoch for head in await store.reader.heads(ports.ConversationQuery(ADA))] == [second]
 
     async def test_one_call_that_was_erased_keeps_all_of_them_out(self, store: Store) -> None:
         """They are written together or not at all."""
@@ -360,9 +342,8 @@ class EpochContract(Contract):
         """Even though the user still exists."""
         epoch = (await head_of(store)).epoch
         await store.erase(ANYBODY)
-        await refused(ErasedError, store.facts.revise(ADA, [fact("f")], action="stored", at=AT, epoch=epoch))
-        loose = replace(fact("g"), scope=ADA)
-        await store.facts.revise(ADA, [loose], action="stored", at=AT, epoch=epoch)
+        await refused(ErasedError, _WRITES["fact"](store, epoch))
+        await store.facts.revise(ADA, [fact("g", scope=ADA)], action="stored", at=AT, epoch=epoch)
         assert [one.id for one in await store.facts.list(ADA)] == ["g"]
 
     async def test_a_copy_is_not_written_of_what_was_erased(self, store: Store) -> None:
@@ -374,15 +355,14 @@ class EpochContract(Contract):
         copied, moved = replace(page("p", scope=there), epoch=epoch, origin=CHAT), replace(turn, scope=there)
         restored = store.log.restore([moved], epoch=epoch, origin=CHAT)
         await refused(ErasedError, restored, store.pages.put(copied))
-        assert [[], []] == [await store.reader.heads(ConversationQuery(there)), await store.pages.list(there)]
+        assert await left(store, there) == _NONE_LEFT
         await store.log.restore([moved], epoch=epoch)
         await store.pages.put(replace(copied, origin=None))
 
     async def test_an_erasure_and_those_who_write_behind_it_at_once(self, store: Store) -> None:
         """Whatever the interleaving, nothing erased is left."""
         for number in range(5):
-            await store.log.append(done("a"))
-            epoch = (await head_of(store)).epoch
+            epoch = await _begun(store)
             outcomes: list[Any] = []
 
             async def attempt(name: str, epoch: int = epoch, outcomes: list[Any] = outcomes) -> None:
@@ -397,5 +377,5 @@ class EpochContract(Contract):
                     if name == "fact":
                         tasks.start_soon(store.erase, (CHAT, ADA, TENANT)[number % 3])
             assert len(outcomes) == 5
-            assert await remains(store, CHAT) == [[], [], [], [], {}, None]
-            assert await store.source.since(SinceRequest(ADA, {})) == []
+            assert (await left(store, CHAT), await store.sessions.get(CHAT)) == (_NONE_LEFT, None)
+            assert await store.source.since(ports.SinceRequest(ADA, {})) == []

@@ -35,8 +35,7 @@ class FactStoreContract(Contract):
         """Ordered by when they were recorded."""
         late, early = fact("a", recorded=AT + timedelta(hours=1)), fact("b", "喜欢中文", scope=ADA)
         late = replace(late, project="alpha", agent="triage")
-        assert await store.facts.put(late) == late
-        assert await store.facts.put(early) == early
+        assert await write(store, late, early) == [late, early]
         assert await store.facts.list(ADA) == [early, late]
         assert [one.after for one in await store.facts.revisions(ADA)] == [(late,), (early,)]
 
@@ -50,16 +49,14 @@ class FactStoreContract(Contract):
         assert await store.facts.list(TENANT) == [newer]
 
     async def test_a_fact_needs_a_user(self, store: Store) -> None:
-        """Its scope must name one."""
         await refused(InvalidArgumentError, store.facts.put(fact("a", scope=TENANT)))
 
     async def test_facts_are_of_a_user_or_a_tenant(self, store: Store) -> None:
         """A user's own, or all of the tenant's if the scope names no user; never another tenant's."""
-        for scope, fact_id in ((ADA, "a"), (BOB, "b"), (FIRM_ADA, "a")):
-            await store.facts.put(fact(fact_id, scope=scope))
-        assert [found.id for found in await store.facts.list(ADA)] == ["a"]
-        assert [found.id for found in await store.facts.list(TENANT)] == ["a", "b"]
-        assert [found.scope.tenant for found in await store.facts.list(FIRM)] == ["firm"]
+        await write(store, fact("a", scope=ADA), fact("b", scope=BOB), fact("a", scope=FIRM_ADA))
+        theirs = {ADA: [("tenant", "a")], TENANT: [("tenant", "a"), ("tenant", "b")], FIRM: [("firm", "a")]}
+        for scope, ids in theirs.items():
+            assert [(found.scope.tenant, found.id) for found in await store.facts.list(scope)] == ids
 
     async def test_a_retracted_fact_is_listed_only_when_asked_for(self, store: Store) -> None:
         """It can still be read by id."""
@@ -70,7 +67,6 @@ class FactStoreContract(Contract):
         assert await store.facts.get(ADA, "a") == await store.facts.get(TENANT, "a") == gone
 
     async def test_an_unknown_or_foreign_fact_cannot_be_got(self, store: Store) -> None:
-        """It raises `NotFoundError`."""
         await store.facts.put(fact("a"))
         for scope, fact_id in ((ADA, "b"), (BOB, "a"), (FIRM_ADA, "a")):
             await refused(NotFoundError, store.facts.get(scope, fact_id))
@@ -83,9 +79,8 @@ class FactStoreContract(Contract):
         second = await revise(store, ADA, closed, new, action="superseded", at=AT + timedelta(hours=1))
         assert (first.before, first.after, first.action) == ((None,), (old,), "stored")
         assert (second.before, second.after, second.scope) == ((old, None), (closed, new), ADA)
-        assert list(await store.facts.revisions(ADA)) == [first, second]
-        assert list(await store.facts.revisions(ADA, after=first.number)) == [second]
-        assert list(await store.facts.revisions(BOB)) == []
+        for scope, after, found in ((ADA, 0, [first, second]), (ADA, first.number, [second]), (BOB, 0, [])):
+            assert list(await store.facts.revisions(scope, after=after)) == found
         assert await store.facts.list(ADA) == [closed, new]
 
     async def test_nobody_writes_over_a_change_they_have_not_seen(self, store: Store) -> None:
@@ -98,7 +93,6 @@ class FactStoreContract(Contract):
         await revise(store, BOB, fact("c", scope=BOB), expected=0)
 
     async def test_a_revision_is_all_or_nothing(self, store: Store) -> None:
-        """If one fact cannot be written, none is."""
         await store.facts.put(fact("theirs", scope=BOB))
         for bad in (fact("theirs"), fact("x", scope=BOB)):
             with pytest.raises((ConflictError, InvalidArgumentError)):
@@ -180,7 +174,6 @@ class FactRestoreContract(Contract):
         assert [one.id for one in await store.facts.list(BOB)] == ["theirs"]
 
     async def test_restoring_facts_twice_is_restoring_them_once(self, store: Store) -> None:
-        """The second time nothing is new, and no revision is added."""
         facts, journal = await lived(store)
         await store.facts.restore(COPY, facts, journal)
         before = await store.facts.changed(COPY)

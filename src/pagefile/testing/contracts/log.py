@@ -7,19 +7,9 @@ from typing import Any
 import anyio
 import pytest
 
+from pagefile import ports
 from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, NotFoundError
-from pagefile.ports import (
-    NO_LABELS,
-    ConversationQuery,
-    EntryQuery,
-    Labels,
-    SinceRequest,
-    Store,
-    TurnDraft,
-    TurnRef,
-    ViewRequest,
-    labels_of,
-)
+from pagefile.ports import Store
 from pagefile.records import CHECKPOINT_QUERY, Checkpoint, Reset, Scope, Step, Turn
 from pagefile.testing.contracts.base import Contract, changes_nothing, everything, head_of, refused, write
 from pagefile.testing.drafts import AT, aborted, added, checkpoint, completed, done, opened, reset, step, view
@@ -40,7 +30,6 @@ class TurnLogContract(Contract):
         assert places == [("a", 1), ("c", 2), ("b", 3), ("d", 4), ("e", 5)]
 
     async def test_many_writers_leave_no_gap(self, store: Store) -> None:
-        """No gap and no duplicate, however many write concurrently."""
         async with anyio.create_task_group() as tasks:
             for number in range(50):
                 tasks.start_soon(store.log.append, done(f"t{number}"))
@@ -50,11 +39,9 @@ class TurnLogContract(Contract):
 
     async def test_created_rises_even_when_the_clock_does_not(self, store: Store, clock: FakeClock) -> None:
         """`created` is strictly increasing with `seq`."""
-        await write(store, done("a"), done("b"))
-        clock.advance(-3600)
-        await write(store, opened("c"), done("d"))
-        clock.advance(-3600)
-        await write(store, completed("c"), reset("e"))
+        for requests in ((done("a"), done("b")), (opened("c"), done("d")), (completed("c"), reset("e"))):
+            await write(store, *requests)
+            clock.advance(-3600)
         times = [entry.created for entry in await everything(store)]
         assert times == sorted(set(times))
         assert times[0] == AT
@@ -63,11 +50,9 @@ class TurnLogContract(Contract):
         """`created` is when it was written, `at` when it was said."""
         clock.advance(60)
         turn = await store.log.append(done("a", at=AT - timedelta(days=1)))
-        assert turn.created == clock.now()
-        assert turn.at == AT - timedelta(days=1)
+        assert (turn.created, turn.at) == (clock.now(), AT - timedelta(days=1))
 
     async def test_what_append_returns_is_what_is_read(self, store: Store) -> None:
-        """Nothing of a turn is lost or changed."""
         given = done(
             "a",
             "你好 🙂\n'\"\\",
@@ -81,11 +66,9 @@ class TurnLogContract(Contract):
         assert turn == Turn("a", CHAT, 1, "done", *said, AT, AT, 3, 4, 10, "test", given.metadata)
 
     async def test_times_come_back_in_utc(self, store: Store) -> None:
-        """A time in any zone is returned as the same instant in UTC."""
         east = timezone(timedelta(hours=8))
         turn = await store.log.append(done("a", at=datetime(2026, 2, 9, 16, 0, tzinfo=east)))
-        assert turn.at == AT
-        assert turn.at.tzinfo == UTC
+        assert (turn.at, turn.at.tzinfo) == (AT, UTC)
         assert await everything(store) == [turn]
 
     async def test_one_side_may_be_missing(self, store: Store) -> None:
@@ -97,27 +80,21 @@ class TurnLogContract(Contract):
         """The same id with the same texts and steps returns what is stored."""
         first = await store.log.append(done("a", steps=[step()]))
         again = await store.log.append(done("a", steps=[step()], at=AT + timedelta(hours=1), tokens=99))
-        assert again == first
-        assert len(await everything(store)) == 1
+        assert [again] == [first] == await everything(store)
         assert (await head_of(store)).live_tokens == 10
 
     async def test_a_repeat_returns_the_turn_whatever_its_status(self, store: Store) -> None:
         """Beginning an open turn again returns it; an aborted one is returned as aborted."""
-        first = await store.log.append(opened("a"))
-        assert await store.log.append(opened("a")) == first
-        ended = await store.log.advance(aborted("a"))
-        assert await store.log.append(opened("a")) == ended
+        first, again, ended, after = await write(store, opened("a"), opened("a"), aborted("a"), opened("a"))
+        assert (again, after) == (first, ended)
 
     async def test_a_turn_begun_again_is_the_turn_however_far_it_is(self, store: Store) -> None:
         """With steps, done or aborted: only the question is compared, and nothing changes; `done` compares the whole turn."""
-        await store.log.append(opened("a"))
-        stepped = await store.log.advance(added("a"))
-        assert await store.log.append(opened("a")) == stepped
-        answered = await store.log.advance(completed("a"))
-        assert await store.log.append(opened("a")) == answered
-        await write(store, opened("b"), added("b"))
-        given_up = await store.log.advance(aborted("b"))
-        assert await store.log.append(opened("b")) == given_up
+        _, stepped, again = await write(store, opened("a"), added("a"), opened("a"))
+        answered, once_more = await write(store, completed("a"), opened("a"))
+        assert (again, once_more) == (stepped, answered)
+        *_, given_up, again = await write(store, opened("b"), added("b"), aborted("b"), opened("b"))
+        assert again == given_up
         assert await everything(store) == [answered, given_up]
         others = opened("a", "else"), opened("b", "else"), done("a"), done("b")
         await changes_nothing(store, ConflictError, *map(store.log.append, others))
@@ -125,8 +102,9 @@ class TurnLogContract(Contract):
     @pytest.mark.parametrize(
         "other", [done("a", "else"), done("a", assistant="else"), done("a", steps=[step()]), done("a", None)]
     )
-    async def test_the_same_id_with_another_text_conflicts(self, store: Store, other: TurnDraft) -> None:
-        """It raises `ConflictError` and changes nothing."""
+    async def test_the_same_id_with_another_text_conflicts(
+        self, store: Store, other: ports.TurnDraft
+    ) -> None:
         await store.log.append(done("a"))
         await changes_nothing(store, ConflictError, store.log.append(other))
 
@@ -154,8 +132,8 @@ class TurnLogContract(Contract):
             store.log.restore([replace(entry, scope=stranger) for entry in await everything(store, owner)]),
             store.sessions.put(stranger, {"x": 1}),
             store.sessions.get(stranger),
-            store.reader.view(ViewRequest(stranger, 100, 1)),
-            store.reader.entries(EntryQuery(stranger)),
+            store.reader.view(ports.ViewRequest(stranger, 100, 1)),
+            store.reader.entries(ports.EntryQuery(stranger)),
             store.erase(stranger),
         )
         assert [entry.id for entry in await everything(store, owner)] == ["a", "b"]
@@ -166,27 +144,27 @@ class TurnLogContract(Contract):
         """Naming another's conversation returns nothing; the tenant's own list includes it."""
         await store.log.append(done("a", scope=owner))
         await store.watermarks.advance(owner, "tier", 1, epoch=None)
-        ref = TurnRef("chat", 1)
-        assert await store.reader.heads(ConversationQuery(stranger)) == []
-        assert await store.source.since(SinceRequest(stranger, {})) == []
+        ref = ports.TurnRef("chat", 1)
+        assert await store.reader.heads(ports.ConversationQuery(stranger)) == []
+        assert await store.source.since(ports.SinceRequest(stranger, {})) == []
         assert await store.source.around(stranger, [ref]) == []
-        assert await store.terms.since(SinceRequest(stranger, {}), "v1") == []
+        assert await store.terms.since(ports.SinceRequest(stranger, {}), "v1") == []
         assert await store.watermarks.known(stranger, "tier") == {}
-        assert [head.scope for head in await store.reader.heads(ConversationQuery(TENANT))] == [owner]
+        assert [head.scope for head in await store.reader.heads(ports.ConversationQuery(TENANT))] == [owner]
         assert [near.turn.scope for near in await store.source.around(TENANT, [ref])] == [owner]
 
     async def test_the_error_does_not_name_the_owner(self, store: Store) -> None:
         """Nor does it reveal whether a conversation belongs to another user or to none."""
         await write(store, done("a", scope=CHAT), done("a", scope=Scope("tenant", None, "else")))
-        with pytest.raises(ConflictError) as theirs:
-            await store.log.claim(STRANGER)
-        assert "ada" not in str(theirs.value)
-        with pytest.raises(ConflictError) as nobodys:
-            await store.log.claim(Scope("tenant", STRANGER.user, "else"))
-        assert str(nobodys.value).replace("'else'", "'chat'") == str(theirs.value)
-        with pytest.raises(ConflictError, match="name the user") as unnamed:
-            await store.log.claim(ANYBODY)
-        assert "ada" not in str(unnamed.value)
+        told: list[str] = []
+        for scope in (STRANGER, Scope("tenant", STRANGER.user, "else"), ANYBODY):
+            with pytest.raises(ConflictError) as refusal:
+                await store.log.claim(scope)
+            told.append(str(refusal.value))
+        theirs, nobodys, unnamed = told
+        assert nobodys.replace("'else'", "'chat'") == theirs
+        assert "name the user" in unnamed
+        assert "ada" not in theirs + unnamed
 
     @pytest.mark.parametrize("owner", [CHAT, ANYBODY])
     async def test_a_conversation_can_be_claimed(self, store: Store, owner: Scope) -> None:
@@ -209,31 +187,28 @@ class TurnLogContract(Contract):
 
     async def test_labels_stay_until_others_are_given(self, store: Store) -> None:
         """From the first turn on, even an open one; each label separately; lists show them too."""
-        first = Labels("alpha", "zh", "Asia/Shanghai")
+        first = ports.Labels("alpha", "zh", "Asia/Shanghai")
         await store.log.append(replace(opened("a"), labels=first))
-        assert labels_of(await head_of(store)) == first
+        assert ports.labels_of(await head_of(store)) == first
         await write(store, completed("a"), done("b"))
-        assert labels_of(await head_of(store)) == first
-        await store.log.append(replace(done("c"), labels=Labels(language="en")))
-        (head,) = await store.reader.heads(ConversationQuery(CHAT))
-        assert labels_of(head) == Labels("alpha", "en", "Asia/Shanghai")
+        assert ports.labels_of(await head_of(store)) == first
+        await store.log.append(replace(done("c"), labels=ports.Labels(language="en")))
+        (head,) = await store.reader.heads(ports.ConversationQuery(CHAT))
+        assert ports.labels_of(head) == ports.Labels("alpha", "en", "Asia/Shanghai")
         assert (await store.log.append(done("d", scope=ELSE))).seq == 1
-        assert labels_of(await head_of(store, ELSE)) == NO_LABELS
+        assert ports.labels_of(await head_of(store, ELSE)) == ports.NO_LABELS
 
     async def test_a_turn_needs_a_conversation(self, store: Store) -> None:
-        """A scope without a conversation cannot be written to."""
         await refused(InvalidArgumentError, store.log.append(done("a", scope=ADA)))
 
     async def test_what_is_not_json_is_refused(self, store: Store) -> None:
-        """Metadata that cannot be stored is refused before anything is written."""
         bad = done("a", metadata={"x": float("nan")})
         await changes_nothing(store, InvalidArgumentError, store.log.append(bad))
 
     async def test_an_open_turn_takes_its_place_when_it_ends(self, store: Store, clock: FakeClock) -> None:
         """Steps and the answer are added; `seq` and `created` are assigned at the end."""
-        begun = await store.log.append(opened("a"))
+        begun, _ = await write(store, opened("a"), done("b"))
         assert (begun.seq, begun.status, begun.tokens) == (None, "open", 5)
-        await store.log.append(done("b"))
         clock.advance(5)
         stepped = await store.log.advance(added("a"))
         assert (stepped.seq, stepped.steps, stepped.tokens) == (None, (step(),), 11)
@@ -241,13 +216,12 @@ class TurnLogContract(Contract):
         ended = await store.log.advance(completed("a", "the answer"))
         assert (ended.seq, ended.status, ended.assistant, ended.tokens) == (2, "done", "the answer", 16)
         assert (ended.created, ended.assistant_tokens, ended.steps) == (clock.now(), 4, (step(),))
-        assert [entry.id for entry in await everything(store)] == ["b", "a"]
-        assert (await everything(store))[1] == ended
+        first, second = await everything(store)
+        assert (first.id, second) == ("b", ended)
 
     async def test_a_step_added_twice_is_one_step(self, store: Store) -> None:
         """The turn is returned unchanged, whatever the second's counts and page; nothing is counted twice."""
-        await store.log.append(opened("a"))
-        first = await store.log.advance(added("a", step(given={"x": (1, 2)})))
+        _, first = await write(store, opened("a"), added("a", step(given={"x": (1, 2)})))
         again = replace(step(given={"x": [1, 2]}), call_tokens=9, result_tokens=9, page="another")
         assert await store.log.advance(added("a", again, tokens=99)) == first
         assert (await store.log.advance(completed("a"))).steps == first.steps
@@ -260,8 +234,7 @@ class TurnLogContract(Contract):
         self, store: Store, other: Step
     ) -> None:
         """So is another call id, input or tool: parallel calls may share an id."""
-        await write(store, opened("a"), added("a"), added("a", other))
-        turn = await store.log.advance(added("a"))
+        *_, turn = await write(store, opened("a"), added("a"), added("a", other), added("a"))
         assert (turn.steps, turn.tokens) == ((step(), other), 17)
 
     async def test_every_field_of_a_step_comes_back(self, store: Store) -> None:
@@ -273,22 +246,20 @@ class TurnLogContract(Contract):
         assert (await store.reader.view(view())).turns[0].steps == (paged, lost, step())
 
     async def test_open_and_aborted_turns_are_not_counted(self, store: Store) -> None:
-        """The counters include only done turns."""
-        await store.log.append(opened("a"))
-        assert ((head := await head_of(store)).last_seq, head.turns, head.live_tokens) == (0, 0, 0)
-        assert head.exists
-        await store.log.advance(aborted("a"))
-        assert ((head := await head_of(store)).last_seq, head.turns, head.live_tokens) == (1, 0, 0)
-        await store.log.append(done("b"))
-        assert ((head := await head_of(store)).last_seq, head.turns, head.live_tokens) == (2, 1, 10)
+        for request, counted in (
+            (opened("a"), (0, 0, 0)),
+            (aborted("a"), (1, 0, 0)),
+            (done("b"), (2, 1, 10)),
+        ):
+            await write(store, request)
+            head = await head_of(store)
+            assert (head.exists, head.last_seq, head.turns, head.live_tokens) == (True, *counted)
 
     async def test_ending_twice_the_same_way_is_ending_once(self, store: Store) -> None:
         """Completing twice with the same text and aborting twice return the stored turn."""
         await write(store, opened("a"), opened("b"))
-        answered = await store.log.advance(completed("a"))
-        stopped = await store.log.advance(aborted("b"))
-        assert await store.log.advance(completed("a")) == answered
-        assert await store.log.advance(aborted("b")) == stopped
+        ends = completed("a"), aborted("b")
+        assert await write(store, *ends) == await write(store, *ends)
         assert (await head_of(store)).turns == 1
 
     async def test_a_turn_that_ended_does_not_change(self, store: Store) -> None:
@@ -304,10 +275,9 @@ class TurnLogContract(Contract):
         await refused(NotFoundError, *(store.log.advance(completed(turn_id)) for turn_id in ("a", "r")))
 
     async def test_a_reader_sees_what_a_write_returned(self, store: Store) -> None:
-        """What a call returned is visible to every reader immediately."""
         for number in range(20):
             await store.log.append(done(f"t{number}"))
-            assert (await store.reader.view(view())).head.last_seq == number + 1
+            assert (await head_of(store)).last_seq == number + 1
 
 
 class MarkerContract(Contract):
@@ -318,20 +288,11 @@ class MarkerContract(Contract):
         await write(store, done("a"), done("b"), opened("c"), aborted("c"), done("d"))
         clock.advance(1)
         entry = await store.log.mark(checkpoint("k", 3))
-        assert entry == Checkpoint(
-            id="k",
-            scope=CHAT,
-            seq=5,
-            version=1,
-            summary="what was said",
-            covered_through_seq=3,
-            covered_turns=2,
-            created=clock.now(),
-            tokens=7,
-            counter="test",
-            anchors=("42 mg",),
-            archive_refs=("page-1",),
-        )
+        place = {"seq": 5, "version": 1, "covered_through_seq": 3, "covered_turns": 2}
+        carried = {"anchors": ("42 mg",), "archive_refs": ("page-1",)}
+        given = {"summary": "what was said", "created": clock.now(), "tokens": 7, "counter": "test"}
+        told: dict[str, Any] = {**place, **given, **carried}
+        assert entry == Checkpoint("k", CHAT, **told)
         assert (await everything(store))[-1] == entry
         assert (await store.reader.view(view())).checkpoint == entry
 
@@ -345,10 +306,9 @@ class MarkerContract(Contract):
 
     async def test_versions_count_one_by_one(self, store: Store) -> None:
         """Each checkpoint builds on the newest; all of them stay in the log."""
-        await write(store, *map(done, "abc"), checkpoint("k1", 1, summary="one"))
-        await store.log.mark(checkpoint("k2", 1, 1, summary="one, said better"))
-        await store.log.mark(checkpoint("k3", 3, 2, summary="two"))
-        found = [entry for entry in await everything(store) if isinstance(entry, Checkpoint)]
+        marks = checkpoint("k1", 1, summary="one"), checkpoint("k2", 1, 1, summary="one, said better")
+        await write(store, *map(done, "abc"), *marks, checkpoint("k3", 3, 2, summary="two"))
+        found = (await everything(store))[3:]
         told = [(entry.version, entry.summary, entry.covered_turns) for entry in found]
         assert told == [(1, "one", 1), (2, "one, said better", 1), (3, "two", 3)]
         assert (await store.reader.view(view())).checkpoint == found[-1]
@@ -364,7 +324,6 @@ class MarkerContract(Contract):
         await changes_nothing(store, ConflictError, store.log.mark(checkpoint("k2", covered, version)))
 
     async def test_a_checkpoint_of_nothing_conflicts(self, store: Store) -> None:
-        """An empty conversation has nothing to cover."""
         await refused(ConflictError, store.log.mark(checkpoint("k", 0)))
         assert not (await head_of(store)).exists
 
@@ -372,13 +331,11 @@ class MarkerContract(Contract):
         """One that covers only what was reset comes too late."""
         await write(store, done("a"), done("b"), reset("r"), done("c"))
         await refused(ConflictError, store.log.mark(checkpoint("k", 2)))
-        entry: Any = await store.log.mark(checkpoint("k", 4))
+        (entry,) = await write(store, checkpoint("k", 4))
         assert entry.covered_turns == 1
 
     async def test_a_reset_empties_the_window_and_keeps_the_log(self, store: Store, clock: FakeClock) -> None:
-        """Earlier turns stay in the log and leave the window."""
-        await write(store, done("a"), done("b"))
-        entry = await store.log.mark(reset("r"))
+        *_, entry = await write(store, done("a"), done("b"), reset("r"))
         assert entry == Reset("r", CHAT, 3, entry.created)
         head = await head_of(store)
         assert (head.reset_seq, head.turns, head.live_turns, head.live_tokens) == (3, 0, 0, 0)
@@ -391,23 +348,20 @@ class MarkerContract(Contract):
         await write(store, done("a"), checkpoint("k1", 1), reset("r"))
         seen = await store.reader.view(view())
         assert (seen.checkpoint, seen.head.covered_through_seq) == (None, 0)
-        await write(store, done("b"))
-        entry: Any = await store.log.mark(checkpoint("k2", 4))
+        _, entry = await write(store, done("b"), checkpoint("k2", 4))
         assert entry.version == 2
 
     async def test_the_same_marker_twice_is_stored_once(self, store: Store) -> None:
         """A marker with the same id and contents returns what is stored; a taken id conflicts."""
         await write(store, done("a"))
-        mark, anew = await store.log.mark(checkpoint("k", 1)), await store.log.mark(reset("r"))
-        assert await store.log.mark(checkpoint("k", 1)) == mark
-        assert await store.log.mark(reset("r")) == anew
+        marks = checkpoint("k", 1), reset("r")
+        assert await write(store, *marks) == await write(store, *marks)
         assert len(await everything(store)) == 3
         taken = reset("a"), reset("k"), checkpoint("a", 1), checkpoint("k", 1, summary="else")
         turn = store.log.append(done("k", CHECKPOINT_QUERY, "历史摘要: what was said"))
         await changes_nothing(store, ConflictError, *map(store.log.mark, taken), turn)
 
     async def test_a_conversation_may_begin_with_a_reset(self, store: Store) -> None:
-        """A reset is a write like any other."""
         assert (await store.log.mark(reset("r"))).seq == 1
         assert (await head_of(store)).exists
 

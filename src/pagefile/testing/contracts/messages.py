@@ -29,6 +29,7 @@ from pagefile.testing.scopes import ADA, ANYBODY, BOB, CHAT, ELSE, FIRM, FIRM_CH
 
 SEEN = Message("assistant", (Text("I see"),))
 CALL, RESULT = Message("assistant", (ToolCall(0),)), Message("tool", (ToolResult(0),))
+_TABLE = Media("file", "text/csv", url="https://x/y.csv", name="y.csv")
 #: Every kind of part; texts that the row already has, and others.
 LAYOUT = (
     Message("system", (Text("be brief"),), "openai"),
@@ -39,9 +40,7 @@ LAYOUT = (
         "anthropic",
         {"role": "assistant", "content": [{"$part": 0}], "id": "m1"},
     ),
-    Message(
-        "tool", (ToolResult(0, (Media("file", "text/csv", url="https://x/y.csv", name="y.csv"),), True),)
-    ),
+    Message("tool", (ToolResult(0, (_TABLE,), True),)),
     Message("user", (Text("question"),)),
     Message("assistant", (Other({"type": "new", "deep": {"空": [True]}}), Text("answer"))),
     Message("assistant", ()),
@@ -52,7 +51,6 @@ class MessagesContract(Contract):
     """`TurnDraft.layout`, `Extend`, and how messages are compared."""
 
     async def test_messages_come_back_as_they_were_given(self, store: Store) -> None:
-        """Nothing of a message is lost or changed, whatever its parts."""
         turn = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))
         assert (turn.layout, turn.messages) == (LAYOUT, LAYOUT)
         assert await everything(store) == [turn]
@@ -81,15 +79,13 @@ class MessagesContract(Contract):
     async def test_the_same_id_with_other_messages_conflicts(
         self, store: Store, layout: tuple[Message, ...] | None
     ) -> None:
-        """It raises `ConflictError` and changes nothing."""
         given = replace(done("a", steps=[step()]), layout=LAYOUT)
         await store.log.append(given)
         await changes_nothing(store, ConflictError, store.log.append(replace(given, layout=layout)))
 
     async def test_an_open_turn_is_extended_message_by_message(self, store: Store) -> None:
         """New messages and steps are appended; a missing result is filled in."""
-        await store.log.append(opened("a"))
-        called = await store.log.advance(extended("a", SEEN, CALL, steps=[step(result="")]))
+        _, called = await write(store, opened("a"), extended("a", SEEN, CALL, steps=[step(result="")]))
         assert called.messages == (*plain_layout("question", (), None), SEEN, CALL)
         assert (called.steps, called.tokens, called.seq) == ((step(result=""),), 11, None)
         filled = Extend(CHAT, "a", (RESULT,), 4, results={0: step(given={"x": (1,)})})
@@ -113,19 +109,18 @@ class MessagesContract(Contract):
 
     async def test_the_same_messages_extend_a_turn_once(self, store: Store) -> None:
         """At the end, or at the position they were made for; nothing is counted twice."""
-        await store.log.append(opened("a"))
-        first = await store.log.advance(extended("a", SEEN, CALL, steps=[step()], after=1))
-        assert await store.log.advance(extended("a", SEEN, CALL, steps=[step()])) == first
-        further = await store.log.advance(extended("a", RESULT, after=3))
-        assert await store.log.advance(extended("a", SEEN, CALL, steps=[step()], after=1)) == further
+        given = extended("a", SEEN, CALL, steps=[step()], after=1)
+        _, first, again = await write(store, opened("a"), given, replace(given, after=None))
+        further, once_more = await write(store, extended("a", RESULT, after=3), given)
+        assert (again, once_more) == (first, further)
         assert await everything(store) == [further]
 
     async def test_the_same_messages_with_another_result_conflict(self, store: Store) -> None:
         """Messages refer to the step that holds a result, so results are compared too; nothing is written."""
         await write(store, opened("a"), extended("a", CALL, steps=[step(result="")], after=1))
         first = Extend(CHAT, "a", (RESULT,), 4, results={0: step(result="first")}, after=2)
-        turn = await store.log.advance(first)
-        assert await store.log.advance(first) == turn
+        turn, again = await write(store, first, first)
+        assert turn == again
         for after in (2, None):
             other = replace(first, results={0: step(result="second")}, after=after)
             await changes_nothing(store, ConflictError, store.log.advance(other), match="another result")
@@ -179,13 +174,11 @@ class MessagesContract(Contract):
 
     async def test_a_step_of_a_turn_with_messages_is_a_message_too(self, store: Store) -> None:
         """`AddStep` is equivalent to the messages of a call and its result."""
-        await write(store, opened("a"), extended("a", SEEN))
-        turn = await store.log.advance(added("a"))
+        *_, turn = await write(store, opened("a"), extended("a", SEEN), added("a"))
         assert turn.messages[-2:] == (CALL, RESULT)
         assert await everything(store) == [turn]
 
     async def test_what_is_not_json_in_a_message_is_refused(self, store: Store) -> None:
-        """Before anything is written."""
         bad = Message("user", (Other({"x": float("nan")}),))
         await store.log.append(opened("b"))
         appended = store.log.append(replace(done("a"), layout=(bad,)))
@@ -196,9 +189,8 @@ class MessagesContract(Contract):
         await write(store, opened("a"), added("a"), replace(completed("a"), after=1), opened("b"))
         await store.log.advance(extended("b", SEEN))
         await refused(ConflictError, store.log.advance(replace(completed("b"), after=1)))
-        ended = await store.log.advance(replace(completed("b"), after=2))
-        assert (ended.status, len(ended.messages)) == ("done", 3)
-        assert await store.log.advance(replace(completed("b"), after=2)) == ended
+        ended, again = await write(store, *[replace(completed("b"), after=2)] * 2)
+        assert (ended.status, len(ended.messages), again) == ("done", 3, ended)
 
     async def test_restored_turns_keep_their_messages(self, store: Store) -> None:
         """Along with their files."""
@@ -250,7 +242,6 @@ class MediaStoreContract(Contract):
         )
 
     async def test_a_repeat_of_the_turn_brings_nothing_new(self, store: Store) -> None:
-        """The same turn with the same file again is stored once."""
         await write(store, picturing("a"), picturing("a"))
         assert (await store.erase(CHAT)).counts["attachments"] == 1
 

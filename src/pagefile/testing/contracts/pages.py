@@ -38,7 +38,6 @@ class PageStoreContract(Contract):
 
     @pytest.mark.parametrize("text", ["", "x", "长" * 50_000, "line\r\n\ttab\n", "🙂 é e\u0301"])
     async def test_a_page_comes_back_byte_for_byte(self, store: Store, text: str) -> None:
-        """The page and its full text."""
         draft = page("p", text)
         stored = await store.pages.put(draft)
         assert stored == replace(draft.page, stored_bytes=stored.stored_bytes)
@@ -46,23 +45,14 @@ class PageStoreContract(Contract):
 
     async def test_every_field_of_a_page_comes_back(self, store: Store) -> None:
         """As given by the caller; only the stored size is set by the store."""
-        given = replace(
-            page("p").page,
-            input=("x", {"y": None}),
-            call_hash="call",
-            thread="thread",
-            pinned=True,
-            loads=3,
-            last_load=LATER,
-            stored_bytes=10**9,
-        )
+        known = replace(page("p").page, input=("x", {"y": None}), call_hash="call", thread="thread")
+        given = replace(known, pinned=True, loads=3, last_load=LATER, stored_bytes=10**9)
         stored = await store.pages.put(PageDraft(given, "z" * 1000))
         assert stored == replace(given, input=["x", {"y": None}], stored_bytes=stored.stored_bytes)
         assert 0 < stored.stored_bytes < 100
         assert await store.pages.list(CHAT) == [stored]
 
     async def test_an_unknown_or_foreign_page_is_not_found(self, store: Store) -> None:
-        """An unknown page, or one of another tenant or user, raises `HandleNotFoundError`."""
         await store.pages.put(page("p"))
         for scope, uuid in ((CHAT, "q"), (BOB, "p"), (FIRM_CHAT, "p")):
             await refused(HandleNotFoundError, store.pages.load(scope, uuid))
@@ -70,17 +60,11 @@ class PageStoreContract(Contract):
     async def test_a_page_follows_its_user(self, store: Store) -> None:
         """Into every conversation; a page without a user stays in its own."""
         await write(store, page("hers"), page("nobody's", scope=ANYBODY))
-        for scope, uuids in (
-            (CHAT, {"hers", "nobody's"}),
-            (ADA, {"hers"}),
-            (ELSE, {"hers"}),
-            (BOB, set[str]()),
-            (STRANGER, {"nobody's"}),
-            (ANYBODY, {"nobody's"}),
-            (Scope("tenant", None, "else"), set[str]()),
-            (TENANT, {"hers", "nobody's"}),
-        ):
-            assert await loadable(store, scope, ("hers", "nobody's")) == uuids
+        both = "hers", "nobody's"
+        theirs = {CHAT: both, ADA: both[:1], ELSE: both[:1], BOB: (), STRANGER: both[1:], ANYBODY: both[1:]}
+        theirs |= {Scope("tenant", None, "else"): (), TENANT: both}
+        for scope, uuids in theirs.items():
+            assert await loadable(store, scope, both) == set(uuids)
 
     async def test_equal_text_may_belong_to_many_pages(self, store: Store) -> None:
         """Erasing one of them leaves the others intact."""
@@ -138,9 +122,8 @@ class PageStoreContract(Contract):
         async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> str:
             return "".join(found.uuid for found in await store.pages.list(scope, limit=limit, after=after))
 
-        assert await listed(CHAT) == "ebaf"
-        assert await listed(ADA) == "ebca"
-        assert await listed(TENANT) == "debcaf"
+        theirs = {CHAT: "ebaf", ADA: "ebca", TENANT: "debcaf"}
+        assert theirs == {scope: await listed(scope) for scope in theirs}
         assert await listed(ADA, limit=2, after="e") == "bc"
         assert await listed(TENANT, after="b") == "caf"
         assert await listed(TENANT, limit=0) == ""
@@ -149,7 +132,6 @@ class PageStoreContract(Contract):
 
 
 def names(pages: Sequence[Page]) -> list[str]:
-    """The uuids, in order."""
     return [found.uuid for found in pages]
 
 
@@ -165,7 +147,6 @@ class Shelved(Contract):
 
 
 async def purged(store: Store, scope: Scope, **conditions: object) -> list[str]:
-    """The purged pages."""
     return names(await store.page_keeper.purge(replace(PurgeRequest(scope, LATER), **conditions)))
 
 
@@ -189,12 +170,10 @@ class PageKeeperContract(Shelved):
 
     async def test_pinning_is_for_whoever_may_load(self, shelf: Store) -> None:
         """Pinning is idempotent; an unknown, foreign or purged page raises."""
-        pinned = await shelf.page_keeper.pin(CHAT, "b", pinned=True)
-        assert pinned.pinned
-        assert await shelf.page_keeper.pin(CHAT, "b", pinned=True) == pinned
-        assert (await shelf.pages.load(CHAT, "b"))[0] == pinned
-        assert not (await shelf.page_keeper.pin(CHAT, "b", pinned=False)).pinned
-        assert not (await shelf.page_keeper.page(CHAT, "b")).pinned
+        for pinned in (True, True, False):
+            found = await shelf.page_keeper.pin(CHAT, "b", pinned=pinned)
+            assert found.pinned is pinned
+            assert (await shelf.pages.load(CHAT, "b"))[0] == found == await shelf.page_keeper.page(CHAT, "b")
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
             await refused(HandleNotFoundError, shelf.page_keeper.pin(scope, uuid, pinned=True))
         await purged(shelf, CHAT, uuids=frozenset({"a"}))
@@ -267,9 +246,8 @@ class PageKeeperContract(Shelved):
     async def test_purging_keeps_to_its_scope(self, shelf: Store) -> None:
         """A conversation's are its own pages and those without a user there; never another user's."""
         assert await purged(shelf, BOB, before=LATER, uuids=frozenset("abde")) == ["c"]
-        assert await purged(shelf, STRANGER, max_bytes=0) == ["d"]
-        assert await purged(shelf, CHAT, max_bytes=3) == ["a"]
-        assert await purged(shelf, ADA, max_bytes=0) == ["b", "e"]
+        for scope, most, gone in ((STRANGER, 0, ["d"]), (CHAT, 3, ["a"]), (ADA, 0, ["b", "e"])):
+            assert await purged(shelf, scope, max_bytes=most) == gone
 
     async def test_pages_are_erased_alone(self, shelf: Store) -> None:
         """Including pinned ones and tombstones, without a trace; others' pages stay, and so does a text shared with another page."""

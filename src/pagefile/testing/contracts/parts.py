@@ -1,26 +1,14 @@
 """Erasing a single turn or page."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, NotFoundError
 from pagefile.ports import EntryQuery, Part, SinceRequest, Store, TurnTerms
 from pagefile.records import ERASED, Scope, Step, WindowRecord
-from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, write
-from pagefile.testing.drafts import (
-    call,
-    checkpoint,
-    completed,
-    done,
-    fact,
-    opened,
-    page,
-    picturing,
-    reset,
-    view,
-)
+from pagefile.testing.contracts.base import Contract, everything, head_of, refused, session_of, view_of, write
+from pagefile.testing.drafts import call, checkpoint, completed, done, fact, opened, page, picturing, reset
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
 
@@ -41,16 +29,14 @@ def of_page(uuid: str = "p") -> Part:
 
 def paged(uuid: str = "p", tool: str = "search", result: str = "see p") -> Step:
     """A step whose result is a page."""
-    return Step(
-        tool, {"q": "?"}, result, f"call-{uuid}", 2, 3, uuid, whole=False, page_tokens=9, page_chars=16
-    )
+    given = Step(tool, {"q": "?"}, result, f"call-{uuid}", 2, 3)
+    return replace(given, page=uuid, whole=False, page_tokens=9, page_chars=16)
 
 
 def shown(call_id: str, *names: str, scope: Scope = CHAT, query: str = "why?") -> WindowRecord:
     """A recorded window that names candidates."""
-    return replace(
-        call(call_id, scope=scope), query=query, receipt={"verdicts": [{"id": name} for name in names]}
-    )
+    verdicts = [{"id": name} for name in names]
+    return replace(call(call_id, scope=scope), query=query, receipt={"verdicts": verdicts})
 
 
 async def words_left(store: Store, scope: Scope = CHAT) -> str:
@@ -63,7 +49,7 @@ async def words_left(store: Store, scope: Scope = CHAT) -> str:
         await store.calls.list(ADA),
         await store.sessions.get(scope),
         await store.terms.since(SinceRequest(ADA, {}), "v1"),
-        (await store.reader.view(view(scope=scope))).checkpoint,
+        (await view_of(store, scope)).checkpoint,
     ]
     return "\n".join(map(str, found))
 
@@ -74,33 +60,25 @@ class PartContract(Contract):
     async def test_a_turn_leaves_its_place_and_nothing_else(self, store: Store, clock: FakeClock) -> None:
         """Every trace is counted and removed; the log has no gap, and other turns are unchanged."""
         await write(store, done("before"), replace(picturing("a"), user=MARKER, assistant=f"Noted: {MARKER}"))
-        await store.log.append(done("after", assistant="last"))
-        await store.facts.put(replace(fact("f", MARKER), source_turn="a", source_quote=MARKER))
-        await store.facts.put(replace(fact("g"), source_turn="before"))
+        learnt = replace(fact("f", MARKER), source_turn="a", source_quote=MARKER)
+        await write(store, done("after", assistant="last"), learnt, replace(fact("g"), source_turn="before"))
         await store.terms.write(CHAT, [TurnTerms("chat", 2, "a", clock.now(), MARKER, "")], "v1")
-        await store.calls.add([shown("w", "a"), shown("v", "before"), shown("u", query=MARKER)], keep=9)
+        await write(store, shown("w", "a"), shown("v", "before"), shown("u", query=MARKER))
         before = await everything(store)
         receipt = await store.erase(CHAT, turn())
         assert (receipt.turn_id, receipt.places, receipt.at) == ("a", (("chat", 2),), clock.now())
-        assert {name: count for name, count in receipt.counts.items() if count} == {
-            "ai_message": 1,
-            "attachments": 1,
-            "blobs": 1,
-            "context_calls": 2,
-            "fact_revisions": 1,
-            "facts": 1,
-            "turn_terms": 1,
-        }
+        one_each = ("ai_message", "attachments", "blobs", "fact_revisions", "facts", "turn_terms")
+        counted = {name: count for name, count in receipt.counts.items() if count}
+        assert counted == {**dict.fromkeys(one_each, 1), "context_calls": 2}
         assert MARKER not in await words_left(store)
-        left = await everything(store)
-        assert [left[0], left[2]] == [before[0], before[2]]
-        gone = left[1]
-        assert gone.erased
-        assert (gone.seq, gone.status, gone.user, gone.text) == (2, "aborted", ERASED, ERASED)
+        first, gone, last = await everything(store)
+        assert [first, last] == [before[0], before[2]]
+        told = gone.erased, gone.seq, gone.status, gone.user, gone.text
+        assert told == (True, 2, "aborted", ERASED, ERASED)
         assert (gone.created, gone.at) == (before[1].created, before[1].at)
         head = await head_of(store)
         assert (head.last_seq, head.turns, head.live_turns, head.live_tokens) == (3, 2, 2, 20)
-        assert [one.id for one in (await store.reader.view(view())).turns] == ["before", "after"]
+        assert [one.id for one in (await view_of(store)).turns] == ["before", "after"]
         assert [one.id for one in await store.source.since(SinceRequest(ADA, {}))] == ["before", "after"]
         assert (await store.log.append(done("next"))).seq == 4
 
@@ -128,8 +106,7 @@ class PartContract(Contract):
         await store.log.append(done("a"))
         for scope, part in ((CHAT, turn("x")), (CHAT, of_page("x")), (ELSE, turn()), (FIRM_CHAT, turn())):
             await refused(NotFoundError, store.erase(scope, part), match="nothing was erased")
-        assert len(await everything(store)) == 1
-        assert 0 == await store.reader.epoch()
+        assert (len(await everything(store)), await store.reader.epoch()) == (1, 0)
 
     async def test_what_left_no_trace_is_erased_twice_like_once(self, store: Store) -> None:
         """An open turn and a page; other users learn nothing about them."""
@@ -147,37 +124,35 @@ class PartContract(Contract):
         await write(store, done("a"), page("p"))
         for part in (turn(), of_page(), of_page("x")):
             await refused(ConflictError, store.erase(STRANGER, part))
-        assert 0 == await store.reader.epoch()
         await refused(HandleNotFoundError, store.erase(BOB, of_page()))
-        assert len(await everything(store)) == 1
+        assert (len(await everything(store)), await store.reader.epoch()) == (1, 0)
         assert (await store.pages.load(CHAT, "p"))[1] == "the whole result"
 
     async def test_summaries_that_may_say_it_go_too(self, store: Store) -> None:
         """The turns they covered are live again, and the summary before them is current; the next one builds on that."""
         await write(store, done("x", "early"), checkpoint("k1", 1, summary="early words"), done("a", MARKER))
-        await write(store, checkpoint("k2", 3, 1, summary=MARKER), done("b"))
-        await store.log.mark(checkpoint("k3", 5, 2, summary=f"{MARKER} and more"))
+        newer = checkpoint("k3", 5, 2, summary=f"{MARKER} and more")
+        await write(store, checkpoint("k2", 3, 1, summary=MARKER), done("b"), newer)
         receipt = await store.erase(CHAT, turn())
         assert (receipt.counts["ai_message"], receipt.counts["conversation_summaries"]) == (3, 1)
         assert MARKER not in await words_left(store)
         entries = await everything(store)
         erased = [entry.seq for entry in entries if getattr(entry, "erased", False)]
         assert (len(entries), erased) == (6, [3, 4, 6])
-        seen: Any = await store.reader.view(view())
+        seen = await view_of(store)
         assert (seen.checkpoint.id, [one.id for one in seen.turns]) == ("k1", ["b"])
         assert (seen.head.covered_through_seq, seen.head.turns, seen.head.live_turns) == (1, 2, 1)
         assert (await session_of(store))["message_context"]["summary"] == "early words"
-        mark: Any = await store.log.mark(checkpoint("k4", 5, 1, summary="a new one"))
+        (mark,) = await write(store, checkpoint("k4", 5, 1, summary="a new one"))
         assert (mark.seq, mark.version) == (7, 2)
 
     async def test_without_a_summary_before_it_everything_is_live(self, store: Store) -> None:
         """And the session reflects that."""
-        await write(store, *(done(name, assistant=f"answer {name}") for name in ("a", "b", "c")))
-        await store.log.mark(checkpoint("k", 2))
+        await write(store, *(done(name, assistant=f"answer {name}") for name in "abc"), checkpoint("k", 2))
         await store.erase(CHAT, turn("c"))
         assert (await head_of(store)).live_turns == 0
         await store.erase(CHAT, turn("a"))
-        seen = await store.reader.view(view())
+        seen = await view_of(store)
         assert (seen.checkpoint, [one.id for one in seen.turns]) == (None, ["b"])
         session = await session_of(store)
         flow = {"current_agent_key": "", "last_bot_message": "answer b", "turn_count": 1}
@@ -189,7 +164,7 @@ class PartContract(Contract):
         await store.log.mark(checkpoint("k2", 4, summary="of b"))
         await store.erase(CHAT, turn())
         assert MARKER not in await words_left(store)
-        seen: Any = await store.reader.view(view())
+        seen = await view_of(store)
         assert (seen.checkpoint.id, seen.head.reset_seq, seen.head.turns) == ("k2", 3, 1)
         assert (await store.log.mark(checkpoint("k3", 4, 2))).seq == 6
 
@@ -206,8 +181,8 @@ class PartContract(Contract):
     async def test_copies_in_forks_go_too(self, store: Store) -> None:
         """They hold the same words; a turn with that id but another text is a different one."""
         for scope in (CHAT, FORK):
-            await store.log.append(done("a", MARKER, scope=scope))
-            await store.log.mark(checkpoint("k", 1, scope=scope, summary=MARKER))
+            mark = checkpoint("k", 1, scope=scope, summary=MARKER)
+            await write(store, done("a", MARKER, scope=scope), mark)
         await write(store, done("a", "other words", scope=ELSE), done("a", MARKER, scope=HIS))
         assert sorted((await store.erase(CHAT, turn())).places) == [("chat", 1), ("fork", 1)]
         for scope in (CHAT, FORK):
@@ -238,9 +213,9 @@ class PartContract(Contract):
 
     async def test_the_pages_of_a_turn_go_with_it(self, store: Store) -> None:
         """Except those another turn also made with an equal call, or that the turn only loaded."""
-        await write(store, *(page(uuid, f"text of {uuid}", spans=((0, 4),)) for uuid in ("p", "q", "r")))
-        await store.log.append(done("a", steps=[paged("p"), paged("q"), paged("r", "load")]))
-        await store.log.append(done("b", steps=[paged("q"), paged("p", "load", "text of p")], tokens=30))
+        await write(store, *(page(uuid, f"text of {uuid}", spans=((0, 4),)) for uuid in "pqr"))
+        first = done("a", steps=[paged("p"), paged("q"), paged("r", "load")])
+        await write(store, first, done("b", steps=[paged("q"), paged("p", "load", "text of p")], tokens=30))
         receipt = await store.erase(CHAT, turn())
         for name in ("tool_result_archive", "archive_passage", "blobs"):
             assert receipt.counts[name] == 1
@@ -252,12 +227,11 @@ class PartContract(Contract):
     async def test_a_page_leaves_a_note(self, store: Store) -> None:
         """Wherever a turn showed it. Windows that show it and its copies in forks are removed; equal texts of other pages stay."""
         await write(store, page("p", MARKER, spans=((0, 4),)), page("copy", MARKER, scope=FORK))
-        await store.pages.put(page("equal", MARKER, minutes=5))
-        await store.log.append(done("a", steps=[paged("p"), paged("equal")], tokens=20))
-        await store.log.append(done("b", steps=[replace(paged("p", "load", f"p: {MARKER}"), page=None)]))
-        await store.log.append(done("f", scope=FORK, steps=[paged("copy")]))
-        await store.log.mark(replace(checkpoint("k", 2), archive_refs=("p", "equal")))
-        await store.calls.add([shown("w", "page:p"), shown("v", "equal")], keep=9)
+        await write(store, page("equal", MARKER, minutes=5), done("f", scope=FORK, steps=[paged("copy")]))
+        await write(store, done("a", steps=[paged("p"), paged("equal")], tokens=20))
+        await write(store, done("b", steps=[replace(paged("p", "load", f"p: {MARKER}"), page=None)]))
+        await write(store, replace(checkpoint("k", 2), archive_refs=("p", "equal")))
+        await write(store, shown("w", "page:p"), shown("v", "equal"))
         receipt = await store.erase(ADA, of_page())
         assert (receipt.page, receipt.counts["tool_result_archive"], receipt.counts["blobs"]) == ("p", 2, 0)
         assert (receipt.counts["ai_message"], receipt.counts["context_calls"]) == (3, 1)
@@ -267,7 +241,7 @@ class PartContract(Contract):
         assert (first.status, first.user, first.tokens) == ("done", "question", 19)
         assert second.steps[0].result == ERASED
         assert mark.archive_refs == ("equal",)
-        seen: Any = await store.reader.view(view())
+        seen = await view_of(store)
         assert seen.checkpoint.archive_refs == ("equal",)
         for uuid in ("p", "copy"):
             await refused(HandleNotFoundError, store.pages.load(ADA, uuid))

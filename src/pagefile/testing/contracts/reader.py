@@ -9,7 +9,7 @@ import pytest
 from pagefile.errors import NotFoundError
 from pagefile.ports import ConversationQuery, EntryQuery, LogView, SinceRequest, Store, TurnRef, TurnTerms
 from pagefile.records import NEVER, ConversationInfo, Scope
-from pagefile.testing.contracts.base import Contract, refused, write
+from pagefile.testing.contracts.base import Contract, head_of, refused, view_of, write
 from pagefile.testing.drafts import aborted, added, checkpoint, done, opened, reset, view
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import ADA, BOB, CHAT, FIRM, TENANT
@@ -30,7 +30,7 @@ class LogReaderContract(Contract):
 
     async def test_a_conversation_nobody_wrote_to_is_empty(self, store: Store) -> None:
         """An empty view without an error, and reading creates nothing."""
-        found = await store.reader.view(view())
+        found = await view_of(store)
         assert found == LogView(ConversationInfo(CHAT, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
         assert not found.head.exists
         assert await store.reader.entries(EntryQuery(CHAT)) == []
@@ -39,10 +39,8 @@ class LogReaderContract(Contract):
     async def test_a_view_stops_before_the_budget_is_exceeded(self, store: Store) -> None:
         """The newest live turns, oldest first, until the next would exceed it."""
         await talk(store, 5)
-        assert await seen(store, budget=30) == [3, 4, 5]
-        assert await seen(store, budget=39) == [3, 4, 5]
-        assert await seen(store, budget=9) == []
-        assert await seen(store, budget=10_000) == [1, 2, 3, 4, 5]
+        fitting = {30: [3, 4, 5], 39: [3, 4, 5], 9: [], 10_000: [1, 2, 3, 4, 5]}
+        assert fitting == {budget: await seen(store, budget=budget) for budget in fitting}
 
     async def test_a_view_has_at_least_the_turns_asked_for(self, store: Store) -> None:
         """`min_turns` are read whatever they cost."""
@@ -53,26 +51,24 @@ class LogReaderContract(Contract):
 
     async def test_a_view_has_no_gaps(self, store: Store) -> None:
         """A small turn before a large one is not picked out."""
-        for turn_id, tokens in (("a", 1), ("b", 100), ("c", 10)):
-            await store.log.append(done(turn_id, tokens=tokens))
+        await write(store, done("a", tokens=1), done("b", tokens=100), done("c", tokens=10))
         assert await seen(store, budget=50) == [3]
 
     async def test_a_view_has_only_live_done_turns(self, store: Store) -> None:
         """Nothing before the reset or the checkpoint, no open or aborted turn."""
         await talk(store, 2)
-        await write(store, reset("r"), done("a"), done("b"), opened("c"), opened("d"), aborted("d"))
-        await store.log.mark(checkpoint("k", 4))
-        found = await store.reader.view(view())
+        await write(store, reset("r"), done("a"), done("b"), opened("c"), opened("d"))
+        await write(store, aborted("d"), checkpoint("k", 4))
+        found = await view_of(store)
         assert [turn.id for turn in found.turns] == ["b"]
         assert (found.head.reset_seq, found.head.covered_through_seq, found.head.turns) == (3, 4, 2)
 
     async def test_a_view_brings_the_open_turn_it_is_for(self, store: Store) -> None:
         """With its steps so far; a missing or ended one raises `NotFoundError`."""
         await refused(NotFoundError, store.reader.view(view(open_turn="a")))
-        await store.log.append(opened("a"))
-        stepped = await store.log.advance(added("a"))
+        _, stepped = await write(store, opened("a"), added("a"))
         assert (await store.reader.view(view(open_turn="a"))).open_turn == stepped
-        assert (await store.reader.view(view())).open_turn is None
+        assert (await view_of(store)).open_turn is None
         await store.log.advance(aborted("a"))
         for turn_id in ("a", "b"):
             await refused(NotFoundError, store.reader.view(view(open_turn=turn_id)))
@@ -82,11 +78,11 @@ class LogReaderContract(Contract):
         await store.log.append(done("a", agent="triage"))
         clock.advance(10)
         await store.log.append(done("b"))
-        head = (await store.reader.view(view())).head
+        head = await head_of(store)
         assert (head.agent, (head.updated - head.created).total_seconds()) == ("triage", 10)
         clock.advance(-60)
         await store.log.append(opened("c", agent="pharmacy"))
-        after = (await store.reader.view(view())).head
+        after = await head_of(store)
         assert (after.agent, after.updated) == ("pharmacy", head.updated)
 
     async def test_a_view_is_one_snapshot(self, store: Store) -> None:
@@ -94,7 +90,7 @@ class LogReaderContract(Contract):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(write, store, *(done(f"t{number}") for number in range(60)))
             for _ in range(30):
-                found = await store.reader.view(view())
+                found = await view_of(store)
                 assert found.head.live_turns == len(found.turns) == found.head.last_seq
                 assert found.head.live_tokens == sum(turn.tokens for turn in found.turns)
 
@@ -156,11 +152,10 @@ class LogReaderContract(Contract):
 
         assert await listed(TENANT) == scopes
         assert await listed(ADA) == scopes[:1]
-        assert await listed(Scope("tenant", None, "b")) == []
-        assert await listed(Scope("tenant", "bob", "b")) == [scopes[1]]
-        assert await listed(Scope("tenant", "bob", "a")) == []
-        assert await listed(Scope("tenant", "bob", "c")) == []
-        assert await listed(Scope("tenant", None, "c")) == [scopes[2]]
+        for scope in scopes:
+            assert await listed(scope) == [scope]
+        for foreign in ((None, "b"), ("bob", "a"), ("bob", "c")):
+            assert await listed(Scope("tenant", *foreign)) == []
         assert await listed(Scope("nobody")) == []
 
     async def test_a_list_of_heads_goes_on_behind_a_conversation(
@@ -171,14 +166,14 @@ class LogReaderContract(Contract):
         for number, name in enumerate(names):
             await talk(store, 1, scope=Scope("tenant", "ada", name))
             clock.advance(number % 2)
-        whole = [head.scope.conversation for head in await store.reader.heads(ConversationQuery(TENANT))]
-        found: list[str | None] = []
+        whole = await store.reader.heads(ConversationQuery(TENANT))
+        found: list[ConversationInfo] = []
         query = ConversationQuery(TENANT, limit=2)
         while slice_ := await store.reader.heads(query):
-            found += [head.scope.conversation for head in slice_]
-            query = replace(query, after=found[-1])
+            found += slice_
+            query = replace(query, after=found[-1].scope.conversation)
         assert found == whole
-        assert sorted(name for name in found if name) == names
+        assert sorted(head.scope.conversation or "" for head in found) == names
         for after, scope in (("nope", TENANT), ("c1", BOB)):
             await refused(NotFoundError, store.reader.heads(ConversationQuery(scope, after=after)))
 
@@ -266,23 +261,18 @@ class WatermarksContract(Filled):
 
     async def test_it_rises_and_never_falls(self, filled: Store) -> None:
         """A lower position is ignored: a late writer undoes nothing."""
-        await filled.watermarks.advance(A, "t", 3, epoch=None)
-        await filled.watermarks.advance(A, "t", 2, epoch=None)
-        assert await filled.watermarks.known(A, "t") == {"a": 3}
-        await filled.watermarks.advance(A, "t", 4, epoch=None)
-        assert await filled.watermarks.known(A, "t") == {"a": 4}
+        for seq, known in ((3, 3), (2, 3), (4, 4)):
+            await filled.watermarks.advance(A, "t", seq, epoch=None)
+            assert await filled.watermarks.known(A, "t") == {"a": known}
 
     async def test_tiers_and_scopes_are_apart(self, filled: Store) -> None:
         """A tier sees only its own marks, for a tenant, a user or a conversation."""
         for scope, seq in ((A, 1), (B, 2), (C, 4)):
             await filled.watermarks.advance(scope, "t", seq, epoch=None)
         await filled.watermarks.advance(A, "other", 4, epoch=None)
-        assert await filled.watermarks.known(TENANT, "t") == {"a": 1, "b": 2, "c": 4}
-        assert await filled.watermarks.known(ADA, "t") == {"a": 1, "c": 4}
-        assert await filled.watermarks.known(Scope("tenant", "ada", "b"), "t") == {}
-        assert await filled.watermarks.known(Scope("tenant", None, "b"), "t") == {}
-        assert await filled.watermarks.known(B, "t") == {"b": 2}
-        assert await filled.watermarks.known(FIRM, "t") == {}
+        known = {TENANT: {"a": 1, "b": 2, "c": 4}, ADA: {"a": 1, "c": 4}, B: {"b": 2}, FIRM: {}}
+        known |= {Scope("tenant", user, "b"): {} for user in ("ada", None)}
+        assert known == {scope: await filled.watermarks.known(scope, "t") for scope in known}
 
     async def test_behind_is_what_was_written_since(self, filled: Store) -> None:
         """Turns, checkpoints and resets advance a log; a tier at its end is not behind."""

@@ -59,17 +59,14 @@ class SessionStoreContract(Contract):
 
     async def test_the_session_follows_the_turns(self, store: Store, clock: FakeClock) -> None:
         """The count rises with every done turn; fields a turn does not set stay as they were."""
-        await write(store, done("a", agent="triage"), done("b", assistant=None))
-        await store.log.append(opened("c", agent="pharmacy"))
+        begun = opened("c", agent="pharmacy")
+        await write(store, done("a", agent="triage"), done("b", assistant=None), begun)
         clock.advance(90)
-        await write(store, completed("c", 'quotes " and \\ and 中文'), done("a", agent="again"))
+        said = 'quotes " and \\ and 中文'
+        await write(store, completed("c", said), done("a", agent="again"))
         value = await session_of(store)
-        assert value["flow_context"] == {
-            "current_agent_key": "pharmacy",
-            "last_bot_message": 'quotes " and \\ and 中文',
-            "turn_count": 3,
-        }
-        assert value["meta"]["updated_at"] == _SECONDS + 90
+        flow = {"current_agent_key": "pharmacy", "last_bot_message": said, "turn_count": 3}
+        assert (value["flow_context"], value["meta"]["updated_at"]) == (flow, _SECONDS + 90)
 
     async def test_a_checkpoint_and_a_reset_change_the_mode(self, store: Store) -> None:
         """A checkpoint sets its summary and id; a reset clears them and restarts the count."""
@@ -101,18 +98,14 @@ class SessionStoreContract(Contract):
         """A missing section is created; one that is not an object is left alone."""
         await store.sessions.put(CHAT, {"flow_context": None, "meta": {"updated_at": "never"}})
         await store.log.append(done("a"))
-        assert await session_of(store) == {
-            "flow_context": None,
-            "meta": {"updated_at": _SECONDS, "user_id": "ada"},
-            "user_snapshot": {"user_id": "ada"},
-        }
+        ada = {"user_id": "ada"}
+        mended = {"flow_context": None, "meta": {"updated_at": _SECONDS, **ada}, "user_snapshot": ada}
+        assert await session_of(store) == mended
 
     async def test_put_replaces_the_value(self, store: Store) -> None:
-        """What is put is what is read."""
-        await store.sessions.put(CHAT, {"a": [1, {"b": None}], "中": "文"})
-        assert await session_of(store) == {"a": [1, {"b": None}], "中": "文"}
-        await store.sessions.put(CHAT, {})
-        assert await session_of(store) == {}
+        for value in ({"a": [1, {"b": None}], "中": "文"}, {}):
+            await store.sessions.put(CHAT, value)
+            assert await session_of(store) == value
 
     async def test_putting_a_session_begins_the_conversation(self, store: Store) -> None:
         """It belongs to the user who put it, and is listed."""
@@ -121,13 +114,11 @@ class SessionStoreContract(Contract):
         assert [(head.scope, head.exists, head.last_seq) for head in heads] == [(CHAT, True, 0)]
 
     async def test_the_session_of_another_user_conflicts(self, store: Store) -> None:
-        """It can be neither read nor replaced."""
         await store.sessions.put(CHAT, {"mine": 1})
         await refused(ConflictError, store.sessions.get(STRANGER), store.sessions.put(STRANGER, {}))
         assert await session_of(store) == {"mine": 1}
 
     async def test_a_session_must_be_json(self, store: Store) -> None:
-        """What is not JSON is refused."""
         await refused(InvalidArgumentError, store.sessions.put(CHAT, {"x": float("inf")}))
         assert await store.sessions.get(CHAT) is None
 
@@ -161,12 +152,11 @@ class SessionCacheContract(ABC):
         """Equal JSON, including the order of keys, with its version; nothing for any other conversation."""
         value = {"z": [1, 2.5, None, True], "a": {"中": '文 " \\ \u2028'}, "big": 2**53 + 1}
         assert await cache.get(CHAT) is None
-        assert await cache.put(CHAT, value, version=7)
-        found = await cache.get(CHAT)
-        assert CachedSession(value, 7) == found
-        assert found and list(value) == list(found.value)
-        assert await cache.put(CHAT, {}, version=_LARGEST)
-        assert CachedSession({}, _LARGEST) == await cache.get(CHAT)
+        for given, version in ((value, 7), ({}, _LARGEST)):
+            assert await cache.put(CHAT, given, version=version)
+            found = await cache.get(CHAT)
+            assert CachedSession(given, version) == found
+            assert found and list(given) == list(found.value)
 
     async def test_a_value_got_can_be_changed(self, cache: SessionCache) -> None:
         """The stored value is independent of the objects that were put and returned."""
@@ -269,8 +259,8 @@ class SessionCacheContract(ABC):
         """Every read is one or the other."""
         await cache.get(CHAT)
         await cache.put(CHAT, {}, version=1)
-        await cache.get(CHAT)
-        await cache.get(CHAT)
+        for _ in range(2):
+            await cache.get(CHAT)
         assert (2, 1, 0) == (cache.hits, cache.misses, cache.errors)
 
     async def test_what_cannot_be_kept_is_refused(self, cache: SessionCache) -> None:

@@ -10,9 +10,13 @@ from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
 from pagefile.ports import ItemWrite, Store
 from pagefile.ports.items import Namespace
 from pagefile.records import Scope
-from pagefile.testing.contracts.base import Contract, refused
+from pagefile.testing.contracts.base import Contract, refused, write
 from pagefile.testing.drafts import AT, api_key, call, done
 from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_ADA, FIRM_CHAT, STRANGER, TENANT
+
+
+async def _listed(store: Store, scope: Scope, **slice_: Any) -> list[str]:
+    return [found.id for found in await store.calls.list(scope, **slice_)]
 
 
 class WindowLogContract(Contract):
@@ -30,24 +34,19 @@ class WindowLogContract(Contract):
         await store.calls.add([call(f"o{number}", scope=ELSE) for number in range(3)], keep=3)
         for number in range(5):
             await store.calls.add([call(f"c{number}")], keep=2)
-        assert [found.id for found in await store.calls.list(CHAT)] == ["c4", "c3"]
+        assert await _listed(store, CHAT) == ["c4", "c3"]
         assert len(await store.calls.list(ELSE)) == 3
         await store.calls.add([call("c5")], keep=0)
         assert await store.calls.list(CHAT) == []
 
     async def test_calls_are_of_a_scope_and_go_on(self, store: Store) -> None:
         """No scope sees another's calls; `after` continues after a call."""
-        for number, scope in enumerate((CHAT, Scope("tenant", "bob", "b"), CHAT, FIRM_CHAT)):
-            await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
-
-        async def listed(scope: Scope, *, limit: int = 100, after: str | None = None) -> list[str]:
-            return [found.id for found in await store.calls.list(scope, limit=limit, after=after)]
-
-        assert await listed(CHAT) == await listed(ADA) == ["c2", "c0"]
-        assert await listed(TENANT) == ["c2", "c1", "c0"]
-        assert await listed(TENANT, limit=1, after="c2") == ["c1"]
-        assert await listed(STRANGER) == []
-        await refused(NotFoundError, listed(CHAT, after="c1"))
+        scopes = CHAT, Scope("tenant", "bob", "b"), CHAT, FIRM_CHAT
+        await write(store, *(call(f"c{number}", scope=scope) for number, scope in enumerate(scopes)))
+        theirs = {CHAT: ["c2", "c0"], ADA: ["c2", "c0"], TENANT: ["c2", "c1", "c0"], STRANGER: []}
+        assert theirs == {scope: await _listed(store, scope) for scope in theirs}
+        assert await _listed(store, TENANT, limit=1, after="c2") == ["c1"]
+        await refused(NotFoundError, store.calls.list(CHAT, after="c1"))
 
     async def test_a_call_is_found_by_its_id(self, store: Store) -> None:
         """From any scope that may list it; not from others, nor once it is no longer kept."""
@@ -70,42 +69,35 @@ class WindowLogContract(Contract):
 
     async def test_a_conversation_that_has_calls_keeps_those(self, store: Store) -> None:
         """It gets no others, and an existing id is left as it is."""
-        await store.calls.add([call("new")], keep=10)
+        await write(store, call("new"))
         assert await store.calls.restore([call("old"), call("o", scope=ELSE), call("new", scope=ELSE)]) == 1
-        assert [found.id for found in await store.calls.list(ADA)] == ["o", "new"]
+        assert await _listed(store, ADA) == ["o", "new"]
         assert await store.calls.get(CHAT, "new") == call("new")
 
     async def test_calls_are_those_that_were_made_for_the_scope(self, store: Store) -> None:
         """A conversation lists only its owner's; a call without a user belongs to the user it was made for. A tenant lists all."""
         nobody, bob = replace(CHAT, user=None), replace(CHAT, user="bob")
-        await store.calls.add([call("hers"), call("his", scope=bob), call("none", scope=nobody)], keep=9)
         for_her = replace(call("old", scope=nobody), options={"moment": {"owner": CHAT.user}})
-        await store.calls.add([for_her], keep=9)
-        theirs = {
-            CHAT: ["old", "hers"],
-            bob: ["his"],
-            nobody: ["none"],
-            TENANT: ["old", "none", "his", "hers"],
-        }
+        await write(store, call("hers"), call("his", scope=bob), call("none", scope=nobody), for_her)
+        everyones = ["old", "none", "his", "hers"]
+        theirs = {CHAT: ["old", "hers"], bob: ["his"], nobody: ["none"], TENANT: everyones}
         for scope, ids in theirs.items():
             found = await store.calls.list(scope)
             assert [one.id for one in found] == ids
             assert [await store.calls.get(scope, one.id) for one in found] == found
-            assert [one.id for one in await store.calls.list(scope, after=ids[0])] == ids[1:]
-            for foreign in {"hers", "his", "none", "old"}.difference(ids):
-                await refused(NotFoundError, store.calls.get(scope, foreign))
-                await refused(NotFoundError, store.calls.list(scope, after=foreign))
+            assert await _listed(store, scope, after=ids[0]) == ids[1:]
+            for foreign in set(everyones).difference(ids):
+                calls = store.calls.get(scope, foreign), store.calls.list(scope, after=foreign)
+                await refused(NotFoundError, *calls)
 
     async def test_loose_calls_are_of_conversations_that_nobody_owns(self, store: Store) -> None:
         """Ordered by id, for one tenant or all, with the scopes of the calls."""
         theirs = [Scope("tenant", user, "unwritten") for user in ("ada", "bob")]
         firm = [Scope("firm", "eve", "x")]
-        await store.log.append(done("t"))
-        for number, scope in enumerate((CHAT, *theirs, *firm)):
-            await store.calls.add([call(f"c{number}", scope=scope)], keep=10)
-        assert await store.calls.loose("tenant") == theirs
-        assert await store.calls.loose("firm") == firm
-        assert await store.calls.loose(None) == [*firm, *theirs]
+        calls = (call(f"c{number}", scope=scope) for number, scope in enumerate((CHAT, *theirs, *firm)))
+        await write(store, done("t"), *calls)
+        loose = {"tenant": theirs, "firm": firm, None: [*firm, *theirs]}
+        assert loose == {tenant: await store.calls.loose(tenant) for tenant in loose}
 
 
 _HOURS_LATER = AT + timedelta(hours=2)
@@ -116,20 +108,17 @@ class KeyStoreContract(Contract):
 
     async def test_a_key_comes_back_as_it_was_added(self, store: Store) -> None:
         """With every field, in any script; an unknown one is None."""
-        key = replace(
-            api_key("k1", "门诊 laptop", scope=Scope("诊所", "李雷")),
-            expires=AT + timedelta(days=30),
-            revoked=AT + timedelta(days=2),
-            last_used=AT + timedelta(days=1, microseconds=7),
-        )
+        ends = {"expires": AT + timedelta(days=30), "revoked": AT + timedelta(days=2)}
+        used = AT + timedelta(days=1, microseconds=7)
+        new = api_key("k1", "门诊 laptop", scope=Scope("诊所", "李雷"))
+        key = replace(new, **ends, last_used=used)
         await store.keys.add(key)
         assert await store.keys.get("k1") == key
         assert await store.keys.get("k2") is None
 
     async def test_keys_are_listed_oldest_first(self, store: Store) -> None:
         """Those with the same time by id."""
-        for key in (api_key("b"), api_key("c", created=AT - timedelta(days=1)), api_key("a")):
-            await store.keys.add(key)
+        await write(store, api_key("b"), api_key("c", created=AT - timedelta(days=1)), api_key("a"))
         assert [key.id for key in await store.keys.list()] == ["c", "a", "b"]
 
     async def test_an_id_is_given_once(self, store: Store) -> None:
@@ -140,8 +129,7 @@ class KeyStoreContract(Contract):
 
     async def test_a_revoked_key_stays_on_record(self, store: Store) -> None:
         """With the time of its first revocation; an unknown one is not found."""
-        await store.keys.add(api_key("k"))
-        await store.keys.add(api_key("other"))
+        await write(store, api_key("k"), api_key("other"))
         revoked = replace(api_key("k"), revoked=AT)
         assert await store.keys.revoke("k", AT) == revoked
         assert await store.keys.revoke("k", _HOURS_LATER) == revoked == await store.keys.get("k")
@@ -150,8 +138,7 @@ class KeyStoreContract(Contract):
 
     async def test_a_key_is_rotated_with_an_overlap(self, store: Store) -> None:
         """Both give the same access until the old one expires; other keys stay as they were."""
-        for key_id in ("old", "other"):
-            await store.keys.add(api_key(key_id))
+        await write(store, api_key("old"), api_key("other"))
         new = api_key("new", created=_HOURS_LATER)
         until = _HOURS_LATER + timedelta(days=1)
         old = await store.keys.rotate("old", new, until)
@@ -169,10 +156,8 @@ class KeyStoreContract(Contract):
 
     async def test_only_a_key_that_opens_something_is_rotated(self, store: Store) -> None:
         """A revoked or expired one, or a taken id, raises `ConflictError`; an unknown one is not found. Nothing is written."""
-        await store.keys.add(api_key("revoked"))
+        await write(store, api_key("revoked"), replace(api_key("expired"), expires=AT), api_key("open"))
         await store.keys.revoke("revoked", AT)
-        await store.keys.add(replace(api_key("expired"), expires=AT))
-        await store.keys.add(api_key("open"))
         before = await store.keys.list()
         new = api_key("new", created=_HOURS_LATER)
         for key_id, successor in (("revoked", new), ("expired", new), ("open", api_key("expired"))):
@@ -249,7 +234,6 @@ class ItemStoreContract(Contract):
         await put(store, ItemWrite(NOTES, "a", None), now=_LATER)
 
     async def test_a_write_is_all_or_nothing(self, store: Store) -> None:
-        """If one item cannot be written, none is."""
         not_json = ItemWrite(NOTES, "b", {"x": float("nan")})
         for bad in (not_json, ItemWrite(("\0",), "b", 1), ItemWrite(NOTES, "\0", 1)):
             await refused(InvalidArgumentError, put(store, ItemWrite(NOTES, "a", 1), bad))
@@ -264,13 +248,10 @@ class ItemStoreContract(Contract):
             found = await store.items.under(ADA, prefix, now=_LATER, limit=limit, offset=offset)
             return [item.key for item in found]
 
-        assert await listed() == ["4", "5", "1", "2", "3"]
-        assert await listed("a") == ["4", "1", "2"]
-        assert await listed("a", "b") == ["4", "2"]
+        under = {(): ["4", "5", "1", "2", "3"], ("a",): ["4", "1", "2"], ("a", "b"): ["4", "2"], ("b",): []}
+        assert under == {prefix: await listed(*prefix) for prefix in under}
         assert await listed("a", limit=1, offset=1) == ["1"]
-        assert await listed("a", limit=0) == []
-        assert await listed("a", offset=9) == []
-        assert await listed("b") == []
+        assert await listed("a", limit=0) == await listed("a", offset=9) == []
         names = set(await store.items.namespaces(ADA, ("a",), now=_LATER))
         assert names == {("a",), ("a", "b"), ("a", "b", "c")}
 
@@ -299,7 +280,7 @@ class ItemStoreContract(Contract):
     async def test_touching_begins_a_life_anew(self, store: Store) -> None:
         """Only for existing items that have an expiry."""
         await put(store, ItemWrite(NOTES, "a", 1, 90.0), ItemWrite(NOTES, "b", 2))
-        keys = [(NOTES, "a"), (NOTES, "b"), (NOTES, "c")]
+        keys = [(NOTES, key) for key in "abc"]
         await store.items.touch(ADA, keys, now=_LATER)
         over = _LATER + timedelta(seconds=90)
         touched = [await item_of(store, key=key, now=_LATER) for key in "ab"]
@@ -311,10 +292,8 @@ class ItemStoreContract(Contract):
         """Once, and only the user's own."""
         for scope in (ADA, BOB):
             await put(store, ItemWrite(NOTES, "a", 1, 60.0), ItemWrite(NOTES, "b", 2), scope=scope)
-        assert await store.items.sweep(ADA, now=AT) == 0
-        assert await store.items.sweep(ADA, now=_LATER) == 1
-        assert await store.items.sweep(ADA, now=_LATER) == 0
-        assert await store.items.sweep(BOB, now=_LATER) == 1
+        for scope, now, swept in ((ADA, AT, 0), (ADA, _LATER, 1), (ADA, _LATER, 0), (BOB, _LATER, 1)):
+            assert await store.items.sweep(scope, now=now) == swept
 
     async def test_vectors_are_of_one_maker(self, store: Store) -> None:
         """The rows are returned as written, in the order of the items."""

@@ -47,7 +47,6 @@ class TierContract:
         assert 0 < window.tokens <= window.budget
 
     async def test_others_do_not_see_it(self, memory: Memory) -> None:
-        """What one user said is in no other user's window."""
         assert not self._is_shown(await self._window(memory, user="bob"))
 
     async def test_other_tenants_do_not_see_it(self, memory: Memory) -> None:
@@ -106,7 +105,6 @@ class TierContract:
         assert {} == memory.engine.failures
 
     async def test_settled_work_survives(self, memory: Memory, make_tier: Callable[[], Tier]) -> None:
-        """Settled work is available to the next process."""
         async with Memory.open("memory://", settings=_SETTINGS, tiers=[make_tier()]) as later:
             assert self._is_shown(await self._window(later))
 

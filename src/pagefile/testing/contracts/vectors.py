@@ -20,21 +20,11 @@ MODEL = EmbeddingModel("测试/embedder 1", 4)
 #: Tolerance for similarities: stores may use half precision.
 _NEAR_ENOUGH = 2e-3
 #: Ids designed to be mistaken for each other, or for part of a filter.
-_AWKWARD = (
-    "a",
-    "a' or '1' == '1",
-    'a" or true or "',
-    'a\\" || 1 == 1 || "',
-    "a\\",
-    "a\\\\",
-    "中文：对话 %_{x}",
-    "a\nb\t",
-    "a/b:c",
-)
+_QUOTES = ("a' or '1' == '1", 'a" or true or "', 'a\\" || 1 == 1 || "')
+_AWKWARD = ("a", *_QUOTES, "a\\", "a\\\\", "中文：对话 %_{x}", "a\nb\t", "a/b:c")
 
 
 def vector(*numbers: float) -> Vector:
-    """A vector of these numbers."""
     return np.array(numbers, np.float32)
 
 
@@ -46,7 +36,6 @@ async def said(store: Store, scope: Scope, seq: int, direction: Sequence[float])
 
 
 def seqs(found: Sequence[VectorHit]) -> list[int]:
-    """The positions of what was found."""
     return [near.seq for near in found]
 
 
@@ -188,12 +177,11 @@ class VectorIndexContract(Contract):
             await index.put(model, rows)
 
         async def left() -> list[str]:
-            found = [
-                (tenant, near.conversation)
-                for tenant in ("t", "u")
-                for near in await index.search(MODEL, Scope(tenant), vector(1, 0, 0, 0), 10)
-            ]
-            return [f"{tenant}/{name}" for tenant, name in sorted(found)]
+            found: list[str] = []
+            for tenant in ("t", "u"):
+                near = await index.search(MODEL, Scope(tenant), vector(1, 0, 0, 0), 10)
+                found += sorted(f"{tenant}/{one.conversation}" for one in near)
+            return found
 
         assert ["t/a", "t/b", "t/c", "t/d", "u/a"] == await left()
         assert 0 == await index.erase(Scope("t", "bob", "a"))
@@ -232,7 +220,6 @@ class VectorIndexContract(Contract):
         assert 1 == (await store.erase(Scope("t"))).counts["conversation_episodes"]
 
     async def test_what_was_erased_can_be_put_again(self, store: Store, index: VectorIndex) -> None:
-        """And is found again."""
         row = await said(store, CHAT, 1, (1, 0, 0, 0))
         for _ in range(2):
             await index.put(MODEL, [row])
@@ -268,7 +255,6 @@ class VectorIndexContract(Contract):
         assert [Collection(other, 1), Collection(MODEL, 1)] == await index.collections()
 
     async def test_nothing_is_put_with_nothing(self, index: VectorIndex) -> None:
-        """An empty list is not an error."""
         await index.put(MODEL, [])
         assert [] == await index.search(MODEL, CHAT, vector(1, 0, 0, 0), 10)
 
