@@ -14,7 +14,7 @@ from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_coun
 from pagefile.engine import Memory
 from pagefile.engine.arguments import check_erased
 from pagefile.errors import PagefileError
-from pagefile.records import DEFAULT_TENANT, Checkpoint, ConversationInfo, Hit, Listing, Scope, Turn
+from pagefile.records import DEFAULT_TENANT, Checkpoint, Hit, Listing, Scope, Turn
 from pagefile.text.visible import visible
 
 _TIMEOUT_S = 5.0
@@ -57,9 +57,7 @@ def show(
 ) -> None:
     """List the conversations, or show one: its turns and its checkpoints."""
     if conversation is None:
-        heads = cli.run(lambda memory: memory.conversations(user_id=user_id, tenant=cli.tenant, limit=limit))
-        missing = "There are no conversations here yet: `pagefile record` writes a turn."
-        cli.answer(heads, lambda: _show_heads(heads), found=heads, missing=missing)
+        _list(cli, user_id, limit)
         return
 
     async def work(memory: Memory) -> tuple[Listing[Turn], Listing[Checkpoint], bool]:
@@ -80,9 +78,9 @@ def show(
     cli.answer(value, shown)
 
 
-def _show_heads(heads: Listing[ConversationInfo]) -> None:
-    show_records(
-        heads,
+def _list(cli: Invocation, user_id: str | None, limit: int) -> None:
+    cli.list(
+        cli.run(lambda memory: memory.conversations(user_id=user_id, tenant=cli.tenant, limit=limit)),
         {
             ">turns": lambda head: head.turns,
             ">live tokens": lambda head: head.live_tokens,
@@ -90,9 +88,8 @@ def _show_heads(heads: Listing[ConversationInfo]) -> None:
             "~user": lambda head: visible(head.scope.user or "–"),
             "conversation": lambda head: visible(head.scope.conversation or ""),
         },
+        missing="There are no conversations here yet: `pagefile record` writes a turn.",
     )
-    if heads.next:
-        say(f"\nThere are more: --limit {len(heads) * 10} shows them.")
 
 
 def _show_turns(conversation: str, turns: Sequence[Turn], *, full: bool) -> None:
@@ -103,20 +100,16 @@ def _show_turns(conversation: str, turns: Sequence[Turn], *, full: bool) -> None
 
 
 def _rows(turn: Turn, *, full: bool) -> Iterator[tuple[Cell, ...]]:
+    said = [
+        *([("user", turn.user)] if turn.user else ()),
+        *((clipped(step.tool, 12), step.result) for step in turn.steps),
+        *([("assistant", turn.assistant)] if turn.assistant else ()),
+    ]
     seq = None if turn.seq is None else str(turn.seq)
     left: tuple[Cell, ...] = (seq, turn.status, turn.at, turn.tokens)
-    for who, text in _sides(turn):
+    for who, text in said:
         yield (*left, who, shortened(text, 60, full=full))
         left = (None,) * len(left)
-
-
-def _sides(turn: Turn) -> Iterator[tuple[str, str]]:
-    if turn.user:
-        yield "user", turn.user
-    for step in turn.steps:
-        yield clipped(step.tool, 12), step.result
-    if turn.assistant:
-        yield "assistant", turn.assistant
 
 
 def _show_checkpoints(checkpoints: Sequence[Checkpoint], *, full: bool) -> None:
@@ -159,14 +152,8 @@ def recall(
         chat = await existing(memory, conversation, user_id, cli.tenant)
         return await chat.recall(query, limit)
 
-    hits = cli.run(work)
-    missing = f"Nothing recorded here answers {query!r}."
-    cli.answer(hits, lambda: _show_hits(hits, scores=scores, full=full), found=hits, missing=missing)
-
-
-def _show_hits(hits: Sequence[Hit], *, scores: bool, full: bool) -> None:
-    show_records(
-        hits,
+    cli.list(
+        cli.run(work),
         {
             ">score": lambda hit: f"{hit.score:.2f}",
             **({"parts": _parts} if scores else {}),
@@ -174,6 +161,7 @@ def _show_hits(hits: Sequence[Hit], *, scores: bool, full: bool) -> None:
             "~conversation": lambda hit: visible(hit.conversation_id),
             "text": lambda hit: shortened(hit.text, 160, full=full),
         },
+        missing=f"Nothing recorded here answers {query!r}.",
     )
 
 

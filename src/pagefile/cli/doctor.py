@@ -35,7 +35,13 @@ class Check:
 @command(tenant=False)
 def doctor(cli: Invocation) -> None:
     """Check the installation, the settings and the database; exit code 1 when something is broken."""
-    checks = [*_installation(), *_in_force(cli), *_extras()]
+    checks = [
+        Check("pagefile", "ok", metadata.version("pagefile")),
+        Check("Python", "ok", platform.python_version()),
+        Check("SQLite", "ok", f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"),
+        *_in_force(cli),
+        *_extras(),
+    ]
     broken = sum(check.state == "broken" for check in checks)
     cli.answer({"ok": not broken, "checks": checks}, lambda: _show(checks, broken))
     if broken:
@@ -51,8 +57,7 @@ def _show(checks: list[Check], broken: int) -> None:
     if broken:
         say(f"\n{broken} broken.")
     elif notes:
-        told = f"{plural(len(notes), 'note')} ({', '.join(notes)})"
-        say(f"\nNothing is broken; worth reading: {told}.")
+        say(f"\nNothing is broken; worth reading: {plural(len(notes), 'note')} ({', '.join(notes)}).")
     else:
         say("\nAll is well.")
 
@@ -79,12 +84,6 @@ def _written(value: object) -> str:
 
 
 # -- checks --------------------------------------------------------------------------------------------------------------
-
-
-def _installation() -> Iterator[Check]:
-    yield Check("pagefile", "ok", metadata.version("pagefile"))
-    yield Check("Python", "ok", platform.python_version())
-    yield Check("SQLite", "ok", f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})")
 
 
 def _in_force(cli: Invocation) -> Iterator[Check]:
@@ -181,18 +180,15 @@ def _extras() -> Iterator[Check]:
         if match and match[1] != "pagefile" and match[2] != "all":
             parts.setdefault(match[2], []).append(match[1])
     for extra, names in sorted(parts.items()):
-        versions = {name: _version(name) for name in names}
-        missing = [name for name, version in versions.items() if version is None]
+        found: list[str] = []
+        missing: list[str] = []
+        for name in names:
+            try:
+                found.append(f"{name} {metadata.version(name)}")
+            except metadata.PackageNotFoundError:
+                missing.append(name)
         if missing:
             advice = f"To install it: pip install 'pagefile[{extra}]'"
             yield Check(f"{_EXTRA}{extra}", "note", f"not installed ({', '.join(missing)})", advice)
         else:
-            found = ", ".join(f"{name} {version}" for name, version in versions.items())
-            yield Check(f"{_EXTRA}{extra}", "ok", found)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+            yield Check(f"{_EXTRA}{extra}", "ok", ", ".join(found))

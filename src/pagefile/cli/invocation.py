@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
@@ -14,11 +14,11 @@ import typer
 from typer.core import TyperGroup
 
 from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
-from pagefile.cli.output import print_json, say, visible, warn
+from pagefile.cli.output import Cell, print_json, say, show_records, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
-from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.records import DEFAULT_TENANT, Listing, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
 
@@ -126,6 +126,30 @@ class Invocation:
             raise NotFoundError(missing)
         if not self.as_json:
             say(shown) if isinstance(shown, str) else shown()
+
+    def list(
+        self,
+        found: Sequence[T],
+        columns: Mapping[str, Callable[[T], Cell]],
+        *,
+        missing: str,
+        value: object = None,
+        apart: bool = False,
+        hint: str = "",
+    ) -> None:
+        """Answer with records, shown as by `show_records`; if there are none, fail with `missing`.
+
+        Scripts get the `value`, if that is more than the records; people get the `hint` below the table.
+        """
+
+        def shown() -> None:
+            show_records(found, columns, apart=apart)
+            if isinstance(found, Listing) and found.next:
+                say(f"\nThere are more: --limit {len(found) * 10} shows them.")
+            if hint:
+                say(f"\n{hint}")
+
+        self.answer(found if value is None else value, shown, found=found, missing=missing)
 
 
 def group(about: str, kind: type[TyperGroup] | None = None) -> typer.Typer:

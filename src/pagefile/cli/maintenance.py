@@ -92,8 +92,7 @@ def _quiet(settings: Settings) -> Settings:
 
 def _show(report: Report, *, repair: bool) -> None:
     notes = [finding for finding in report.findings if finding.level == "note"]
-    wrong = [finding for finding in report.findings if finding.level != "note"]
-    shown = [*wrong, *notes[:_NOTES_SHOWN]]
+    shown = [*(one for one in report.findings if one.level != "note"), *notes[:_NOTES_SHOWN]]
     if shown:
         show_table(("", "what", "found"), map(_finding, shown))
         say()
@@ -106,7 +105,9 @@ def _show(report: Report, *, repair: bool) -> None:
 
 
 def _finding(finding: Finding) -> tuple[str, str, str]:
-    lines = [_where(finding), finding.what, *([] if finding.mended else [f"→ {finding.advice}"])]
+    named = {**chosen(finding, "tenant user conversation turn"), "place": finding.seq, "page": finding.page}
+    where = " · ".join(f"{name} {value}" for name, value in named.items() if value is not None) or "database"
+    lines = [where, finding.what, *([] if finding.mended else [f"→ {finding.advice}"])]
     state = "mended" if finding.mended else _WORDS[finding.level]
     return state, finding.kind, "\n".join(map(visible, lines))
 
@@ -117,11 +118,6 @@ def _counted(checked: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     for name, count in {**known, **checked}.items():
         if count and name != "rows":
             yield _COUNTED.get(name, name.removesuffix("s")), count
-
-
-def _where(finding: Finding) -> str:
-    named = {**chosen(finding, "tenant user conversation turn"), "place": finding.seq, "page": finding.page}
-    return " · ".join(f"{name} {value}" for name, value in named.items() if value is not None) or "database"
 
 
 def _verdict(report: Report, *, repair: bool) -> str:
@@ -194,7 +190,8 @@ def upgrade(
     schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, settings.url)
     copy = None if no_backup or not schema.behind else _copy(file, backup, schema)
     if schema.found != schema.newest:
-        cli.run(_opened)
+        # Opening a database upgrades it.
+        cli.run(lambda memory: memory.describe())
     told = None if copy is None else str(copy)
     cli.answer({"from": schema.found, "to": schema.newest, "backup": told}, _done(schema, copy))
 
@@ -210,10 +207,6 @@ def _copy(file: Path | None, backup: Path | None, schema: Schema) -> Path:
     copy = backup or file.with_name(f"{file.name}.schema-{schema.found}")
     anyio.run(back_up_file, file, copy)
     return copy
-
-
-async def _opened(_memory: object) -> None:
-    """Nothing to do: opening a database upgrades it."""
 
 
 def _done(schema: Schema, copy: Path | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, cast
 
 from rich.text import Text
 from typer import Argument, Option
@@ -11,7 +11,7 @@ from typer import Argument, Option
 from pagefile.cli.invocation import Invocation, command, existing, whose
 from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_chars
 from pagefile.cli.options import Full, Named, Newest, UserId
-from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_records, show_table, warn
+from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.replay import CHANGEABLE, Explanation, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
@@ -65,7 +65,7 @@ def context(
         "threshold": threshold,
         "recent_turns": recent_turns,
         "placement": placement,
-        "calls_kept": 0,  # an inspection is not recorded as a call
+        "calls_kept": 0,  # an inspection is not recorded as a call, and has no id
     }
 
     async def work(memory: Memory) -> Window:
@@ -80,19 +80,14 @@ def context(
         )
 
     window = cli.run(work, settings=cli.loaded(said).settings)
+    known = {one.name: getattr(window, one.name) for one in fields(window) if one.name != "id"}
 
     def shown() -> None:
         _show_messages(window.messages, full=full)
         _show_receipt(window.receipt, full=full)
         _show_totals(window)
 
-    cli.answer(_window_json(window), shown)
-
-
-def _window_json(window: Window) -> dict[str, object]:
-    # Nothing is recorded, so it has no id.
-    known = chosen(window, " ".join(one.name for one in fields(window) if one.name != "id"))
-    return {**known, "parts": parts_json(window.parts), "receipt": window.receipt.to_json()}
+    cli.answer({**known, "parts": parts_json(window.parts), "receipt": window.receipt.to_json()}, shown)
 
 
 def _show_totals(window: Window) -> None:
@@ -103,8 +98,9 @@ def _show_totals(window: Window) -> None:
     say(f"{number(window.tokens)} of {number(window.budget)} tokens ({_counter(receipt)})")
     say(" · ".join([*parts, f"framing {number(receipt.framing)}"]))
     if receipt.reserved:
-        kept = " · ".join(f"{kind} {number(tokens)}" for kind, tokens in receipt.reserved.items())
-        say(f"reserved: {kept}")
+        say(
+            "reserved: " + " · ".join(f"{kind} {number(tokens)}" for kind, tokens in receipt.reserved.items())
+        )
     due = ", a checkpoint is due" if window.should_checkpoint else ""
     say(f"mode {window.mode} · ratio {window.ratio:.2f}{due} · prefix {window.prefix_hash[:12]}")
     say(f"kept {len(receipt.kept)}, left out {len(receipt.dropped)}")
@@ -170,32 +166,20 @@ def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit
         return listed
 
     found = cli.run(work)
-    missing = (
-        f"No window of {conversation!r} was recorded: `chat.context()` records one, unless calls_kept is 0."
-    )
-    cli.answer(found, lambda: _show_calls(found, limit), found=found, missing=missing)
-
-
-def _show_calls(found: Listing[WindowRecord], limit: int) -> None:
     chars = telling_chars([call.id for call in found])
-    show_records(
+    newest = visible(found[0].id[:chars]) if found else ""
+    cli.list(
         found,
         {
             "call": lambda call: visible(call.id[:chars]),
             "made": lambda call: call.at,
             ">tokens": lambda call: call.tokens,
-            ">of": _budget,
+            ">of": lambda call: cast("int | None", call.options.get("window_tokens")),
             "question": lambda call: clipped(call.query or "", 80),
         },
+        missing=f"No window of {conversation!r} was recorded: `chat.context()` records one, unless calls_kept is 0.",
+        hint=f"pagefile explain {newest}  shows what the model saw.",
     )
-    if found.next:
-        say(f"\nThere are more: --limit {limit * 10} shows them.")
-    say(f"\npagefile explain {visible(found[0].id[:chars])}  shows what the model saw.")
-
-
-def _budget(call: WindowRecord) -> int | None:
-    budget = call.options.get("window_tokens")
-    return budget if isinstance(budget, int) else None
 
 
 @command()
