@@ -104,15 +104,12 @@ class AuthMiddleware:
         self._limit = RateLimit(requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         try:
             scope[_STATE] = await self._admitted(scope)
         except PagefileError as error:
             await refused(error)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
     async def _admitted(self, scope: Scope) -> Principal:
         shown, public = _shown(Headers(scope=scope)), is_public(scope["path"])
@@ -135,12 +132,7 @@ def is_public(path: str) -> bool:
 
 def principal_of(request: Request) -> Principal:
     """The authenticated caller. Raises `KeyError` without the `AuthMiddleware` middleware, so a misconfigured app fails closed."""
-    return principal_in(request.scope)
-
-
-def principal_in(scope: Scope) -> Principal:
-    """Like `principal_of`, for middleware between the `AuthMiddleware` and the routes."""
-    return cast("Principal", scope[_STATE])
+    return cast("Principal", request.scope[_STATE])
 
 
 def _shown(headers: Headers) -> str | None:

@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.errors import PagefileError
-from pagefile.service.auth import memory_in, principal_in
+from pagefile.service.auth import memory_in, principal_of
 from pagefile.service.problems import answered, refused, to_problem
 
 HEADER = "Idempotency-Key"
@@ -71,7 +71,7 @@ class IdempotencyMiddleware:
         self._bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        key = Headers(scope=scope).get(HEADER) if scope["type"] == "http" else None
+        key = Headers(scope=scope).get(HEADER)
         if key is None or scope["method"] != "POST" or scope["path"] in _NOT_KEPT:
             await self._app(scope, receive, send)
             return
@@ -83,16 +83,18 @@ class IdempotencyMiddleware:
         """Answer the request, or return why not."""
         if not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
             return answered(to_problem("idempotency-key"))
+        request = Request(scope, receive)
         try:
-            body = await Request(scope, receive).body()
-            epoch = await _epoch(scope)
+            body, memory = await request.body(), memory_in(scope["app"])
+            # Counts the erasures of all processes.
+            epoch = 0 if memory is None else await memory.engine.store.reader.epoch()
         except ClientDisconnect:
             return None
         except HTTPException as error:
             return answered(to_problem("body-too-large", error.detail), error.headers)
         except PagefileError as error:
             return refused(error)
-        place, asked = (principal_in(scope).key_id or "", key), _digest(scope, body)
+        place, asked = (principal_of(request).key_id or "", key), _digest(scope, body)
         self._drop_old(epoch)
         known = self._kept.get(place)
         if known is None:
@@ -139,12 +141,6 @@ class IdempotencyMiddleware:
     def _drop(self, place: tuple[str, str]) -> None:
         kept = self._kept.pop(place)
         self._bytes -= kept.size if kept.done else 0
-
-
-async def _epoch(scope: Scope) -> int:
-    """The current erasure epoch, across all processes."""
-    memory = memory_in(scope["app"])
-    return 0 if memory is None else await memory.engine.store.reader.epoch()
 
 
 def _worth_keeping(messages: list[Message]) -> bool:

@@ -11,9 +11,11 @@ from uuid import uuid4
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from pagefile import errors
 from pagefile.errors import PagefileError
+from pagefile.service.inspector_auth import problem_page, wants_page
 from pagefile.wire.responses import MEDIA_TYPE, FieldError, Problem, kinds_of_error
 
 logger = logging.getLogger("pagefile.service")
@@ -118,9 +120,29 @@ def to_problem(kind: Kind | str, detail: str | None = None, *, fields: Sequence[
     )
 
 
+class _ProblemResponse(Response):
+    """The document; where a browser asks for a page of the inspector, a page with the same headers."""
+
+    def __init__(self, problem: Problem, headers: Mapping[str, str]) -> None:
+        super().__init__(problem.model_dump_json(), problem.status, headers, MEDIA_TYPE)
+        self._problem = problem
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        if not wants_page(request):
+            await super().__call__(scope, receive, send)
+            return
+        page = problem_page(self._problem, request)
+        for name, value in self.headers.items():
+            # With this one, a browser would show its own password dialog.
+            if name != "www-authenticate":
+                page.headers.setdefault(name, value)
+        await page(scope, receive, send)
+
+
 def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     added = {"Retry-After": str(RETRY_AFTER_S)} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-    return Response(problem.model_dump_json(), problem.status, {**added, **(headers or {})}, MEDIA_TYPE)
+    return _ProblemResponse(problem, {**added, **(headers or {})})
 
 
 def problem_of(error: PagefileError, *, shown: tuple[type[PagefileError], ...] = ()) -> Problem:

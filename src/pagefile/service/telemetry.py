@@ -26,9 +26,6 @@ class Traces:
         self._tracer = trace.get_tracer("pagefile.service")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         caller = propagate.extract(dict(Headers(scope=scope)))
         method = scope["method"]
         with self._tracer.start_as_current_span(
