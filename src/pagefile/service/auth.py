@@ -268,7 +268,11 @@ async def _narrowed(value: R, principal: Principal, request: Request) -> R:
         if "user_id" not in type(value).model_fields:
             raise AccessError("This needs a key for the whole tenant; this key is for one user.")
         mine["user_id"] = _own(value, "user_id", principal.user)
-        await _check_conversation(value, principal, request)
+        own = records.Scope(mine["tenant"], principal.user, getattr(value, "conversation_id", None))
+        owner = open_memory(request.app).engine.store.reader.owner
+        # Conversations of others, and those without a user, need a tenant key; new ones do not.
+        if own.conversation is not None and await owner(own) not in {None, own}:
+            raise AccessError("This key may not use this conversation: use an id of your own.")
     return cast("R", value.model_copy(update=mine))
 
 
@@ -278,13 +282,3 @@ def _own(value: BaseModel, name: str, own: str) -> str:
             f"This key is for another {name.removesuffix('_id')}: leave {name} out, or give its own."
         )
     return own
-
-
-async def _check_conversation(value: BaseModel, principal: Principal, request: Request) -> None:
-    """A user's key gives access to that user's conversations and to new ones. All others, including those without a user, need a tenant key."""
-    conversation = getattr(value, "conversation_id", None)
-    if conversation is None:
-        return
-    own = records.Scope(cast("str", principal.tenant), principal.user, conversation)
-    if await open_memory(request.app).engine.store.reader.owner(own) not in {None, own}:
-        raise AccessError("This key may not use this conversation: use an id of your own.")
