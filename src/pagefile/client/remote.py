@@ -52,11 +52,9 @@ class Remote:
         self._known = said(known or {})
 
     async def _asked(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
-        """The response to a request with these fields and this handle's own."""
         return await self._caller.ask(verb, {**self._known_of(verb.request), **given})
 
     def _known_of(self, request: type[BaseModel]) -> dict[str, object]:
-        """What this handle knows of a request's fields."""
         return {name: value for name, value in self._known.items() if name in request.model_fields}
 
     async def _returned(self, verb: Verb[..., Any], given: dict[str, object], *, whole: bool) -> Any:
@@ -165,15 +163,11 @@ def messages_of(messages: Iterable[object]) -> list[records.JsonValue]:
 def steps_of(steps: Iterable[arguments.StepLike]) -> list[dict[str, object]]:
     """Steps as they are sent; a call without an id gets one from the service."""
     given = list(steps)
+    ids = [step.call_id if isinstance(step, records.Step) else step.get("call_id") for step in given]
     return [
-        {"tool": step.tool, "input": step.input, "result": step.result, **_own_id(one)}
-        for one, step in zip(given, arguments.checked_steps(given, "", ANY_LENGTH), strict=True)
+        {"tool": step.tool, "input": step.input, "result": step.result, **({"call_id": own} if own else {})}
+        for own, step in zip(ids, arguments.checked_steps(given, "", ANY_LENGTH), strict=True)
     ]
-
-
-def _own_id(step: arguments.StepLike) -> dict[str, object]:
-    own = step.call_id if isinstance(step, records.Step) else step.get("call_id")
-    return {"call_id": own} if own else {}
 
 
 #: How to check a parameter of this name before it is sent.
@@ -218,10 +212,6 @@ def _noticed(chat: "ClientConversation", turn: records.Turn) -> records.Turn:
 
 def _for_current_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
     given["turn"] = arguments.current_turn_id(given["query"], given["turn"], chat.open_turn)
-
-
-def _for_open_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
-    given["turn"] = given["turn"] or chat.open_turn
 
 
 def _after_known_messages(_: "ClientConversation", given: dict[str, Any]) -> None:
@@ -308,7 +298,9 @@ class ClientConversation(Remote):
     fetched = remote(verbs.FETCHED)
     pin = remote(verbs.PIN)
 
-    call_tool = remote(verbs.CALL_TOOL, first=_for_open_turn)
+    call_tool = remote(
+        verbs.CALL_TOOL, first=lambda chat, given: given.update(turn=given["turn"] or chat.open_turn)
+    )
 
     # -- checkpoints and listings ---------------------------------------------------------------------------------
 
@@ -352,7 +344,7 @@ class ClientConversation(Remote):
             "window_tokens": window_tokens,
             "steps": steps_of(steps),
         }
-        async with self._caller.stream("POST", "/v1/chat/stream", body=said(body)) as answer:
+        async with self._caller.stream("POST", "/v1/chat/stream", json=said(body)) as answer:
             done = False
             async for event in events_in(lines_in(answer.aiter_bytes())):
                 done = isinstance(event, ChatDone)
@@ -465,14 +457,14 @@ class Client(Remote):
 
     @like(Memory.export)
     async def export(self, path: str | PathLike[str], **whose: str | None) -> dict[str, int]:
-        params = _ids(**whose)
         counts: Counter[str] = Counter()
         async with (
             written_whole(Path(path)) as file,
-            self._caller.stream("GET", "/v1/export", params=params) as answer,
+            self._caller.stream("GET", "/v1/export", params=_ids(**whose)) as answer,
         ):
             async for line in lines_in(answer.aiter_bytes()):
-                kind = _kind(line)
+                with reading("The service sent a line that is not one of an export"):
+                    kind = str(json.loads(line)["type"])
                 counts[kind] += kind != FORMAT
                 await file.write(line + "\n")
         return dict(+counts)
@@ -498,8 +490,3 @@ class Client(Remote):
 def _ids(**named: str | None) -> dict[str, object]:
     """Checked; what is not named is left out, for the service to take it from the key."""
     return {name: records.checked_id(value, name) for name, value in named.items() if value is not None}
-
-
-def _kind(line: str) -> str:
-    with reading("The service sent a line that is not one of an export"):
-        return str(json.loads(line)["type"])

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import cache, partial
 from http import HTTPStatus
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, get_args
 from uuid import uuid4
 
 import anyio
@@ -44,7 +44,9 @@ def error_in(document: bytes, otherwise: errors.PagefileError | None = None) -> 
     """The error for a problem document; `otherwise` if it is not one."""
     problem = _problem(document)
     if problem is not None:
-        return _classes().get(problem.code, errors.PagefileError)(problem.detail)
+        # A subclass inside the service may have no code of its own; its parent's then applies.
+        known = {kind.code: kind for kind in kinds_of_error() if "code" in vars(kind)} | _OTHER
+        return known.get(problem.code, errors.PagefileError)(problem.detail)
     return otherwise or errors.PagefileError(
         "The service reported a problem that cannot be read: is it as new as this client?"
     )
@@ -55,11 +57,6 @@ def _problem(document: bytes) -> Problem | None:
         return Problem.model_validate_json(document)
     except ValidationError:
         return None
-
-
-def _classes() -> dict[str, type[errors.PagefileError]]:
-    # A subclass inside the service may have no code of its own; its parent's then applies.
-    return {known.code: known for known in kinds_of_error() if "code" in vars(known)} | _OTHER
 
 
 @contextmanager
@@ -129,25 +126,23 @@ class Caller:
 
     async def ask(self, verb: Verb[..., Any], fields: Json) -> Any:
         """The response to a verb. A change takes effect once, however often it is sent."""
-        key = uuid4().hex if verb.changes else None
-        params, body = (fields, None) if verb.in_query else (None, fields)
-        request = partial(self._request, verb.http_method, verb.path, params=params, body=body, key=key)
-        return await self._answered(request, verb.answer)
+        headers = {KEY_HEADER: uuid4().hex} if verb.changes else {}
+        sent: dict[str, Any] = {"params" if verb.in_query else "json": fields}
+        build = partial(self._http.build_request, verb.http_method, verb.path, headers=headers)
+        return await self._answered(lambda: build(**sent), verb.answer)
 
     async def upload(self, path: str, params: Json, content: Content, out: type[Out]) -> Out:
         """Send a large body. Importing is idempotent, so it can be retried."""
-        return await self._answered(partial(self._request, "POST", path, params=params, content=content), out)
+        build = partial(self._http.build_request, "POST", path, params=dict[str, Any](params))
+        return await self._answered(lambda: build(content=content(), headers={"Content-Type": LINES}), out)
 
     @asynccontextmanager
-    async def stream(
-        self, method: str, path: str, *, params: Json | None = None, body: Json | None = None
-    ) -> AsyncGenerator[httpx.Response]:
-        """A response that is read as it arrives. Not retried."""
+    async def stream(self, method: str, path: str, **sent: Any) -> AsyncGenerator[httpx.Response]:
+        """A response that is read as it arrives; `sent` are the `params` or the `json` of the request. Not retried."""
         self.check_open()
         answer: httpx.Response | None = None
         try:
-            request = self._request(method, path, params=params, body=body)
-            answer = await self._http.send(request, stream=True)
+            answer = await self._http.send(self._http.build_request(method, path, **sent), stream=True)
             if not answer.is_success:
                 await answer.aread()
                 raise error_of(answer)
@@ -158,26 +153,6 @@ class Caller:
             if answer is not None:
                 with anyio.CancelScope(shield=True):
                     await answer.aclose()
-
-    def _request(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Json | None = None,
-        body: Json | None = None,
-        content: Content | None = None,
-        key: str | None = None,
-    ) -> httpx.Request:
-        headers = {"Content-Type": None if content is None else LINES, KEY_HEADER: key}
-        return self._http.build_request(
-            method,
-            path,
-            params=cast("dict[str, Any]", params),
-            json=body,
-            content=None if content is None else content(),
-            headers={name: value for name, value in headers.items() if value is not None},
-        )
 
     async def _answered(self, request: Callable[[], httpx.Request], out: type[Out]) -> Out:
         """The response to a request, which is built again for each attempt."""
@@ -228,7 +203,6 @@ def _authorities() -> SSLContext:
 
 
 _KINDS = {kind.event: kind for kind in get_args(ChatEvent)}
-_PROBLEM = "error"
 
 
 async def lines_in(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
@@ -249,7 +223,7 @@ async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
             data.append(value.removeprefix(" "))
         elif not line:
             text = "\n".join(data)
-            if name == _PROBLEM:
+            if name == "error":
                 raise error_in(text.encode())
             if name in _KINDS:
                 with reading(f"The service sent a {name!r} that cannot be read"):
