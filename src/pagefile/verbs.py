@@ -25,8 +25,6 @@ _FIELDS = {"turn": "turn_id", "older_than": "older_than_s", "source": "memory"}
 
 
 class Verb(Generic[P, R]):
-    """One row of the table."""
-
     def __init__(
         self,
         method: Callable[Concatenate[Any, P], Awaitable[R]],
@@ -76,11 +74,9 @@ class Verb(Generic[P, R]):
         return f"{summary}\n\n{self._remark}" if self._remark else summary
 
     def arguments(self, asked: BaseModel) -> dict[str, Any]:
-        """The method's arguments for a request."""
         return {name: _given(field, getattr(asked, field)) for name, field in self.fields.items()}
 
     def answered(self, returned: R) -> BaseModel:
-        """The response for the method's return value."""
         return self.answer.of(returned)
 
 

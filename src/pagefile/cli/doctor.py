@@ -10,7 +10,7 @@ from typing import Literal, cast
 import apsw
 import typer
 
-from pagefile.cli.invocation import Invocation, command, database_file, run
+from pagefile.cli.invocation import Invocation, command, database_file
 from pagefile.cli.measures import number, plural
 from pagefile.cli.output import say, show_table, visible
 from pagefile.errors import PagefileError
@@ -95,8 +95,8 @@ def _in_force(cli: Invocation) -> Iterator[Check]:
     changed = ", ".join(name for name, origin in found.origins.items() if origin != DEFAULT)
     said = f"set are {changed}" if changed else "all defaults"
     yield Check("settings", "ok", f"{found.file or 'no file'}; {said}")
-    yield _tokenizer(found.settings)
-    yield from _database(found.settings)
+    yield _tokenizer(cli.settings)
+    yield from _database(cli)
 
 
 def _tokenizer(settings: Settings) -> Check:
@@ -110,10 +110,10 @@ def _tokenizer(settings: Settings) -> Check:
     return Check("tokenizer", "note", f"{counter.name}, counts are estimates", advice)
 
 
-def _database(settings: Settings) -> Iterator[Check]:
+def _database(cli: Invocation) -> Iterator[Check]:
     """The state of the database, erasures still pending in external stores, and how turns are found in it."""
-    place = str(shown(settings.url))
-    file = database_file(settings.url)
+    settings = cli.settings
+    place, file = str(shown(settings.url)), database_file(settings.url)
     missing = file is not None and not file.exists()
     if file is not None and missing and not file.parent.is_dir():
         yield Check("database", "broken", place, f"Make the directory {str(file.parent)!r}.")
@@ -123,7 +123,7 @@ def _database(settings: Settings) -> Iterator[Check]:
         yield Check("database", "ok", f"{place}: not there yet", advice)
     else:
         try:
-            described = run(settings, lambda memory: memory.describe())
+            described = cli.run(lambda memory: memory.describe())
         except PagefileError as error:
             yield Check("database", "broken", place, str(error))
             return
@@ -138,12 +138,12 @@ def _database(settings: Settings) -> Iterator[Check]:
     if settings.embedder.name == "none" or settings.vectors == "none":
         yield Check("recall", "ok", "by word, as configured")
     elif not missing:
-        yield _recall(settings)
+        yield _recall(cli)
 
 
-def _recall(settings: Settings) -> Check:
+def _recall(cli: Invocation) -> Check:
     try:
-        found = run(settings, lambda memory: memory.engine.tier(Episodes).derivation.examine())
+        found = cli.run(lambda memory: memory.engine.tier(Episodes).derivation.examine())
     except OtherModelError as error:
         return Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
     except PagefileError as error:

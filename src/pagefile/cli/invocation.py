@@ -46,18 +46,6 @@ def existing_file(url: str, *, otherwise: str = "") -> Path | None:
     return file
 
 
-def run(settings: Settings, work: Callable[[Memory], Awaitable[T]], *, must_exist: bool = True) -> T:
-    """Open the memory, do the work, close it. Reading never creates a database."""
-    if must_exist:
-        existing_file(settings.url, otherwise=", or record something first")
-
-    async def worked() -> T:
-        async with Memory.open(settings=settings) as memory:
-            return await work(memory)
-
-    return anyio.run(worked)
-
-
 async def whose(memory: Memory, conversation: str, user_id: str | None, tenant: str | None) -> Conversation:
     """A conversation as its owner sees it, unless another user is named."""
     named = memory.conversation(conversation, user_id=user_id, tenant=tenant).scope
@@ -86,7 +74,6 @@ class Invocation:
 
     @property
     def scope(self) -> Scope:
-        """The whole tenant."""
         return Scope(DEFAULT_TENANT if self.tenant is None else self.tenant)
 
     @cached_property
@@ -114,7 +101,16 @@ class Invocation:
         settings: Settings | None = None,
         must_exist: bool = True,
     ) -> T:
-        return run(settings or self.settings, work, must_exist=must_exist)
+        """Open the memory, do the work, close it. Reading never creates a database."""
+        settings = settings or self.settings
+        if must_exist:
+            existing_file(settings.url, otherwise=", or record something first")
+
+        async def worked() -> T:
+            async with Memory.open(settings=settings) as memory:
+                return await work(memory)
+
+        return anyio.run(worked)
 
     def answer(
         self, value: object, shown: str | Callable[[], object], *, found: object = True, missing: str = ""

@@ -117,7 +117,6 @@ def _cell(value: Cell) -> str:
 
 
 def show_counts(counts: Mapping[str, int]) -> None:
-    """Print the number of removed rows by table."""
     rows = [(count, name) for name, count in counts.items()]
     show_table((">rows", "of"), rows, total=(sum(counts.values()), "in all"))
 

@@ -119,7 +119,6 @@ class UniversalSentenceEncoder(_Batching):
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """The one thread that loads and runs the encoder."""
     return ThreadPoolExecutor(1, thread_name_prefix="pagefile-encoder")
 
 

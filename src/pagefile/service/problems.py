@@ -83,8 +83,6 @@ _MAX_POINTER_CHARS = 200
 
 
 class Kind(NamedTuple):
-    """A kind of problem, as its page explains it."""
-
     code: str
     status: int
     title: str

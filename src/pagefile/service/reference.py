@@ -103,7 +103,6 @@ class Operation:
 
 
 def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
-    """Every operation, in the order of registration."""
     for path, methods in document["paths"].items():
         for method, spec in methods.items():
             yield Operation(method.upper(), path, spec)

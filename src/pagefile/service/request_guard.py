@@ -157,8 +157,6 @@ class RequestGuard:
 
 
 class _Size(NamedTuple):
-    """The size limit for a body, and the setting it comes from."""
-
     setting: str
     most: int
 

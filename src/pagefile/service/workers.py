@@ -68,7 +68,6 @@ def check(settings: Settings) -> None:
 
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
-    """Serve a socket in this process until told to stop."""
     _run(settings, uvicorn.Server(_config(settings)), listener)
 
 
@@ -261,5 +260,4 @@ def _starting() -> Any:
 
 
 def serve_many(settings: Settings, listener: socket.socket) -> None:
-    """Serve a socket with several processes until told to stop."""
     Supervisor(settings, listener).run()
