@@ -14,14 +14,12 @@ from functools import wraps
 from inspect import iscoroutinefunction
 from math import ceil
 from time import monotonic
-from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
-from urllib.parse import urlencode
+from typing import Any, TypeVar, cast, get_type_hints
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.params import Query
 from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import BaseModel
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pagefile import records
@@ -190,24 +188,24 @@ class KeyedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
-        named = list(_naming("user_id", self.endpoint))
-        in_query, in_body = any(named), not all(named)
-        if self.path in SAID_ALOUD or not named:
+        if self.path in SAID_ALOUD or not _takes("user_id", self.endpoint):
             return answer
-        kind = _UsersRequest if in_body else Request
 
         async def keyed(request: Request) -> Response:
-            user = principal_of(request).user
-            if user is not None:
-                scope = _with_user(request, user) if in_query else request.scope
-                request = kind(scope, request.receive)
-            return await answer(request)
+            bound = principal_of(request).user is not None
+            return await answer(_UsersRequest(request.scope, request.receive) if bound else request)
 
         return keyed
 
 
 class _UsersRequest(Request):
-    """A request whose body names the key's user unless it names one itself."""
+    """A request whose query string and body name the key's user unless they name one themselves."""
+
+    @property
+    def query_params(self) -> QueryParams:
+        given = super().query_params
+        user = cast("str", principal_of(self).user)
+        return given if "user_id" in given else QueryParams([*given.multi_items(), ("user_id", user)])
 
     async def json(self) -> Any:
         said = await super().json()
@@ -215,14 +213,6 @@ class _UsersRequest(Request):
             return said
         named = cast("dict[str, Any]", said)
         return named if named.get("user_id") is not None else {**named, "user_id": principal_of(self).user}
-
-
-def _with_user(request: Request, user: str) -> Scope:
-    if "user_id" in request.query_params:
-        return request.scope
-    own = urlencode({"user_id": user}).encode("ascii")
-    said = cast("bytes", request.scope["query_string"])
-    return {**request.scope, "query_string": b"&".join([said, own]) if said else own}
 
 
 def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
@@ -238,16 +228,14 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
         return await endpoint(request=request, **given)
 
     # Whether requests carry a tenant, explicitly or through the key.
-    setattr(guard, _GUARDED, bool(list(_naming("tenant", endpoint))))
+    setattr(guard, _GUARDED, _takes("tenant", endpoint))
     return guard
 
 
-def _naming(field: str, endpoint: Callable[..., Any]) -> Iterator[bool]:
-    """For each model with this field that the endpoint takes, whether it is the query string."""
-    for hint in get_type_hints(endpoint, include_extras=True).values():
-        kind, *more = get_args(hint) if get_origin(hint) is Annotated else [hint]
-        if isinstance(kind, type) and issubclass(kind, BaseModel) and field in kind.model_fields:
-            yield any(isinstance(one, Query) for one in more)
+def _takes(field: str, endpoint: Callable[..., Any]) -> bool:
+    """Whether the endpoint takes a request model with this field."""
+    kinds = [kind for kind in get_type_hints(endpoint).values() if isinstance(kind, type)]
+    return any(issubclass(kind, BaseModel) and field in kind.model_fields for kind in kinds)
 
 
 def unguarded(app: FastAPI) -> Iterator[str]:
