@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Invocation, check_search, command, confirm, group, whose
+from pagefile.cli.invocation import Invocation, check_search, command, confirm, group
 from pagefile.cli.measures import moment, number, plural, size, size_text, span, span_text
 from pagefile.cli.options import Full, Limit, Newest, Query, Yes, in_conversation, of_user
 from pagefile.cli.output import clipped, say, shortened, show_table, visible, warn
@@ -22,7 +22,6 @@ from pagefile.tiers.archive import Archive
 _BATCH = 1000
 #: Columns left beside the numbers in an 80-column terminal.
 _BESIDE = 44
-_PASSAGE = 300
 
 app = group("List, read, search, pin and purge archived tool results.")
 
@@ -40,12 +39,12 @@ async def _page(memory: Memory, scope: Scope, uuid: str) -> Page:
 
 
 async def _every_page(
-    memory: Memory, tenant: str | None, user_id: str | None = None, conversation: str | None = None
+    cli: Invocation, memory: Memory, user_id: str | None = None, conversation: str | None = None
 ) -> AsyncIterator[Page]:
     """All pages of a scope, newest first."""
-    pages: Callable[..., Awaitable[Listing[Page]]] = partial(memory.pages, user_id=user_id, tenant=tenant)
+    pages: Callable[..., Awaitable[Listing[Page]]] = partial(memory.pages, user_id=user_id, tenant=cli.tenant)
     if conversation is not None:
-        pages = (await whose(memory, conversation, user_id, tenant)).pages
+        pages = (await cli.chat(memory, conversation, user_id, must_exist=False)).pages
     found = await pages(limit=_BATCH)
     while True:
         for page in found:
@@ -69,7 +68,7 @@ def list_pages(
     async def work(memory: Memory) -> None:
         # Equal texts are stored once.
         texts: dict[str, int] = {}
-        async for page in _every_page(memory, cli.tenant, user_id, conversation):
+        async for page in _every_page(cli, memory, user_id, conversation):
             if len(newest) < limit:
                 newest.append(page)
             totals.update(pages=1, pinned=page.pinned, purged=page.purged is not None)
@@ -199,7 +198,7 @@ def search(
         if conversation is None:
             whole = {"user_id": user_id or "", "tenant": cli.tenant}
             return await memory.search_tool_history(query, **whole, limit=limit)
-        chat = await whose(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id, must_exist=False)
         return await chat.search_tool_history(query, limit, here=user_id is None)
 
     cli.list(
@@ -207,7 +206,7 @@ def search(
         {
             ">score": lambda hit: f"{hit.score:.2f}",
             ">offset": lambda hit: hit.start,
-            "passage": lambda hit: f"{_about(hit.page)}\n{shortened(hit.passage, _PASSAGE, full=full)}",
+            "passage": lambda hit: f"{_about(hit.page)}\n{shortened(hit.passage, 300, full=full)}",
         },
         missing=f"No archived page here answers {query!r}.",
         apart=True,
@@ -249,7 +248,7 @@ def purge(
         confirm(f"purge the text of {words} for good", otherwise="nothing was purged.")
     which = {"uuids": named or None, "older_than": older_than, "max_bytes": max_bytes}
     scope = {"user_id": user_id, "conversation_id": conversation, "tenant": cli.tenant}
-    gone, freed = cli.run(lambda memory: _purged(memory, cli.tenant, {**which, **scope}))
+    gone, freed = cli.run(lambda memory: _purged(cli, memory, {**which, **scope}))
     cli.list(
         gone,
         {">age": _age, ">stored": lambda page: size_text(page.stored_bytes), "tombstone": _about},
@@ -268,12 +267,12 @@ async def _checked(memory: Memory, scope: Scope, uuids: Iterable[str]) -> list[s
     return list(dict.fromkeys(page.uuid for page in pages))
 
 
-async def _purged(memory: Memory, tenant: str | None, wanted: dict[str, Any]) -> tuple[list[Page], int]:
+async def _purged(cli: Invocation, memory: Memory, wanted: dict[str, Any]) -> tuple[list[Page], int]:
     gone = await memory.purge(**wanted)
     # Equal texts are stored once, and removed with the last page that uses them.
     texts = {page.content_hash: page.stored_bytes for page in gone}
     if texts:
-        async for page in _every_page(memory, tenant):
+        async for page in _every_page(cli, memory):
             if page.purged is None:
                 texts.pop(page.content_hash, None)
     return gone, sum(texts.values())

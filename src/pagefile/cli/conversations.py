@@ -7,7 +7,7 @@ from typing import Annotated
 import anyio
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Invocation, check_search, command, confirm, existing, whose
+from pagefile.cli.invocation import Invocation, check_search, command, confirm
 from pagefile.cli.measures import plural
 from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes, at_time, in_conversation
 from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_counts, show_records, show_table
@@ -16,8 +16,6 @@ from pagefile.engine.arguments import check_erased
 from pagefile.errors import PagefileError
 from pagefile.records import DEFAULT_TENANT, Checkpoint, Hit, Listing, Scope, Turn
 from pagefile.text.visible import visible
-
-_TIMEOUT_S = 5.0
 
 
 @command()
@@ -38,7 +36,7 @@ def record(
     """Write one turn; when this returns, it is on disk."""
 
     async def work(memory: Memory) -> Turn:
-        chat = await whose(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id, must_exist=False)
         return await chat.record(user, assistant, id=turn_id, at=at)
 
     turn = cli.run(work, must_exist=False)
@@ -61,7 +59,7 @@ def show(
         return
 
     async def work(memory: Memory) -> tuple[Listing[Turn], Listing[Checkpoint], bool]:
-        chat = await existing(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id)
         turns = await chat.turns(limit=limit + 1, newest=True)
         return Listing(turns[-limit:]), await chat.checkpoints(), len(turns) > limit
 
@@ -145,11 +143,11 @@ def recall(
 
     async def work(memory: Memory) -> list[Hit]:
         # This process may be the first to see what others wrote: a short wait lets it be found by meaning too.
-        with anyio.move_on_after(_TIMEOUT_S):
+        with anyio.move_on_after(5):
             await memory.settle()
         if conversation is None:
             return await memory.recall(query, user_id=user_id or "", tenant=cli.tenant, limit=limit)
-        chat = await existing(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id)
         return await chat.recall(query, limit)
 
     cli.list(
@@ -202,8 +200,7 @@ def forget(
     receipt = cli.run(lambda memory: memory.engine.erase(scope, turn_id=turn, page=uuid, scrub=scrub))
 
     def shown() -> None:
-        say(f"Erased {visible(what)}\n")
-        show_counts(receipt.counts)
+        show_counts(receipt.counts, f"Erased {visible(what)}")
         for pending in receipt.pending:
             say(f"\nStill to be erased: {visible(pending)}")
 

@@ -21,8 +21,6 @@ _TOLD = {
     "duplicate": "Already known, with more confidence now",
     "superseded": "Remembered instead of what was known before",
 }
-#: Facts listed when a prefix is ambiguous.
-_CANDIDATES = 5
 
 
 class _ListsByDefault(TyperGroup):
@@ -89,7 +87,7 @@ def list_facts(
         {
             "id": lambda fact: visible(fact.id[:chars]),
             "recorded": lambda fact: fact.recorded,
-            **({"until": lambda fact: _ended(fact) or "–"} if history else {}),
+            **({"until": _ended} if history else {}),
             "category": lambda fact: clipped(fact.category or "–", 14),
             ">sure": lambda fact: f"{fact.confidence:.2f}",
             "fact": lambda fact: visible(fact.text),
@@ -98,8 +96,8 @@ def list_facts(
     )
 
 
-def _ended(fact: Fact) -> datetime | None:
-    return min((end for end in (fact.valid_to, fact.retracted) if end is not None), default=None)
+def _ended(fact: Fact) -> datetime | str:
+    return min(filter(None, (fact.valid_to, fact.retracted)), default="–")
 
 
 @command(app, "revisions")
@@ -169,7 +167,7 @@ async def _named(memory: Memory, name: str, scope: Scope) -> str:
     if not found:
         raise NotFoundError(f"There is no fact {name!r}: `pagefile facts list USER` shows them.")
     if len(found) > 1:
-        told = ", ".join(f"{fact.id} ({clipped(fact.text, 40)})" for fact in found[:_CANDIDATES])
+        told = ", ".join(f"{fact.id} ({clipped(fact.text, 40)})" for fact in found[:5])
         raise SettingsError(f"{name!r} is the beginning of {len(found)} facts: {told}.")
     return found[0].id
 

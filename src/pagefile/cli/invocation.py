@@ -46,23 +46,6 @@ def existing_file(url: str, *, otherwise: str = "") -> Path | None:
     return file
 
 
-async def whose(memory: Memory, conversation: str, user_id: str | None, tenant: str | None) -> Conversation:
-    """A conversation as its owner sees it, unless another user is named."""
-    named = memory.conversation(conversation, user_id=user_id, tenant=tenant).scope
-    owned = await looked_up(memory, named)
-    return memory.conversation(conversation, user_id=owned.user, tenant=tenant)
-
-
-async def existing(
-    memory: Memory, conversation: str, user_id: str | None, tenant: str | None
-) -> Conversation:
-    """Like `whose`, for a conversation that must exist."""
-    chat = await whose(memory, conversation, user_id, tenant)
-    if not await chat.turns(limit=1, newest=True):
-        raise NotFoundError(f"There is no conversation {conversation!r} here: `pagefile show` lists them.")
-    return chat
-
-
 # -- commands ------------------------------------------------------------------------------------------------------------
 
 
@@ -111,6 +94,19 @@ class Invocation:
                 return await work(memory)
 
         return anyio.run(worked)
+
+    async def chat(
+        self, memory: Memory, conversation: str, user_id: str | None, *, must_exist: bool = True
+    ) -> Conversation:
+        """A conversation as its owner sees it, unless another user is named."""
+        named = memory.conversation(conversation, user_id=user_id, tenant=self.tenant).scope
+        owner = (await looked_up(memory, named)).user
+        chat = memory.conversation(conversation, user_id=owner, tenant=self.tenant)
+        if must_exist and not await chat.turns(limit=1, newest=True):
+            raise NotFoundError(
+                f"There is no conversation {conversation!r} here: `pagefile show` lists them."
+            )
+        return chat
 
     def answer(
         self, value: object, shown: str | Callable[[], object], *, found: object = True, missing: str = ""

@@ -16,8 +16,7 @@ from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import ApiKey, Scope
 from pagefile.stores.key_secrets import new_key
 
-_MOST_DAYS = 36_500
-_EXPIRES = Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="The key expires after this many days.")
+_EXPIRES = Option(min=0.001, max=36_500, metavar="DAYS", help="The key expires after this many days.")
 
 app = group("Make, list, rotate and revoke the keys of the HTTP service.")
 

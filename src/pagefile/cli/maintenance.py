@@ -22,7 +22,6 @@ from pagefile.stores.registry import Schema, back_up_file, file_schema, server_s
 
 #: Notes shown to people; scripts get all of them.
 _NOTES_SHOWN = 20
-_WORDS = {"damage": "damaged", "derived": "derived", "note": "note"}
 #: What is counted, in display order, with its singular.
 _COUNTED = {
     "conversations": "conversation",
@@ -43,7 +42,6 @@ _COUNTED = {
     "revisions": "revision",
     "items": "item",
 }
-_DUMP = Path("pagefile.dump")
 
 
 # -- verify --------------------------------------------------------------------------------------------------------------
@@ -108,7 +106,7 @@ def _finding(finding: Finding) -> tuple[str, str, str]:
     named = {**chosen(finding, "tenant user conversation turn"), "place": finding.seq, "page": finding.page}
     where = " · ".join(f"{name} {value}" for name, value in named.items() if value is not None) or "database"
     lines = [where, finding.what, *([] if finding.mended else [f"→ {finding.advice}"])]
-    state = "mended" if finding.mended else _WORDS[finding.level]
+    state = "mended" if finding.mended else {"damage": "damaged"}.get(finding.level, finding.level)
     return state, finding.kind, "\n".join(map(visible, lines))
 
 
@@ -198,7 +196,7 @@ def upgrade(
 
 def _copy(file: Path | None, backup: Path | None, schema: Schema) -> Path:
     if file is None:
-        command = schema.dump(backup or _DUMP) if schema.dump else "pg_dump"
+        command = schema.dump(backup or Path("pagefile.dump")) if schema.dump else "pg_dump"
         absent = " (it is one of PostgreSQL's client programs, which are not installed here)"
         raise SettingsError(
             f"The database is at schema {schema.found} and would be brought to {schema.newest}. Copy it first, with "

@@ -116,7 +116,8 @@ def _cell(value: Cell) -> str:
             return value
 
 
-def show_counts(counts: Mapping[str, int]) -> None:
+def show_counts(counts: Mapping[str, int], title: str) -> None:
+    say(f"{title}\n")
     rows = [(count, name) for name, count in counts.items()]
     show_table((">rows", "of"), rows, total=(sum(counts.values()), "in all"))
 

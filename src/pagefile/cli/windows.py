@@ -8,7 +8,7 @@ from typing import Annotated, cast
 from rich.text import Text
 from typer import Argument, Option
 
-from pagefile.cli.invocation import Invocation, command, existing, whose
+from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_chars
 from pagefile.cli.options import Full, Named, Newest, UserId
 from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, warn
@@ -69,7 +69,7 @@ def context(
     }
 
     async def work(memory: Memory) -> Window:
-        chat = await existing(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id)
         return await chat.context(
             query,
             window_tokens=window_tokens,
@@ -160,9 +160,10 @@ def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit
 
     async def work(memory: Memory) -> Listing[WindowRecord]:
         # A window may be requested before anything is written: then there are calls, but no conversation.
-        listed = await (await whose(memory, conversation, user_id, cli.tenant)).calls(limit=limit)
+        chat = await cli.chat(memory, conversation, user_id, must_exist=False)
+        listed = await chat.calls(limit=limit)
         if not listed:
-            await existing(memory, conversation, user_id, cli.tenant)
+            await cli.chat(memory, conversation, user_id)
         return listed
 
     found = cli.run(work)
@@ -193,7 +194,7 @@ def explain(
     """Show what the model saw in a recorded call, and why. Nothing is written."""
 
     async def work(memory: Memory) -> Explanation:
-        chat, call_id = await _called(memory, call, cli.scope)
+        chat, call_id = await _called(cli, memory, call)
         return await chat.explain(call_id)
 
     found = cli.run(work)
@@ -231,7 +232,7 @@ def replay(
     wanted = dict(_change(change) for change in changes or ())
 
     async def work(memory: Memory) -> Replay:
-        chat, call_id = await _called(memory, call, cli.scope)
+        chat, call_id = await _called(cli, memory, call)
         return await chat.replay(call_id, **wanted)
 
     found = cli.run(work)
@@ -245,20 +246,20 @@ def replay(
     cli.answer(value, lambda: _show_replay(found, full=full))
 
 
-async def _called(memory: Memory, name: str, tenant: Scope) -> tuple[Conversation, str]:
+async def _called(cli: Invocation, memory: Memory, name: str) -> tuple[Conversation, str]:
     """The conversation and the id of a recorded call, from its id or from a prefix as listed by `calls`."""
     try:
-        call = await memory.call(name, tenant=tenant.tenant)
+        call = await memory.call(name, tenant=cli.tenant)
     except NotFoundError:
-        found = await _beginning(memory, name, tenant) if len(name) >= LEAST_CHARS else []
+        found = await _beginning(memory, name, cli.scope) if len(name) >= LEAST_CHARS else []
         if not found:
             raise
         if len(found) > 1:
             told = " and ".join(call.id for call in found)
             raise SettingsError(f"{name!r} is the beginning of more than one call: {told}.") from None
         call = found[0]
-    scope = call.scope
-    return await whose(memory, scope.conversation or "", scope.user, scope.tenant), call.id
+    chat = await cli.chat(memory, call.scope.conversation or "", call.scope.user, must_exist=False)
+    return chat, call.id
 
 
 async def _beginning(memory: Memory, name: str, tenant: Scope) -> list[WindowRecord]:

@@ -77,20 +77,19 @@ def remote(
     first: Callable[[Any, dict[str, Any]], object] | None = None,
     then: Callable[[Any, R], R] | None = None,
     whole: bool = False,
-    **checks: Check,
+    **checks: Check | None,
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
     """A method that sends the verb to a service.
 
     `first` may change the arguments, or raise for those that do not go together; `then` may change the result. With `whole`, all
-    pages of a list are fetched. `checks` are for parameters that differ from those of the same name in other verbs.
+    pages of a list are fetched. `checks` are for parameters that differ from those of other verbs; None leaves one to the service.
     """
-    looked_at = {name: checks.get(name, CHECKS.get(name)) for name in verb.fields}
     parameters = verb.signature.parameters
     hints = get_annotations(verb.method, eval_str=True)
     as_list = get_origin(hints["return"]) is list
 
     def value_of(name: str, value: object) -> object:
-        check = looked_at[name]
+        check = checks.get(name, CHECKS.get(name))
         # None means "not given" only where the library says so; elsewhere the check refuses it, as the library does.
         if check is None or (value is None and NoneType in get_args(hints[name])):
             return value
@@ -142,11 +141,6 @@ def like(
 def said(given: Mapping[str, object]) -> dict[str, object]:
     """The fields that were given; None is left to the service."""
     return {name: value for name, value in given.items() if value is not None}
-
-
-def as_it_is(value: object) -> object:
-    """Left to the service to check."""
-    return value
 
 
 def is_message(name: str) -> Check:
@@ -261,7 +255,7 @@ class ClientConversation(Remote):
         then=_noticed,
         after=partial(arguments.at_least, 0, name="after"),
     )
-    step = remote(verbs.STEP, first=_checked_step, then=_noticed, call_id=as_it_is)
+    step = remote(verbs.STEP, first=_checked_step, then=_noticed, call_id=None)
     complete = remote(verbs.COMPLETE, then=_noticed)
     messages = remote(verbs.MESSAGES)
     _abort = remote(verbs.ABORT, then=_noticed)
@@ -291,7 +285,7 @@ class ClientConversation(Remote):
 
     # -- archived pages -------------------------------------------------------------------------------------------
 
-    load = remote(verbs.LOAD, query=as_it_is, limit=as_it_is)
+    load = remote(verbs.LOAD, query=None, limit=None)
     page = remote(verbs.CHAT_PAGE)
     pages = remote(verbs.CHAT_PAGES)
     search_tool_history = remote(verbs.CHAT_SEARCH)
@@ -351,9 +345,6 @@ class ClientConversation(Remote):
                 yield event
             if not done:
                 raise StoreUnavailableError("The stream ended before the answer did: the turn is aborted.")
-
-
-_CHUNK_BYTES = 1_000_000
 
 
 class Client(Remote):
@@ -442,7 +433,7 @@ class Client(Remote):
     call = remote(verbs.CALL)
     pages = remote(verbs.PAGES)
     page = remote(verbs.PAGE)
-    peek = remote(verbs.PEEK, query=as_it_is, limit=as_it_is)
+    peek = remote(verbs.PEEK, query=None, limit=None)
     search_tool_history = remote(verbs.SEARCH)
     purge = remote(verbs.PURGE, first=lambda _, given: arguments.check_purged(**given))
 
@@ -473,7 +464,7 @@ class Client(Remote):
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         async def content() -> AsyncIterator[bytes]:
             async with await anyio.open_file(path, "rb") as file:
-                while chunk := await file.read(_CHUNK_BYTES):
+                while chunk := await file.read(1_000_000):
                     yield chunk
 
         try:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache, partial
-from http import HTTPStatus
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import Any, TypeVar, get_args
 from uuid import uuid4
@@ -30,12 +29,11 @@ _OTHER: dict[str, type[errors.PagefileError]] = {
     # The service is starting or stopping: to its caller, it is temporarily unavailable.
     errors.ClosedError.code: errors.StoreUnavailableError,
 }
-_AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 
 
 def error_of(answer: httpx.Response) -> errors.PagefileError:
     """The error for a response; one that is not a problem document came from a proxy in between."""
-    known = errors.StoreUnavailableError if answer.status_code in _AWAY else errors.PagefileError
+    known = errors.StoreUnavailableError if answer.status_code in {502, 503, 504} else errors.PagefileError
     said = f"The service answered with {answer.status_code} and no problem document: is it Pagefile?"
     return error_in(answer.content, known(said))
 
@@ -73,14 +71,10 @@ Json = Mapping[str, object]
 #: Produces the upload's content afresh for every attempt.
 Content = Callable[[], AsyncIterator[bytes]]
 
-#: After a broken connection the outcome is unknown; the key makes a retry safe.
-KEY_HEADER = "Idempotency-Key"
 #: Honor `Retry-After` up to this long.
 MAX_WAIT_S = 5.0
 
 _FIRST_WAIT_S = 0.1
-_LATER = frozenset({429, 503})
-_RUNNING = "idempotency-running"
 
 
 class Caller:
@@ -126,7 +120,8 @@ class Caller:
 
     async def ask(self, verb: Verb[..., Any], fields: Json) -> Any:
         """The response to a verb. A change takes effect once, however often it is sent."""
-        headers = {KEY_HEADER: uuid4().hex} if verb.changes else {}
+        # After a broken connection the outcome is unknown; the key makes a retry safe.
+        headers = {"Idempotency-Key": uuid4().hex} if verb.changes else {}
         sent: dict[str, Any] = {"params" if verb.in_query else "json": fields}
         build = partial(self._http.build_request, verb.http_method, verb.path, headers=headers)
         return await self._answered(lambda: build(**sent), verb.answer)
@@ -189,7 +184,7 @@ class Caller:
 def _asked_to_wait(answer: httpx.Response) -> float | None:
     """How long to wait before a retry; None where a retry would not help."""
     problem = _problem(answer.content)
-    if answer.status_code not in _LATER and (problem is None or problem.code != _RUNNING):
+    if answer.status_code not in {429, 503} and (problem is None or problem.code != "idempotency-running"):
         return None
     said = answer.headers.get("retry-after", "")
     wait = float(said) if said.isdecimal() else _FIRST_WAIT_S

@@ -37,7 +37,6 @@ LAST_USED_EVERY = timedelta(hours=1)
 SIGNING_IN = frozenset({urls.LOGIN, urls.LOGOUT, urls.STYLE, urls.SCRIPT, urls.ICON})
 #: Paths that need no key: API documentation and health checks. None of them exposes any memory.
 PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
-PUBLIC_FOLDER = "/problems/"
 #: Public pages that show more to a caller with a key.
 TELLS_MORE = frozenset({"/", "/healthz"})
 #: Routes that name no tenant, and why that is safe: their responses expose no memory.
@@ -67,13 +66,12 @@ class Principal:
 
 
 class RateLimit:
-    """Allows each caller a number of requests per minute, in a burst or evenly spread: one token bucket per key.
+    """Allows each caller a number of requests per minute (0: any), in a burst or evenly spread: one token bucket per key.
 
     Each worker counts separately, so N workers together allow N times as many requests.
     """
 
     def __init__(self, per_minute: int, *, now: Callable[[], float] = monotonic) -> None:
-        """A `per_minute` of 0 means no limit."""
         self._most = per_minute
         self._now = now
         #: By caller: the tokens left, and when they were counted.
@@ -125,7 +123,7 @@ class AuthMiddleware:
 
 
 def is_public(path: str) -> bool:
-    return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
+    return path in PUBLIC or path.startswith("/problems/")
 
 
 def principal_of(request: Request) -> Principal:

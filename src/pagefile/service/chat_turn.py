@@ -22,16 +22,14 @@ from pagefile.standalone import tool_schemas
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.receipt import Window
 from pagefile.wire import chat as wire
-from pagefile.wire.requests import example
+from pagefile.wire.requests import examples
 
 #: After this many rounds of tool calls the model must answer with what it has.
 MAX_ROUNDS = 8
-#: Separates what a model says before a tool call from what it says after.
-_PARAGRAPH = "\n\n"
 
 _STREAM = {
     "description": "Events as they happen.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": example("ChatEvents")}},
+    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": examples()["ChatEvents"]}},
 }
 
 #: Sends an event.
@@ -111,7 +109,8 @@ class ChatRun:
         self.calls = ()
         schemas = tool_schemas(self.memory.engine.settings.language) if tools else ()
         messages = self.window.messages if self.window else []
-        between = _PARAGRAPH if self.text.strip() else ""
+        # What the model says after a tool call is a new paragraph.
+        between = "\n\n" if self.text.strip() else ""
         async with aclosing(self.model.stream(messages, tools=schemas)) as pieces:
             async for piece in pieces:
                 if piece.text:

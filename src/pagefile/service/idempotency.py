@@ -26,17 +26,13 @@ from pagefile.service.auth import memory_in, principal_of
 from pagefile.service.problems import answered, refused, to_problem
 
 HEADER = "Idempotency-Key"
-REPLAYED = "Idempotency-Replayed"
 KEPT_S = 24 * 3600.0
 MAX_KEPT = 10_000
 MAX_BYTES = 32_000_000
-MAX_KEY_CHARS = 255
 
 #: Streamed, or too large to keep; repeating them does no harm.
 _NOT_KEPT = frozenset({"/v1/import", "/v1/chat/stream"})
-_REPLAYED = (REPLAYED.lower().encode(), b"true")
-_FAILED = 500
-_RATE_LIMITED = 429
+_REPLAYED = (b"idempotency-replayed", b"true")
 
 
 def made_id(key: str | None, *names: str | None) -> str | None:
@@ -81,7 +77,7 @@ class IdempotencyMiddleware:
 
     async def _answered(self, key: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
         """Answer the request, or return why not."""
-        if not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
+        if not (0 < len(key) <= 255 and key.isprintable()):
             return answered(to_problem("idempotency-key"))
         request = Request(scope, receive)
         try:
@@ -148,7 +144,7 @@ def _worth_keeping(messages: list[Message]) -> bool:
     if not messages or messages[-1].get("more_body"):
         return False
     status = cast("int", messages[0]["status"])
-    return status < _FAILED and status != _RATE_LIMITED
+    return status < 500 and status != 429
 
 
 def _digest(scope: Scope, body: bytes) -> bytes:

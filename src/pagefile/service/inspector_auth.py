@@ -34,11 +34,7 @@ POLICY = (
 #: Pages that use the script may run that one file, and it may call this service.
 SCRIPT_POLICY = f"{POLICY}; script-src 'self'; connect-src 'self'"
 
-#: Send no referrer to other sites. "no-referrer" would also hide that a form is our own: its Origin would be "null".
-REFERRER_POLICY = "same-origin"
-
 _YEAR_S = 365 * 24 * 3600
-_MAX_FIELDS = 200
 #: Characters a cookie cannot hold; none of our keys and tokens contains any.
 _UNSAFE = re.compile(r"[^\w.~-]", re.ASCII)
 #: A path on this service. Browsers drop tabs and line breaks from a URL and read a backslash as a slash.
@@ -111,13 +107,9 @@ def prefers_chinese(accept_language: str) -> bool:
         tag, _, options = part.strip().partition(";")
         primary = tag.partition("-")[0].strip()
         if primary in weights:
-            weights[primary] = max(weights[primary], _weight(options))
+            said = re.fullmatch(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", options)
+            weights[primary] = max(weights[primary], float(said[1]) if said else 1.0)
     return weights["zh"] > weights["en"]
-
-
-def _weight(options: str) -> float:
-    found = re.fullmatch(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", options)
-    return float(found[1]) if found else 1.0
 
 
 def _chosen(among: set[str], *said: str | None) -> str | None:
@@ -131,7 +123,8 @@ def shown(request: Request, asked: PageRequest, show: Callable[[Reader], View]) 
     answer = Response(page(view, reader), media_type="text/html; charset=utf-8")
     answer.headers["Content-Security-Policy"] = SCRIPT_POLICY if view.script else POLICY
     answer.headers["Content-Language"] = reader.language
-    answer.headers["Referrer-Policy"] = REFERRER_POLICY
+    # None to other sites. "no-referrer" would also hide that a form is our own: its Origin would be "null".
+    answer.headers["Referrer-Policy"] = "same-origin"
     answer.headers["Vary"] = "Accept-Language, Cookie"
     if TOKEN not in request.cookies:
         answer.headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
@@ -168,7 +161,7 @@ async def form_of(request: Request) -> dict[str, str]:
     """The fields of a form with a valid token; its origin was checked earlier, by `RequestGuard`."""
     try:
         text = (await request.body()).decode()
-        fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict"))
+        fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=200, errors="strict"))
     except ValueError as error:
         raise InvalidArgumentError("The form cannot be read: reload the page and send it again.") from error
     sent, shown = fields.pop("token", ""), request.cookies.get(TOKEN, "")

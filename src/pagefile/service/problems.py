@@ -37,7 +37,6 @@ STATUS: Mapping[type[PagefileError], int] = {
     errors.AccessError: 403,
     errors.UnauthorizedError: 401,
     errors.TooManyRequestsError: 429,
-    errors.StoreError: 500,
     errors.StoreUnavailableError: 503,
     errors.StoreFullError: 507,
     errors.ModelError: 502,
@@ -70,7 +69,6 @@ OTHER: Mapping[str, tuple[int, str]] = {
     "internal": (500, "Something went wrong inside the service."),
     "no-model": (501, "No chat model is set."),
 }
-RETRY_AFTER_S = 1
 
 #: Replaces error docstrings that only make sense to a Python program.
 _WORDS: Mapping[type[PagefileError], str] = {
@@ -139,7 +137,7 @@ class _ProblemResponse(Response):
 
 
 def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    added = {"Retry-After": str(RETRY_AFTER_S)} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    added = {"Retry-After": "1"} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     return _ProblemResponse(problem, {**added, **(headers or {})})
 
 

@@ -10,7 +10,6 @@ caller.
 
 import logging
 import re
-from collections.abc import Mapping
 from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -28,18 +27,15 @@ from pagefile.wire.responses import Problem
 logger = logging.getLogger("pagefile.service")
 
 #: On every response; pages set their own Content-Security-Policy.
-SECURITY_HEADERS: Mapping[str, str] = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-
-#: Encoded for ASGI.
-_SECURITY_HEADERS = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+_SECURITY_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+)
 
 #: The one route whose body is spooled to disk and may be larger.
 UPLOAD = "/v1/import"
@@ -49,9 +45,6 @@ _MISDIRECTED = "This service only accepts the host names of its own machine: an 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: JSON or JSON lines: browsers send a preflight before sending these to another site.
 _JSON = re.compile(r"application/(?:json|x-ndjson|x-jsonlines|jsonl|[\w.-]+\+json)", re.ASCII)
-_FORM = "application/x-www-form-urlencoded"
-#: How long to keep reading a body that is too large, in seconds.
-_DRAIN_S = 5.0
 
 
 class ErrorMiddleware:
@@ -136,7 +129,7 @@ class RequestGuard:
         if not self._is_known_origin(scope["scheme"], headers, own_only=form):
             return to_problem("cross-site")
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        known = _JSON.fullmatch(kind) or (form and kind == _FORM)
+        known = _JSON.fullmatch(kind) or (form and kind == "application/x-www-form-urlencoded")
         # Browsers send a preflight for every other unsafe method.
         return to_problem("media-type") if scope["method"] == "POST" and not known else None
 
@@ -181,9 +174,9 @@ def _counted(receive: Receive, size: _Size) -> Receive:
 
 
 async def _drain(receive: Receive, size: _Size) -> None:
-    """Read and discard the rest for a while: a client cut off while sending never sees the response."""
+    """Read and discard the rest for a few seconds: a client cut off while sending never sees the response."""
     drained = 0
-    with anyio.move_on_after(_DRAIN_S):
+    with anyio.move_on_after(5):
         while drained <= 2 * size.most:
             message = await receive()
             drained += len(message.get("body", b""))

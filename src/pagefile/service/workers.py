@@ -41,16 +41,8 @@ from pagefile.settings.sources import handed_down
 TIMEOUT_S = 5
 #: A worker that lived this long did not fail at startup.
 _HEALTHY_S = 10.0
-_FIRST_PAUSE_S = 0.2
-_LONGEST_PAUSE_S = 5.0
 #: How long a worker may take to exit, beyond its requests and background work.
 _END_S = 10.0
-
-#: Garbage collection thresholds. A fifth of these made windows 5 % slower, and the process hardly smaller
-#: under a steady load.
-_THRESHOLDS = (50_000, 20, 100)
-#: How long a computing thread may keep others waiting.
-_SWITCH_S = 0.0005
 
 _METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -99,8 +91,9 @@ def _tune_for_serving() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_THRESHOLDS)
-    sys.setswitchinterval(_SWITCH_S)
+    # A fifth of these made windows 5 % slower, and the process hardly smaller under a steady load.
+    gc.set_threshold(50_000, 20, 100)
+    sys.setswitchinterval(0.0005)
 
 
 # -- a worker ----------------------------------------------------------------------------------------------------------
@@ -154,9 +147,7 @@ class _Place:
     ready: Event | None = None
     began: float = 0.0
     #: Before the next one starts, if the last died young.
-    pause: Backoff = field(
-        default_factory=lambda: Backoff(first_s=_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)
-    )
+    pause: Backoff = field(default_factory=lambda: Backoff(first_s=0.2, longest_s=5.0))
 
 
 class Supervisor:

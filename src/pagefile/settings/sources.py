@@ -27,7 +27,6 @@ CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 #: A folder with benchmark data; not a setting, since only the benchmarks use it.
 BENCH_DATA_VARIABLE = f"{PREFIX}BENCH_DATA"
 DEFAULT = "default"
-COMMAND_LINE = "command line"
 
 #: Common names for settings that are called something else.
 _MEANT = {"db": "url", "database": "url", "database_url": "url", "model": "tokenizer", "port": "service.port"}
@@ -80,7 +79,7 @@ def load(
     given = [
         *(_from_file(path) if path else ()),
         *_from_environment(environ),
-        *(one for one in _from_table(overrides, COMMAND_LINE) if one.value is not None),
+        *(one for one in _from_table(overrides, "command line") if one.value is not None),
     ]
     values: dict[str, object] = {}
     origins = dict.fromkeys(known_settings(), DEFAULT)
