@@ -50,8 +50,9 @@ class Verb(Generic[P, R]):
         self.changes = changes or creates
         #: The operation id, used by generated clients.
         self.name = name or method.__name__
-        self._about = about
-        self._remark = remark
+        summary = about or " ".join((method.__doc__ or "").split("\n\n")[0].split())
+        #: What it does, for the HTTP reference: the method's first paragraph, unless `about` replaces it.
+        self.description = f"{summary}\n\n{remark}" if remark else summary
         #: Whether a request for it names a conversation.
         self.of_conversation = getattr(Conversation, method.__name__, None) is method
         own = signature(method)
@@ -66,12 +67,6 @@ class Verb(Generic[P, R]):
         self.signature = own.replace(
             parameters=[this, *(one for one in parameters if one.name in self.fields)]
         )
-
-    @property
-    def description(self) -> str:
-        """What it does, for the HTTP reference: the method's first paragraph, unless `about` replaces it."""
-        summary = self._about or " ".join((self.method.__doc__ or "").split("\n\n")[0].split())
-        return f"{summary}\n\n{self._remark}" if self._remark else summary
 
     def arguments(self, asked: BaseModel) -> dict[str, Any]:
         return {name: _given(field, getattr(asked, field)) for name, field in self.fields.items()}

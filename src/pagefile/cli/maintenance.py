@@ -119,23 +119,18 @@ def _counted(checked: Mapping[str, int]) -> Iterator[tuple[str, int]]:
 
 
 def _verdict(report: Report, *, repair: bool) -> str:
-    told: list[str] = []
-    if report.damage:
-        told.append(f"{plural(report.damage, 'thing')} damaged, which nothing here can bring back.")
     left = report.derived - report.mended
-    if left:
-        advice = "try again" if repair else "run it with --repair"
-        told.append(f"{plural(left, 'derived thing')} wrong: {advice}.")
-    if report.mended:
-        told.append(f"{plural(report.mended, 'derived thing')} mended.")
-    windows = ""
-    if report.other_windows:
-        windows = f"{plural(report.other_windows, 'window')} can no longer be made again, see above"
-    if report.whole:
-        told.append(f"Everything recorded is there{windows and '; ' + windows}.")
-    elif windows:
-        told.append(f"{windows}.")
-    return " ".join(told)
+    advice = "try again" if repair else "run it with --repair"
+    gone = f"{plural(report.other_windows, 'window')} can no longer be made again, see above"
+    said = {
+        f"{plural(report.damage, 'thing')} damaged, which nothing here can bring back.": report.damage,
+        f"{plural(left, 'derived thing')} wrong: {advice}.": left,
+        f"{plural(report.mended, 'derived thing')} mended.": report.mended,
+        "Everything recorded is there.": report.whole and not report.other_windows,
+        f"Everything recorded is there; {gone}.": report.whole and report.other_windows,
+        f"{gone}.": report.other_windows and not report.whole,
+    }
+    return " ".join(sentence for sentence, holds in said.items() if holds)
 
 
 # -- rebuild -------------------------------------------------------------------------------------------------------------

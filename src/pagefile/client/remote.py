@@ -173,7 +173,7 @@ CHECKS: Mapping[str, Check] = {
     "fact_id": partial(records.checked_id, name="fact id"),
     **{name: partial(arguments.checked_json, name=name) for name in ("input", "changes")},
     "arguments": lambda value: arguments.checked_json(dict(value), "arguments"),
-    **{name: partial(arguments.at_least, 1, name=name) for name in ("limit", "revision")},
+    **{name: partial(arguments.at_least, 1, name=name) for name in ("limit", "revision", "window_tokens")},
     **{name: partial(arguments.at_least, 0, name=name) for name in ("answer_tokens", "recent_turns")},
     **{name: lambda value: arguments.moment(value).isoformat() for name in ("at", "as_of", "valid_from")},
     "older_than": timedelta.total_seconds,
@@ -278,7 +278,6 @@ class ClientConversation(Remote):
         verbs.CONTEXT,
         first=_for_current_turn,
         query=is_message("query"),
-        window_tokens=partial(arguments.at_least, 1, name="window_tokens"),
         recent_turns=partial(arguments.at_least, 1, name="recent_turns"),
     )
     recall = remote(verbs.CHAT_RECALL)
