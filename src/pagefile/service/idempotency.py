@@ -125,18 +125,14 @@ class IdempotencyMiddleware:
 
     def _drop_old(self, epoch: int) -> None:
         for place in [place for place, kept in self._kept.items() if kept.done and kept.epoch < epoch]:
-            self._drop(place)
+            self._bytes -= self._kept.pop(place).size
         end = self._clock() - KEPT_S
         while self._kept:
             place, oldest = next(iter(self._kept.items()))
             full = len(self._kept) > MAX_KEPT or self._bytes > MAX_BYTES
             if not oldest.done or (oldest.began > end and not full):
                 return
-            self._drop(place)
-
-    def _drop(self, place: tuple[str, str]) -> None:
-        kept = self._kept.pop(place)
-        self._bytes -= kept.size if kept.done else 0
+            self._bytes -= self._kept.pop(place).size
 
 
 def _worth_keeping(messages: list[Message]) -> bool:
