@@ -84,11 +84,9 @@ class RateLimit:
         now = self._now()
         left, then = self._left.get(caller, (float(self._most), now))
         left = min(float(self._most), left + (now - then) * self._most / 60)
-        if left < 1:
-            self._left[caller] = left, now
-            return max(1, ceil((1 - left) * 60 / self._most))
-        self._left[caller] = left - 1, now
-        return 0
+        allowed = left >= 1
+        self._left[caller] = left - allowed, now
+        return 0 if allowed else max(1, ceil((1 - left) * 60 / self._most))
 
 
 class AuthMiddleware:

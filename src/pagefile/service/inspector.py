@@ -247,17 +247,15 @@ async def stream(request: Request, named: NamedOf) -> Response:
 async def chat(request: Request, named: NamedOf) -> Response:
     """The same for browsers without a script: the answer is there when the page comes back."""
     run, asked = await _run(request, named)
-    failed = False
 
-    async def say(name: str, _data: BaseModel) -> None:
-        nonlocal failed
-        failed = failed or name == "error"
+    async def say(_name: str, _data: BaseModel) -> None:
+        """The page shows what was recorded."""
 
     try:
         await run.run(say)
     finally:
         await run.end()
-    return gone_to(asked.here(urls.CHAT, done="failed" if failed else "recorded"))
+    return gone_to(asked.here(urls.CHAT, done="recorded" if run.turn.status == "done" else "failed"))
 
 
 # -- files -------------------------------------------------------------------------------------------------------------------

@@ -70,10 +70,8 @@ OTHER: Mapping[str, tuple[int, str]] = {
     "no-model": (501, "No chat model is set."),
 }
 
-#: Replaces error docstrings that only make sense to a Python program.
-_WORDS: Mapping[type[PagefileError], str] = {
-    errors.ClosedError: "The service is starting or stopping: try again in a moment.",
-}
+#: Instead of the error's docstring, which only makes sense to a Python program.
+_CLOSED = "The service is starting or stopping: try again in a moment."
 
 _CODE_OF_STATUS = {404: "route-not-found", 405: "method-not-allowed", 413: "body-too-large"}
 _MAX_ERRORS = 20
@@ -89,7 +87,7 @@ class Kind(NamedTuple):
     def of(cls, known: type[PagefileError]) -> "Kind":
         """The kind of an error class; its status may come from its nearest listed ancestor."""
         status = next(STATUS[parent] for parent in known.__mro__ if parent in STATUS)
-        said = _WORDS.get(known, known.__doc__) or known.__name__
+        said = _CLOSED if known is errors.ClosedError else known.__doc__ or known.__name__
         return cls(known.code, status, " ".join(said.split()))
 
 
@@ -190,7 +188,7 @@ async def http_error(request: Request, error: HTTPException) -> Response:
     return answered(to_problem(code, error.detail if code == "body-too-large" else None), error.headers)
 
 
-async def validation_error(request: Request, error: RequestValidationError) -> Response:
+async def validation_error(_request: Request, error: RequestValidationError) -> Response:
     """A request that does not match the schema: names the fields, never their values."""
     found = cast("Sequence[Mapping[str, object]]", error.errors())
     if any(item["type"] == "json_invalid" for item in found):
@@ -198,7 +196,8 @@ async def validation_error(request: Request, error: RequestValidationError) -> R
         return answered(
             to_problem("invalid-json", f"The body is not JSON: it breaks at character {position}.")
         )
-    if isinstance(cast("object", error.body), bytes) and not _is_json(request):
+    # The framework does not parse a body of another content type.
+    if isinstance(cast("object", error.body), bytes):
         return answered(to_problem("media-type", "Send the header Content-Type: application/json."))
     fields = [_field(item) for item in found[:_MAX_ERRORS]]
     more = f" (and {len(found) - _MAX_ERRORS} more)" if len(found) > _MAX_ERRORS else ""
@@ -234,11 +233,6 @@ def _field(item: Mapping[str, object]) -> FieldError:
         code=str(item["type"]),
         detail=_encodable(str(item["msg"]).removeprefix("Value error, ")),
     )
-
-
-def _is_json(request: Request) -> bool:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 def _encodable(text: str) -> str:
