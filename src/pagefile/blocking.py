@@ -6,10 +6,10 @@ are those of `Memory` and `Conversation`, which a test enforces.
 
 import threading
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, closing, contextmanager
 from functools import cache, partial, wraps
 from types import TracebackType
-from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Self, TypeVar, cast
+from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar, cast
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
@@ -35,10 +35,7 @@ class Loop:
         self._portal = portal
         self.closed = False
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self.closed = True
 
     def wait(self, verb: Callable[[], Awaitable[R]]) -> R:
@@ -154,7 +151,7 @@ def opening(
             with (
                 start_blocking_portal() as portal,
                 portal.wrap_async_context_manager(like(*args, **kwargs)) as opened,
-                Loop(portal) as loop,
+                closing(Loop(portal)) as loop,
             ):
                 yield made(owner, opened, loop)
 
@@ -175,14 +172,13 @@ _left_open: set[Blocking[Any]] = set()
 
 @cache
 def _close_at_the_end() -> None:
-    threading.Thread(target=_close_left_open, name="pagefile-left-open", daemon=True).start()
+    def close() -> None:
+        # Threads are joined once the main thread has ended, and only then do exit handlers run: too late to stop them.
+        threading.main_thread().join()
+        for face in list(_left_open):
+            face.closing()
 
-
-def _close_left_open() -> None:
-    # Threads are joined once the main thread has ended, and only then do exit handlers run: too late to stop them.
-    threading.main_thread().join()
-    for face in list(_left_open):
-        face.closing()
+    threading.Thread(target=close, name="pagefile-left-open", daemon=True).start()
 
 
 def connecting(

@@ -25,8 +25,6 @@ _FIELDS = {"turn": "turn_id", "older_than": "older_than_s", "source": "memory"}
 
 
 class Verb(Generic[P, R]):
-    """One row of the table."""
-
     def __init__(
         self,
         method: Callable[Concatenate[Any, P], Awaitable[R]],
@@ -52,8 +50,9 @@ class Verb(Generic[P, R]):
         self.changes = changes or creates
         #: The operation id, used by generated clients.
         self.name = name or method.__name__
-        self._about = about
-        self._remark = remark
+        summary = about or " ".join((method.__doc__ or "").split("\n\n")[0].split())
+        #: What it does, for the HTTP reference: the method's first paragraph, unless `about` replaces it.
+        self.description = f"{summary}\n\n{remark}" if remark else summary
         #: Whether a request for it names a conversation.
         self.of_conversation = getattr(Conversation, method.__name__, None) is method
         own = signature(method)
@@ -69,18 +68,10 @@ class Verb(Generic[P, R]):
             parameters=[this, *(one for one in parameters if one.name in self.fields)]
         )
 
-    @property
-    def description(self) -> str:
-        """What it does, for the HTTP reference: the method's first paragraph, unless `about` replaces it."""
-        summary = self._about or " ".join((self.method.__doc__ or "").split("\n\n")[0].split())
-        return f"{summary}\n\n{self._remark}" if self._remark else summary
-
     def arguments(self, asked: BaseModel) -> dict[str, Any]:
-        """The method's arguments for a request."""
         return {name: _given(field, getattr(asked, field)) for name, field in self.fields.items()}
 
     def answered(self, returned: R) -> BaseModel:
-        """The response for the method's return value."""
         return self.answer.of(returned)
 
 

@@ -9,7 +9,8 @@ import anyio
 import pytest
 from rich.cells import cell_len
 
-from pagefile import Memory, Settings
+from pagefile import Memory
+from pagefile.cli.invocation import Invocation
 from pagefile.records import Scope
 from tests.acceptance.cli_calling import Said, pagefile, table_widths
 
@@ -424,11 +425,11 @@ def test_a_command_waits_for_a_slow_embedder(monkeypatch: pytest.MonkeyPatch):
     """It ends with its answer, so that it can; a service goes on without, and what was set holds for both."""
     seen: list[float] = []
 
-    def looked(settings: Settings, *_: object, **__: object) -> list[object]:
-        seen.append(settings.embedder.query_timeout_s)
+    def looked(cli: Invocation, *_: object, **__: object) -> list[object]:
+        seen.append(cli.settings.embedder.query_timeout_s)
         return []
 
-    monkeypatch.setattr("pagefile.cli.invocation.run", looked)
+    monkeypatch.setattr("pagefile.cli.invocation.Invocation.run", looked)
     assert 3 == pagefile("recall", "x", "-c", "c").code
     usual = pagefile("config", "--json").json["settings"]["embedder.query_timeout_s"]
     assert {"value": 1.0, "from": "default"} == usual
@@ -492,7 +493,7 @@ def test_interrupted_is_130(monkeypatch: pytest.MonkeyPatch):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pagefile.cli.invocation.run", interrupted)
+    monkeypatch.setattr("pagefile.cli.invocation.Invocation.run", interrupted)
     said = pagefile("show")
     assert (130, "", "Interrupted.\n") == (said.code, said.out, said.err)
 

@@ -107,7 +107,7 @@ async def test_a_listing_that_forgets_its_user_is_found(tmp_path, monkeypatch):
 
 async def test_an_answer_that_is_kept_for_everybody_is_found(tmp_path, monkeypatch):
     """The same request with the same idempotency key, by another: the answer of the first must not be given again."""
-    monkeypatch.setattr(idempotency, "principal_in", lambda scope: auth.Principal())
+    monkeypatch.setattr(idempotency, "principal_of", lambda request: auth.Principal())
     async with playing(settings_of("memory://"), tmp_path) as player:
         found = await play(player, SEED, 2 * CALLS, shorten_s=0)
     assert found is not None

@@ -76,16 +76,14 @@ def _imported(name: str, place: str) -> Any:
     module, _, attribute = place.partition(":")
     found: Any = getattr(import_module(f"pagefile.cli.{module}"), attribute)
     if not isinstance(found, typer.Typer):
-        alone = typer.Typer(**_PLAIN)
+        # A traceback with the values of variables would print user content.
+        alone = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         alone.command(name)(found)
         found = alone
     command: Any = typer.main.get_command(found)
     command.name = name
     return command
 
-
-# A traceback with the values of variables would print user content.
-_PLAIN: dict[str, Any] = {"pretty_exceptions_enable": False, "add_completion": False}
 
 app = typer.Typer(
     cls=_Commands,

@@ -2,17 +2,17 @@
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Invocation, check_search, command, confirm, group, whose
+from pagefile.cli.invocation import Invocation, check_search, command, confirm, group
 from pagefile.cli.measures import moment, number, plural, size, size_text, span, span_text
 from pagefile.cli.options import Full, Limit, Newest, Query, Yes, in_conversation, of_user
-from pagefile.cli.output import clipped, say, shortened, show_records, show_table, visible, warn
+from pagefile.cli.output import clipped, say, shortened, show_table, visible, warn
 from pagefile.engine import Memory
 from pagefile.engine.page_tools import load_text
 from pagefile.records import Listing, Page, PageHit, Scope
@@ -22,7 +22,6 @@ from pagefile.tiers.archive import Archive
 _BATCH = 1000
 #: Columns left beside the numbers in an 80-column terminal.
 _BESIDE = 44
-_PASSAGE = 300
 
 app = group("List, read, search, pin and purge archived tool results.")
 
@@ -40,12 +39,12 @@ async def _page(memory: Memory, scope: Scope, uuid: str) -> Page:
 
 
 async def _every_page(
-    memory: Memory, tenant: str | None, user_id: str | None = None, conversation: str | None = None
+    cli: Invocation, memory: Memory, user_id: str | None = None, conversation: str | None = None
 ) -> AsyncIterator[Page]:
     """All pages of a scope, newest first."""
-    pages: Callable[..., Awaitable[Listing[Page]]] = partial(memory.pages, user_id=user_id, tenant=tenant)
+    pages: Callable[..., Awaitable[Listing[Page]]] = partial(memory.pages, user_id=user_id, tenant=cli.tenant)
     if conversation is not None:
-        pages = (await whose(memory, conversation, user_id, tenant)).pages
+        pages = (await cli.chat(memory, conversation, user_id, must_exist=False)).pages
     found = await pages(limit=_BATCH)
     while True:
         for page in found:
@@ -69,7 +68,7 @@ def list_pages(
     async def work(memory: Memory) -> None:
         # Equal texts are stored once.
         texts: dict[str, int] = {}
-        async for page in _every_page(memory, cli.tenant, user_id, conversation):
+        async for page in _every_page(cli, memory, user_id, conversation):
             if len(newest) < limit:
                 newest.append(page)
             totals.update(pages=1, pinned=page.pinned, purged=page.purged is not None)
@@ -79,27 +78,7 @@ def list_pages(
         totals["stored_bytes"] = sum(texts.values())
 
     cli.run(work)
-    cli.answer(
-        {"pages": newest, "more": totals["pages"] > len(newest), "totals": totals},
-        lambda: _show_pages(newest, totals),
-        found=newest,
-        missing="There are no archived pages here: a tool result longer than `archive.threshold` becomes one.",
-    )
-
-
-def _show_pages(pages: Sequence[Page], totals: Counter[str]) -> None:
-    show_records(
-        pages,
-        {
-            ">age": _age,
-            ">tokens": lambda page: page.tokens,
-            ">stored": lambda page: "–" if page.purged else size_text(page.stored_bytes),
-            ">loads": lambda page: page.loads,
-            "page": _about,
-        },
-    )
-    if totals["pages"] > len(pages):
-        say(f"\nThere are more: --limit {len(pages) * 10} shows them.")
+    more = totals["pages"] > len(newest)
     parts = [
         plural(totals["pages"], "page"),
         *(f"{totals[state]} {state}" for state in ("pinned", "purged") if totals[state]),
@@ -107,7 +86,19 @@ def _show_pages(pages: Sequence[Page], totals: Counter[str]) -> None:
         plural(totals["tokens"], "token"),
         f"{size_text(totals['stored_bytes'])} on disk",
     ]
-    say(f"\n{' · '.join(parts)}")
+    cli.list(
+        Listing(newest, newest[-1].uuid if more else None),
+        {
+            ">age": _age,
+            ">tokens": lambda page: page.tokens,
+            ">stored": lambda page: "–" if page.purged else size_text(page.stored_bytes),
+            ">loads": lambda page: page.loads,
+            "page": _about,
+        },
+        missing="There are no archived pages here: a tool result longer than `archive.threshold` becomes one.",
+        value={"pages": newest, "more": more, "totals": totals},
+        hint=" · ".join(parts),
+    )
 
 
 def _age(page: Page) -> str:
@@ -153,18 +144,17 @@ def show(
         return page, await load_text(memory.engine, page.scope, page.uuid, **wanted)
 
     page, text = cli.run(work)
-    end = 0 if text is None or query is not None else start + len(text)
-    more_from = end if 0 < end < page.length else None
-    cli.answer({"page": page, "text": text}, lambda: _show_page(page, text, more_from=more_from))
 
+    def shown() -> None:
+        show_table(("page", page.uuid), [(name, value) for name, value in _facts(page).items() if value])
+        if text is None:
+            return
+        say(f"\n{visible(text, lines=True)}")
+        end = start + len(text)
+        if query is None and 0 < end < page.length:
+            say(f"\n… {number(page.length - end)} more characters: --offset {end}")
 
-def _show_page(page: Page, text: str | None, *, more_from: int | None) -> None:
-    show_table(("page", page.uuid), [(name, value) for name, value in _facts(page).items() if value])
-    if text is None:
-        return
-    say(f"\n{visible(text, lines=True)}")
-    if more_from is not None:
-        say(f"\n… {number(page.length - more_from)} more characters: --offset {more_from}")
+    cli.answer({"page": page, "text": text}, shown)
 
 
 def _facts(page: Page) -> dict[str, str]:
@@ -208,22 +198,17 @@ def search(
         if conversation is None:
             whole = {"user_id": user_id or "", "tenant": cli.tenant}
             return await memory.search_tool_history(query, **whole, limit=limit)
-        chat = await whose(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id, must_exist=False)
         return await chat.search_tool_history(query, limit, here=user_id is None)
 
-    hits = cli.run(work)
-    missing = f"No archived page here answers {query!r}."
-    cli.answer(hits, lambda: _show_hits(hits, full=full), found=hits, missing=missing)
-
-
-def _show_hits(hits: Sequence[PageHit], *, full: bool) -> None:
-    show_records(
-        hits,
+    cli.list(
+        cli.run(work),
         {
             ">score": lambda hit: f"{hit.score:.2f}",
             ">offset": lambda hit: hit.start,
-            "passage": lambda hit: f"{_about(hit.page)}\n{shortened(hit.passage, _PASSAGE, full=full)}",
+            "passage": lambda hit: f"{_about(hit.page)}\n{shortened(hit.passage, 300, full=full)}",
         },
+        missing=f"No archived page here answers {query!r}.",
         apart=True,
     )
 
@@ -263,12 +248,13 @@ def purge(
         confirm(f"purge the text of {words} for good", otherwise="nothing was purged.")
     which = {"uuids": named or None, "older_than": older_than, "max_bytes": max_bytes}
     scope = {"user_id": user_id, "conversation_id": conversation, "tenant": cli.tenant}
-    gone, freed = cli.run(lambda memory: _purged(memory, cli.tenant, {**which, **scope}))
-    cli.answer(
-        {"purged": gone, "bytes_freed": freed},
-        lambda: _show_purged(gone, freed),
-        found=gone,
+    gone, freed = cli.run(lambda memory: _purged(cli, memory, {**which, **scope}))
+    cli.list(
+        gone,
+        {">age": _age, ">stored": lambda page: size_text(page.stored_bytes), "tombstone": _about},
         missing=f"There was nothing to purge: {words}.",
+        value={"purged": gone, "bytes_freed": freed},
+        hint=f"Purged {plural(len(gone), 'page')}: {size_text(freed)} freed.",
     )
 
 
@@ -281,22 +267,15 @@ async def _checked(memory: Memory, scope: Scope, uuids: Iterable[str]) -> list[s
     return list(dict.fromkeys(page.uuid for page in pages))
 
 
-async def _purged(memory: Memory, tenant: str | None, wanted: dict[str, Any]) -> tuple[list[Page], int]:
+async def _purged(cli: Invocation, memory: Memory, wanted: dict[str, Any]) -> tuple[list[Page], int]:
     gone = await memory.purge(**wanted)
     # Equal texts are stored once, and removed with the last page that uses them.
     texts = {page.content_hash: page.stored_bytes for page in gone}
     if texts:
-        async for page in _every_page(memory, tenant):
+        async for page in _every_page(cli, memory):
             if page.purged is None:
                 texts.pop(page.content_hash, None)
     return gone, sum(texts.values())
-
-
-def _show_purged(pages: Sequence[Page], freed: int) -> None:
-    show_records(
-        pages, {">age": _age, ">stored": lambda page: size_text(page.stored_bytes), "tombstone": _about}
-    )
-    say(f"\nPurged {plural(len(pages), 'page')}: {size_text(freed)} freed.")
 
 
 @command(app)

@@ -7,17 +7,15 @@ from typing import Annotated
 import anyio
 from typer import Argument, BadParameter, Option
 
-from pagefile.cli.invocation import Invocation, check_search, command, confirm, existing, whose
+from pagefile.cli.invocation import Invocation, check_search, command, confirm
 from pagefile.cli.measures import plural
 from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes, at_time, in_conversation
 from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_counts, show_records, show_table
 from pagefile.engine import Memory
 from pagefile.engine.arguments import check_erased
 from pagefile.errors import PagefileError
-from pagefile.records import DEFAULT_TENANT, Checkpoint, ConversationInfo, Hit, Listing, Scope, Turn
+from pagefile.records import DEFAULT_TENANT, Checkpoint, Hit, Listing, Scope, Turn
 from pagefile.text.visible import visible
-
-_TIMEOUT_S = 5.0
 
 
 @command()
@@ -38,7 +36,7 @@ def record(
     """Write one turn; when this returns, it is on disk."""
 
     async def work(memory: Memory) -> Turn:
-        chat = await whose(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id, must_exist=False)
         return await chat.record(user, assistant, id=turn_id, at=at)
 
     turn = cli.run(work, must_exist=False)
@@ -57,13 +55,11 @@ def show(
 ) -> None:
     """List the conversations, or show one: its turns and its checkpoints."""
     if conversation is None:
-        heads = cli.run(lambda memory: memory.conversations(user_id=user_id, tenant=cli.tenant, limit=limit))
-        missing = "There are no conversations here yet: `pagefile record` writes a turn."
-        cli.answer(heads, lambda: _show_heads(heads), found=heads, missing=missing)
+        _list(cli, user_id, limit)
         return
 
     async def work(memory: Memory) -> tuple[Listing[Turn], Listing[Checkpoint], bool]:
-        chat = await existing(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id)
         turns = await chat.turns(limit=limit + 1, newest=True)
         return Listing(turns[-limit:]), await chat.checkpoints(), len(turns) > limit
 
@@ -80,9 +76,9 @@ def show(
     cli.answer(value, shown)
 
 
-def _show_heads(heads: Listing[ConversationInfo]) -> None:
-    show_records(
-        heads,
+def _list(cli: Invocation, user_id: str | None, limit: int) -> None:
+    cli.list(
+        cli.run(lambda memory: memory.conversations(user_id=user_id, tenant=cli.tenant, limit=limit)),
         {
             ">turns": lambda head: head.turns,
             ">live tokens": lambda head: head.live_tokens,
@@ -90,9 +86,8 @@ def _show_heads(heads: Listing[ConversationInfo]) -> None:
             "~user": lambda head: visible(head.scope.user or "–"),
             "conversation": lambda head: visible(head.scope.conversation or ""),
         },
+        missing="There are no conversations here yet: `pagefile record` writes a turn.",
     )
-    if heads.next:
-        say(f"\nThere are more: --limit {len(heads) * 10} shows them.")
 
 
 def _show_turns(conversation: str, turns: Sequence[Turn], *, full: bool) -> None:
@@ -103,20 +98,16 @@ def _show_turns(conversation: str, turns: Sequence[Turn], *, full: bool) -> None
 
 
 def _rows(turn: Turn, *, full: bool) -> Iterator[tuple[Cell, ...]]:
+    said = [
+        *([("user", turn.user)] if turn.user else ()),
+        *((clipped(step.tool, 12), step.result) for step in turn.steps),
+        *([("assistant", turn.assistant)] if turn.assistant else ()),
+    ]
     seq = None if turn.seq is None else str(turn.seq)
     left: tuple[Cell, ...] = (seq, turn.status, turn.at, turn.tokens)
-    for who, text in _sides(turn):
+    for who, text in said:
         yield (*left, who, shortened(text, 60, full=full))
         left = (None,) * len(left)
-
-
-def _sides(turn: Turn) -> Iterator[tuple[str, str]]:
-    if turn.user:
-        yield "user", turn.user
-    for step in turn.steps:
-        yield clipped(step.tool, 12), step.result
-    if turn.assistant:
-        yield "assistant", turn.assistant
 
 
 def _show_checkpoints(checkpoints: Sequence[Checkpoint], *, full: bool) -> None:
@@ -152,21 +143,15 @@ def recall(
 
     async def work(memory: Memory) -> list[Hit]:
         # This process may be the first to see what others wrote: a short wait lets it be found by meaning too.
-        with anyio.move_on_after(_TIMEOUT_S):
+        with anyio.move_on_after(5):
             await memory.settle()
         if conversation is None:
             return await memory.recall(query, user_id=user_id or "", tenant=cli.tenant, limit=limit)
-        chat = await existing(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id)
         return await chat.recall(query, limit)
 
-    hits = cli.run(work)
-    missing = f"Nothing recorded here answers {query!r}."
-    cli.answer(hits, lambda: _show_hits(hits, scores=scores, full=full), found=hits, missing=missing)
-
-
-def _show_hits(hits: Sequence[Hit], *, scores: bool, full: bool) -> None:
-    show_records(
-        hits,
+    cli.list(
+        cli.run(work),
         {
             ">score": lambda hit: f"{hit.score:.2f}",
             **({"parts": _parts} if scores else {}),
@@ -174,6 +159,7 @@ def _show_hits(hits: Sequence[Hit], *, scores: bool, full: bool) -> None:
             "~conversation": lambda hit: visible(hit.conversation_id),
             "text": lambda hit: shortened(hit.text, 160, full=full),
         },
+        missing=f"Nothing recorded here answers {query!r}.",
     )
 
 
@@ -214,8 +200,7 @@ def forget(
     receipt = cli.run(lambda memory: memory.engine.erase(scope, turn_id=turn, page=uuid, scrub=scrub))
 
     def shown() -> None:
-        say(f"Erased {visible(what)}\n")
-        show_counts(receipt.counts)
+        show_counts(receipt.counts, f"Erased {visible(what)}")
         for pending in receipt.pending:
             say(f"\nStill to be erased: {visible(pending)}")
 

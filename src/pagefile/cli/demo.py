@@ -1,5 +1,6 @@
 """`demo`: long sample conversations in two languages, and their removal."""
 
+from functools import partial
 from typing import Annotated
 
 import anyio
@@ -53,10 +54,6 @@ def _show(report: DemoReport, settings: Settings) -> None:
 def _remove(cli: Invocation) -> None:
     counts = cli.run(remove_demo)
     total = sum(counts.values())
-
-    def shown_counts() -> None:
-        say("Erased the demo\n")
-        show_counts(counts)
-
     missing = "There is no demo here to remove."
+    shown_counts = partial(show_counts, counts, "Erased the demo")
     cli.answer({"counts": counts, "total": total}, shown_counts, found=total, missing=missing)

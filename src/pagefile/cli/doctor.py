@@ -10,7 +10,7 @@ from typing import Literal, cast
 import apsw
 import typer
 
-from pagefile.cli.invocation import Invocation, command, database_file, run
+from pagefile.cli.invocation import Invocation, command, database_file
 from pagefile.cli.measures import number, plural
 from pagefile.cli.output import say, show_table, visible
 from pagefile.errors import PagefileError
@@ -35,7 +35,13 @@ class Check:
 @command(tenant=False)
 def doctor(cli: Invocation) -> None:
     """Check the installation, the settings and the database; exit code 1 when something is broken."""
-    checks = [*_installation(), *_in_force(cli), *_extras()]
+    checks = [
+        Check("pagefile", "ok", metadata.version("pagefile")),
+        Check("Python", "ok", platform.python_version()),
+        Check("SQLite", "ok", f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})"),
+        *_in_force(cli),
+        *_extras(),
+    ]
     broken = sum(check.state == "broken" for check in checks)
     cli.answer({"ok": not broken, "checks": checks}, lambda: _show(checks, broken))
     if broken:
@@ -51,8 +57,7 @@ def _show(checks: list[Check], broken: int) -> None:
     if broken:
         say(f"\n{broken} broken.")
     elif notes:
-        told = f"{plural(len(notes), 'note')} ({', '.join(notes)})"
-        say(f"\nNothing is broken; worth reading: {told}.")
+        say(f"\nNothing is broken; worth reading: {plural(len(notes), 'note')} ({', '.join(notes)}).")
     else:
         say("\nAll is well.")
 
@@ -81,12 +86,6 @@ def _written(value: object) -> str:
 # -- checks --------------------------------------------------------------------------------------------------------------
 
 
-def _installation() -> Iterator[Check]:
-    yield Check("pagefile", "ok", metadata.version("pagefile"))
-    yield Check("Python", "ok", platform.python_version())
-    yield Check("SQLite", "ok", f"{apsw.sqlite_lib_version()} (apsw {apsw.apsw_version()})")
-
-
 def _in_force(cli: Invocation) -> Iterator[Check]:
     try:
         found = cli.loaded()
@@ -96,8 +95,8 @@ def _in_force(cli: Invocation) -> Iterator[Check]:
     changed = ", ".join(name for name, origin in found.origins.items() if origin != DEFAULT)
     said = f"set are {changed}" if changed else "all defaults"
     yield Check("settings", "ok", f"{found.file or 'no file'}; {said}")
-    yield _tokenizer(found.settings)
-    yield from _database(found.settings)
+    yield _tokenizer(cli.settings)
+    yield from _database(cli)
 
 
 def _tokenizer(settings: Settings) -> Check:
@@ -111,10 +110,10 @@ def _tokenizer(settings: Settings) -> Check:
     return Check("tokenizer", "note", f"{counter.name}, counts are estimates", advice)
 
 
-def _database(settings: Settings) -> Iterator[Check]:
+def _database(cli: Invocation) -> Iterator[Check]:
     """The state of the database, erasures still pending in external stores, and how turns are found in it."""
-    place = str(shown(settings.url))
-    file = database_file(settings.url)
+    settings = cli.settings
+    place, file = str(shown(settings.url)), database_file(settings.url)
     missing = file is not None and not file.exists()
     if file is not None and missing and not file.parent.is_dir():
         yield Check("database", "broken", place, f"Make the directory {str(file.parent)!r}.")
@@ -124,7 +123,7 @@ def _database(settings: Settings) -> Iterator[Check]:
         yield Check("database", "ok", f"{place}: not there yet", advice)
     else:
         try:
-            described = run(settings, lambda memory: memory.describe())
+            described = cli.run(lambda memory: memory.describe())
         except PagefileError as error:
             yield Check("database", "broken", place, str(error))
             return
@@ -139,12 +138,12 @@ def _database(settings: Settings) -> Iterator[Check]:
     if settings.embedder.name == "none" or settings.vectors == "none":
         yield Check("recall", "ok", "by word, as configured")
     elif not missing:
-        yield _recall(settings)
+        yield _recall(cli)
 
 
-def _recall(settings: Settings) -> Check:
+def _recall(cli: Invocation) -> Check:
     try:
-        found = run(settings, lambda memory: memory.engine.tier(Episodes).derivation.examine())
+        found = cli.run(lambda memory: memory.engine.tier(Episodes).derivation.examine())
     except OtherModelError as error:
         return Check("recall", "note", f"by word only: {error}", "Run `pagefile rebuild`.")
     except PagefileError as error:
@@ -181,18 +180,15 @@ def _extras() -> Iterator[Check]:
         if match and match[1] != "pagefile" and match[2] != "all":
             parts.setdefault(match[2], []).append(match[1])
     for extra, names in sorted(parts.items()):
-        versions = {name: _version(name) for name in names}
-        missing = [name for name, version in versions.items() if version is None]
+        found: list[str] = []
+        missing: list[str] = []
+        for name in names:
+            try:
+                found.append(f"{name} {metadata.version(name)}")
+            except metadata.PackageNotFoundError:
+                missing.append(name)
         if missing:
             advice = f"To install it: pip install 'pagefile[{extra}]'"
             yield Check(f"{_EXTRA}{extra}", "note", f"not installed ({', '.join(missing)})", advice)
         else:
-            found = ", ".join(f"{name} {version}" for name, version in versions.items())
-            yield Check(f"{_EXTRA}{extra}", "ok", found)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+            yield Check(f"{_EXTRA}{extra}", "ok", ", ".join(found))

@@ -1,6 +1,5 @@
 """`remember` and `facts`: lasting statements about a user, their history, and imports."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ from typer.core import TyperGroup
 from pagefile.cli.invocation import Invocation, command, group
 from pagefile.cli.measures import LEAST_CHARS, telling_chars
 from pagefile.cli.options import at_time
-from pagefile.cli.output import clipped, show_records, show_table, visible
+from pagefile.cli.output import clipped, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import Fact, Revision, Scope, checked_id
@@ -22,8 +21,6 @@ _TOLD = {
     "duplicate": "Already known, with more confidence now",
     "superseded": "Remembered instead of what was known before",
 }
-#: Facts listed when a prefix is ambiguous.
-_CANDIDATES = 5
 
 
 class _ListsByDefault(TyperGroup):
@@ -84,16 +81,38 @@ def list_facts(
 ) -> None:
     """List what is held about a user, oldest first."""
     found = cli.run(lambda memory: memory.facts(user_id, cli.tenant, as_of=as_of, history=history))
-    missing = f"Nothing is held about {user_id!r}: `pagefile remember` writes a fact."
-    cli.answer(found, lambda: _show(found, history=history), found=found, missing=missing)
+    chars = telling_chars([fact.id for fact in found])
+    cli.list(
+        found,
+        {
+            "id": lambda fact: visible(fact.id[:chars]),
+            "recorded": lambda fact: fact.recorded,
+            **({"until": _ended} if history else {}),
+            "category": lambda fact: clipped(fact.category or "–", 14),
+            ">sure": lambda fact: f"{fact.confidence:.2f}",
+            "fact": lambda fact: visible(fact.text),
+        },
+        missing=f"Nothing is held about {user_id!r}: `pagefile remember` writes a fact.",
+    )
+
+
+def _ended(fact: Fact) -> datetime | str:
+    return min(filter(None, (fact.valid_to, fact.retracted)), default="–")
 
 
 @command(app, "revisions")
 def list_revisions(cli: Invocation, user_id: User) -> None:
     """List every change of what is held about a user, oldest first; `undo` takes one back."""
-    found = cli.run(lambda memory: memory.fact_revisions(user_id, cli.tenant))
-    missing = f"Nothing ever changed about {user_id!r}."
-    cli.answer(found, lambda: _show_revisions(found), found=found, missing=missing)
+    cli.list(
+        cli.run(lambda memory: memory.fact_revisions(user_id, cli.tenant)),
+        {
+            ">revision": lambda one: str(one.number),
+            "at": lambda one: one.at,
+            "change": lambda one: one.action,
+            "fact": _changed,
+        },
+        missing=f"Nothing ever changed about {user_id!r}.",
+    )
 
 
 @command(app)
@@ -148,34 +167,10 @@ async def _named(memory: Memory, name: str, scope: Scope) -> str:
     if not found:
         raise NotFoundError(f"There is no fact {name!r}: `pagefile facts list USER` shows them.")
     if len(found) > 1:
-        told = ", ".join(f"{fact.id} ({clipped(fact.text, 40)})" for fact in found[:_CANDIDATES])
+        told = ", ".join(f"{fact.id} ({clipped(fact.text, 40)})" for fact in found[:5])
         raise SettingsError(f"{name!r} is the beginning of {len(found)} facts: {told}.")
     return found[0].id
 
 
 def _changed(revision: Revision) -> str:
     return " · ".join(clipped(fact.text) for fact in revision.after)
-
-
-def _show_revisions(found: Sequence[Revision]) -> None:
-    rows = [(str(one.number), one.at, one.action, _changed(one)) for one in found]
-    show_table((">revision", "at", "change", "fact"), rows)
-
-
-def _show(found: Sequence[Fact], *, history: bool) -> None:
-    chars = telling_chars([fact.id for fact in found])
-    show_records(
-        found,
-        {
-            "id": lambda fact: visible(fact.id[:chars]),
-            "recorded": lambda fact: fact.recorded,
-            **({"until": lambda fact: _ended(fact) or "–"} if history else {}),
-            "category": lambda fact: clipped(fact.category or "–", 14),
-            ">sure": lambda fact: f"{fact.confidence:.2f}",
-            "fact": lambda fact: visible(fact.text),
-        },
-    )
-
-
-def _ended(fact: Fact) -> datetime | None:
-    return min((end for end in (fact.valid_to, fact.retracted) if end is not None), default=None)

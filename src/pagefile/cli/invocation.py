@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from pathlib import Path
@@ -14,11 +14,11 @@ import typer
 from typer.core import TyperGroup
 
 from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
-from pagefile.cli.output import print_json, say, visible, warn
+from pagefile.cli.output import Cell, print_json, say, show_records, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
-from pagefile.records import DEFAULT_TENANT, Scope
+from pagefile.records import DEFAULT_TENANT, Listing, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
 
@@ -46,35 +46,6 @@ def existing_file(url: str, *, otherwise: str = "") -> Path | None:
     return file
 
 
-def run(settings: Settings, work: Callable[[Memory], Awaitable[T]], *, must_exist: bool = True) -> T:
-    """Open the memory, do the work, close it. Reading never creates a database."""
-    if must_exist:
-        existing_file(settings.url, otherwise=", or record something first")
-
-    async def worked() -> T:
-        async with Memory.open(settings=settings) as memory:
-            return await work(memory)
-
-    return anyio.run(worked)
-
-
-async def whose(memory: Memory, conversation: str, user_id: str | None, tenant: str | None) -> Conversation:
-    """A conversation as its owner sees it, unless another user is named."""
-    named = memory.conversation(conversation, user_id=user_id, tenant=tenant).scope
-    owned = await looked_up(memory, named)
-    return memory.conversation(conversation, user_id=owned.user, tenant=tenant)
-
-
-async def existing(
-    memory: Memory, conversation: str, user_id: str | None, tenant: str | None
-) -> Conversation:
-    """Like `whose`, for a conversation that must exist."""
-    chat = await whose(memory, conversation, user_id, tenant)
-    if not await chat.turns(limit=1, newest=True):
-        raise NotFoundError(f"There is no conversation {conversation!r} here: `pagefile show` lists them.")
-    return chat
-
-
 # -- commands ------------------------------------------------------------------------------------------------------------
 
 
@@ -86,7 +57,6 @@ class Invocation:
 
     @property
     def scope(self) -> Scope:
-        """The whole tenant."""
         return Scope(DEFAULT_TENANT if self.tenant is None else self.tenant)
 
     @cached_property
@@ -114,7 +84,29 @@ class Invocation:
         settings: Settings | None = None,
         must_exist: bool = True,
     ) -> T:
-        return run(settings or self.settings, work, must_exist=must_exist)
+        """Open the memory, do the work, close it. Reading never creates a database."""
+        settings = settings or self.settings
+        if must_exist:
+            existing_file(settings.url, otherwise=", or record something first")
+
+        async def worked() -> T:
+            async with Memory.open(settings=settings) as memory:
+                return await work(memory)
+
+        return anyio.run(worked)
+
+    async def chat(
+        self, memory: Memory, conversation: str, user_id: str | None, *, must_exist: bool = True
+    ) -> Conversation:
+        """A conversation as its owner sees it, unless another user is named."""
+        named = memory.conversation(conversation, user_id=user_id, tenant=self.tenant).scope
+        owner = (await looked_up(memory, named)).user
+        chat = memory.conversation(conversation, user_id=owner, tenant=self.tenant)
+        if must_exist and not await chat.turns(limit=1, newest=True):
+            raise NotFoundError(
+                f"There is no conversation {conversation!r} here: `pagefile show` lists them."
+            )
+        return chat
 
     def answer(
         self, value: object, shown: str | Callable[[], object], *, found: object = True, missing: str = ""
@@ -126,6 +118,30 @@ class Invocation:
             raise NotFoundError(missing)
         if not self.as_json:
             say(shown) if isinstance(shown, str) else shown()
+
+    def list(
+        self,
+        found: Sequence[T],
+        columns: Mapping[str, Callable[[T], Cell]],
+        *,
+        missing: str,
+        value: object = None,
+        apart: bool = False,
+        hint: str = "",
+    ) -> None:
+        """Answer with records, shown as by `show_records`; if there are none, fail with `missing`.
+
+        Scripts get the `value`, if that is more than the records; people get the `hint` below the table.
+        """
+
+        def shown() -> None:
+            show_records(found, columns, apart=apart)
+            if isinstance(found, Listing) and found.next:
+                say(f"\nThere are more: --limit {len(found) * 10} shows them.")
+            if hint:
+                say(f"\n{hint}")
+
+        self.answer(found if value is None else value, shown, found=found, missing=missing)
 
 
 def group(about: str, kind: type[TyperGroup] | None = None) -> typer.Typer:

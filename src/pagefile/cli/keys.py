@@ -10,14 +10,13 @@ from typer import Argument, Option
 from pagefile.cli.invocation import Invocation, command, group
 from pagefile.cli.measures import moment, span
 from pagefile.cli.options import of_user
-from pagefile.cli.output import chosen, clipped, show_table, visible
+from pagefile.cli.output import chosen, clipped, visible
 from pagefile.engine import Memory
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import ApiKey, Scope
 from pagefile.stores.key_secrets import new_key
 
-_MOST_DAYS = 36_500
-_EXPIRES = Option(min=0.001, max=_MOST_DAYS, metavar="DAYS", help="The key expires after this many days.")
+_EXPIRES = Option(min=0.001, max=36_500, metavar="DAYS", help="The key expires after this many days.")
 
 app = group("Make, list, rotate and revoke the keys of the HTTP service.")
 
@@ -46,16 +45,18 @@ def add(
 def list_keys(cli: Invocation) -> None:
     """List the keys, oldest first; never their secrets."""
     found = cli.run(lambda memory: memory.engine.store.keys.list())
-    missing = "There is no key yet: `pagefile keys add NAME` makes one."
-    cli.answer([_told(key) for key in found], lambda: _show(found), found=found, missing=missing)
-
-
-def _show(found: Sequence[ApiKey]) -> None:
-    now = datetime.now(UTC)
-    rows = [
-        (key.id, visible(key.name), _whose(key), _state(key, now), key.last_used or "never") for key in found
-    ]
-    show_table(("id", "~name", "~opens", "~state", "last used"), rows)
+    cli.list(
+        found,
+        {
+            "id": lambda key: key.id,
+            "~name": lambda key: visible(key.name),
+            "~opens": _whose,
+            "~state": _state,
+            "last used": lambda key: key.last_used or "never",
+        },
+        missing="There is no key yet: `pagefile keys add NAME` makes one.",
+        value=[_told(key) for key in found],
+    )
 
 
 def _overlap(text: str) -> timedelta:
@@ -146,9 +147,9 @@ def _until(key: ApiKey) -> str:
     return "" if key.expires is None else f" until {moment(key.expires)}"
 
 
-def _state(key: ApiKey, now: datetime) -> str:
+def _state(key: ApiKey) -> str:
     if key.revoked is not None:
         return f"revoked {moment(key.revoked)}"
-    if not key.usable_at(now):
-        return f"expired {moment(key.expires or now)}"
+    if key.expires is not None and not key.usable_at(datetime.now(UTC)):
+        return f"expired {moment(key.expires)}"
     return f"open{_until(key)}"

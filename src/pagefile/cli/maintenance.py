@@ -22,7 +22,6 @@ from pagefile.stores.registry import Schema, back_up_file, file_schema, server_s
 
 #: Notes shown to people; scripts get all of them.
 _NOTES_SHOWN = 20
-_WORDS = {"damage": "damaged", "derived": "derived", "note": "note"}
 #: What is counted, in display order, with its singular.
 _COUNTED = {
     "conversations": "conversation",
@@ -43,7 +42,6 @@ _COUNTED = {
     "revisions": "revision",
     "items": "item",
 }
-_DUMP = Path("pagefile.dump")
 
 
 # -- verify --------------------------------------------------------------------------------------------------------------
@@ -92,8 +90,7 @@ def _quiet(settings: Settings) -> Settings:
 
 def _show(report: Report, *, repair: bool) -> None:
     notes = [finding for finding in report.findings if finding.level == "note"]
-    wrong = [finding for finding in report.findings if finding.level != "note"]
-    shown = [*wrong, *notes[:_NOTES_SHOWN]]
+    shown = [*(one for one in report.findings if one.level != "note"), *notes[:_NOTES_SHOWN]]
     if shown:
         show_table(("", "what", "found"), map(_finding, shown))
         say()
@@ -106,8 +103,10 @@ def _show(report: Report, *, repair: bool) -> None:
 
 
 def _finding(finding: Finding) -> tuple[str, str, str]:
-    lines = [_where(finding), finding.what, *([] if finding.mended else [f"→ {finding.advice}"])]
-    state = "mended" if finding.mended else _WORDS[finding.level]
+    named = {**chosen(finding, "tenant user conversation turn"), "place": finding.seq, "page": finding.page}
+    where = " · ".join(f"{name} {value}" for name, value in named.items() if value is not None) or "database"
+    lines = [where, finding.what, *([] if finding.mended else [f"→ {finding.advice}"])]
+    state = "mended" if finding.mended else {"damage": "damaged"}.get(finding.level, finding.level)
     return state, finding.kind, "\n".join(map(visible, lines))
 
 
@@ -119,29 +118,19 @@ def _counted(checked: Mapping[str, int]) -> Iterator[tuple[str, int]]:
             yield _COUNTED.get(name, name.removesuffix("s")), count
 
 
-def _where(finding: Finding) -> str:
-    named = {**chosen(finding, "tenant user conversation turn"), "place": finding.seq, "page": finding.page}
-    return " · ".join(f"{name} {value}" for name, value in named.items() if value is not None) or "database"
-
-
 def _verdict(report: Report, *, repair: bool) -> str:
-    told: list[str] = []
-    if report.damage:
-        told.append(f"{plural(report.damage, 'thing')} damaged, which nothing here can bring back.")
     left = report.derived - report.mended
-    if left:
-        advice = "try again" if repair else "run it with --repair"
-        told.append(f"{plural(left, 'derived thing')} wrong: {advice}.")
-    if report.mended:
-        told.append(f"{plural(report.mended, 'derived thing')} mended.")
-    windows = ""
-    if report.other_windows:
-        windows = f"{plural(report.other_windows, 'window')} can no longer be made again, see above"
-    if report.whole:
-        told.append(f"Everything recorded is there{windows and '; ' + windows}.")
-    elif windows:
-        told.append(f"{windows}.")
-    return " ".join(told)
+    advice = "try again" if repair else "run it with --repair"
+    gone = f"{plural(report.other_windows, 'window')} can no longer be made again, see above"
+    said = {
+        f"{plural(report.damage, 'thing')} damaged, which nothing here can bring back.": report.damage,
+        f"{plural(left, 'derived thing')} wrong: {advice}.": left,
+        f"{plural(report.mended, 'derived thing')} mended.": report.mended,
+        "Everything recorded is there.": report.whole and not report.other_windows,
+        f"Everything recorded is there; {gone}.": report.whole and report.other_windows,
+        f"{gone}.": report.other_windows and not report.whole,
+    }
+    return " ".join(sentence for sentence, holds in said.items() if holds)
 
 
 # -- rebuild -------------------------------------------------------------------------------------------------------------
@@ -194,14 +183,15 @@ def upgrade(
     schema = anyio.run(file_schema, file) if file is not None else anyio.run(server_schema, settings.url)
     copy = None if no_backup or not schema.behind else _copy(file, backup, schema)
     if schema.found != schema.newest:
-        cli.run(_opened)
+        # Opening a database upgrades it.
+        cli.run(lambda memory: memory.describe())
     told = None if copy is None else str(copy)
     cli.answer({"from": schema.found, "to": schema.newest, "backup": told}, _done(schema, copy))
 
 
 def _copy(file: Path | None, backup: Path | None, schema: Schema) -> Path:
     if file is None:
-        command = schema.dump(backup or _DUMP) if schema.dump else "pg_dump"
+        command = schema.dump(backup or Path("pagefile.dump")) if schema.dump else "pg_dump"
         absent = " (it is one of PostgreSQL's client programs, which are not installed here)"
         raise SettingsError(
             f"The database is at schema {schema.found} and would be brought to {schema.newest}. Copy it first, with "
@@ -210,10 +200,6 @@ def _copy(file: Path | None, backup: Path | None, schema: Schema) -> Path:
     copy = backup or file.with_name(f"{file.name}.schema-{schema.found}")
     anyio.run(back_up_file, file, copy)
     return copy
-
-
-async def _opened(_memory: object) -> None:
-    """Nothing to do: opening a database upgrades it."""
 
 
 def _done(schema: Schema, copy: Path | None) -> str:

@@ -98,6 +98,6 @@ def bar(share: float, cells: int = 40) -> str:
 
 def telling_chars(ids: Sequence[str]) -> int:
     """How many characters are needed to tell the ids apart: as many are shown, and can be given instead of the whole id."""
-    longest = max(map(len, ids))
+    longest = max(map(len, ids), default=0)
     lengths = range(SHOWN_CHARS, longest)
     return next((n for n in lengths if len({one[:n] for one in ids}) == len(ids)), longest)

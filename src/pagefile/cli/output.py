@@ -105,19 +105,13 @@ def show_records(
 
 
 def _cell(value: Cell) -> str:
-    match value:
-        case None:
-            return ""
-        case int():
-            return number(value)
-        case datetime():
-            return moment(value)
-        case _:
-            return value
+    if isinstance(value, datetime):
+        return moment(value)
+    return number(value) if isinstance(value, int) else value or ""
 
 
-def show_counts(counts: Mapping[str, int]) -> None:
-    """Print the number of removed rows by table."""
+def show_counts(counts: Mapping[str, int], title: str) -> None:
+    say(f"{title}\n")
     rows = [(count, name) for name, count in counts.items()]
     show_table((">rows", "of"), rows, total=(sum(counts.values()), "in all"))
 

@@ -3,7 +3,6 @@
 import errno
 import socket
 import sys
-from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
@@ -31,26 +30,20 @@ def serve(
     ] = None,
 ) -> None:
     """Start the HTTP service; Ctrl-C stops it."""
+    from pagefile.service.workers import check, serve_many, serve_one  # noqa: PLC0415 - slow to import, and no other command needs it
+
     said = {"service.host": host, "service.port": port, "service.workers": workers}
     settings = cli.loaded(said, patient=False).settings
-    start = _server(settings)
+    check(settings)
     # Report a database that cannot be opened as an error, not as a traceback from the server's startup.
     cli.run(partial(_checked, settings), settings=settings, must_exist=False)
     with _listening(settings.service) as listener:
         say(_greeting(settings))
         sys.stdout.flush()
         try:
-            start(listener)
+            (serve_one if settings.service.workers == 1 else serve_many)(settings, listener)
         except KeyboardInterrupt:
             say("Stopped.")
-
-
-def _server(settings: Settings) -> Callable[[socket.socket], None]:
-    from pagefile.service import workers  # noqa: PLC0415 - slow to import, and no other command needs it
-
-    workers.check(settings)
-    start = workers.serve_one if settings.service.workers == 1 else workers.serve_many
-    return partial(start, settings)
 
 
 async def _checked(settings: Settings, memory: Memory) -> None:

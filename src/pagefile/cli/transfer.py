@@ -28,7 +28,10 @@ def export(
     user_id: UserId = None,
 ) -> None:
     """Write everything that is stored, except API keys, to a file of JSON lines."""
-    _check_target(file)
+    head = _head(file) if file.is_file() else b""
+    if head and _MARK not in head[:64]:
+        # It may be a database.
+        raise TransferError(f"{str(file)!r} exists and is not an export: choose another name.")
     scope = {"user_id": user_id, "conversation_id": conversation, "tenant": cli.tenant}
     with moving(f"Exporting to {file.name}"):
         counts = cli.run(lambda memory: memory.export(file, **scope))
@@ -79,13 +82,6 @@ def _take_over(cli: Invocation, file: Path, source: str, **whose: str | None) ->
     cli.answer({**counts, "left_out": brought.left_out}, _taken(counts, brought.left_out))
     if not counts["turn"] + counts["fact"] + counts["known"]:
         raise TransferError(f"There is nothing in {file.name!r} that could be imported.")
-
-
-def _check_target(file: Path) -> None:
-    """Never overwrite a file that is not an export, such as a database."""
-    head = _head(file) if file.is_file() else b""
-    if head and _MARK not in head[:64]:
-        raise TransferError(f"{str(file)!r} exists and is not an export: choose another name.")
 
 
 def _may_be_a_dump(file: Path) -> bool:

@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, cast
 
 from rich.text import Text
 from typer import Argument, Option
 
-from pagefile.cli.invocation import Invocation, command, existing, whose
+from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_chars
 from pagefile.cli.options import Full, Named, Newest, UserId
-from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_records, show_table, warn
+from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.replay import CHANGEABLE, Explanation, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
@@ -65,11 +65,11 @@ def context(
         "threshold": threshold,
         "recent_turns": recent_turns,
         "placement": placement,
-        "calls_kept": 0,  # an inspection is not recorded as a call
+        "calls_kept": 0,  # an inspection is not recorded as a call, and has no id
     }
 
     async def work(memory: Memory) -> Window:
-        chat = await existing(memory, conversation, user_id, cli.tenant)
+        chat = await cli.chat(memory, conversation, user_id)
         return await chat.context(
             query,
             window_tokens=window_tokens,
@@ -80,19 +80,14 @@ def context(
         )
 
     window = cli.run(work, settings=cli.loaded(said).settings)
+    known = {one.name: getattr(window, one.name) for one in fields(window) if one.name != "id"}
 
     def shown() -> None:
         _show_messages(window.messages, full=full)
         _show_receipt(window.receipt, full=full)
         _show_totals(window)
 
-    cli.answer(_window_json(window), shown)
-
-
-def _window_json(window: Window) -> dict[str, object]:
-    # Nothing is recorded, so it has no id.
-    known = chosen(window, " ".join(one.name for one in fields(window) if one.name != "id"))
-    return {**known, "parts": parts_json(window.parts), "receipt": window.receipt.to_json()}
+    cli.answer({**known, "parts": parts_json(window.parts), "receipt": window.receipt.to_json()}, shown)
 
 
 def _show_totals(window: Window) -> None:
@@ -103,8 +98,9 @@ def _show_totals(window: Window) -> None:
     say(f"{number(window.tokens)} of {number(window.budget)} tokens ({_counter(receipt)})")
     say(" · ".join([*parts, f"framing {number(receipt.framing)}"]))
     if receipt.reserved:
-        kept = " · ".join(f"{kind} {number(tokens)}" for kind, tokens in receipt.reserved.items())
-        say(f"reserved: {kept}")
+        say(
+            "reserved: " + " · ".join(f"{kind} {number(tokens)}" for kind, tokens in receipt.reserved.items())
+        )
     due = ", a checkpoint is due" if window.should_checkpoint else ""
     say(f"mode {window.mode} · ratio {window.ratio:.2f}{due} · prefix {window.prefix_hash[:12]}")
     say(f"kept {len(receipt.kept)}, left out {len(receipt.dropped)}")
@@ -164,38 +160,27 @@ def calls(cli: Invocation, conversation: Named, *, user_id: UserId = None, limit
 
     async def work(memory: Memory) -> Listing[WindowRecord]:
         # A window may be requested before anything is written: then there are calls, but no conversation.
-        listed = await (await whose(memory, conversation, user_id, cli.tenant)).calls(limit=limit)
+        chat = await cli.chat(memory, conversation, user_id, must_exist=False)
+        listed = await chat.calls(limit=limit)
         if not listed:
-            await existing(memory, conversation, user_id, cli.tenant)
+            await cli.chat(memory, conversation, user_id)
         return listed
 
     found = cli.run(work)
-    missing = (
-        f"No window of {conversation!r} was recorded: `chat.context()` records one, unless calls_kept is 0."
-    )
-    cli.answer(found, lambda: _show_calls(found, limit), found=found, missing=missing)
-
-
-def _show_calls(found: Listing[WindowRecord], limit: int) -> None:
     chars = telling_chars([call.id for call in found])
-    show_records(
+    newest = visible(found[0].id[:chars]) if found else ""
+    cli.list(
         found,
         {
             "call": lambda call: visible(call.id[:chars]),
             "made": lambda call: call.at,
             ">tokens": lambda call: call.tokens,
-            ">of": _budget,
+            ">of": lambda call: cast("int | None", call.options.get("window_tokens")),
             "question": lambda call: clipped(call.query or "", 80),
         },
+        missing=f"No window of {conversation!r} was recorded: `chat.context()` records one, unless calls_kept is 0.",
+        hint=f"pagefile explain {newest}  shows what the model saw.",
     )
-    if found.next:
-        say(f"\nThere are more: --limit {limit * 10} shows them.")
-    say(f"\npagefile explain {visible(found[0].id[:chars])}  shows what the model saw.")
-
-
-def _budget(call: WindowRecord) -> int | None:
-    budget = call.options.get("window_tokens")
-    return budget if isinstance(budget, int) else None
 
 
 @command()
@@ -209,7 +194,7 @@ def explain(
     """Show what the model saw in a recorded call, and why. Nothing is written."""
 
     async def work(memory: Memory) -> Explanation:
-        chat, call_id = await _called(memory, call, cli.scope)
+        chat, call_id = await _called(cli, memory, call)
         return await chat.explain(call_id)
 
     found = cli.run(work)
@@ -247,7 +232,7 @@ def replay(
     wanted = dict(_change(change) for change in changes or ())
 
     async def work(memory: Memory) -> Replay:
-        chat, call_id = await _called(memory, call, cli.scope)
+        chat, call_id = await _called(cli, memory, call)
         return await chat.replay(call_id, **wanted)
 
     found = cli.run(work)
@@ -261,20 +246,20 @@ def replay(
     cli.answer(value, lambda: _show_replay(found, full=full))
 
 
-async def _called(memory: Memory, name: str, tenant: Scope) -> tuple[Conversation, str]:
+async def _called(cli: Invocation, memory: Memory, name: str) -> tuple[Conversation, str]:
     """The conversation and the id of a recorded call, from its id or from a prefix as listed by `calls`."""
     try:
-        call = await memory.call(name, tenant=tenant.tenant)
+        call = await memory.call(name, tenant=cli.tenant)
     except NotFoundError:
-        found = await _beginning(memory, name, tenant) if len(name) >= LEAST_CHARS else []
+        found = await _beginning(memory, name, cli.scope) if len(name) >= LEAST_CHARS else []
         if not found:
             raise
         if len(found) > 1:
             told = " and ".join(call.id for call in found)
             raise SettingsError(f"{name!r} is the beginning of more than one call: {told}.") from None
         call = found[0]
-    scope = call.scope
-    return await whose(memory, scope.conversation or "", scope.user, scope.tenant), call.id
+    chat = await cli.chat(memory, call.scope.conversation or "", call.scope.user, must_exist=False)
+    return chat, call.id
 
 
 async def _beginning(memory: Memory, name: str, tenant: Scope) -> list[WindowRecord]:

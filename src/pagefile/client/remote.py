@@ -52,11 +52,9 @@ class Remote:
         self._known = said(known or {})
 
     async def _asked(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
-        """The response to a request with these fields and this handle's own."""
         return await self._caller.ask(verb, {**self._known_of(verb.request), **given})
 
     def _known_of(self, request: type[BaseModel]) -> dict[str, object]:
-        """What this handle knows of a request's fields."""
         return {name: value for name, value in self._known.items() if name in request.model_fields}
 
     async def _returned(self, verb: Verb[..., Any], given: dict[str, object], *, whole: bool) -> Any:
@@ -79,20 +77,19 @@ def remote(
     first: Callable[[Any, dict[str, Any]], object] | None = None,
     then: Callable[[Any, R], R] | None = None,
     whole: bool = False,
-    **checks: Check,
+    **checks: Check | None,
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
     """A method that sends the verb to a service.
 
     `first` may change the arguments, or raise for those that do not go together; `then` may change the result. With `whole`, all
-    pages of a list are fetched. `checks` are for parameters that differ from those of the same name in other verbs.
+    pages of a list are fetched. `checks` are for parameters that differ from those of other verbs; None leaves one to the service.
     """
-    looked_at = {name: checks.get(name, CHECKS.get(name)) for name in verb.fields}
     parameters = verb.signature.parameters
     hints = get_annotations(verb.method, eval_str=True)
     as_list = get_origin(hints["return"]) is list
 
     def value_of(name: str, value: object) -> object:
-        check = looked_at[name]
+        check = checks.get(name, CHECKS.get(name))
         # None means "not given" only where the library says so; elsewhere the check refuses it, as the library does.
         if check is None or (value is None and NoneType in get_args(hints[name])):
             return value
@@ -146,11 +143,6 @@ def said(given: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def as_it_is(value: object) -> object:
-    """Left to the service to check."""
-    return value
-
-
 def is_message(name: str) -> Check:
     """One side of a turn; a blank one counts as missing."""
     return lambda value: arguments.checked_message(value, name, ANY_LENGTH)
@@ -165,15 +157,11 @@ def messages_of(messages: Iterable[object]) -> list[records.JsonValue]:
 def steps_of(steps: Iterable[arguments.StepLike]) -> list[dict[str, object]]:
     """Steps as they are sent; a call without an id gets one from the service."""
     given = list(steps)
+    ids = [step.call_id if isinstance(step, records.Step) else step.get("call_id") for step in given]
     return [
-        {"tool": step.tool, "input": step.input, "result": step.result, **_own_id(one)}
-        for one, step in zip(given, arguments.checked_steps(given, "", ANY_LENGTH), strict=True)
+        {"tool": step.tool, "input": step.input, "result": step.result, **({"call_id": own} if own else {})}
+        for own, step in zip(ids, arguments.checked_steps(given, "", ANY_LENGTH), strict=True)
     ]
-
-
-def _own_id(step: arguments.StepLike) -> dict[str, object]:
-    own = step.call_id if isinstance(step, records.Step) else step.get("call_id")
-    return {"call_id": own} if own else {}
 
 
 #: How to check a parameter of this name before it is sent.
@@ -185,7 +173,7 @@ CHECKS: Mapping[str, Check] = {
     "fact_id": partial(records.checked_id, name="fact id"),
     **{name: partial(arguments.checked_json, name=name) for name in ("input", "changes")},
     "arguments": lambda value: arguments.checked_json(dict(value), "arguments"),
-    **{name: partial(arguments.at_least, 1, name=name) for name in ("limit", "revision")},
+    **{name: partial(arguments.at_least, 1, name=name) for name in ("limit", "revision", "window_tokens")},
     **{name: partial(arguments.at_least, 0, name=name) for name in ("answer_tokens", "recent_turns")},
     **{name: lambda value: arguments.moment(value).isoformat() for name in ("at", "as_of", "valid_from")},
     "older_than": timedelta.total_seconds,
@@ -218,10 +206,6 @@ def _noticed(chat: "ClientConversation", turn: records.Turn) -> records.Turn:
 
 def _for_current_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
     given["turn"] = arguments.current_turn_id(given["query"], given["turn"], chat.open_turn)
-
-
-def _for_open_turn(chat: "ClientConversation", given: dict[str, Any]) -> None:
-    given["turn"] = given["turn"] or chat.open_turn
 
 
 def _after_known_messages(_: "ClientConversation", given: dict[str, Any]) -> None:
@@ -271,7 +255,7 @@ class ClientConversation(Remote):
         then=_noticed,
         after=partial(arguments.at_least, 0, name="after"),
     )
-    step = remote(verbs.STEP, first=_checked_step, then=_noticed, call_id=as_it_is)
+    step = remote(verbs.STEP, first=_checked_step, then=_noticed, call_id=None)
     complete = remote(verbs.COMPLETE, then=_noticed)
     messages = remote(verbs.MESSAGES)
     _abort = remote(verbs.ABORT, then=_noticed)
@@ -294,21 +278,22 @@ class ClientConversation(Remote):
         verbs.CONTEXT,
         first=_for_current_turn,
         query=is_message("query"),
-        window_tokens=partial(arguments.at_least, 1, name="window_tokens"),
         recent_turns=partial(arguments.at_least, 1, name="recent_turns"),
     )
     recall = remote(verbs.CHAT_RECALL)
 
     # -- archived pages -------------------------------------------------------------------------------------------
 
-    load = remote(verbs.LOAD, query=as_it_is, limit=as_it_is)
+    load = remote(verbs.LOAD, query=None, limit=None)
     page = remote(verbs.CHAT_PAGE)
     pages = remote(verbs.CHAT_PAGES)
     search_tool_history = remote(verbs.CHAT_SEARCH)
     fetched = remote(verbs.FETCHED)
     pin = remote(verbs.PIN)
 
-    call_tool = remote(verbs.CALL_TOOL, first=_for_open_turn)
+    call_tool = remote(
+        verbs.CALL_TOOL, first=lambda chat, given: given.update(turn=given["turn"] or chat.open_turn)
+    )
 
     # -- checkpoints and listings ---------------------------------------------------------------------------------
 
@@ -352,16 +337,13 @@ class ClientConversation(Remote):
             "window_tokens": window_tokens,
             "steps": steps_of(steps),
         }
-        async with self._caller.stream("POST", "/v1/chat/stream", body=said(body)) as answer:
+        async with self._caller.stream("POST", "/v1/chat/stream", json=said(body)) as answer:
             done = False
             async for event in events_in(lines_in(answer.aiter_bytes())):
                 done = isinstance(event, ChatDone)
                 yield event
             if not done:
                 raise StoreUnavailableError("The stream ended before the answer did: the turn is aborted.")
-
-
-_CHUNK_BYTES = 1_000_000
 
 
 class Client(Remote):
@@ -450,7 +432,7 @@ class Client(Remote):
     call = remote(verbs.CALL)
     pages = remote(verbs.PAGES)
     page = remote(verbs.PAGE)
-    peek = remote(verbs.PEEK, query=as_it_is, limit=as_it_is)
+    peek = remote(verbs.PEEK, query=None, limit=None)
     search_tool_history = remote(verbs.SEARCH)
     purge = remote(verbs.PURGE, first=lambda _, given: arguments.check_purged(**given))
 
@@ -465,14 +447,14 @@ class Client(Remote):
 
     @like(Memory.export)
     async def export(self, path: str | PathLike[str], **whose: str | None) -> dict[str, int]:
-        params = _ids(**whose)
         counts: Counter[str] = Counter()
         async with (
             written_whole(Path(path)) as file,
-            self._caller.stream("GET", "/v1/export", params=params) as answer,
+            self._caller.stream("GET", "/v1/export", params=_ids(**whose)) as answer,
         ):
             async for line in lines_in(answer.aiter_bytes()):
-                kind = _kind(line)
+                with reading("The service sent a line that is not one of an export"):
+                    kind = str(json.loads(line)["type"])
                 counts[kind] += kind != FORMAT
                 await file.write(line + "\n")
         return dict(+counts)
@@ -481,7 +463,7 @@ class Client(Remote):
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         async def content() -> AsyncIterator[bytes]:
             async with await anyio.open_file(path, "rb") as file:
-                while chunk := await file.read(_CHUNK_BYTES):
+                while chunk := await file.read(1_000_000):
                     yield chunk
 
         try:
@@ -498,8 +480,3 @@ class Client(Remote):
 def _ids(**named: str | None) -> dict[str, object]:
     """Checked; what is not named is left out, for the service to take it from the key."""
     return {name: records.checked_id(value, name) for name, value in named.items() if value is not None}
-
-
-def _kind(line: str) -> str:
-    with reading("The service sent a line that is not one of an export"):
-        return str(json.loads(line)["type"])

@@ -3,9 +3,8 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache, partial
-from http import HTTPStatus
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, get_args
 from uuid import uuid4
 
 import anyio
@@ -30,12 +29,11 @@ _OTHER: dict[str, type[errors.PagefileError]] = {
     # The service is starting or stopping: to its caller, it is temporarily unavailable.
     errors.ClosedError.code: errors.StoreUnavailableError,
 }
-_AWAY = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT})
 
 
 def error_of(answer: httpx.Response) -> errors.PagefileError:
     """The error for a response; one that is not a problem document came from a proxy in between."""
-    known = errors.StoreUnavailableError if answer.status_code in _AWAY else errors.PagefileError
+    known = errors.StoreUnavailableError if answer.status_code in {502, 503, 504} else errors.PagefileError
     said = f"The service answered with {answer.status_code} and no problem document: is it Pagefile?"
     return error_in(answer.content, known(said))
 
@@ -44,7 +42,9 @@ def error_in(document: bytes, otherwise: errors.PagefileError | None = None) -> 
     """The error for a problem document; `otherwise` if it is not one."""
     problem = _problem(document)
     if problem is not None:
-        return _classes().get(problem.code, errors.PagefileError)(problem.detail)
+        # A subclass inside the service may have no code of its own; its parent's then applies.
+        known = {kind.code: kind for kind in kinds_of_error() if "code" in vars(kind)} | _OTHER
+        return known.get(problem.code, errors.PagefileError)(problem.detail)
     return otherwise or errors.PagefileError(
         "The service reported a problem that cannot be read: is it as new as this client?"
     )
@@ -55,11 +55,6 @@ def _problem(document: bytes) -> Problem | None:
         return Problem.model_validate_json(document)
     except ValidationError:
         return None
-
-
-def _classes() -> dict[str, type[errors.PagefileError]]:
-    # A subclass inside the service may have no code of its own; its parent's then applies.
-    return {known.code: known for known in kinds_of_error() if "code" in vars(known)} | _OTHER
 
 
 @contextmanager
@@ -76,14 +71,10 @@ Json = Mapping[str, object]
 #: Produces the upload's content afresh for every attempt.
 Content = Callable[[], AsyncIterator[bytes]]
 
-#: After a broken connection the outcome is unknown; the key makes a retry safe.
-KEY_HEADER = "Idempotency-Key"
 #: Honor `Retry-After` up to this long.
 MAX_WAIT_S = 5.0
 
 _FIRST_WAIT_S = 0.1
-_LATER = frozenset({429, 503})
-_RUNNING = "idempotency-running"
 
 
 class Caller:
@@ -129,25 +120,24 @@ class Caller:
 
     async def ask(self, verb: Verb[..., Any], fields: Json) -> Any:
         """The response to a verb. A change takes effect once, however often it is sent."""
-        key = uuid4().hex if verb.changes else None
-        params, body = (fields, None) if verb.in_query else (None, fields)
-        request = partial(self._request, verb.http_method, verb.path, params=params, body=body, key=key)
-        return await self._answered(request, verb.answer)
+        # After a broken connection the outcome is unknown; the key makes a retry safe.
+        headers = {"Idempotency-Key": uuid4().hex} if verb.changes else {}
+        sent: dict[str, Any] = {"params" if verb.in_query else "json": fields}
+        build = partial(self._http.build_request, verb.http_method, verb.path, headers=headers)
+        return await self._answered(lambda: build(**sent), verb.answer)
 
     async def upload(self, path: str, params: Json, content: Content, out: type[Out]) -> Out:
         """Send a large body. Importing is idempotent, so it can be retried."""
-        return await self._answered(partial(self._request, "POST", path, params=params, content=content), out)
+        build = partial(self._http.build_request, "POST", path, params=dict[str, Any](params))
+        return await self._answered(lambda: build(content=content(), headers={"Content-Type": LINES}), out)
 
     @asynccontextmanager
-    async def stream(
-        self, method: str, path: str, *, params: Json | None = None, body: Json | None = None
-    ) -> AsyncGenerator[httpx.Response]:
-        """A response that is read as it arrives. Not retried."""
+    async def stream(self, method: str, path: str, **sent: Any) -> AsyncGenerator[httpx.Response]:
+        """A response that is read as it arrives; `sent` are the `params` or the `json` of the request. Not retried."""
         self.check_open()
         answer: httpx.Response | None = None
         try:
-            request = self._request(method, path, params=params, body=body)
-            answer = await self._http.send(request, stream=True)
+            answer = await self._http.send(self._http.build_request(method, path, **sent), stream=True)
             if not answer.is_success:
                 await answer.aread()
                 raise error_of(answer)
@@ -158,26 +148,6 @@ class Caller:
             if answer is not None:
                 with anyio.CancelScope(shield=True):
                     await answer.aclose()
-
-    def _request(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Json | None = None,
-        body: Json | None = None,
-        content: Content | None = None,
-        key: str | None = None,
-    ) -> httpx.Request:
-        headers = {"Content-Type": None if content is None else LINES, KEY_HEADER: key}
-        return self._http.build_request(
-            method,
-            path,
-            params=cast("dict[str, Any]", params),
-            json=body,
-            content=None if content is None else content(),
-            headers={name: value for name, value in headers.items() if value is not None},
-        )
 
     async def _answered(self, request: Callable[[], httpx.Request], out: type[Out]) -> Out:
         """The response to a request, which is built again for each attempt."""
@@ -214,7 +184,7 @@ class Caller:
 def _asked_to_wait(answer: httpx.Response) -> float | None:
     """How long to wait before a retry; None where a retry would not help."""
     problem = _problem(answer.content)
-    if answer.status_code not in _LATER and (problem is None or problem.code != _RUNNING):
+    if answer.status_code not in {429, 503} and (problem is None or problem.code != "idempotency-running"):
         return None
     said = answer.headers.get("retry-after", "")
     wait = float(said) if said.isdecimal() else _FIRST_WAIT_S
@@ -228,7 +198,6 @@ def _authorities() -> SSLContext:
 
 
 _KINDS = {kind.event: kind for kind in get_args(ChatEvent)}
-_PROBLEM = "error"
 
 
 async def lines_in(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
@@ -249,7 +218,7 @@ async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
             data.append(value.removeprefix(" "))
         elif not line:
             text = "\n".join(data)
-            if name == _PROBLEM:
+            if name == "error":
                 raise error_in(text.encode())
             if name in _KINDS:
                 with reading(f"The service sent a {name!r} that cannot be read"):

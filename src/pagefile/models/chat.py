@@ -48,7 +48,7 @@ class OpenAIChat(ChatModel):
             )
             async with stream:
                 async for chunk in stream:
-                    for text in answer.take(chunk):
+                    if text := answer.take(chunk):
                         yield Spoken(text)
         except _errors() as error:
             what = "broke off its answer" if answer.begun else "did not answer"
@@ -76,23 +76,21 @@ class _Answer:
     finish: str | None = None
     calls: dict[int, _Call] = field(default_factory=dict[int, _Call])
 
-    def take(self, chunk: Any) -> list[str]:
-        """The texts in a chunk; calls are collected until they are complete."""
+    def take(self, chunk: Any) -> str:
+        """The text in a chunk; calls are collected until they are complete."""
         self.begun = True
         # The chunk with the usage has no choices at all.
         if not chunk.choices:
-            return []
+            return ""
         choice = chunk.choices[0]
         self.finish = choice.finish_reason or self.finish
-        delta = choice.delta
-        if delta is None:
-            return []
-        for piece in delta.tool_calls or ():
+        if choice.delta is None:
+            return ""
+        for piece in choice.delta.tool_calls or ():
             self._call(piece)
-        if not delta.content:
-            return []
-        self.spoke = self.spoke or bool(delta.content.strip())
-        return [delta.content]
+        text = choice.delta.content or ""
+        self.spoke = self.spoke or bool(text.strip())
+        return text
 
     def last(self) -> Spoken:
         if self.finish is None:

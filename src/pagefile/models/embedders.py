@@ -16,10 +16,6 @@ from pagefile.ports import Embedder, Vector
 
 #: What every model behind an endpoint accepts; most refuse more.
 MAX_CHARS = 6000
-#: What the bundled encoder reads: the topic of a text is usually at its beginning, and time grows faster than length.
-ENCODER_CHARS = 1000
-_DIMENSION = 512
-_RETRIES = 2
 
 
 class _Batching(Embedder):
@@ -65,7 +61,7 @@ class OpenAIEmbedder(_Batching):
         self.batch = batch
         self._asked = {"dimensions": dimension} if dimension else {}
         who, what = f"The embedder {model!r}", "An embedder behind an endpoint"
-        self._endpoint = Endpoint(who, what, base_url, api_key, timeout_s, _RETRIES)
+        self._endpoint = Endpoint(who, what, base_url, api_key, timeout_s, retries=2)
 
     async def close(self) -> None:
         await self._endpoint.close()
@@ -108,8 +104,9 @@ class UniversalSentenceEncoder(_Batching):
     """
 
     name = "use-multilingual-v3"
-    dimension = _DIMENSION
-    max_chars = ENCODER_CHARS
+    dimension = 512
+    #: The topic of a text is usually at its beginning, and time grows faster than length.
+    max_chars = 1000
     #: A question waits for the batch before it: small batches keep that short.
     batch = 16
 
@@ -119,7 +116,6 @@ class UniversalSentenceEncoder(_Batching):
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """The one thread that loads and runs the encoder."""
     return ThreadPoolExecutor(1, thread_name_prefix="pagefile-encoder")
 
 

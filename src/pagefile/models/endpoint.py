@@ -46,8 +46,10 @@ class Endpoint:
         try:
             yield
         except openai.OpenAIError as error:
+            status: object = getattr(error, "status_code", None)
             # The client's own message may quote the key.
-            raise ModelUnavailableError(f"{self.who} did not answer ({_reason(error)}).") from error
+            reason = type(error).__name__ + ("" if status is None else f", status {status}")
+            raise ModelUnavailableError(f"{self.who} did not answer ({reason}).") from error
         except (AttributeError, TypeError, ValueError) as error:
             # A response outside the protocol breaks the client in unpredictable ways.
             raise ModelOutputError(f"{self.who} gave an answer that is no {expected}.") from error
@@ -58,11 +60,6 @@ class Endpoint:
         except ImportError as error:
             raise MissingExtraError.of("openai", self.what) from error
         return openai
-
-
-def _reason(error: Exception) -> str:
-    status: object = getattr(error, "status_code", None)
-    return type(error).__name__ if status is None else f"{type(error).__name__}, status {status}"
 
 
 @contextmanager

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 #: How much of a long message a model is given.
 _READ_CHARS = 4_000
-_MAX_TOKENS = 2_000
 
 
 class RuleExtractor(FactExtractor):
@@ -44,7 +43,7 @@ class ChatExtractor(FactExtractor):
         ]
         tongue = language(" ".join(one.text[:_READ_CHARS] for one in said))
         messages = asking("facts", tongue, "\n".join(lines))
-        answer = _parsed(await self._model.complete(messages, max_tokens=_MAX_TOKENS))
+        answer = _parsed(await self._model.complete(messages, max_tokens=2_000))
         return [
             _proposal(said[found.turn - 1], found, 0.8 if found.confidence is None else found.confidence)
             for found in answer.facts

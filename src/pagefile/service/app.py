@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
+from starlette.types import Receive, Scope, Send
 
 from pagefile.engine import Memory
 from pagefile.engine.standard_tiers import chat_model
@@ -52,9 +53,15 @@ _ROUTES: list[BaseRoute] = [
 
 
 class _Service(FastAPI):
-    """FastAPI with our own OpenAPI reference, which is the same for every app."""
+    """FastAPI with our own OpenAPI reference, which is the same for every app, and middlewares that see only requests."""
 
     _reference: ClassVar[dict[str, Any] | None] = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await super().__call__(scope, receive, send)
+        else:
+            await self.router({**scope, "app": self}, receive, send)
 
     def openapi(self) -> dict[str, Any]:
         if _Service._reference is None:

@@ -14,14 +14,12 @@ from functools import wraps
 from inspect import iscoroutinefunction
 from math import ceil
 from time import monotonic
-from typing import Annotated, Any, TypeVar, cast, get_args, get_origin, get_type_hints
-from urllib.parse import urlencode
+from typing import Any, TypeVar, cast, get_type_hints
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.params import Query
 from fastapi.routing import APIRoute, iter_route_contexts
 from pydantic import BaseModel
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pagefile import records
@@ -39,7 +37,6 @@ LAST_USED_EVERY = timedelta(hours=1)
 SIGNING_IN = frozenset({urls.LOGIN, urls.LOGOUT, urls.STYLE, urls.SCRIPT, urls.ICON})
 #: Paths that need no key: API documentation and health checks. None of them exposes any memory.
 PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/readyz"}) | SIGNING_IN
-PUBLIC_FOLDER = "/problems/"
 #: Public pages that show more to a caller with a key.
 TELLS_MORE = frozenset({"/", "/healthz"})
 #: Routes that name no tenant, and why that is safe: their responses expose no memory.
@@ -69,13 +66,12 @@ class Principal:
 
 
 class RateLimit:
-    """Allows each caller a number of requests per minute, in a burst or evenly spread: one token bucket per key.
+    """Allows each caller a number of requests per minute (0: any), in a burst or evenly spread: one token bucket per key.
 
     Each worker counts separately, so N workers together allow N times as many requests.
     """
 
     def __init__(self, per_minute: int, *, now: Callable[[], float] = monotonic) -> None:
-        """A `per_minute` of 0 means no limit."""
         self._most = per_minute
         self._now = now
         #: By caller: the tokens left, and when they were counted.
@@ -88,11 +84,9 @@ class RateLimit:
         now = self._now()
         left, then = self._left.get(caller, (float(self._most), now))
         left = min(float(self._most), left + (now - then) * self._most / 60)
-        if left < 1:
-            self._left[caller] = left, now
-            return max(1, ceil((1 - left) * 60 / self._most))
-        self._left[caller] = left - 1, now
-        return 0
+        allowed = left >= 1
+        self._left[caller] = left - allowed, now
+        return 0 if allowed else max(1, ceil((1 - left) * 60 / self._most))
 
 
 class AuthMiddleware:
@@ -104,15 +98,12 @@ class AuthMiddleware:
         self._limit = RateLimit(requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         try:
             scope[_STATE] = await self._admitted(scope)
         except PagefileError as error:
             await refused(error)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
     async def _admitted(self, scope: Scope) -> Principal:
         shown, public = _shown(Headers(scope=scope)), is_public(scope["path"])
@@ -130,17 +121,12 @@ class AuthMiddleware:
 
 
 def is_public(path: str) -> bool:
-    return path in PUBLIC or path.startswith(PUBLIC_FOLDER)
+    return path in PUBLIC or path.startswith("/problems/")
 
 
 def principal_of(request: Request) -> Principal:
     """The authenticated caller. Raises `KeyError` without the `AuthMiddleware` middleware, so a misconfigured app fails closed."""
-    return principal_in(request.scope)
-
-
-def principal_in(scope: Scope) -> Principal:
-    """Like `principal_of`, for middleware between the `AuthMiddleware` and the routes."""
-    return cast("Principal", scope[_STATE])
+    return cast("Principal", request.scope[_STATE])
 
 
 def _shown(headers: Headers) -> str | None:
@@ -198,24 +184,24 @@ class KeyedRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
-        named = list(_naming("user_id", self.endpoint))
-        in_query, in_body = any(named), not all(named)
-        if self.path in SAID_ALOUD or not named:
+        if self.path in SAID_ALOUD or not _takes("user_id", self.endpoint):
             return answer
-        kind = _UsersRequest if in_body else Request
 
         async def keyed(request: Request) -> Response:
-            user = principal_of(request).user
-            if user is not None:
-                scope = _with_user(request, user) if in_query else request.scope
-                request = kind(scope, request.receive)
-            return await answer(request)
+            bound = principal_of(request).user is not None
+            return await answer(_UsersRequest(request.scope, request.receive) if bound else request)
 
         return keyed
 
 
 class _UsersRequest(Request):
-    """A request whose body names the key's user unless it names one itself."""
+    """A request whose query string and body name the key's user unless they name one themselves."""
+
+    @property
+    def query_params(self) -> QueryParams:
+        given = super().query_params
+        user = cast("str", principal_of(self).user)
+        return given if "user_id" in given else QueryParams([*given.multi_items(), ("user_id", user)])
 
     async def json(self) -> Any:
         said = await super().json()
@@ -223,14 +209,6 @@ class _UsersRequest(Request):
             return said
         named = cast("dict[str, Any]", said)
         return named if named.get("user_id") is not None else {**named, "user_id": principal_of(self).user}
-
-
-def _with_user(request: Request, user: str) -> Scope:
-    if "user_id" in request.query_params:
-        return request.scope
-    own = urlencode({"user_id": user}).encode("ascii")
-    said = cast("bytes", request.scope["query_string"])
-    return {**request.scope, "query_string": b"&".join([said, own]) if said else own}
 
 
 def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
@@ -246,16 +224,14 @@ def guarded(endpoint: Callable[..., Any]) -> Callable[..., Any]:
         return await endpoint(request=request, **given)
 
     # Whether requests carry a tenant, explicitly or through the key.
-    setattr(guard, _GUARDED, bool(list(_naming("tenant", endpoint))))
+    setattr(guard, _GUARDED, _takes("tenant", endpoint))
     return guard
 
 
-def _naming(field: str, endpoint: Callable[..., Any]) -> Iterator[bool]:
-    """For each model with this field that the endpoint takes, whether it is the query string."""
-    for hint in get_type_hints(endpoint, include_extras=True).values():
-        kind, *more = get_args(hint) if get_origin(hint) is Annotated else [hint]
-        if isinstance(kind, type) and issubclass(kind, BaseModel) and field in kind.model_fields:
-            yield any(isinstance(one, Query) for one in more)
+def _takes(field: str, endpoint: Callable[..., Any]) -> bool:
+    """Whether the endpoint takes a request model with this field."""
+    kinds = [kind for kind in get_type_hints(endpoint).values() if isinstance(kind, type)]
+    return any(issubclass(kind, BaseModel) and field in kind.model_fields for kind in kinds)
 
 
 def unguarded(app: FastAPI) -> Iterator[str]:
@@ -276,7 +252,11 @@ async def _narrowed(value: R, principal: Principal, request: Request) -> R:
         if "user_id" not in type(value).model_fields:
             raise AccessError("This needs a key for the whole tenant; this key is for one user.")
         mine["user_id"] = _own(value, "user_id", principal.user)
-        await _check_conversation(value, principal, request)
+        own = records.Scope(mine["tenant"], principal.user, getattr(value, "conversation_id", None))
+        owner = open_memory(request.app).engine.store.reader.owner
+        # Conversations of others, and those without a user, need a tenant key; new ones do not.
+        if own.conversation is not None and await owner(own) not in {None, own}:
+            raise AccessError("This key may not use this conversation: use an id of your own.")
     return cast("R", value.model_copy(update=mine))
 
 
@@ -286,13 +266,3 @@ def _own(value: BaseModel, name: str, own: str) -> str:
             f"This key is for another {name.removesuffix('_id')}: leave {name} out, or give its own."
         )
     return own
-
-
-async def _check_conversation(value: BaseModel, principal: Principal, request: Request) -> None:
-    """A user's key gives access to that user's conversations and to new ones. All others, including those without a user, need a tenant key."""
-    conversation = getattr(value, "conversation_id", None)
-    if conversation is None:
-        return
-    own = records.Scope(cast("str", principal.tenant), principal.user, conversation)
-    if await open_memory(request.app).engine.store.reader.owner(own) not in {None, own}:
-        raise AccessError("This key may not use this conversation: use an id of your own.")

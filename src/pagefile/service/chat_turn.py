@@ -1,9 +1,10 @@
 """Chat with the configured model, streamed: the window, the answer, the tool calls, and the turn in the log."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from fastapi import Request, Response
 
@@ -21,24 +22,22 @@ from pagefile.standalone import tool_schemas
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.receipt import Window
 from pagefile.wire import chat as wire
-from pagefile.wire.requests import example
-from pagefile.wire.responses import Problem
+from pagefile.wire.requests import examples
 
 #: After this many rounds of tool calls the model must answer with what it has.
 MAX_ROUNDS = 8
-#: Separates what a model says before a tool call from what it says after.
-_PARAGRAPH = "\n\n"
 
 _STREAM = {
     "description": "Events as they happen.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": example("ChatEvents")}},
+    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": examples()["ChatEvents"]}},
 }
+
+#: Sends an event.
+Tell: TypeAlias = Callable[[wire.ChatEvent], Awaitable[None]]
 
 
 @dataclass(slots=True)
 class ChatRun:
-    """A turn in progress, from its start to its end."""
-
     memory: Memory
     model: ChatModel
     chat: Conversation
@@ -64,22 +63,15 @@ class ChatRun:
 
     async def run(self, say: Say) -> None:
         """Send events until the turn ends. Failures are sent too, as problem documents."""
-
-        async def tell(event: wire.ChatEvent) -> None:
-            await say(event.event, event)
-
         try:
-            await self._answered(tell)
-        except PagefileError as error:
-            # Those of a model reveal nothing about the service.
-            await self._broken(say, problem_of(error, shown=(ModelError,)))
+            await self._answered(lambda event: say(event.event, event))
         except Exception as error:
-            await self._broken(say, unforeseen(error))
-
-    async def _broken(self, say: Say, problem: Problem) -> None:
-        # Abort first: a client that reads the error may look up the turn immediately.
-        await self.end()
-        await say("error", problem)
+            # Those of a model reveal nothing about the service.
+            known = isinstance(error, PagefileError)
+            problem = problem_of(error, shown=(ModelError,)) if known else unforeseen(error)
+            # Abort first: a client that reads the error may look up the turn immediately.
+            await self.end()
+            await say("error", problem)
 
     async def end(self) -> None:
         """Abort the turn unless it was completed: it then enters no window, summary or index."""
@@ -88,7 +80,7 @@ class ChatRun:
 
     # -- one turn -------------------------------------------------------------------------------------------------------
 
-    async def _answered(self, tell: Any) -> None:
+    async def _answered(self, tell: Tell) -> None:
         await tell(wire.ChatTurn(turn_id=self.turn.id, conversation_id=self.chat.id))
         self.checkpoint_version = (await self._checkpoint()).version
         for step in self.asked.steps:
@@ -102,26 +94,23 @@ class ChatRun:
             await self._tools(tell)
         raise ModelOutputError("The model calls tools that were not offered, and gives no answer.")
 
-    async def _recall(self, tell: Any) -> None:
+    async def _recall(self, tell: Tell) -> None:
         began = perf_counter()
         self.window = window = await self.chat.context(
             turn=self.turn, window_tokens=self.asked.window_tokens, instructions=self.asked.instructions
         )
-        about: dict[str, Any] = {
-            "window_id": window.id,
-            **{name: getattr(window, name) for name in ("tokens", "budget", "ratio", "mode")},
-            "kept": window.receipt.tokens_by_block(),
-            "degraded": list(window.receipt.degraded),
-        }
-        await tell(_ended("recall", began, about))
+        about = {name: getattr(window, name) for name in ("tokens", "budget", "ratio", "mode")}
+        receipt = {"kept": window.receipt.tokens_by_block(), "degraded": list(window.receipt.degraded)}
+        await tell(_ended("recall", began, window_id=window.id, **about, **receipt))
         await self._tell_checkpoint(tell)
 
-    async def _generate(self, tell: Any, *, tools: bool) -> None:
+    async def _generate(self, tell: Tell, *, tools: bool) -> None:
         began = perf_counter()
         self.calls = ()
         schemas = tool_schemas(self.memory.engine.settings.language) if tools else ()
         messages = self.window.messages if self.window else []
-        between = _PARAGRAPH if self.text.strip() else ""
+        # What the model says after a tool call is a new paragraph.
+        between = "\n\n" if self.text.strip() else ""
         async with aclosing(self.model.stream(messages, tools=schemas)) as pieces:
             async for piece in pieces:
                 if piece.text:
@@ -132,7 +121,7 @@ class ChatRun:
                 self.finish = piece.finish or self.finish
         await tell(_ended("generate", began))
 
-    async def _tools(self, tell: Any) -> None:
+    async def _tools(self, tell: Tell) -> None:
         began = perf_counter()
         for call in self.calls:
             given, _ = read_arguments(call.arguments)
@@ -145,7 +134,7 @@ class ChatRun:
             await tell(wire.ChatLoaded(tool=call.name, arguments=cast("Any", given), chars=len(result)))
         await tell(_ended("tools", began))
 
-    async def _persist(self, tell: Any, model_calls: int) -> None:
+    async def _persist(self, tell: Tell, model_calls: int) -> None:
         began = perf_counter()
         turn = self.turn = await self.chat.complete(self.turn, self.text)
         self.done = True
@@ -157,13 +146,13 @@ class ChatRun:
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
 
-    async def _step(self, tell: Any, tool: str, given: object, result: object, call_id: str | None) -> None:
+    async def _step(self, tell: Tell, tool: str, given: object, result: object, call_id: str | None) -> None:
         self.turn = await self.chat.step(self.turn, tool=tool, input=given, result=result, call_id=call_id)
         step = self.turn.steps[-1]
         if step.page is not None and step.tool not in LOADING_TOOLS:
             await tell(wire.ChatArchived(uuid=step.page, tool=step.tool, chars=step.page_chars))
 
-    async def _tell_checkpoint(self, tell: Any) -> None:
+    async def _tell_checkpoint(self, tell: Tell) -> None:
         now = await self._checkpoint()
         if now.version > self.checkpoint_version:
             self.checkpoint_version = now.version
@@ -179,8 +168,8 @@ class ChatRun:
         return wire.ChatCheckpoint.model_validate(view.checkpoint, from_attributes=True)
 
 
-def _ended(node: wire.Node, began: float, about: dict[str, Any] | None = None) -> wire.ChatNode:
-    return wire.ChatNode(node=node, duration_ms=round((perf_counter() - began) * 1000, 3), told=about or {})
+def _ended(node: wire.Node, began: float, **told: Any) -> wire.ChatNode:
+    return wire.ChatNode(node=node, duration_ms=round((perf_counter() - began) * 1000, 3), told=told)
 
 
 # -- the route -----------------------------------------------------------------------------------------------------------

@@ -22,21 +22,17 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.errors import PagefileError
-from pagefile.service.auth import memory_in, principal_in
+from pagefile.service.auth import memory_in, principal_of
 from pagefile.service.problems import answered, refused, to_problem
 
 HEADER = "Idempotency-Key"
-REPLAYED = "Idempotency-Replayed"
 KEPT_S = 24 * 3600.0
 MAX_KEPT = 10_000
 MAX_BYTES = 32_000_000
-MAX_KEY_CHARS = 255
 
 #: Streamed, or too large to keep; repeating them does no harm.
 _NOT_KEPT = frozenset({"/v1/import", "/v1/chat/stream"})
-_REPLAYED = (REPLAYED.lower().encode(), b"true")
-_FAILED = 500
-_RATE_LIMITED = 429
+_REPLAYED = (b"idempotency-replayed", b"true")
 
 
 def made_id(key: str | None, *names: str | None) -> str | None:
@@ -71,7 +67,7 @@ class IdempotencyMiddleware:
         self._bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        key = Headers(scope=scope).get(HEADER) if scope["type"] == "http" else None
+        key = Headers(scope=scope).get(HEADER)
         if key is None or scope["method"] != "POST" or scope["path"] in _NOT_KEPT:
             await self._app(scope, receive, send)
             return
@@ -81,18 +77,20 @@ class IdempotencyMiddleware:
 
     async def _answered(self, key: str, scope: Scope, receive: Receive, send: Send) -> Response | None:
         """Answer the request, or return why not."""
-        if not (0 < len(key) <= MAX_KEY_CHARS and key.isprintable()):
+        if not (0 < len(key) <= 255 and key.isprintable()):
             return answered(to_problem("idempotency-key"))
+        request = Request(scope, receive)
         try:
-            body = await Request(scope, receive).body()
-            epoch = await _epoch(scope)
+            body, memory = await request.body(), memory_in(scope["app"])
+            # Counts the erasures of all processes.
+            epoch = 0 if memory is None else await memory.engine.store.reader.epoch()
         except ClientDisconnect:
             return None
         except HTTPException as error:
             return answered(to_problem("body-too-large", error.detail), error.headers)
         except PagefileError as error:
             return refused(error)
-        place, asked = (principal_in(scope).key_id or "", key), _digest(scope, body)
+        place, asked = (principal_of(request).key_id or "", key), _digest(scope, body)
         self._drop_old(epoch)
         known = self._kept.get(place)
         if known is None:
@@ -127,24 +125,14 @@ class IdempotencyMiddleware:
 
     def _drop_old(self, epoch: int) -> None:
         for place in [place for place, kept in self._kept.items() if kept.done and kept.epoch < epoch]:
-            self._drop(place)
+            self._bytes -= self._kept.pop(place).size
         end = self._clock() - KEPT_S
         while self._kept:
             place, oldest = next(iter(self._kept.items()))
             full = len(self._kept) > MAX_KEPT or self._bytes > MAX_BYTES
             if not oldest.done or (oldest.began > end and not full):
                 return
-            self._drop(place)
-
-    def _drop(self, place: tuple[str, str]) -> None:
-        kept = self._kept.pop(place)
-        self._bytes -= kept.size if kept.done else 0
-
-
-async def _epoch(scope: Scope) -> int:
-    """The current erasure epoch, across all processes."""
-    memory = memory_in(scope["app"])
-    return 0 if memory is None else await memory.engine.store.reader.epoch()
+            self._bytes -= self._kept.pop(place).size
 
 
 def _worth_keeping(messages: list[Message]) -> bool:
@@ -152,7 +140,7 @@ def _worth_keeping(messages: list[Message]) -> bool:
     if not messages or messages[-1].get("more_body"):
         return False
     status = cast("int", messages[0]["status"])
-    return status < _FAILED and status != _RATE_LIMITED
+    return status < 500 and status != 429
 
 
 def _digest(scope: Scope, body: bytes) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from importlib.resources import files
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -15,7 +15,6 @@ from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.inspector import erasure, metrics, scripted, site, start, urls
 from pagefile.inspector.metrics import Measure
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
-from pagefile.inspector.start import Filling
 from pagefile.inspector.ui import View
 from pagefile.json_values import to_json
 from pagefile.records import DEFAULT_TENANT, Scope
@@ -55,14 +54,13 @@ NamedOf = Annotated[Named, Query()]
 
 async def _asked(request: Request, named: Named, fields: Mapping[str, str] | None = None) -> PageRequest:
     principal = principal_of(request)
-    bound = {"tenant"} if principal.tenant is not None else set[str]()
-    if principal.user is not None:
-        bound.add("user_id")
+    given = {"tenant": principal.tenant, "user_id": principal.user}
+    bound = frozenset(name for name, value in given.items() if value is not None)
     values = {**request.query_params, **(fields or {})}
     scope = Scope(named.tenant or DEFAULT_TENANT, named.user_id, named.conversation_id)
     # Holders of a tenant key see a conversation as its owner does.
     user = (await looked_up(open_memory(request.app), scope)).user
-    return PageRequest(named.tenant, user, named.conversation_id, values, frozenset(bound))
+    return PageRequest(named.tenant, user, named.conversation_id, values, bound)
 
 
 # -- pages -----------------------------------------------------------------------------------------------------------------
@@ -90,13 +88,6 @@ def _mount_twin(path: str, gather: Callable[[Request, PageRequest], Awaitable[An
     routes.add_api_route(urls.twin(path), twin, methods=["GET"])
 
 
-def _mount_page(page: site.Page) -> None:
-    async def gather(request: Request, asked: PageRequest) -> Any:
-        return await page.gather(open_memory(request.app), asked)
-
-    _mount(page.path, gather, page.show, page.about)
-
-
 def _mount_action(action: site.Action) -> None:
     async def done(request: Request, named: NamedOf) -> Response:
         asked = await _asked(request, named, await form_of(request))
@@ -105,8 +96,12 @@ def _mount_action(action: site.Action) -> None:
     routes.add_api_route(action.path, done, methods=["POST"])
 
 
+async def _gathered(page: site.Page, request: Request, asked: PageRequest) -> Any:
+    return await page.gather(open_memory(request.app), asked)
+
+
 for _page in site.PAGES:
-    _mount_page(_page)
+    _mount(_page.path, partial(_gathered, _page), _page.show, _page.about)
 for _action in site.ACTIONS:
     _mount_action(_action)
 
@@ -127,17 +122,13 @@ async def home(request: Request, named: NamedOf) -> Response:
 
 @routes.get(urls.BASE)
 async def base(request: Request, named: NamedOf) -> Response:
-    """The bare directory name leads to the home page."""
     return gone_to(urls.HOME)
 
 
 async def _start(request: Request, asked: PageRequest) -> start.Start:
+    filled: start.Filling = request.app.state.filling
     memory, base = open_memory(request.app), str(request.base_url).rstrip("/")
-    return await start.gather(memory, asked, version=VERSION, base=base, demo=_filling(request).state)
-
-
-def _filling(request: Request) -> Filling:
-    return cast("Filling", request.app.state.filling)
+    return await start.gather(memory, asked, version=VERSION, base=base, demo=filled.state)
 
 
 async def _metrics(request: Request, _: PageRequest) -> metrics.Metrics:
@@ -170,15 +161,9 @@ def _measure(family: Any, labels: str, samples: list[Any]) -> Measure:
         return Measure(samples[0].name, family.documentation, labels, samples[0].value)
     values = {one.name.removeprefix(family.name): one.value for one in samples if "le" not in one.labels}
     buckets = [(float(one.labels["le"]), one.value) for one in samples if "le" in one.labels]
-    return Measure(
-        family.name,
-        family.documentation,
-        labels,
-        values["_count"],
-        values["_sum"],
-        metrics.quantile(buckets, 0.5),
-        metrics.quantile(buckets, 0.95),
-    )
+    median, high = metrics.quantile(buckets, 0.5), metrics.quantile(buckets, 0.95)
+    counts = values["_count"], values["_sum"]
+    return Measure(family.name, family.documentation, labels, *counts, median, high)
 
 
 # -- actions ---------------------------------------------------------------------------------------------------------------
@@ -199,7 +184,8 @@ async def demo(request: Request, named: NamedOf) -> Response:
     await form_of(request)
     if principal_of(request).tenant is not None:
         raise AccessError("Only the operator of the service can fill in the demo: `pagefile demo`.")
-    _filling(request).start(request.app.state.settings)
+    filled: start.Filling = request.app.state.filling
+    filled.start(request.app.state.settings)
     return gone_to(urls.HOME)
 
 
@@ -261,17 +247,15 @@ async def stream(request: Request, named: NamedOf) -> Response:
 async def chat(request: Request, named: NamedOf) -> Response:
     """The same for browsers without a script: the answer is there when the page comes back."""
     run, asked = await _run(request, named)
-    failed = False
 
-    async def say(name: str, _data: BaseModel) -> None:
-        nonlocal failed
-        failed = failed or name == "error"
+    async def say(_name: str, _data: BaseModel) -> None:
+        """The page shows what was recorded."""
 
     try:
         await run.run(say)
     finally:
         await run.end()
-    return gone_to(asked.here(urls.CHAT, done="failed" if failed else "recorded"))
+    return gone_to(asked.here(urls.CHAT, done="recorded" if run.turn.status == "done" else "failed"))
 
 
 # -- files -------------------------------------------------------------------------------------------------------------------
@@ -284,14 +268,11 @@ _TYPES = {
 }
 
 
-def _mount_asset(path: str, media_type: str) -> None:
-    async def asset(request: Request, named: NamedOf) -> Response:
-        name = path.rpartition("/")[2]
-        text = files("pagefile.inspector").joinpath("assets", name).read_text(encoding="utf-8")
-        return Response(text, media_type=media_type)
-
-    routes.add_api_route(path, asset, methods=["GET"])
+async def asset(request: Request, named: NamedOf) -> Response:
+    path = request.scope["path"]
+    file = files("pagefile.inspector").joinpath("assets", path.rpartition("/")[2])
+    return Response(file.read_text(encoding="utf-8"), media_type=_TYPES[path])
 
 
-for _path, _type in _TYPES.items():
-    _mount_asset(_path, _type)
+for _path in _TYPES:
+    routes.add_api_route(_path, asset, methods=["GET"])

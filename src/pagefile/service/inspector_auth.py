@@ -3,11 +3,11 @@
 The cookie is only accepted on the inspector's own paths: the API requires a header, which no other site can make a browser send.
 """
 
-import json
 import re
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from hmac import compare_digest
 from typing import cast
 from urllib.parse import parse_qsl, quote
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote
 from fastapi import Request, Response
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.inspector import urls
@@ -23,7 +23,7 @@ from pagefile.inspector.frame import page
 from pagefile.inspector.page_request import Language, PageRequest, Reader, Theme
 from pagefile.inspector.start import problem, sign_in
 from pagefile.inspector.ui import View
-from pagefile.wire.responses import MEDIA_TYPE
+from pagefile.wire.responses import Problem
 
 KEY, TOKEN, LANGUAGE, THEME = "pagefile_key", "pagefile_form", "pagefile_lang", "pagefile_theme"
 #: Only our own style sheet; no framing, and forms submit only to this service.
@@ -34,11 +34,7 @@ POLICY = (
 #: Pages that use the script may run that one file, and it may call this service.
 SCRIPT_POLICY = f"{POLICY}; script-src 'self'; connect-src 'self'"
 
-#: Send no referrer to other sites. "no-referrer" would also hide that a form is our own: its Origin would be "null".
-REFERRER_POLICY = "same-origin"
-
 _YEAR_S = 365 * 24 * 3600
-_MAX_FIELDS = 200
 #: Characters a cookie cannot hold; none of our keys and tokens contains any.
 _UNSAFE = re.compile(r"[^\w.~-]", re.ASCII)
 #: A path on this service. Browsers drop tabs and line breaks from a URL and read a backslash as a slash.
@@ -48,77 +44,40 @@ _WRITTEN = "/%?&=#:;,+@!$'()*~[]"
 
 
 class InspectorAuth:
-    """Passes the cookie's key on to the `AuthMiddleware`, and renders problems as HTML pages."""
+    """Passes the cookie's key on to the `AuthMiddleware`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not urls.is_inspector(scope["path"]):
-            await self._app(scope, receive, send)
-            return
         headers = Headers(scope=scope)
-        shown = "authorization" in headers or "x-api-key" in headers
-        key = cookie_parser(headers.get("cookie", "")).get(KEY)
-        if key and not shown:
+        key = cookie_parser(headers.get("cookie", "")).get(KEY) if urls.is_inspector(scope["path"]) else None
+        if key and "authorization" not in headers and "x-api-key" not in headers:
             # A malformed cookie is treated as an unknown key, not as an error.
             bearer = (b"authorization", b"Bearer " + key.encode("latin-1", "replace"))
             scope = {**scope, "headers": [*scope["headers"], bearer]}
-        if not _wants_page(scope, headers):
-            await self._app(scope, receive, send)
-            return
-        await self._app(scope, receive, _explained(scope, send))
+        await self._app(scope, receive, send)
 
 
-def _explained(scope: Scope, send: Send) -> Send:
-    """Passes responses through, and renders problems as pages."""
-    start: Message | None = None
-    body = b""
-
-    async def sent(message: Message) -> None:
-        nonlocal start, body
-        if message["type"] == "http.response.start":
-            if Headers(raw=message["headers"]).get("content-type", "").startswith(MEDIA_TYPE):
-                start = message
-                return
-        elif start is not None:
-            body += message.get("body", b"")
-            if not message.get("more_body"):
-                answer = _page_of(json.loads(body), start, Request(scope))
-                await send({**start, "headers": answer.raw_headers})
-                await send({"type": "http.response.body", "body": answer.body})
-            return
-        await send(message)
-
-    return sent
+def wants_page(request: Request) -> bool:
+    """Whether a browser asks for a page of the inspector, and so wants to see a problem as one."""
+    path = request.scope["path"]
+    is_page = urls.is_inspector(path) and not path.endswith(".json") and path != urls.STREAM
+    return is_page and "text/html" in request.headers.get("accept", "")
 
 
-def _page_of(told: dict[str, str], start: Message, request: Request) -> Response:
-    status = start["status"]
-
-    def show(reader: Reader) -> View:
-        if status == 401:
-            return sign_in(reader, onward=_onward(request), failed=KEY in request.cookies)
-        return problem(told["title"], told["detail"], status, reader, code=told["code"])
-
-    answer = shown(request, PageRequest(), show)
-    for name, value in Headers(raw=start["headers"]).items():
-        answer.headers.setdefault(name, value)
-    if status == 401:
-        # A browser would show its own password dialog.
-        del answer.headers["WWW-Authenticate"]
-        with_key(answer, request, None)
+def problem_page(told: Problem, request: Request) -> Response:
+    """A problem as a page; a missing key as the page to sign in."""
+    if told.status != 401:
+        show = partial(problem, told.title, told.detail, told.status, code=told.code)
+        answer = shown(request, PageRequest(), show)
+    else:
+        query = f"?{request.url.query}" if request.url.query else ""
+        onward = f"{request.url.path}{query}" if request.method == "GET" else urls.HOME
+        show = partial(sign_in, onward=onward, failed=KEY in request.cookies)
+        answer = with_key(shown(request, PageRequest(), show), request, None)
+    answer.status_code = told.status
     return answer
-
-
-def _wants_page(scope: Scope, headers: Headers) -> bool:
-    path = scope["path"]
-    return not path.endswith(".json") and path != urls.STREAM and "text/html" in headers.get("accept", "")
-
-
-def _onward(request: Request) -> str:
-    query = f"?{request.url.query}" if request.url.query else ""
-    return f"{request.url.path}{query}" if request.method == "GET" else urls.HOME
 
 
 # -- the reader ----------------------------------------------------------------------------------------------------------
@@ -148,13 +107,9 @@ def prefers_chinese(accept_language: str) -> bool:
         tag, _, options = part.strip().partition(";")
         primary = tag.partition("-")[0].strip()
         if primary in weights:
-            weights[primary] = max(weights[primary], _weight(options))
+            said = re.fullmatch(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", options)
+            weights[primary] = max(weights[primary], float(said[1]) if said else 1.0)
     return weights["zh"] > weights["en"]
-
-
-def _weight(options: str) -> float:
-    found = re.fullmatch(r"\s*q\s*=\s*([01](?:\.\d{0,3})?)\s*", options)
-    return float(found[1]) if found else 1.0
 
 
 def _chosen(among: set[str], *said: str | None) -> str | None:
@@ -168,7 +123,8 @@ def shown(request: Request, asked: PageRequest, show: Callable[[Reader], View]) 
     answer = Response(page(view, reader), media_type="text/html; charset=utf-8")
     answer.headers["Content-Security-Policy"] = SCRIPT_POLICY if view.script else POLICY
     answer.headers["Content-Language"] = reader.language
-    answer.headers["Referrer-Policy"] = REFERRER_POLICY
+    # None to other sites. "no-referrer" would also hide that a form is our own: its Origin would be "null".
+    answer.headers["Referrer-Policy"] = "same-origin"
     answer.headers["Vary"] = "Accept-Language, Cookie"
     if TOKEN not in request.cookies:
         answer.headers.append("Set-Cookie", _cookie(request, TOKEN, reader.token))
@@ -205,7 +161,7 @@ async def form_of(request: Request) -> dict[str, str]:
     """The fields of a form with a valid token; its origin was checked earlier, by `RequestGuard`."""
     try:
         text = (await request.body()).decode()
-        fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS, errors="strict"))
+        fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=200, errors="strict"))
     except ValueError as error:
         raise InvalidArgumentError("The form cannot be read: reload the page and send it again.") from error
     sent, shown = fields.pop("token", ""), request.cookies.get(TOKEN, "")

@@ -37,12 +37,10 @@ class TextLines(logging.Formatter):
     """Lines for people. A quoted line break cannot start a new record, and tracebacks are indented below theirs."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name that logging calls
-        """The line, with line breaks in the message escaped."""
         record.message = visible(record.message)
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - likewise
-        """The traceback, indented so that no line of it looks like a record."""
         return indent(visible(super().formatException(ei), lines=True), "  ")
 
 

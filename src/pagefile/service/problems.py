@@ -11,9 +11,11 @@ from uuid import uuid4
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from pagefile import errors
 from pagefile.errors import PagefileError
+from pagefile.service.inspector_auth import problem_page, wants_page
 from pagefile.wire.responses import MEDIA_TYPE, FieldError, Problem, kinds_of_error
 
 logger = logging.getLogger("pagefile.service")
@@ -35,7 +37,6 @@ STATUS: Mapping[type[PagefileError], int] = {
     errors.AccessError: 403,
     errors.UnauthorizedError: 401,
     errors.TooManyRequestsError: 429,
-    errors.StoreError: 500,
     errors.StoreUnavailableError: 503,
     errors.StoreFullError: 507,
     errors.ModelError: 502,
@@ -68,12 +69,9 @@ OTHER: Mapping[str, tuple[int, str]] = {
     "internal": (500, "Something went wrong inside the service."),
     "no-model": (501, "No chat model is set."),
 }
-RETRY_AFTER_S = 1
 
-#: Replaces error docstrings that only make sense to a Python program.
-_WORDS: Mapping[type[PagefileError], str] = {
-    errors.ClosedError: "The service is starting or stopping: try again in a moment.",
-}
+#: Instead of the error's docstring, which only makes sense to a Python program.
+_CLOSED = "The service is starting or stopping: try again in a moment."
 
 _CODE_OF_STATUS = {404: "route-not-found", 405: "method-not-allowed", 413: "body-too-large"}
 _MAX_ERRORS = 20
@@ -81,8 +79,6 @@ _MAX_POINTER_CHARS = 200
 
 
 class Kind(NamedTuple):
-    """A kind of problem, as its page explains it."""
-
     code: str
     status: int
     title: str
@@ -91,7 +87,7 @@ class Kind(NamedTuple):
     def of(cls, known: type[PagefileError]) -> "Kind":
         """The kind of an error class; its status may come from its nearest listed ancestor."""
         status = next(STATUS[parent] for parent in known.__mro__ if parent in STATUS)
-        said = _WORDS.get(known, known.__doc__) or known.__name__
+        said = _CLOSED if known is errors.ClosedError else known.__doc__ or known.__name__
         return cls(known.code, status, " ".join(said.split()))
 
 
@@ -118,9 +114,29 @@ def to_problem(kind: Kind | str, detail: str | None = None, *, fields: Sequence[
     )
 
 
+class _ProblemResponse(Response):
+    """The document; where a browser asks for a page of the inspector, a page with the same headers."""
+
+    def __init__(self, problem: Problem, headers: Mapping[str, str]) -> None:
+        super().__init__(problem.model_dump_json(), problem.status, headers, MEDIA_TYPE)
+        self._problem = problem
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        if not wants_page(request):
+            await super().__call__(scope, receive, send)
+            return
+        page = problem_page(self._problem, request)
+        for name, value in self.headers.items():
+            # With this one, a browser would show its own password dialog.
+            if name != "www-authenticate":
+                page.headers.setdefault(name, value)
+        await page(scope, receive, send)
+
+
 def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    added = {"Retry-After": str(RETRY_AFTER_S)} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-    return Response(problem.model_dump_json(), problem.status, {**added, **(headers or {})}, MEDIA_TYPE)
+    added = {"Retry-After": "1"} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return _ProblemResponse(problem, {**added, **(headers or {})})
 
 
 def problem_of(error: PagefileError, *, shown: tuple[type[PagefileError], ...] = ()) -> Problem:
@@ -172,7 +188,7 @@ async def http_error(request: Request, error: HTTPException) -> Response:
     return answered(to_problem(code, error.detail if code == "body-too-large" else None), error.headers)
 
 
-async def validation_error(request: Request, error: RequestValidationError) -> Response:
+async def validation_error(_request: Request, error: RequestValidationError) -> Response:
     """A request that does not match the schema: names the fields, never their values."""
     found = cast("Sequence[Mapping[str, object]]", error.errors())
     if any(item["type"] == "json_invalid" for item in found):
@@ -180,7 +196,8 @@ async def validation_error(request: Request, error: RequestValidationError) -> R
         return answered(
             to_problem("invalid-json", f"The body is not JSON: it breaks at character {position}.")
         )
-    if isinstance(cast("object", error.body), bytes) and not _is_json(request):
+    # The framework does not parse a body of another content type.
+    if isinstance(cast("object", error.body), bytes):
         return answered(to_problem("media-type", "Send the header Content-Type: application/json."))
     fields = [_field(item) for item in found[:_MAX_ERRORS]]
     more = f" (and {len(found) - _MAX_ERRORS} more)" if len(found) > _MAX_ERRORS else ""
@@ -216,11 +233,6 @@ def _field(item: Mapping[str, object]) -> FieldError:
         code=str(item["type"]),
         detail=_encodable(str(item["msg"]).removeprefix("Value error, ")),
     )
-
-
-def _is_json(request: Request) -> bool:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
 
 
 def _encodable(text: str) -> str:

@@ -6,7 +6,7 @@ files of named fragments; values are escaped unless they are fragments themselve
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
@@ -51,21 +51,19 @@ def fragments(name: str) -> Mapping[str, Template]:
 
 
 def fill(template: str, fragment: str, /, **values: object) -> Html:
-    """A fragment with its placeholders filled in."""
-    safe = {key: value if isinstance(value, Html) else escape(str(value)) for key, value in values.items()}
+    """A fragment with its placeholders filled in; the parts of a list follow each other line by line."""
+    safe = {key: _markup(value) for key, value in values.items()}
     return Html(fragments(template)[fragment].substitute(safe).strip("\n"))
 
 
-def text(value: str) -> Html:
-    return Html(escape(value))
+def _markup(value: object) -> str:
+    if isinstance(value, list):
+        return "\n".join(map(_markup, cast("list[object]", value)))
+    return value if isinstance(value, Html) else escape(str(value))
 
 
-def joined(parts: Iterable[Html]) -> Html:
-    return Html("\n".join(parts))
-
-
-def page(html: Html, *, language: str = "en") -> Response:
-    headers = {"Content-Security-Policy": CONTENT_POLICY, "Content-Language": language}
+def page(html: Html) -> Response:
+    headers = {"Content-Security-Policy": CONTENT_POLICY, "Content-Language": "en"}
     return Response(html, headers=headers, media_type="text/html; charset=utf-8")
 
 
@@ -94,17 +92,10 @@ class Operation:
     spec: dict[str, Any]
 
     @property
-    def anchor(self) -> str:
-        return f"{self.method.lower()}{self.path.replace('/', '-')}"
-
-    @property
     def head(self) -> Mapping[str, str]:
         """Its line on the page, and the anchor of it."""
-        return {"anchor": self.anchor, "method": self.method, "path": self.path}
-
-    @property
-    def summary(self) -> str:
-        return str(self.spec["description"]).partition("\n")[0]
+        anchor = f"{self.method.lower()}{self.path.replace('/', '-')}"
+        return {"anchor": anchor, "method": self.method, "path": self.path}
 
     @property
     def success(self) -> Mapping[str, Any]:
@@ -112,7 +103,6 @@ class Operation:
 
 
 def operations(document: Mapping[str, Any]) -> Iterator[Operation]:
-    """Every operation, in the order of registration."""
     for path, methods in document["paths"].items():
         for method, spec in methods.items():
             yield Operation(method.upper(), path, spec)
@@ -159,58 +149,54 @@ async def style() -> Response:
 
 def _reference_page(document: Mapping[str, Any]) -> Html:
     schemas = document["components"]["schemas"]
-    known = list(operations(document))
-    groups: dict[str, list[Operation]] = {}
-    for operation in known:
-        groups.setdefault(operation.spec["tags"][0], []).append(operation)
+    contents: list[Html] = []
+    groups: dict[str, list[Html]] = {}
+    for one in operations(document):
+        contents.append(_fill("content", **one.head, summary=one.spec["description"].partition("\n")[0]))
+        groups.setdefault(one.spec["tags"][0], []).append(_operation(one, schemas))
+    problems = sorted(kinds().values(), key=lambda kind: (kind.status, kind.code))
     return _fill(
         "page",
         **{name: document["info"][name] for name in ("title", "version", "description")},
-        contents=joined(_fill("content", **one.head, summary=one.summary) for one in known),
-        groups=joined(
-            _fill("group", name=name, operations=joined(_operation(one, schemas) for one in members))
-            for name, members in groups.items()
-        ),
-        schemas=joined(_schema(name, schemas[name]) for name in sorted(schemas)),
-        problems=joined(
-            _fill("problem", **kind._asdict())
-            for kind in sorted(kinds().values(), key=lambda kind: (kind.status, kind.code))
-        ),
+        contents=contents,
+        groups=[_fill("group", name=name, operations=members) for name, members in groups.items()],
+        schemas=[_schema(name, schemas[name]) for name in sorted(schemas)],
+        problems=[_fill("problem", **kind._asdict()) for kind in problems],
     )
 
 
 def _operation(operation: Operation, schemas: Mapping[str, Any]) -> Html:
     spec = operation.spec
     body = spec.get("requestBody")
+    rows = [
+        _row(one["name"], one["schema"], one.get("description"), required=one.get("required", False))
+        for one in spec.get("parameters", ())
+    ]
     return _fill(
         "operation",
         **operation.head,
         description=spec["description"],
-        parameters=_fields(
-            "Parameter",
-            [
-                _row(one["name"], one["schema"], one.get("description"), required=one.get("required", False))
-                for one in spec.get("parameters", ())
-            ],
-        ),
-        body=Html("") if body is None else _content_example("Takes", body["content"], schemas),
+        parameters=_fields("Parameter", rows),
+        body="" if body is None else _content_example("Takes", body["content"], schemas),
         answer=_content_example("Answers with", operation.success["content"], schemas),
     )
 
 
-def _fields(kind: str, rows: list[Html]) -> Html:
-    return _fill("fields", kind=kind, rows=joined(rows)) if rows else Html("")
+def _fields(kind: str, rows: list[Html]) -> str:
+    return _fill("fields", kind=kind, rows=rows) if rows else ""
 
 
 def _content_example(label: str, content: Mapping[str, Any], schemas: Mapping[str, Any]) -> Html:
     media, shape = next(iter(content.items()))
     if media != "application/json":
-        said = text(f"{label} {media}, for instance")
-        return _fill("example", label=said, text=str(shape["example"]))
-    example = shape.get("example") or _resolved(shape["schema"], schemas)["examples"][0]
-    shown = json.dumps(example, ensure_ascii=False, indent=2)
+        return _fill("example", label=f"{label} {media}, for instance", text=shape["example"])
+    example = shape.get("example") or _example(shape["schema"], schemas)
     said = Html(f"{label} {_type(shape['schema'])}, for instance")
-    return _fill("example", label=said, text=shown)
+    return _fill("example", label=said, text=json.dumps(example, ensure_ascii=False, indent=2))
+
+
+def _example(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> object:
+    return (schemas[_name(schema["$ref"])] if "$ref" in schema else schema)["examples"][0]
 
 
 def _schema(name: str, schema: Mapping[str, Any]) -> Html:
@@ -219,18 +205,13 @@ def _schema(name: str, schema: Mapping[str, Any]) -> Html:
         _row(field, shape, shape.get("description"), required=field in required)
         for field, shape in schema.get("properties", {}).items()
     ]
-    return _fill(
-        "schema", name=name, description=schema.get("description", ""), fields=_fields("Field", rows)
-    )
+    about = schema.get("description", "")
+    return _fill("schema", name=name, description=about, fields=_fields("Field", rows))
 
 
 def _row(name: str, schema: Mapping[str, Any], description: str | None, *, required: bool) -> Html:
     star = _fill("required") if required else ""
     return _fill("row", name=name, star=star, type=_type(schema), description=description or "")
-
-
-def _resolved(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
-    return schemas[_name(schema["$ref"])] if "$ref" in schema else schema
 
 
 def _name(reference: str) -> str:
@@ -245,15 +226,15 @@ def _type(schema: Mapping[str, Any]) -> Html:
         case {"anyOf": choices}:
             return Html(" or ".join(_type(choice) for choice in choices))
         case {"enum": choices}:
-            return text(" or ".join(json.dumps(choice) for choice in choices))
+            return Html(escape(" or ".join(json.dumps(choice) for choice in choices)))
         case {"const": only}:
-            return text(json.dumps(only))
+            return Html(escape(json.dumps(only)))
         case {"type": "array", "items": items}:
             return Html(f"list of {_type(items)}")
         case {"type": "object", "additionalProperties": values} if not isinstance(values, bool):
             return Html(f"object of {_type(values)}")
         case {"type": str(kind)}:
-            return text(f"{kind}{_bounds(schema)}")
+            return Html(escape(f"{kind}{_bounds(schema)}"))
         case _:
             return Html("any JSON")
 
@@ -262,7 +243,7 @@ def _bounds(schema: Mapping[str, Any]) -> str:
     said = [
         f"{word}{_number(schema[key])}"
         for key, word in _BOUNDS.items()
-        if key in schema and schema[key] != MAX_INT
+        if schema.get(key, MAX_INT) != MAX_INT
     ]
     if schema.get("default") is not None:
         said.append(f"default {json.dumps(schema['default'])}")

@@ -10,7 +10,6 @@ caller.
 
 import logging
 import re
-from collections.abc import Mapping
 from time import perf_counter
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -28,18 +27,15 @@ from pagefile.wire.responses import Problem
 logger = logging.getLogger("pagefile.service")
 
 #: On every response; pages set their own Content-Security-Policy.
-SECURITY_HEADERS: Mapping[str, str] = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-
-#: Encoded for ASGI.
-_SECURITY_HEADERS = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+_SECURITY_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+)
 
 #: The one route whose body is spooled to disk and may be larger.
 UPLOAD = "/v1/import"
@@ -49,9 +45,6 @@ _MISDIRECTED = "This service only accepts the host names of its own machine: an 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: JSON or JSON lines: browsers send a preflight before sending these to another site.
 _JSON = re.compile(r"application/(?:json|x-ndjson|x-jsonlines|jsonl|[\w.-]+\+json)", re.ASCII)
-_FORM = "application/x-www-form-urlencoded"
-#: How long to keep reading a body that is too large, in seconds.
-_DRAIN_S = 5.0
 
 
 class ErrorMiddleware:
@@ -64,9 +57,6 @@ class ErrorMiddleware:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         status, began = 0, perf_counter()
 
         async def sent(message: Message) -> None:
@@ -75,10 +65,7 @@ class ErrorMiddleware:
                 status = message["status"]
                 own = message.get("headers", [])
                 names = {name.lower() for name, _ in own}
-                message["headers"] = [
-                    *own,
-                    *(header for header in _SECURITY_HEADERS if header[0] not in names),
-                ]
+                message["headers"] = [*own, *(one for one in _SECURITY_HEADERS if one[0] not in names)]
             await send(message)
 
         try:
@@ -91,13 +78,10 @@ class ErrorMiddleware:
             await answer(scope, receive, sent)
         finally:
             if logger.isEnabledFor(logging.INFO):
-                _log(scope, status, (perf_counter() - began) * 1000)
-
-
-def _log(scope: Scope, status: int, taken_ms: float) -> None:
-    route = getattr(scope.get("route"), "path", "-")
-    fields = {"method": scope["method"], "route": route, "status": status, "ms": round(taken_ms, 1)}
-    logger.info("%s %s %d %.1f ms", scope["method"], route, status, taken_ms, extra=fields)
+                method, route = scope["method"], getattr(scope.get("route"), "path", "-")
+                ms = (perf_counter() - began) * 1000
+                fields = {"method": method, "route": route, "status": status, "ms": round(ms, 1)}
+                logger.info("%s %s %d %.1f ms", method, route, status, ms, extra=fields)
 
 
 class RequestGuard:
@@ -119,24 +103,22 @@ class RequestGuard:
         self._uploads = _Size("service.max_import_bytes", max_import_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         headers = Headers(scope=scope)
         size = self._uploads if scope["path"] == UPLOAD else self._sizes
+        length = headers.get("content-length", "")
         refusal = self._refused(scope, headers)
         if refusal is not None:
             await answered(refusal)(scope, receive, send)
-            return
-        if _announced(headers) > size.most:
+        elif length.isdecimal() and int(length[:20]) > size.most:
             await _drain(receive, size)
-            close = {"Connection": "close"}
-            await answered(to_problem("body-too-large", size.exceeded()), close)(scope, receive, send)
-            return
-        await self._app(scope, _counted(receive, size), send)
+            too_large = to_problem("body-too-large", size.exceeded())
+            await answered(too_large, {"Connection": "close"})(scope, receive, send)
+        else:
+            await self._app(scope, _counted(receive, size), send)
 
     def _refused(self, scope: Scope, headers: Headers) -> Problem | None:
-        if not self._knows(headers.get("host", "")):
+        name = host_name(headers.get("host", ""))
+        if name not in self._names and not (name and ANY in self._names):
             return to_problem("misdirected", _MISDIRECTED)
         if not _is_text(scope["query_string"]):
             return to_problem("invalid-query")
@@ -146,10 +128,10 @@ class RequestGuard:
         form = urls.is_inspector(scope["path"])
         if not self._is_known_origin(scope["scheme"], headers, own_only=form):
             return to_problem("cross-site")
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        known = _JSON.fullmatch(kind) or (form and kind == "application/x-www-form-urlencoded")
         # Browsers send a preflight for every other unsafe method.
-        if scope["method"] == "POST" and not _is_asked_for(headers, form=form):
-            return to_problem("media-type")
-        return None
+        return to_problem("media-type") if scope["method"] == "POST" and not known else None
 
     def _is_known_origin(self, scheme: str, headers: Headers, *, own_only: bool) -> bool:
         match [origin.lower() for origin in headers.getlist("origin")]:
@@ -157,31 +139,17 @@ class RequestGuard:
                 # Programs send neither header; a browser that omits one sends the other.
                 return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
             case [origin]:
-                own = origin in _own_origins(scheme, headers.get("host", "").lower())
+                host = headers.get("host", "").lower()
+                # A TLS-terminating proxy may not announce itself; on a loopback host none is assumed.
+                behind_tls = origin == f"https://{host}" and not is_loopback(host_name(host))
+                own = origin == f"{scheme}://{host}" or behind_tls
                 return own or (not own_only and origin in self._origins)
             case _:
                 # No browser sends two Origin headers, and other programs may disagree on which one counts.
                 return False
 
-    def _knows(self, host: str) -> bool:
-        name = host_name(host)
-        return name in self._names or (ANY in self._names and name != "")
-
-
-def _own_origins(scheme: str, host: str) -> set[str]:
-    """The origins of our own pages. A TLS-terminating proxy may not announce itself; on a loopback host none is assumed."""
-    behind = set[str]() if is_loopback(host_name(host)) else {f"https://{host}"}
-    return {f"{scheme}://{host}"} | behind
-
-
-def _is_asked_for(headers: Headers, *, form: bool) -> bool:
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return _JSON.fullmatch(kind) is not None or (form and kind == _FORM)
-
 
 class _Size(NamedTuple):
-    """The size limit for a body, and the setting it comes from."""
-
     setting: str
     most: int
 
@@ -206,19 +174,14 @@ def _counted(receive: Receive, size: _Size) -> Receive:
 
 
 async def _drain(receive: Receive, size: _Size) -> None:
-    """Read and discard the rest for a while: a client cut off while sending never sees the response."""
+    """Read and discard the rest for a few seconds: a client cut off while sending never sees the response."""
     drained = 0
-    with anyio.move_on_after(_DRAIN_S):
+    with anyio.move_on_after(5):
         while drained <= 2 * size.most:
             message = await receive()
             drained += len(message.get("body", b""))
             if not message.get("more_body"):
                 return
-
-
-def _announced(headers: Headers) -> int:
-    length = headers.get("content-length", "")
-    return int(length[:20]) if length.isdecimal() else 0
 
 
 def _is_text(query: bytes) -> bool:

@@ -18,7 +18,6 @@ from pagefile.engine.replay import checked_from_afar
 from pagefile.errors import ClosedError, StoreError, StoreUnavailableError
 from pagefile.integrations.prometheus import CONTENT_TYPE, PrometheusMeter
 from pagefile.ports import ViewRequest
-from pagefile.records import JsonObject
 from pagefile.service.auth import GuardedRouter, KeyedRoute, memory_in, open_memory, principal_of
 from pagefile.service.idempotency import HEADER, made_id
 from pagefile.standalone import tool_schemas
@@ -273,15 +272,11 @@ async def healthy(request: Request) -> out.HealthOut:
 
     Callers who may see it also learn what it runs on, as far as the store answers.
     """
-    return out.HealthOut.model_validate({"version": VERSION, **await _described(request)})
-
-
-async def _described(request: Request) -> JsonObject:
-    memory = memory_in(request.app)
+    memory, described = memory_in(request.app), dict[str, Any]()
     if memory is not None and principal_of(request).is_known:
         with anyio.move_on_after(_TIMEOUT_S), suppress(StoreError, ClosedError):
-            return await memory.describe()
-    return {}
+            described = dict(await memory.describe())
+    return out.HealthOut.model_validate({"version": VERSION, **described})
 
 
 @health.get("/readyz")

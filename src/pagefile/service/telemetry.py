@@ -15,8 +15,6 @@ try:
 except ImportError as error:
     raise MissingExtraError.of("otel", "service.tracing") from error
 
-_FAILED = 500
-
 
 class Traces:
     """Starts a span for each request, as a child of the caller's if it sends one."""
@@ -26,9 +24,6 @@ class Traces:
         self._tracer = trace.get_tracer("pagefile.service")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
         caller = propagate.extract(dict(Headers(scope=scope)))
         method = scope["method"]
         with self._tracer.start_as_current_span(
@@ -39,7 +34,7 @@ class Traces:
                 if message["type"] == "http.response.start":
                     status = message["status"]
                     span.set_attribute("http.response.status_code", status)
-                    if status >= _FAILED:
+                    if status >= 500:
                         span.set_status(Status(StatusCode.ERROR))
                 await send(message)
 

@@ -41,16 +41,8 @@ from pagefile.settings.sources import handed_down
 TIMEOUT_S = 5
 #: A worker that lived this long did not fail at startup.
 _HEALTHY_S = 10.0
-_FIRST_PAUSE_S = 0.2
-_LONGEST_PAUSE_S = 5.0
 #: How long a worker may take to exit, beyond its requests and background work.
 _END_S = 10.0
-
-#: Garbage collection thresholds. A fifth of these made windows 5 % slower, and the process hardly smaller
-#: under a steady load.
-_THRESHOLDS = (50_000, 20, 100)
-#: How long a computing thread may keep others waiting.
-_SWITCH_S = 0.0005
 
 _METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -68,7 +60,6 @@ def check(settings: Settings) -> None:
 
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
-    """Serve a socket in this process until told to stop."""
     _run(settings, uvicorn.Server(_config(settings)), listener)
 
 
@@ -100,8 +91,9 @@ def _tune_for_serving() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_THRESHOLDS)
-    sys.setswitchinterval(_SWITCH_S)
+    # A fifth of these made windows 5 % slower, and the process hardly smaller under a steady load.
+    gc.set_threshold(50_000, 20, 100)
+    sys.setswitchinterval(0.0005)
 
 
 # -- a worker ----------------------------------------------------------------------------------------------------------
@@ -155,46 +147,42 @@ class _Place:
     ready: Event | None = None
     began: float = 0.0
     #: Before the next one starts, if the last died young.
-    pause: Backoff = field(
-        default_factory=lambda: Backoff(first_s=_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)
-    )
+    pause: Backoff = field(default_factory=lambda: Backoff(first_s=0.2, longest_s=5.0))
 
 
-@dataclass(slots=True)
 class Supervisor:
     """Keeps the configured number of workers alive on one socket."""
 
-    settings: Settings
-    listener: socket.socket
-    _places: list[_Place] = field(init=False)
-    _stopping: bool = field(init=False, default=False)
-    #: Whether any worker ever started: if not, retrying would not help.
-    _worked: bool = field(init=False, default=False)
-
-    def __post_init__(self) -> None:
-        self._places = [
-            _Place(f"Worker {number}", _work) for number in range(1, self.settings.service.workers + 1)
-        ]
-        if self.settings.worker == "inside":
+    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+        self._listener = listener
+        self._places = [_Place(f"Worker {number + 1}", _work) for number in range(settings.service.workers)]
+        if settings.worker == "inside":
             # Done once for all workers, not by each alongside its requests.
             self._places.append(_Place("The background worker", _look_after))
-            self.settings = replace(self.settings, worker="apart")
+            settings = replace(settings, worker="apart")
+        self._settings = settings
+        self._stopping = False
+        #: Whether any worker ever started: if not, retrying would not help.
+        self._worked = False
 
     def run(self) -> None:
         """Supervise the workers until told to stop; raises `SettingsError` if none of them can start."""
+
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            self._stopping = True
+
         with tempfile.TemporaryDirectory(prefix="pagefile-metrics-") as folder:
-            before = {one: signal.signal(one, self._stop) for one in (signal.SIGINT, signal.SIGTERM)}
+            before = {one: signal.signal(one, stop) for one in (signal.SIGINT, signal.SIGTERM)}
             handed_down(_METRICS_VARIABLE, folder)
             try:
                 self._look_after(Path(folder))
             finally:
-                self._end()
+                # The background work of their last requests is still to be done.
+                self._end(_work)
+                self._end(_look_after)
                 handed_down(_METRICS_VARIABLE, None)
                 for one, handler in before.items():
                     signal.signal(one, handler)
-
-    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
-        self._stopping = True
 
     def _look_after(self, metrics: Path) -> None:
         while not self._stopping:
@@ -208,7 +196,7 @@ class Supervisor:
     def _start(self, place: _Place, metrics: Path) -> None:
         context = _starting()
         place.ready = context.Event()
-        args = (self.settings, self.listener, metrics, place.ready)
+        args = (self._settings, self._listener, metrics, place.ready)
         process: BaseProcess = context.Process(target=place.target, args=args, name=place.name)
         place.process, place.began = process, time.monotonic()
         process.start()
@@ -230,16 +218,12 @@ class Supervisor:
             place.pause.failed()
         _tell(f"{place.name} (process {process.pid}) ended with {code}: another takes its place.")
 
-    def _end(self) -> None:
-        """Let workers finish and kill those that do not: first those serving requests, then the background worker."""
-        for serving in (True, False):
-            self._end_all([place for place in self._places if (place.target is _work) is serving])
-
-    def _end_all(self, places: list[_Place]) -> None:
-        left = [place.process for place in places if place.process is not None]
+    def _end(self, target: Callable[..., None]) -> None:
+        """Let workers of a kind finish, and kill those that do not."""
+        left = [place.process for place in self._places if place.process and place.target is target]
         for process in left:
             process.terminate()
-        deadline = time.monotonic() + TIMEOUT_S + self.settings.drain_s + _END_S
+        deadline = time.monotonic() + TIMEOUT_S + self._settings.drain_s + _END_S
         for process in left:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
@@ -267,5 +251,4 @@ def _starting() -> Any:
 
 
 def serve_many(settings: Settings, listener: socket.socket) -> None:
-    """Serve a socket with several processes until told to stop."""
     Supervisor(settings, listener).run()

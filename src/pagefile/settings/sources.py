@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
+from typing import NamedTuple, cast
 
 import yaml
 
@@ -27,7 +27,6 @@ CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 #: A folder with benchmark data; not a setting, since only the benchmarks use it.
 BENCH_DATA_VARIABLE = f"{PREFIX}BENCH_DATA"
 DEFAULT = "default"
-COMMAND_LINE = "command line"
 
 #: Common names for settings that are called something else.
 _MEANT = {"db": "url", "database": "url", "database_url": "url", "model": "tokenizer", "port": "service.port"}
@@ -48,8 +47,7 @@ class Loaded:
         return {name: attrgetter(name)(self.settings) for name in known_settings()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(NamedTuple):
     key: str
     value: object
     origin: str
@@ -73,16 +71,15 @@ def load(
 ) -> Loaded:
     """The effective settings and where each came from.
 
-    Args: file: the file to read; else `$PAGEFILE_CONFIG`, else a `pagefile.toml`, `.yaml` or `.yml` in the
-    working directory. environ: the environment, by default that of the process. overrides: settings for this
-    run only, nested or by dotted name; None means not given.
+    Without a `file`, it is `$PAGEFILE_CONFIG`, else a `pagefile.toml`, `.yaml` or `.yml` in the working directory. The
+    `overrides` are settings for this run only, nested or by dotted name; None means not given.
     """
     environ = os.environ if environ is None else environ
     path = file or _file_in_force(environ)
     given = [
         *(_from_file(path) if path else ()),
         *_from_environment(environ),
-        *(one for one in _from_table(overrides, COMMAND_LINE) if one.value is not None),
+        *(one for one in _from_table(overrides, "command line") if one.value is not None),
     ]
     values: dict[str, object] = {}
     origins = dict.fromkeys(known_settings(), DEFAULT)
@@ -186,13 +183,6 @@ def _file_in_force(environ: Mapping[str, str]) -> Path | None:
     return Path(present[0]) if present else None
 
 
-def _from_file(path: Path) -> Iterator[_Given]:
-    text = _read(path)
-    if path.suffix not in {".toml", ".yaml", ".yml"}:
-        raise SettingsError(f"{path}: a settings file must end in .toml, .yaml or .yml.")
-    return _from_table(_parsed(path, text), str(path))
-
-
 def _read(path: Path) -> str:
     try:
         content = path.read_bytes()
@@ -211,19 +201,19 @@ def _read(path: Path) -> str:
         ) from error
 
 
-def _parsed(path: Path, text: str) -> dict[str, object]:
-    is_toml = path.suffix == ".toml"
+def _from_file(path: Path) -> Iterator[_Given]:
+    text, is_toml = _read(path), path.suffix == ".toml"
+    if path.suffix not in {".toml", ".yaml", ".yml"}:
+        raise SettingsError(f"{path}: a settings file must end in .toml, .yaml or .yml.")
     try:
         table: object = tomllib.loads(text) if is_toml else yaml.safe_load(text)
     # Not only their own: a number with thousands of digits, a date such as 2024-13-45, endless nesting.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         kind = "TOML" if is_toml else "YAML"
         raise SettingsError(f"{path}: this is not {kind}: {_problem(error)}.") from error
-    if table is None:
-        return {}
-    if not isinstance(table, dict):
+    if not isinstance(table, dict | None):
         raise SettingsError(f"{path}: the file must hold names and values, such as `window_tokens: 16000`.")
-    return cast("dict[str, object]", table)
+    return _from_table(cast("dict[str, object]", table or {}), str(path))
 
 
 def _problem(error: Exception) -> str:

@@ -70,19 +70,15 @@ CallId: TypeAlias = Annotated[
 
 
 @cache
-def _examples() -> Mapping[str, JsonValue]:
+def examples() -> Mapping[str, JsonValue]:
+    """By the name of the schema."""
     return json.loads(files("pagefile.wire").joinpath("examples.json").read_text(encoding="utf-8"))
-
-
-def example(name: str) -> JsonValue:
-    """The example of a schema."""
-    return _examples()[name]
 
 
 def with_example(shape: dict[str, Any], model: type[BaseModel]) -> None:
     """Add the example to a schema. The tests send those of all requests."""
-    if model.__name__ in _examples():
-        shape["examples"] = [example(model.__name__)]
+    if model.__name__ in examples():
+        shape["examples"] = [examples()[model.__name__]]
 
 
 class Body(schema.Body):
