@@ -1,6 +1,7 @@
 """Pagefile's metrics for Prometheus."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -30,8 +31,8 @@ class PrometheusMeter(Meter):
                     metric.name, metric.tells, metric.labels, buckets=metric.buckets, registry=self.registry
                 )
             else:
-                # Not counted along the way, but read when the text is generated.
-                made = _Now(metric)
+                # A gauge is not counted along the way, but read when the text is generated.
+                made = metric
             self._metrics[metric.name] = made
 
     def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
@@ -52,22 +53,12 @@ class PrometheusMeter(Meter):
             MultiProcessCollector(merged, path=str(self._shared))
         now: Any = CollectorRegistry()
         if tasks is not None:
-            running: _Now = self._metrics["pagefile_tasks"]
-            running.value = tasks
-            now.register(running)
+            # Not summed across the processes that share a directory.
+            metric: Metric = self._metrics["pagefile_tasks"]
+            gauge = GaugeMetricFamily(metric.name, metric.tells, tasks)
+            now.register(SimpleNamespace(collect=lambda: [gauge]))
         return generate_latest(merged) + generate_latest(now)
 
     def _of(self, name: str, labels: dict[str, str]) -> Any:
         metric = self._metrics[name]
         return metric.labels(**labels) if labels else metric
-
-
-class _Now:
-    """A gauge of the current value; not summed across processes that share a directory."""
-
-    def __init__(self, metric: Metric) -> None:
-        self._metric = metric
-        self.value = 0.0
-
-    def collect(self) -> list[Any]:
-        return [GaugeMetricFamily(self._metric.name, self._metric.tells, self.value)]

@@ -108,26 +108,20 @@ class Said:
     @property
     def carrier(self) -> Carrier:
         """The message format that can hold all of it."""
-        thoughts = [block for block in self.blocks if isinstance(block, Thought)]
-        return "anthropic" if any(thought.anthropic for thought in thoughts) else "openai"
+        sealed = any(isinstance(block, Thought) and block.anthropic for block in self.blocks)
+        return "anthropic" if sealed else "openai"
 
     def json(self, carrier: Carrier) -> dict[str, Any]:
-        return self._anthropic() if carrier == "anthropic" else self._openai()
-
-    def _anthropic(self) -> dict[str, Any]:
-        merged = _merged(self.blocks)
-        # A thought that is not Anthropic's is kept outside the blocks, where it is never sent.
-        foreign = [block for block in merged if isinstance(block, Thought) and not block.anthropic]
-        blocks = [_anthropic_block(block) for block in merged if block not in foreign]
-        return {"role": "assistant", "content": blocks, **_beside(foreign, "reasoning")}
-
-    def _openai(self) -> dict[str, Any]:
         merged = _merged(self.blocks)
         thoughts = [block for block in merged if isinstance(block, Thought)]
-        said = [block for block in merged if not isinstance(block, Called | Thought)]
-        message: dict[str, Any] = {"role": "assistant", **_beside(thoughts, "reasoning_content")}
-        message["content"] = _content(said)
+        if carrier == "anthropic":
+            # A thought that is not Anthropic's is kept outside the blocks, where it is never sent.
+            foreign = [thought for thought in thoughts if not thought.anthropic]
+            blocks = [_anthropic_block(block) for block in merged if block not in foreign]
+            return {"role": "assistant", "content": blocks, **_beside(foreign, "reasoning")}
+        said = _content([block for block in merged if not isinstance(block, Called | Thought)])
         calls = [_openai_call(call) for call in self.calls]
+        message = {"role": "assistant", **_beside(thoughts, "reasoning_content"), "content": said}
         return {**message, "tool_calls": calls} if calls else message
 
 

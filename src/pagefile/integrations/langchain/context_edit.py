@@ -23,8 +23,6 @@ from pagefile.window.wording import WORDINGS
 #: Placeholders kept, so that a result is archived once and looks the same from then on.
 _REMEMBERED = 4096
 
-_Key = tuple[Whose, str, int]
-
 
 class ArchiveToolUsesEdit(ContextEdit):
     """Replaces old tool results with placeholders for pages in Pagefile's archive, where LangChain's own edit writes `[cleared]`.
@@ -62,7 +60,7 @@ class ArchiveToolUsesEdit(ContextEdit):
         self.exclude_tools = frozenset(exclude_tools) | LOADING_TOOLS
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
         self._given = Given(conversation_id, user_id, tenant)
-        self._placeholders: Lru[_Key, str] = Lru(_REMEMBERED)
+        self._placeholders: Lru[tuple[Whose, str, int], str] = Lru(_REMEMBERED)
 
     def apply(
         self, messages: list[AnyMessage], *, count_tokens: Callable[[Sequence[BaseMessage]], int]

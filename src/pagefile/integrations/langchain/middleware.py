@@ -191,9 +191,7 @@ class PagefileMiddleware(
         # The guide to archived results is in every request, so that the start of the prompt does not change when the
         # first result is archived.
         system = replace(parts, guide="").system
-        if (who, turn.id) not in self._frozen:
-            self._frozen[who, turn.id] = (system, parts.beside)
-        system, memory = self._frozen[who, turn.id]
+        system, memory = self._frozen.setdefault((who, turn.id), (system, parts.beside))
         results = {} if parts.current is None else view.results_in(parts.current)
         whole = replace(
             plain,
@@ -245,15 +243,13 @@ class PagefileMiddleware(
         for message in messages.tool_messages(result):
             use = messages.ToolUse(message, str(message.name or call["name"]), call["args"])
             turn = await talk.add(turn, use)
-            changed[id(message)] = self._in_state(use, turn)
+            number = step_of(turn, use.returned) if self._archive_in_state else None
+            if number is None or not isinstance(cast("Any", message.content), str):
+                continue
+            step = turn.steps[number]
+            if step.page is not None and not step.whole:
+                changed[id(message)] = view.with_text(message, step.result)
         return messages.with_messages(result, changed)
-
-    def _in_state(self, use: messages.ToolUse, turn: Turn) -> ToolMessage:
-        number = step_of(turn, use.returned) if self._archive_in_state else None
-        if number is None or not isinstance(cast("Any", use.message.content), str):
-            return use.message
-        step = turn.steps[number]
-        return use.message if step.whole or step.page is None else view.with_text(use.message, step.result)
 
     async def _finished(self, who: Whose, state: AgentState[ResponseT]) -> None:
         turns = _turns(state)

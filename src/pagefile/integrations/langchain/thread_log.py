@@ -56,17 +56,19 @@ class Talk:
 
     async def _begun(self, found: Sequence[Exchange]) -> Turn | None:
         if not found:
-            return await self._still_running()
+            if self.running is None:
+                await self._look(0)
+                self.running = next((t for t in reversed(self.turns.values()) if t.status == "open"), None)
+            return self.running
         current = found[-1]
         if self.running is None or self.answers != current.id or self.running.status != "open":
             await self._settle(found)
             self.running = await self._opened(current)
             self.answers = current.id
-        turn = self.running
         self.failed.discard(current.id)
         # What may be the answer is written when the agent ends.
         happened = current.happened if current.answer is None else current.happened[:-1]
-        return self._keep(await written(self.chat, turn, happened))
+        return self._keep(await written(self.chat, self.running, happened))
 
     async def add(self, turn: Turn, use: ToolUse) -> Turn:
         """Add a tool's result to an open turn, archiving it if it is bulky."""
@@ -104,12 +106,6 @@ class Talk:
     async def _look(self, turns: int) -> None:
         listing = await self.chat.turns(newest=True, limit=turns + _LOOK_BACK)
         self.turns = {turn.id: turn for turn in listing}
-
-    async def _still_running(self) -> Turn | None:
-        if self.running is None:
-            await self._look(0)
-            self.running = next((t for t in reversed(self.turns.values()) if t.status == "open"), None)
-        return self.running
 
     async def _settle(self, found: Sequence[Exchange]) -> None:
         """Bring the log up to date with the thread's earlier turns."""

@@ -1,6 +1,7 @@
 """Whose memory a run uses, and Pagefile's tools as LangChain's."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +39,9 @@ def whose(given: Given, context: object) -> Whose:
     `user_id`, `conversation_id` and `tenant` each come from the first place that has them: the arguments of the middleware, `context=`
     of the run, `configurable` of its configuration. A run that names no conversation uses its `thread_id`.
     """
-    settings = _configurable()
+    settings: Mapping[str, Any] = {}
+    with suppress(RuntimeError):
+        settings = get_config().get("configurable", {})
 
     def named(name: str) -> str | None:
         # The last one counts even if it is empty: an empty id is refused, not taken for a run without a user.
@@ -51,13 +54,6 @@ def whose(given: Given, context: object) -> Whose:
             'or a thread_id as in agent.invoke(…, {"configurable": {"thread_id": "…"}}).'
         )
     return Whose(conversation, named("user_id"), named("tenant"))
-
-
-def _configurable() -> Mapping[str, Any]:
-    try:
-        return get_config().get("configurable", {})
-    except RuntimeError:
-        return {}
 
 
 def _named(source: object, name: str) -> str | None:

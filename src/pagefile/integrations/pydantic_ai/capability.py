@@ -137,13 +137,11 @@ class PagefileMemory(AbstractCapability[Any]):
         if run is None:
             return await handler()
         await run.begin()
-        ended = False
         try:
             result = await handler()
-            ended = True
-        finally:
-            if not ended:
-                await run.abort()
+        except BaseException:
+            await run.abort()
+            raise
         await run.complete(result.output, result.all_messages())
         return result
 

@@ -217,12 +217,17 @@ class RunMemory:
     async def _prepared(self, request: ModelRequestContext, known: Parts) -> ModelRequestContext:
         messages = list(request.messages)
         # Notes on the tools' results change from request to request.
-        memory = known.memory.with_section("chunks", self._notes()).text
+        most = self.edge.memory.engine.settings.workspace.max_tokens
+        notes = self.workspace.text(most) if self.options.workspace else ""
+        memory = known.memory.with_section("chunks", [notes] if notes else []).text
         start = requests.question_at(messages, self.run_id)
         # By choice, or if there is no user message to put it beside, memory goes after the instructions.
         heads = self.options.placement == "head" or start is None
         system = "\n\n".join(text for text in (known.system, memory if heads else "") if text)
-        parameters = _instructed(request.model_request_parameters, system)
+        parameters = request.model_request_parameters
+        if system:
+            instructions = *(parameters.instruction_parts or ()), InstructionPart(system, dynamic=True)
+            parameters = replace(parameters, instruction_parts=list(instructions))
         if start is None:
             return replace(request, model_request_parameters=parameters)
         before, (asked, *since) = messages[:start], messages[start:]
@@ -232,11 +237,6 @@ class RunMemory:
         question = requests.with_memory(question, memory) if memory and not heads else question
         sent = await requests.fitted(before, question, since, self._fit(parameters))
         return replace(request, messages=sent, model_request_parameters=parameters)
-
-    def _notes(self) -> list[str]:
-        most = self.edge.memory.engine.settings.workspace.max_tokens
-        text = self.workspace.text(most) if self.options.workspace else ""
-        return [text] if text else []
 
     @property
     def _language(self) -> Language:
@@ -268,10 +268,3 @@ class RunMemory:
 
 def _key(returned: Returned) -> requests.Key:
     return str(returned.call.call_id), returned.blocks[0] if isinstance(returned.blocks[0], str) else ""
-
-
-def _instructed(parameters: ModelRequestParameters, text: str) -> ModelRequestParameters:
-    if not text:
-        return parameters
-    part = InstructionPart(text, dynamic=True)
-    return replace(parameters, instruction_parts=[*(parameters.instruction_parts or ()), part])
