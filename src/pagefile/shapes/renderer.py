@@ -35,18 +35,18 @@ def given_back(
 
     With a `shape`, they are what its provider accepts: as they came if possible, otherwise rendered again.
     """
-    filling, own = Filling(steps, blobs), own_shape(messages) or "openai"
+    filling, own = Filling(steps, blobs), shape or own_shape(messages) or "openai"
+    came = [
+        one
+        for message in messages
+        for one in _as_it_came(message, filling, own if message.shape == "plain" else message.shape)
+    ]
     if shape is None:
-        return [
-            one
-            for message in messages
-            for one in _as_it_came(message, filling, own if message.shape == "plain" else message.shape)
-        ]
-    if all(message.shape in {shape, "plain"} for message in messages):
-        came = [one for message in messages for one in _as_it_came(message, filling, shape)]
-        if _can_be_sent(messages, steps, shape) and are_taken(came, shape):
-            return came
-    return rendered(messages, steps, blobs, shape)
+        return came
+    foreign = any(message.shape not in {shape, "plain"} for message in messages)
+    if foreign or not _can_be_sent(messages, steps, shape) or not are_taken(came, shape):
+        return rendered(messages, steps, blobs, shape)
+    return came
 
 
 def _can_be_sent(messages: Sequence[Message], steps: Sequence[Step], shape: Shape) -> bool:
