@@ -46,7 +46,6 @@ class MemoryLoop:
         return self._loop is not None and self._loop is _running_loop()
 
     def started(self, work: Work[R]) -> asyncio.Future[R]:
-        """The work, started from a coroutine."""
         here = asyncio.get_running_loop()
         self._loop = self._loop or here
         if self._loop is here:

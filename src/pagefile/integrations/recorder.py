@@ -158,7 +158,6 @@ Happened: TypeAlias = Said | Returned
 
 
 async def begun(chat: Conversation, asked: Asked, turn_id: str) -> Turn:
-    """Begin the turn of a question; it stays open until it is answered."""
     return await chat.begin(messages=[as_json(asked.json())], id=turn_id)
 
 

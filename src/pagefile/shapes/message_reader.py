@@ -48,7 +48,6 @@ class Book:
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def begin(self, tool: str, value: JsonValue, call_id: object) -> int:
-        """Add a call; its result is still to come."""
         number = self._add(tool, value, call_id)
         self.waiting.add(number)
         return number
@@ -100,7 +99,6 @@ class Reader:
         return refused(self.index, what)
 
     def role(self, roles: Mapping[str, Role]) -> Role:
-        """The role of the message, by the names that its vendor knows."""
         role = roles.get(str(self.raw.get("role")))
         if role is None:
             raise self.refuse(f"has the role {self.raw.get('role')!r}: known are {', '.join(roles)}.")
@@ -152,12 +150,10 @@ class Reader:
         self._holes[path] = {"$sealed": [len(self.parts) - 1, key]}
 
     def call(self, tool: str, value: JsonValue, call_id: object, path: Path) -> None:
-        """Add a tool call with a JSON value, which is at `path`."""
         number = self.book.begin(tool, value, call_id)
         self._part(ToolCall(number), {path: {"$input": number}})
 
     def spelled_call(self, tool: str, arguments: str, call_id: object, path: Path) -> None:
-        """Add a tool call with its arguments as text, which is at `path`."""
         value, spelling = read_arguments(arguments)
         number = self.book.begin(tool, value, call_id)
         hole = {} if spelling is None else {path: {"$arguments": [number, spelling]}}

@@ -45,7 +45,6 @@ class ToolUse:
 
     @property
     def text(self) -> str:
-        """The result's text, without its images and files."""
         return self.returned.text
 
     @property

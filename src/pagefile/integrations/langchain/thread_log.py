@@ -135,10 +135,9 @@ class Talk:
         return self._keep(await completed(self.chat, turn, exchange.happened)).id
 
     async def _opened(self, exchange: Exchange) -> Turn:
-        versions = _Index(self.turns.values()).versions(exchange.id)
-        still_open = next((turn for turn in versions if turn.status == "open"), None)
-        if still_open is not None:
-            return still_open
+        for turn in _Index(self.turns.values()).versions(exchange.id):
+            if turn.status == "open":
+                return turn
         try:
             turn = await begun(self.chat, exchange.asked, exchange.id)
             if turn.status == "open":
@@ -184,10 +183,9 @@ class _Index:
 
     def find(self, exchange: Exchange) -> Turn | None:
         """The turn of an exchange: by id, else by text, for clients whose messages get new ids each time."""
-        versions = self.versions(exchange.id)
+        versions, answer = self.versions(exchange.id), exchange.answer or None
         if not versions:
-            return self._by_words.get((exchange.asked.text, exchange.answer or None))
-        answer = exchange.answer or None
+            return self._by_words.get((exchange.asked.text, answer))
         same = [turn for turn in versions if turn.status == "done" and turn.assistant == answer]
         still_open = [turn for turn in versions if turn.status == "open"]
         unanswered = versions if exchange.answer is None else ()

@@ -171,7 +171,6 @@ def _replaced(
 
 
 def with_text(message: ToolMessage, text: str) -> ToolMessage:
-    """The message with another text; unchanged if it is the same."""
     return message if message.content == text else message.model_copy(update={"content": text})
 
 

@@ -28,9 +28,6 @@ from pagefile.window.wording import WORDINGS
 R = TypeVar("R")
 D = TypeVar("D")
 
-#: How many turns to search for the running one.
-_LOOKED_THROUGH = 20
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -76,7 +73,6 @@ class RunMemory:
     # -- the turn ---------------------------------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Record the question before the model sees it."""
         if self.asked is not None:
             self.turn = await self._written("recording the question", self._begun, None)
 
@@ -115,11 +111,7 @@ class RunMemory:
 
     async def _newest(self) -> Turn:
         """The turn as logged: a write that timed out may have succeeded after all."""
-        turn = self.turn or await self._begun()
-        if self._behind:
-            newest = await self.chat.turns(newest=True, limit=_LOOKED_THROUGH)
-            turn = next((stored for stored in newest if stored.id == turn.id), turn)
-        return turn
+        return await self._begun() if self.turn is None or self._behind else self.turn
 
     def _happened(self) -> list[Happened]:
         """What happened in the run, with the tools' original results, including those not in any message yet."""
