@@ -105,12 +105,6 @@ class Said:
         """Identifies it within its turn; some models give all calls the same id."""
         return self.text, tuple(_call_key(call.tool, call.input) for call in self.calls)
 
-    @property
-    def carrier(self) -> Carrier:
-        """The message format that can hold all of it."""
-        sealed = any(isinstance(block, Thought) and block.anthropic for block in self.blocks)
-        return "anthropic" if sealed else "openai"
-
     def json(self, carrier: Carrier) -> dict[str, Any]:
         merged = _merged(self.blocks)
         thoughts = [block for block in merged if isinstance(block, Thought)]
@@ -137,9 +131,8 @@ class Returned:
     def text(self) -> str:
         """The result as logged before archiving; images and files are separate."""
         told = (block for block in self.blocks if isinstance(block, str) or read_media(block) is None)
-        return result_text(
-            "\n".join(block if isinstance(block, str) else compact(dict(block)) for block in told)
-        )
+        texts = (block if isinstance(block, str) else compact(dict(block)) for block in told)
+        return result_text("\n".join(texts))
 
     def json(self, carrier: Carrier) -> dict[str, Any]:
         shown = any(not isinstance(block, str) for block in self.blocks)
@@ -257,12 +250,11 @@ def _messages(turn: Turn, happened: Sequence[Happened]) -> list[dict[str, Any]]:
         else:
             whole.append(Said((one.call,)))
         whole.append(one)
-    carriers = {
-        *(one.carrier for one in whole if isinstance(one, Said)),
-        *(message.shape for message in turn.messages),
-    }
-    carrier: Carrier = "anthropic" if "anthropic" in carriers else "openai"
-    return [as_json(one.json(carrier)) for one in whole]
+    blocks = [block for one in whole if isinstance(one, Said) for block in one.blocks]
+    # Only Anthropic's format can hold its thoughts, and a turn has one format.
+    sealed = any(isinstance(block, Thought) and block.anthropic for block in blocks)
+    begun_so = any(message.shape == "anthropic" for message in turn.messages)
+    return [as_json(one.json("anthropic" if sealed or begun_so else "openai")) for one in whole]
 
 
 def _key(message: Message, turn: Turn) -> tuple[str, tuple[str, ...]]:

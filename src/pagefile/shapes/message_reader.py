@@ -75,10 +75,9 @@ class Book:
         if call_id:
             return next((n for n in sorted(self.waiting, reverse=True) if steps[n].call_id == call_id), None)
         # Results come in the order of their calls, unless they name their tool.
-        nameless = [
-            n for n in sorted(self.waiting) if tool is not None or steps[n].call_id == self.made_id(n)
-        ]
-        return next((n for n in nameless if tool is None or steps[n].tool == tool), None)
+        if tool is not None:
+            return next((n for n in sorted(self.waiting) if steps[n].tool == tool), None)
+        return next((n for n in sorted(self.waiting) if steps[n].call_id == self.made_id(n)), None)
 
 
 class Reader:

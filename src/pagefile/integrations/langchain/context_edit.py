@@ -92,16 +92,15 @@ class ArchiveToolUsesEdit(ContextEdit):
         turn = next((e.id for e in exchanges(messages)[1] if any(use.message is m for m in e.rest)), "before")
 
         async def work() -> str:
-            text = self._placeholders[key] = await self._archived(who, use, turn)
+            engine = self._edge.memory.engine
+            scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
+            given = checked_json(use.input, "input")
+            step = Step(step_tool(use.tool), given, use.text, use.message.tool_call_id)
+            archive = engine.tier(Archive)
+            # Claim the epoch first: this runs in the background, and must not archive what is erased meanwhile.
+            page = await archive.store(scope, step, turn, epoch=await archive.claim(scope))
+            text = placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])
+            self._placeholders[key] = text
             return text
 
         return self._edge.attempt_now_or_soon("archiving a result", work, None)
-
-    async def _archived(self, who: Whose, use: ToolUse, turn_id: str) -> str:
-        engine = self._edge.memory.engine
-        scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
-        step = Step(step_tool(use.tool), checked_json(use.input, "input"), use.text, use.message.tool_call_id)
-        archive = engine.tier(Archive)
-        # Claim the epoch first: this runs in the background, and must not archive what is erased meanwhile.
-        page = await archive.store(scope, step, turn_id, epoch=await archive.claim(scope))
-        return placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])

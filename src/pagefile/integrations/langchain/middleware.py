@@ -192,7 +192,6 @@ class PagefileMiddleware(
         # first result is archived.
         system = replace(parts, guide="").system
         system, memory = self._frozen.setdefault((who, turn.id), (system, parts.beside))
-        results = {} if parts.current is None else view.results_in(parts.current)
         whole = replace(
             plain,
             system=view.system_with(base, system),
@@ -200,10 +199,10 @@ class PagefileMiddleware(
             memory=memory,
             less_memory=parts.beside,
             turn_id=turn.id,
-            tail=view.running_tail(plain.tail, turn, results, tight=False),
+            tail=view.running_tail(plain.tail, turn, parts.current, tight=False),
         )
         if whole.tokens(self._count) > self._window_tokens:
-            return replace(whole, tail=view.running_tail(plain.tail, turn, results, tight=True))
+            return replace(whole, tail=view.running_tail(plain.tail, turn, parts.current, tight=True))
         return whole
 
     async def _parts(self, talk: Talk, turn: Turn, window_tokens: int) -> Parts:

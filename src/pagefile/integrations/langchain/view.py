@@ -123,20 +123,18 @@ def logged_history(shown: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> li
     return [tuple(convert_to_messages(cast("Any", chat_turn(turn, blobs)))) for turn in shown]
 
 
-def running_tail(
-    tail: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str], *, tight: bool
-) -> Group:
+def running_tail(tail: Sequence[BaseMessage], turn: Turn, shown: ShownTurn | None, *, tight: bool) -> Group:
     """The running turn's messages, with results in full; in a tight window, as the window shows them.
 
     A result that the thread itself holds as a placeholder is always shown as in the window.
     """
-    return tuple(_replaced(tail, turn, results, placeholders_only=not tight))
+    return _replaced(tail, turn, shown, placeholders_only=not tight)
 
 
 def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Group:
     rest: Sequence[BaseMessage] = [AIMessage(turn.assistant)] if turn.assistant else []
     if shown.form != "slim":
-        rest = _replaced(exchange.rest, turn, results_in(shown))
+        rest = _replaced(exchange.rest, turn, shown)
     elif exchange.answer is not None:
         rest = exchange.rest[-1:]
     messages = (*exchange.humans, *rest)
@@ -147,27 +145,29 @@ def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Group:
     return messages
 
 
-def results_in(shown: ShownTurn) -> dict[int, str]:
-    return {number: step.result for number, step in shown.steps.items()}
-
-
 def _replaced(
     messages: Sequence[BaseMessage],
     turn: Turn,
-    results: Mapping[int, str],
+    shown: ShownTurn | None,
     *,
     placeholders_only: bool = False,
-) -> list[BaseMessage]:
+) -> Group:
     """The messages with tool results replaced by their shown form; results that are not plain text stay unchanged."""
+    if shown is None:
+        return tuple(messages)
     changed: dict[int, BaseMessage] = {}
     for use in tool_uses(messages):
         number = step_of(turn, use.returned)
-        if number is None or number not in results or not isinstance(cast("Any", use.message.content), str):
+        if (
+            number is None
+            or number not in shown.steps
+            or not isinstance(cast("Any", use.message.content), str)
+        ):
             continue
         step = turn.steps[number]
         if not placeholders_only or (not step.whole and step.result == use.text):
-            changed[id(use.message)] = with_text(use.message, results[number])
-    return [changed.get(id(message), message) for message in messages]
+            changed[id(use.message)] = with_text(use.message, shown.steps[number].result)
+    return tuple(changed.get(id(message), message) for message in messages)
 
 
 def with_text(message: ToolMessage, text: str) -> ToolMessage:
