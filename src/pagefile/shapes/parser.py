@@ -176,22 +176,18 @@ def unwrapped(message: dict[str, Any], index: int) -> Iterator[dict[str, Any]]:
     """The messages of a complete response, or the message itself."""
     kind = message.get("object")
     if kind == "chat.completion" and "role" not in message:
-        yield _chosen(message, index)
+        messages = objects_in([choice.get("message") for choice in objects_in(message.get("choices"))])
+        if len(messages) != 1:
+            raise refused(
+                index,
+                f"has {len(messages)} choices: give the message of the one that was taken, choices[0].message.",
+            )
+        yield messages[0]
     elif kind == "response" and isinstance(message.get("output"), list):
         yield from objects_in(message["output"])
     else:
         _refuse_pieces(message, index)
         yield message
-
-
-def _chosen(completion: Mapping[str, Any], index: int) -> dict[str, Any]:
-    messages = objects_in([choice.get("message") for choice in objects_in(completion.get("choices"))])
-    if len(messages) != 1:
-        raise refused(
-            index,
-            f"has {len(messages)} choices: give the message of the one that was taken, choices[0].message.",
-        )
-    return messages[0]
 
 
 def _refuse_pieces(message: Mapping[str, Any], index: int) -> None:

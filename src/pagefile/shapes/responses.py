@@ -94,8 +94,13 @@ def _item(part: Part, message: Message, filling: Filling) -> list[dict[str, Any]
             step = filling.steps[number]
             call = {"call_id": step.call_id, "name": step.tool, "arguments": compact(step.input)}
             return [{"type": "function_call", **call}]
-        case ToolResult():
-            return [_result(part, filling)]
+        case ToolResult(number, media):
+            step = filling.steps[number]
+            output: Any = step.result
+            if media:
+                said = [text_block(step.result, "responses")] if step.result else []
+                output = [*said, *(media_block(one, "responses", filling.blobs) for one in media)]
+            return [{"type": "function_call_output", "call_id": step.call_id, "output": output}]
         case Reasoning(text, sealed) if message.shape == "responses":
             summary = [{"type": "summary_text", "text": text}] if text else []
             return [{**sealed, "type": "reasoning", "summary": summary}]
@@ -105,12 +110,3 @@ def _item(part: Part, message: Message, filling: Filling) -> list[dict[str, Any]
             return [dict(value)]
         case _:
             return []
-
-
-def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
-    step = filling.steps[part.step]
-    output: Any = step.result
-    if part.media:
-        said = [text_block(step.result, "responses")] if step.result else []
-        output = [*said, *(media_block(media, "responses", filling.blobs) for media in part.media)]
-    return {"type": "function_call_output", "call_id": step.call_id, "output": output}

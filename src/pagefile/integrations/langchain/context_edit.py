@@ -1,7 +1,6 @@
 """A context edit for LangChain's `ContextEditingMiddleware`: old tool results leave the request and can be paged back in."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
 
 from langchain.agents.middleware.context_editing import ContextEdit
 from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
@@ -76,13 +75,8 @@ class ArchiveToolUsesEdit(ContextEdit):
                 messages[number] = use.message.model_copy(update={"content": text, "artifact": None})
 
     def _may_leave(self, use: ToolUse) -> bool:
-        content = cast("Any", use.message.content)
-        return (
-            isinstance(content, str)
-            and len(content) >= self.min_chars
-            and use.tool not in self.exclude_tools
-            and placeholder_uuid(content) is None
-        )
+        is_bulky = use.is_plain and len(use.message.content) >= self.min_chars
+        return is_bulky and use.tool not in self.exclude_tools and placeholder_uuid(use.text) is None
 
     def _placeholder(self, who: Whose, use: ToolUse, messages: Sequence[BaseMessage]) -> str | None:
         """The placeholder of an archived result; None if it is not archived yet."""

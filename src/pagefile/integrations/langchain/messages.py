@@ -48,6 +48,11 @@ class ToolUse:
         return self.returned.text
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the result is one text, not blocks."""
+        return isinstance(cast("Any", self.message.content), str)
+
+    @property
     def returned(self) -> Returned:
         call = Called(self.tool, self.input, self.message.tool_call_id)
         return Returned(call, shown_blocks(self.message), error=self.message.status == "error")

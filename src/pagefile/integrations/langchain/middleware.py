@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic, cast
 
 from langchain.agents.middleware.types import (
@@ -199,11 +200,13 @@ class PagefileMiddleware(
             memory=memory,
             less_memory=parts.beside,
             turn_id=turn.id,
-            tail=view.running_tail(plain.tail, turn, parts.current, tight=False),
         )
-        if whole.tokens(self._count) > self._window_tokens:
-            return replace(whole, tail=view.running_tail(plain.tail, turn, parts.current, tight=True))
-        return whole
+        if parts.current is None:
+            return whole
+        shown = partial(view.as_window_shows, plain.tail, turn, parts.current)
+        # Results of the running turn are shown in full; in a tight window, as that shows them.
+        full = replace(whole, tail=shown(placeholders_only=True))
+        return full if full.tokens(self._count) <= self._window_tokens else replace(whole, tail=shown())
 
     async def _parts(self, talk: Talk, turn: Turn, window_tokens: int) -> Parts:
         window = await talk.chat.context(
@@ -243,10 +246,8 @@ class PagefileMiddleware(
             use = messages.ToolUse(message, str(message.name or call["name"]), call["args"])
             turn = await talk.add(turn, use)
             number = step_of(turn, use.returned) if self._archive_in_state else None
-            if number is None or not isinstance(cast("Any", message.content), str):
-                continue
-            step = turn.steps[number]
-            if step.page is not None and not step.whole:
+            step = None if number is None or not use.is_plain else turn.steps[number]
+            if step is not None and step.page is not None and not step.whole:
                 changed[id(message)] = view.with_text(message, step.result)
         return messages.with_messages(result, changed)
 

@@ -78,12 +78,12 @@ class Talk:
 
     async def finish(
         self, found: Sequence[Exchange], rest: Sequence[BaseMessage], answer: str | None
-    ) -> Turn | None:
+    ) -> None:
         """Complete the turn of the last exchange; `rest` is the thread's part of it."""
         async with self._lock:
             turn = await self._begun(found)
             if turn is None:
-                return None
+                return
             try:
                 done = self._keep(await completed(self.chat, turn, happened(rest), answer))
             except ConflictError:
@@ -95,7 +95,6 @@ class Talk:
                 self.running, self.answers = None, None
             if found:
                 self.settled[_key(found[-1])] = done.id
-            return done
 
     def done(self, exchange: Exchange) -> str | None:
         """The id of the done turn for an earlier exchange; None if the log has none."""

@@ -123,18 +123,10 @@ def logged_history(shown: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> li
     return [tuple(convert_to_messages(cast("Any", chat_turn(turn, blobs)))) for turn in shown]
 
 
-def running_tail(tail: Sequence[BaseMessage], turn: Turn, shown: ShownTurn | None, *, tight: bool) -> Group:
-    """The running turn's messages, with results in full; in a tight window, as the window shows them.
-
-    A result that the thread itself holds as a placeholder is always shown as in the window.
-    """
-    return _replaced(tail, turn, shown, placeholders_only=not tight)
-
-
 def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Group:
     rest: Sequence[BaseMessage] = [AIMessage(turn.assistant)] if turn.assistant else []
     if shown.form != "slim":
-        rest = _replaced(exchange.rest, turn, shown)
+        rest = as_window_shows(exchange.rest, turn, shown)
     elif exchange.answer is not None:
         rest = exchange.rest[-1:]
     messages = (*exchange.humans, *rest)
@@ -145,24 +137,17 @@ def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Group:
     return messages
 
 
-def _replaced(
-    messages: Sequence[BaseMessage],
-    turn: Turn,
-    shown: ShownTurn | None,
-    *,
-    placeholders_only: bool = False,
+def as_window_shows(
+    messages: Sequence[BaseMessage], turn: Turn, shown: ShownTurn, *, placeholders_only: bool = False
 ) -> Group:
-    """The messages with tool results replaced by their shown form; results that are not plain text stay unchanged."""
-    if shown is None:
-        return tuple(messages)
+    """The messages with their results as the window shows them; those that are not plain text stay unchanged.
+
+    With `placeholders_only`, all results stay in full except those that the thread itself holds as placeholders.
+    """
     changed: dict[int, BaseMessage] = {}
     for use in tool_uses(messages):
         number = step_of(turn, use.returned)
-        if (
-            number is None
-            or number not in shown.steps
-            or not isinstance(cast("Any", use.message.content), str)
-        ):
+        if number is None or number not in shown.steps or not use.is_plain:
             continue
         step = turn.steps[number]
         if not placeholders_only or (not step.whole and step.result == use.text):
@@ -206,14 +191,10 @@ def fitted(view: View, budget: int, count: Count) -> View:
             view, over = smaller, smaller.tokens(count) - budget
     if over <= 0:
         return view
-    results = {
-        number: message
-        for number, message in enumerate(view.tail)
-        if isinstance(message, ToolMessage) and isinstance(cast("Any", message.content), str)
-    }
-    cut = shortened({number: str(message.content) for number, message in results.items()}, over, count)
-    changed = {number: with_text(results[number], text) for number, text in cut.items()}
-    return replace(view, tail=tuple(changed.get(number, one) for number, one in enumerate(view.tail)))
+    results = {id(use.message): use.message for use in tool_uses(view.tail) if use.is_plain}
+    cut = shortened({place: str(message.content) for place, message in results.items()}, over, count)
+    changed = {place: with_text(results[place], text) for place, text in cut.items()}
+    return replace(view, tail=tuple(changed.get(id(one), one) for one in view.tail))
 
 
 def request_tokens(messages: Iterable[BaseMessage], count: Count) -> int:
