@@ -1,5 +1,6 @@
 """Pagefile's metrics for Prometheus."""
 
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from pagefile.engine.metrics import METRICS, Metric
+from pagefile.engine.metrics import METRICS
 from pagefile.ports import Meter
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -25,15 +26,15 @@ class PrometheusMeter(Meter):
         self._metrics: dict[str, Any] = {}
         for metric in METRICS:
             if metric.kind == "counter":
-                made: Any = Counter(metric.name, metric.tells, metric.labels, registry=self.registry)
+                made: Any = Counter
             elif metric.kind == "histogram":
-                made = Histogram(
-                    metric.name, metric.tells, metric.labels, buckets=metric.buckets, registry=self.registry
-                )
+                made = partial(Histogram, buckets=metric.buckets)
             else:
                 # A gauge is not counted along the way, but read when the text is generated.
-                made = metric
-            self._metrics[metric.name] = made
+                continue
+            self._metrics[metric.name] = made(
+                metric.name, metric.tells, metric.labels, registry=self.registry
+            )
 
     def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
         self._of(name, labels).inc(amount)
@@ -54,7 +55,7 @@ class PrometheusMeter(Meter):
         now: Any = CollectorRegistry()
         if tasks is not None:
             # Not summed across the processes that share a directory.
-            metric: Metric = self._metrics["pagefile_tasks"]
+            metric = next(metric for metric in METRICS if metric.name == "pagefile_tasks")
             gauge = GaugeMetricFamily(metric.name, metric.tells, tasks)
             now.register(SimpleNamespace(collect=lambda: [gauge]))
         return generate_latest(merged) + generate_latest(now)

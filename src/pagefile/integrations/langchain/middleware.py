@@ -263,17 +263,14 @@ class PagefileMiddleware(
 
         An interrupt does not count as a failure.
         """
-        failed = True
         try:
             yield
-            failed = False
         except GraphBubbleUp:
-            failed = False
             raise
-        finally:
-            turns = _turns(state) if failed else []
-            if turns and who in self._talks:
+        except BaseException:
+            if (turns := _turns(state)) and who in self._talks:
                 self._talks[who].failed.add(turns[-1].id)
+            raise
 
 
 def _turns(state: Any) -> list[messages.Exchange]:
