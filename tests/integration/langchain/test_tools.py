@@ -222,7 +222,7 @@ def test_an_empty_user_is_not_a_run_without_one(monkeypatch):
     """It is handed on, and refused where ids are checked."""
     given = {"configurable": {"user_id": "", "thread_id": "t"}}
     monkeypatch.setattr(tools, "get_config", lambda: given)
-    assert tools.Whose("t", "") == tools.whose(tools.Given(), None)
+    assert tools.Whose("t", "") == tools.whose(None)
 
 
 words = st.sampled_from(["otters", "tea", "青霉素", "过敏", "kroner"])

@@ -1,6 +1,7 @@
 """A context edit for LangChain's `ContextEditingMiddleware`: old tool results leave the request and can be paged back in."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from langchain.agents.middleware.context_editing import ContextEdit
 from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
@@ -10,7 +11,7 @@ from pagefile.engine import Memory
 from pagefile.engine.arguments import checked_json
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain.messages import ToolUse, exchanges, tool_uses
-from pagefile.integrations.langchain.tools import Given, Whose, whose
+from pagefile.integrations.langchain.tools import Whose, whose
 from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, Scope, Step
 from pagefile.shapes.message_reader import step_tool
@@ -58,7 +59,7 @@ class ArchiveToolUsesEdit(ContextEdit):
         self.min_chars = min_chars
         self.exclude_tools = frozenset(exclude_tools) | LOADING_TOOLS
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
-        self._given = Given(conversation_id, user_id, tenant)
+        self._whose = partial(whose, conversation_id=conversation_id, user_id=user_id, tenant=tenant)
         self._placeholders: Lru[tuple[Whose, str, int], str] = Lru(_REMEMBERED)
 
     def apply(
@@ -66,7 +67,7 @@ class ArchiveToolUsesEdit(ContextEdit):
     ) -> None:
         if count_tokens(messages) <= self.trigger:
             return
-        who = whose(self._given, None)
+        who = self._whose(None)
         uses = tool_uses(messages)
         places = [number for number, message in enumerate(messages) if isinstance(message, ToolMessage)]
         for number, use in list(zip(places, uses, strict=True))[: max(0, len(uses) - self.keep)]:

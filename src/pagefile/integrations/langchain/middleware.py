@@ -26,7 +26,7 @@ from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain import messages, view
 from pagefile.integrations.langchain.messages import ToolOutput
 from pagefile.integrations.langchain.thread_log import Talk
-from pagefile.integrations.langchain.tools import Given, Whose, tools_of, whose
+from pagefile.integrations.langchain.tools import Whose, tools_of, whose
 from pagefile.integrations.langchain.view import Group, View
 from pagefile.integrations.recorder import step_of
 from pagefile.integrations.tools import ToolCaller
@@ -97,7 +97,7 @@ class PagefileMiddleware(
         super().__init__()
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
         engine = self._edge.memory.engine
-        self._given = Given(conversation_id, user_id, tenant)
+        self._whose = partial(whose, conversation_id=conversation_id, user_id=user_id, tenant=tenant)
         window = engine.settings.window_tokens if window_tokens is None else window_tokens
         self._window_tokens = at_least(1, window, "window_tokens")
         self._recent_turns = recent_turns
@@ -108,7 +108,7 @@ class PagefileMiddleware(
         self._talks: Lru[Whose, Talk] = Lru(_TALKS)
         #: The system text and the memory of a turn, which stay byte-identical through all its model calls.
         self._frozen: Lru[tuple[Whose, str], tuple[str, str]] = Lru(_TALKS)
-        self.tools = tools_of(self._edge, self._given, self._caller) if offer_tools else []
+        self.tools = tools_of(self._edge, self._whose, self._caller) if offer_tools else []
 
     # -- model calls ------------------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class PagefileMiddleware(
         request: ModelRequest[ContextT],
         handler: Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]],
     ) -> ModelResponse[ResponseT]:
-        who = whose(self._given, request.runtime.context)
+        who = self._whose(request.runtime.context)
         found = self._edge.attempt_blocking("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):
             return handler(self._request(request, found))
@@ -127,7 +127,7 @@ class PagefileMiddleware(
         request: ModelRequest[ContextT],
         handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
     ) -> ModelResponse[ResponseT]:
-        who = whose(self._given, request.runtime.context)
+        who = self._whose(request.runtime.context)
         found = await self._edge.attempt("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):
             return await handler(self._request(request, found))
@@ -137,7 +137,7 @@ class PagefileMiddleware(
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolOutput]
     ) -> ToolOutput:
-        who = whose(self._given, cast("Any", request).runtime.context)
+        who = self._whose(cast("Any", request).runtime.context)
         with self._watched(who, request.state):
             result = handler(request)
         return self._edge.attempt_blocking(
@@ -149,7 +149,7 @@ class PagefileMiddleware(
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]],
     ) -> ToolOutput:
-        who = whose(self._given, cast("Any", request).runtime.context)
+        who = self._whose(cast("Any", request).runtime.context)
         with self._watched(who, request.state):
             result = await handler(request)
         return await self._edge.attempt(
@@ -159,11 +159,11 @@ class PagefileMiddleware(
     # -- the end of a run -------------------------------------------------------------------------------------------------
 
     def after_agent(self, state: AgentState[ResponseT], runtime: Runtime[ContextT]) -> None:
-        who = whose(self._given, runtime.context)
+        who = self._whose(runtime.context)
         self._edge.attempt_blocking("recording", lambda: self._finished(who, state), None, always=True)
 
     async def aafter_agent(self, state: AgentState[ResponseT], runtime: Runtime[ContextT]) -> None:
-        who = whose(self._given, runtime.context)
+        who = self._whose(runtime.context)
         await self._edge.attempt("recording", lambda: self._finished(who, state), None, always=True)
 
     # -- on the memory's own loop -------------------------------------------------------------------------------------------
