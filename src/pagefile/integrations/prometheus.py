@@ -52,12 +52,12 @@ class PrometheusMeter(Meter):
         else:
             merged = CollectorRegistry()
             MultiProcessCollector(merged, path=str(self._shared))
-        now: Any = CollectorRegistry()
-        if tasks is not None:
-            # Not summed across the processes that share a directory.
-            metric = next(metric for metric in METRICS if metric.name == "pagefile_tasks")
-            gauge = GaugeMetricFamily(metric.name, metric.tells, tasks)
-            now.register(SimpleNamespace(collect=lambda: [gauge]))
+        if tasks is None:
+            return generate_latest(merged)
+        # Not summed across the processes that share a directory.
+        metric = next(metric for metric in METRICS if metric.name == "pagefile_tasks")
+        gauge = GaugeMetricFamily(metric.name, metric.tells, tasks)
+        now: Any = SimpleNamespace(collect=lambda: [gauge])
         return generate_latest(merged) + generate_latest(now)
 
     def _of(self, name: str, labels: dict[str, str]) -> Any:
