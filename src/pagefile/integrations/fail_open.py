@@ -46,7 +46,6 @@ class MemoryLoop:
         return self._loop is not None and self._loop is _running_loop()
 
     def started(self, work: Work[R]) -> asyncio.Future[R]:
-        """The work, started from a coroutine."""
         here = asyncio.get_running_loop()
         self._loop = self._loop or here
         if self._loop is here:
@@ -162,28 +161,20 @@ class FailOpen:
         try:
             yield
         except Exception as error:
-            self._failed(what, error, ticket)
+            if self.memory.engine.settings.on_tier_error == "raise":
+                raise
+            if ticket is not None and isinstance(error, SlowMemoryError):
+                self._breaker.failed(ticket)
+            self._count()
+            if (what, type(error)) in self._told:
+                logger.debug("%s: %s failed again: %s", self.integration, what, error)
+                return
+            self._told.add((what, type(error)))
+            once = "%s: %s failed; the run continues without it (logged once for this kind of failure)"
+            logger.exception(once, self.integration, what)
         else:
             if ticket is not None:
                 self._breaker.succeeded(ticket)
-
-    def _failed(self, what: str, error: Exception, ticket: int | None) -> None:
-        if self.memory.engine.settings.on_tier_error == "raise":
-            raise error
-        if ticket is not None and isinstance(error, SlowMemoryError):
-            self._breaker.failed(ticket)
-        self._count()
-        kind = (what, type(error))
-        if kind in self._told:
-            logger.debug("%s: %s failed again: %s", self.integration, what, error)
-            return
-        self._told.add(kind)
-        logger.error(
-            "%s: %s failed; the run continues without it (logged once for this kind of failure)",
-            self.integration,
-            what,
-            exc_info=error,
-        )
 
     def _count(self) -> None:
         engine = self.memory.engine

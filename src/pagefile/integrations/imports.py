@@ -213,37 +213,24 @@ def from_redis_agent_memory(data: object) -> Brought:
     "message" are left out: they duplicate messages.
     """
     answers = cast("list[object]", data) if isinstance(data, list) else [data]
-    return sum(map(_answer, answers), Brought())
+    return sum((_session(mapping(answer)) for answer in answers), Brought())
 
 
-def _answer(data: object) -> Brought:
-    answer = mapping(data)
+def _session(answer: Mapping[str, Any]) -> Brought:
     if not isinstance(answer.get("messages"), list) and not isinstance(answer.get("memories"), list):
         raise TransferError(
             "This is not a dump of redis agent-memory-server: it has neither messages nor memories. Write what "
             "GET /v1/working-memory/{session_id} or POST /v1/long-term-memory/search returns."
         )
-    user = text(answer.get("user_id"))
-    memories = [_redis_memory(mapping(memory), user) for memory in items(answer.get("memories"))]
-    return _session(answer) + _facts(memories)
-
-
-def _session(answer: Mapping[str, Any]) -> Brought:
     session, user = text(answer.get("session_id")), text(answer.get("user_id"))
-    brought = turns_of([_message(mapping(one)) for one in items(answer.get("messages"))], session, user)
+    brought = turns_of(map(_said, items(answer.get("messages"))), session, user)
     if answer.get("data"):
         brought += Brought(left_out={"data of sessions": 1})
-    summary = text(answer.get("context"))
-    if summary is None:
-        return brought
-    first = brought.turns[0].at if brought.turns else moment(answer.get("created_at"))
-    before = BroughtTurn(f"{session}:context", None, summary, session, user, at=first)
-    return Brought((before, *brought.turns), brought.facts, brought.left_out)
-
-
-def _message(message: Mapping[str, Any]) -> Said:
-    role, content = str(message.get("role", "")), "\n".join(filter(None, texts_in(message.get("content"))))
-    return Said(role, content, text(message.get("id")), at=moment(message.get("created_at")))
+    if summary := text(answer.get("context")):
+        first = brought.turns[0].at if brought.turns else moment(answer.get("created_at"))
+        before = BroughtTurn(f"{session}:context", None, summary, session, user, at=first)
+        brought = Brought(turns=(before,)) + brought
+    return brought + _facts([_redis_memory(mapping(one), user) for one in items(answer.get("memories"))])
 
 
 def _redis_memory(memory: Mapping[str, Any], user: str | None) -> BroughtFact | str:
@@ -286,6 +273,7 @@ def _said(message: object) -> Said:
         text="\n".join(filter(None, texts_in(fields.get("content")))),
         id=text(fields.get("id")),
         calls=tuple(_call(mapping(call)) for call in items(fields.get("tool_calls"))),
+        at=moment(fields.get("created_at")),
         call_id=text(fields.get("tool_call_id")),
         tool=tool if fields.get("tool_call_id") else None,
     )
@@ -375,7 +363,12 @@ def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -
 
 
 async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:
-    known = await _known(chat)
+    known: set[str] = set()
+    after: int | str | None = 0
+    while after is not None:
+        listing = await chat.turns(after=after, limit=1000)
+        known |= {turn.id for turn in listing}
+        after = listing.next
     for turn in turns:
         record = partial(chat.record, turn.user, turn.assistant, steps=turn.steps, id=turn.id, at=turn.at)
         await _write("turn", turn.id, record, known, counts)
@@ -384,7 +377,6 @@ async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict
 async def _write(
     kind: str, key: str, write: Callable[[], Awaitable[object]], known: set[str], counts: dict[str, int]
 ) -> None:
-    """Write what is not known yet, and count it."""
     if key in known:
         counts["known"] += 1
         return
@@ -395,17 +387,6 @@ async def _write(
     else:
         known.add(key)
         counts[kind] += 1
-
-
-async def _known(chat: Conversation) -> set[str]:
-    known: set[str] = set()
-    after: int | str = 0
-    while True:
-        turns = await chat.turns(after=after, limit=1000)
-        known |= {turn.id for turn in turns}
-        if turns.next is None:
-            return known
-        after = turns.next
 
 
 async def _remember(

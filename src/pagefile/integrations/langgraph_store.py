@@ -120,8 +120,8 @@ class PagefileStore(base.BaseStore):
             model = self._index.model()
         writes: list[ItemWrite] = []
         for op in last:
-            ttl_s = None if op.ttl is None else op.ttl * _MINUTE_S
-            value, rows = cast("JsonValue", op.value), vectors.get((op.namespace, op.key))
+            value, ttl_s = cast("JsonValue", op.value), None if op.ttl is None else op.ttl * _MINUTE_S
+            rows = vectors.get((op.namespace, op.key))
             writes.append(ItemWrite(op.namespace, op.key, value, ttl_s, rows, model))
         await self._items.write(self._scope, writes, now=self._now())
 
@@ -139,19 +139,18 @@ class PagefileStore(base.BaseStore):
             raise SettingsError(
                 "This store has no index to search by meaning: make it with PagefileStore(memory, index={}), or search without query."
             )
-        ranked = await (self._ranked(op, self._index) if op.query and self._index else self._newest(op))
+        page = {"offset": op.offset, "limit": op.limit}
+        ranked: list[tuple[StoredItem, float | None]]
+        if op.query and self._index is not None:
+            ranked = await self._ranked(op, self._index)
+        elif op.filter:
+            ranked = [(item, None) for item in (await self._passing(op))[op.offset : op.offset + op.limit]]
+        else:
+            newest = await self._items.under(self._scope, op.namespace_prefix, now=self._now(), **page)
+            ranked = [(item, None) for item in newest]
         if op.refresh_ttl:
             await self._touched([item for item, _ in ranked])
         return [base.SearchItem(**_fields(item), score=score) for item, score in ranked]
-
-    async def _newest(self, op: base.SearchOp) -> list[tuple[StoredItem, float | None]]:
-        if op.filter:
-            found = (await self._passing(op))[op.offset : op.offset + op.limit]
-        else:
-            found = await self._items.under(
-                self._scope, op.namespace_prefix, now=self._now(), limit=op.limit, offset=op.offset
-            )
-        return [(item, None) for item in found]
 
     async def _ranked(self, op: base.SearchOp, index: "_Index") -> list[tuple[StoredItem, float | None]]:
         """Most similar first, each by its best text; items without a vector come last, so that a search misses nothing."""

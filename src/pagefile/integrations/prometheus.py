@@ -1,6 +1,8 @@
 """Pagefile's metrics for Prometheus."""
 
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -8,7 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from pagefile.engine.metrics import METRICS, Metric
+from pagefile.engine.metrics import METRICS
 from pagefile.ports import Meter
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -24,15 +26,15 @@ class PrometheusMeter(Meter):
         self._metrics: dict[str, Any] = {}
         for metric in METRICS:
             if metric.kind == "counter":
-                made: Any = Counter(metric.name, metric.tells, metric.labels, registry=self.registry)
+                made: Any = Counter
             elif metric.kind == "histogram":
-                made = Histogram(
-                    metric.name, metric.tells, metric.labels, buckets=metric.buckets, registry=self.registry
-                )
+                made = partial(Histogram, buckets=metric.buckets)
             else:
-                # Not counted along the way, but read when the text is generated.
-                made = _Now(metric)
-            self._metrics[metric.name] = made
+                # A gauge is not counted along the way, but read when the text is generated.
+                continue
+            self._metrics[metric.name] = made(
+                metric.name, metric.tells, metric.labels, registry=self.registry
+            )
 
     def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
         self._of(name, labels).inc(amount)
@@ -50,24 +52,14 @@ class PrometheusMeter(Meter):
         else:
             merged = CollectorRegistry()
             MultiProcessCollector(merged, path=str(self._shared))
-        now: Any = CollectorRegistry()
-        if tasks is not None:
-            running: _Now = self._metrics["pagefile_tasks"]
-            running.value = tasks
-            now.register(running)
+        if tasks is None:
+            return generate_latest(merged)
+        # Not summed across the processes that share a directory.
+        metric = next(metric for metric in METRICS if metric.name == "pagefile_tasks")
+        gauge = GaugeMetricFamily(metric.name, metric.tells, tasks)
+        now: Any = SimpleNamespace(collect=lambda: [gauge])
         return generate_latest(merged) + generate_latest(now)
 
     def _of(self, name: str, labels: dict[str, str]) -> Any:
         metric = self._metrics[name]
         return metric.labels(**labels) if labels else metric
-
-
-class _Now:
-    """A gauge of the current value; not summed across processes that share a directory."""
-
-    def __init__(self, metric: Metric) -> None:
-        self._metric = metric
-        self.value = 0.0
-
-    def collect(self) -> list[Any]:
-        return [GaugeMetricFamily(self._metric.name, self._metric.tells, self.value)]

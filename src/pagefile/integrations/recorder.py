@@ -105,29 +105,17 @@ class Said:
         """Identifies it within its turn; some models give all calls the same id."""
         return self.text, tuple(_call_key(call.tool, call.input) for call in self.calls)
 
-    @property
-    def carrier(self) -> Carrier:
-        """The message format that can hold all of it."""
-        thoughts = [block for block in self.blocks if isinstance(block, Thought)]
-        return "anthropic" if any(thought.anthropic for thought in thoughts) else "openai"
-
     def json(self, carrier: Carrier) -> dict[str, Any]:
-        return self._anthropic() if carrier == "anthropic" else self._openai()
-
-    def _anthropic(self) -> dict[str, Any]:
-        merged = _merged(self.blocks)
-        # A thought that is not Anthropic's is kept outside the blocks, where it is never sent.
-        foreign = [block for block in merged if isinstance(block, Thought) and not block.anthropic]
-        blocks = [_anthropic_block(block) for block in merged if block not in foreign]
-        return {"role": "assistant", "content": blocks, **_beside(foreign, "reasoning")}
-
-    def _openai(self) -> dict[str, Any]:
         merged = _merged(self.blocks)
         thoughts = [block for block in merged if isinstance(block, Thought)]
-        said = [block for block in merged if not isinstance(block, Called | Thought)]
-        message: dict[str, Any] = {"role": "assistant", **_beside(thoughts, "reasoning_content")}
-        message["content"] = _content(said)
+        if carrier == "anthropic":
+            # A thought that is not Anthropic's is kept outside the blocks, where it is never sent.
+            foreign = [thought for thought in thoughts if not thought.anthropic]
+            blocks = [_anthropic_block(block) for block in merged if block not in foreign]
+            return {"role": "assistant", "content": blocks, **_beside(foreign, "reasoning")}
+        said = _content([block for block in merged if not isinstance(block, Called | Thought)])
         calls = [_openai_call(call) for call in self.calls]
+        message = {"role": "assistant", **_beside(thoughts, "reasoning_content"), "content": said}
         return {**message, "tool_calls": calls} if calls else message
 
 
@@ -143,9 +131,8 @@ class Returned:
     def text(self) -> str:
         """The result as logged before archiving; images and files are separate."""
         told = (block for block in self.blocks if isinstance(block, str) or read_media(block) is None)
-        return result_text(
-            "\n".join(block if isinstance(block, str) else compact(dict(block)) for block in told)
-        )
+        texts = (block if isinstance(block, str) else compact(dict(block)) for block in told)
+        return result_text("\n".join(texts))
 
     def json(self, carrier: Carrier) -> dict[str, Any]:
         shown = any(not isinstance(block, str) for block in self.blocks)
@@ -164,7 +151,6 @@ Happened: TypeAlias = Said | Returned
 
 
 async def begun(chat: Conversation, asked: Asked, turn_id: str) -> Turn:
-    """Begin the turn of a question; it stays open until it is answered."""
     return await chat.begin(messages=[as_json(asked.json())], id=turn_id)
 
 
@@ -264,12 +250,11 @@ def _messages(turn: Turn, happened: Sequence[Happened]) -> list[dict[str, Any]]:
         else:
             whole.append(Said((one.call,)))
         whole.append(one)
-    carriers = {
-        *(one.carrier for one in whole if isinstance(one, Said)),
-        *(message.shape for message in turn.messages),
-    }
-    carrier: Carrier = "anthropic" if "anthropic" in carriers else "openai"
-    return [as_json(one.json(carrier)) for one in whole]
+    blocks = [block for one in whole if isinstance(one, Said) for block in one.blocks]
+    # Only Anthropic's format can hold its thoughts, and a turn has one format.
+    sealed = any(isinstance(block, Thought) and block.anthropic for block in blocks)
+    begun_so = any(message.shape == "anthropic" for message in turn.messages)
+    return [as_json(one.json("anthropic" if sealed or begun_so else "openai")) for one in whole]
 
 
 def _key(message: Message, turn: Turn) -> tuple[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagefile.engine import Conversation, Memory
-from pagefile.records import Hit, Turn
+from pagefile.records import Turn
 from pagefile.standalone.tools import tool_schema
 from pagefile.text.sentences import clip
 from pagefile.tiers.fact_book import refuse_orders
@@ -62,7 +62,9 @@ class ToolCaller:
             hits = await self.chat.recall(query, _HITS)
         else:
             hits = await self.memory.recall(query, user_id=scope.user, tenant=scope.tenant, limit=_HITS)
-        return "\n\n".join(map(_hit_text, hits)) or f"[无结果 / nothing found] {query}"
+        # Dated, and escaped like all memory.
+        found = (f"[{hit.at:%Y-%m-%d}] {escape(clip(hit.text, _HIT_CHARS))}" for hit in hits)
+        return "\n\n".join(found) or f"[无结果 / nothing found] {query}"
 
     async def _remembered(self, text: str, category: object) -> str:
         scope = self.chat.scope
@@ -88,8 +90,3 @@ def _text_of(arguments: Mapping[str, Any], name: str) -> str:
     """An argument that is a text; "" for anything else that a model may have sent."""
     given = arguments.get(name)
     return given.strip() if isinstance(given, str) else ""
-
-
-def _hit_text(hit: Hit) -> str:
-    """A past turn for the model: dated, and escaped like all memory."""
-    return f"[{hit.at:%Y-%m-%d}] {escape(clip(hit.text, _HIT_CHARS))}"

@@ -98,9 +98,8 @@ def _asked(run: Sequence[Message], results: dict[int, ToolResult]) -> Iterator[M
                 parts.append(part)
         said.append(Message("assistant", tuple(parts), message.shape))
     said = _without_last_thoughts(said)
-    yield from [_joined(said)] if answers else [message for message in said if message.parts]
-    for answer in answers:
-        yield Message("tool", (answer,), run[0].shape)
+    yield from [_joined(said)] if answers else (message for message in said if message.parts)
+    yield from (Message("tool", (answer,), run[0].shape) for answer in answers)
 
 
 def _without_last_thoughts(said: Sequence[Message]) -> list[Message]:
@@ -140,8 +139,12 @@ def _others(run: Iterable[Message]) -> Iterator[Message]:
 
 def question(messages: Sequence[Message]) -> str | None:
     """The first thing the user said; anything shown with it, or instead of it, is named."""
-    asked = (_question(message) for message in messages if message.role == "user")
-    return next(filter(None, asked), None)
+    for message in messages:
+        if message.role == "user":
+            named = " ".join(filter(None, map(_name, message.parts)))
+            if said := "\n".join(text for text in (message.text, named) if text.strip()):
+                return said
+    return None
 
 
 def answer(messages: Sequence[Message]) -> str | None:
@@ -153,11 +156,6 @@ def answer(messages: Sequence[Message]) -> str | None:
 def _last_said(messages: Sequence[Message]) -> str | None:
     said = (message.text for message in reversed(messages) if message.role == "assistant")
     return next((text for text in said if text.strip()), None)
-
-
-def _question(message: Message) -> str:
-    named = " ".join(filter(None, map(_name, message.parts)))
-    return "\n".join(text for text in (message.text, named) if text.strip())
 
 
 def _name(part: Part) -> str | None:

@@ -29,11 +29,13 @@ def _estimated_tokens(found: "FoundMedia", shape: Shape, count: "Count | None") 
     """The estimate for media given as bytes or by reference, in the shape it came in."""
     media, data = found.media, found.data
     if media.kind == "image":
-        return _image_tokens(data, shape, low=media.detail == "low")
+        size = None if data is None else pixels(data)
+        if media.detail == "low" or size is None:
+            return _LOW_TOKENS if media.detail == "low" else IMAGE_TOKENS
+        return area_tokens(*size) if shape == "anthropic" else tile_tokens(*size)
     if data is not None and is_text(media):
-        if count is not None:
-            return sampled_tokens(_told(media, data), count)
-        return sampled_tokens(data.decode("utf-8", "replace"), _rough_tokens)
+        # Without a tokenizer: one token per Chinese character, or per three letters.
+        return sampled_tokens(_told(media, data), count or (lambda text: math.ceil(len(text.encode()) / 3)))
     unit, tokens = (_SOUND_BYTES, 1) if media.kind == "audio" else (_PAGE_BYTES, PAGE_TOKENS)
     return tokens * max(1, math.ceil(len(data or b"") / unit))
 
@@ -50,20 +52,6 @@ def sampled_tokens(text: str, count: Callable[[str], int]) -> int:
     stride = len(text) // _SAMPLES
     counted = sum(count(text[at : at + _SAMPLE_CHARS]) for at in range(0, stride * _SAMPLES, stride))
     return math.ceil(counted * len(text) / (_SAMPLES * _SAMPLE_CHARS))
-
-
-def _rough_tokens(text: str) -> int:
-    """Without a tokenizer: one token per Chinese character, or per three letters."""
-    return math.ceil(len(text.encode()) / 3)
-
-
-def _image_tokens(data: bytes | None, shape: Shape, *, low: bool) -> int:
-    if low:
-        return _LOW_TOKENS
-    size = None if data is None else pixels(data)
-    if size is None:
-        return IMAGE_TOKENS
-    return area_tokens(*size) if shape == "anthropic" else tile_tokens(*size)
 
 
 def area_tokens(width: int, height: int) -> int:
@@ -210,9 +198,8 @@ def _held(media: Media, data: bytes) -> Media:
 
 
 def _input_audio(block: Block) -> FoundMedia:
-    sound = block["input_audio"]
-    media_type = _SOUNDS.get(sound["format"], f"audio/{sound['format']}")
-    return _by_data(Media("audio", media_type), sound["data"], ("input_audio", "data"))
+    kind, data = block["input_audio"]["format"], block["input_audio"]["data"]
+    return _by_data(Media("audio", _SOUNDS.get(kind, f"audio/{kind}")), data, ("input_audio", "data"))
 
 
 def _openai(kind: Kind, fields: Block, path: Path, url: str) -> FoundMedia:
@@ -309,10 +296,8 @@ def _told(media: Media, data: bytes) -> str:
 
 def _openai_image(media: Media, data: bytes | None) -> dict[str, Any] | None:
     url = _address(media, data)
-    if url is None:
-        return None
-    image = {"url": url, "detail": media.detail} if media.detail in _DETAILS else {"url": url}
-    return {"type": "image_url", "image_url": image}
+    detail = {"detail": media.detail} if media.detail in _DETAILS else {}
+    return None if url is None else {"type": "image_url", "image_url": {"url": url, **detail}}
 
 
 #: The values of `detail` that the chat API accepts.

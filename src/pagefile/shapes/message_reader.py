@@ -11,7 +11,7 @@ from pagefile.errors import InvalidArgumentError
 from pagefile.json_values import MAX_JSON_DEPTH, is_shallow
 from pagefile.records import JsonValue, Step
 from pagefile.shapes.media import read_media
-from pagefile.shapes.skeleton import Path, carved
+from pagefile.shapes.skeleton import Path, as_list, carved
 from pagefile.shapes.tool_arguments import compact, read_arguments
 
 #: The maximum length of a tool's name in a page's row; the message keeps the full name.
@@ -48,7 +48,6 @@ class Book:
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     def begin(self, tool: str, value: JsonValue, call_id: object) -> int:
-        """Add a call; its result is still to come."""
         number = self._add(tool, value, call_id)
         self.waiting.add(number)
         return number
@@ -76,10 +75,9 @@ class Book:
         if call_id:
             return next((n for n in sorted(self.waiting, reverse=True) if steps[n].call_id == call_id), None)
         # Results come in the order of their calls, unless they name their tool.
-        nameless = [
-            n for n in sorted(self.waiting) if tool is not None or steps[n].call_id == self.made_id(n)
-        ]
-        return next((n for n in nameless if tool is None or steps[n].tool == tool), None)
+        if tool is not None:
+            return next((n for n in sorted(self.waiting) if steps[n].tool == tool), None)
+        return next((n for n in sorted(self.waiting) if steps[n].call_id == self.made_id(n)), None)
 
 
 class Reader:
@@ -100,7 +98,6 @@ class Reader:
         return refused(self.index, what)
 
     def role(self, roles: Mapping[str, Role]) -> Role:
-        """The role of the message, by the names that its vendor knows."""
         role = roles.get(str(self.raw.get("role")))
         if role is None:
             raise self.refuse(f"has the role {self.raw.get('role')!r}: known are {', '.join(roles)}.")
@@ -112,30 +109,24 @@ class Reader:
         `texts` names the key of the text in each type of text block, `others` what reads further types.
         """
         content = self.raw.get("content")
-        if isinstance(content, list):
-            for place, block in enumerate(cast("list[Any]", content)):
-                self._content_block(block, ("content", place), texts, others or {})
-        elif content and isinstance(content, str):
+        if content and isinstance(content, str):
             self.text(content, ("content",))
-        elif content is not None and content != "":
+        elif content not in (None, "") and not isinstance(content, list):
             raise self.refuse(
                 f"has a content that is {_kind(content)}: give a text, a list of blocks or None."
             )
-
-    def _content_block(
-        self, block: Any, path: Path, texts: Mapping[str, str], others: Mapping[str, "BlockReader"]
-    ) -> None:
-        given = self.mapping(block)
-        kind = str(given.get("type"))
-        key = texts.get(kind)
-        if key is not None and isinstance(given.get(key), str):
-            self.text(given[key], (*path, key))
-        elif kind in others:
-            others[kind](self, given, path)
-        elif (media := self._media(given, path)) is not None:
-            self.parts.append(media)
-        else:
-            self.other(block, path)
+        for place, block in enumerate(as_list(content) or ()):
+            path, given = ("content", place), self.mapping(block)
+            kind = str(given.get("type"))
+            key = texts.get(kind)
+            if key is not None and isinstance(given.get(key), str):
+                self.text(given[key], (*path, key))
+            elif others is not None and kind in others:
+                others[kind](self, given, path)
+            elif (media := self._media(given, path)) is not None:
+                self.parts.append(media)
+            else:
+                self.other(block, path)
 
     def text(self, text: str, path: Path) -> None:
         self._part(Text(text), {path: {"$part": [len(self.parts)]}})
@@ -158,12 +149,10 @@ class Reader:
         self._holes[path] = {"$sealed": [len(self.parts) - 1, key]}
 
     def call(self, tool: str, value: JsonValue, call_id: object, path: Path) -> None:
-        """Add a tool call with a JSON value, which is at `path`."""
         number = self.book.begin(tool, value, call_id)
         self._part(ToolCall(number), {path: {"$input": number}})
 
     def spelled_call(self, tool: str, arguments: str, call_id: object, path: Path) -> None:
-        """Add a tool call with its arguments as text, which is at `path`."""
         value, spelling = read_arguments(arguments)
         number = self.book.begin(tool, value, call_id)
         hole = {} if spelling is None else {path: {"$arguments": [number, spelling]}}
@@ -177,16 +166,14 @@ class Reader:
             number = self.book.answer(call_id, tool, content or "")
             self._part(ToolResult(number, (), error), {path: {"$result": [number]}} if content else {})
             return
-        if not isinstance(content, list):
+        if (blocks := as_list(content)) is None:
             raise self.refuse(f"has a tool result that is {_kind(content)}: give a text or a list of blocks.")
-        blocks = enumerate(cast("list[Any]", content))
-        found = [self._result_block(block, (*path, place)) for place, block in blocks]
+        found = [self._result_block(block, (*path, place)) for place, block in enumerate(blocks)]
         media = tuple(one for one in found if isinstance(one, Media))
         pieces = [one for one in found if isinstance(one, _Piece)]
         number = self.book.answer(call_id, tool, "\n".join(piece.text for piece in pieces))
         ends = accumulate(len(piece.text) + 1 for piece in pieces)
-        spans = [(end - 1 - len(piece.text), end - 1) for piece, end in zip(pieces, ends, strict=True)]
-        ranges = list(zip(pieces, spans, strict=True))
+        ranges = [(one, (end - 1 - len(one.text), end - 1)) for one, end in zip(pieces, ends, strict=True)]
         holes = {piece.path: {piece.reference: [number, *span]} for piece, span in ranges}
         whole = tuple(span for piece, span in ranges if piece.whole) if self.shape == "anthropic" else ()
         self._part(ToolResult(number, media, error, whole), holes)

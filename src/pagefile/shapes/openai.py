@@ -80,11 +80,7 @@ def _read_function(reader: Reader, function: Mapping[str, Any], call_id: object,
 
 
 def laid_out(messages: Iterable[Message]) -> list[Message]:
-    """Prepared messages split as the chat API needs them: one message per result, followed by the images
-    attached to results.
-
-    A tool message accepts only text, so the images go into a user message.
-    """
+    """Prepared messages split as the chat API needs them: one message per result, then a user message with the results' images."""
     found: list[Message] = []
     held: list[Media] = []
     for message in messages:
@@ -116,7 +112,13 @@ def write(message: Message, filling: Filling) -> list[dict[str, Any]]:
     results = [part.step for part in message.parts if isinstance(part, ToolResult)]
     if results:
         return [_answered(filling.steps[step]) for step in results]
-    return _spoken(message, filling)
+    found = [said_block(part, message, "openai", filling.blobs) for part in message.parts]
+    blocks = [block for block in found if block is not None]
+    calls = [_called(filling.steps[part.step]) for part in message.parts if isinstance(part, ToolCall)]
+    if not blocks and not calls and message.shape not in {"openai", "plain"}:
+        return []
+    spoken = {"role": message.role, "content": _content(blocks, message.role)}
+    return [{**spoken, "tool_calls": calls} if calls else spoken]
 
 
 def _answered(step: Step | ShownStep) -> dict[str, Any]:
@@ -126,16 +128,6 @@ def _answered(step: Step | ShownStep) -> dict[str, Any]:
 def _called(step: Step | ShownStep) -> dict[str, Any]:
     function = {"name": step.tool, "arguments": compact(step.input)}
     return {"id": step.call_id, "type": "function", "function": function}
-
-
-def _spoken(message: Message, filling: Filling) -> list[dict[str, Any]]:
-    found = [said_block(part, message, "openai", filling.blobs) for part in message.parts]
-    blocks = [block for block in found if block is not None]
-    calls = [_called(filling.steps[part.step]) for part in message.parts if isinstance(part, ToolCall)]
-    if not blocks and not calls and message.shape not in {"openai", "plain"}:
-        return []
-    spoken = {"role": message.role, "content": _content(blocks, message.role)}
-    return [{**spoken, "tool_calls": calls} if calls else spoken]
 
 
 def _content(blocks: Sequence[dict[str, Any]], role: str) -> Any:

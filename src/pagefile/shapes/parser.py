@@ -1,6 +1,9 @@
-"""Converts messages of a provider's client to those of a turn, whichever of the three shapes they are in."""
+"""Converts messages of a provider's client to those of a turn.
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+It detects what was given: which of the three shapes, a complete response around messages, or a fragment, which is refused.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -10,10 +13,9 @@ from pagefile.json_values import texts_in
 from pagefile.records import Step, checked_text
 from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.call_order import answered_steps
-from pagefile.shapes.detection import shape_of, unwrapped
 from pagefile.shapes.message_reader import Book, Reader, plain_json, refused
-from pagefile.shapes.renderer import WRITERS, own_shape
-from pagefile.shapes.skeleton import Filling, carved, same
+from pagefile.shapes.renderer import WRITERS, block_shape, own_shape
+from pagefile.shapes.skeleton import Filling, as_list, as_object, carved, objects_in, same
 
 _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
     "plain": openai.read,
@@ -24,6 +26,18 @@ _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
 #: Where results are: in messages of these roles, in items and blocks of these types, under this key.
 _BY_ROLE = {"tool": "content", "function": "content"}
 _BY_TYPE = {"function_call_output": "output", "custom_tool_call_output": "output", "tool_result": "content"}
+_NAMES: Mapping[Shape, str] = {
+    "openai": "OpenAI Chat",
+    "responses": "OpenAI Responses",
+    "anthropic": "Anthropic",
+}
+#: Keys besides role and content that only OpenAI Chat has, or only an Anthropic answer.
+_CHAT_ONLY_KEYS = frozenset({"tool_calls", "function_call", "tool_call_id", "reasoning_content", "audio"})
+_ANSWER_KEYS = frozenset({"stop_reason", "stop_sequence"})
+#: Items of OpenAI Responses that have a text without a role.
+_SPEAKING_ITEMS = frozenset({"reasoning", "configuration_update"})
+#: How the events of a stream begin: "response." for OpenAI Responses, the rest for Anthropic.
+_EVENTS = ("response.", "content_block_", "message_start", "message_delta", "message_stop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +127,89 @@ def cleaned(value: Any) -> Any:
     if isinstance(value, dict):
         return {cleaned(key): cleaned(inner) for key, inner in cast("dict[str, Any]", value).items()}
     return value
+
+
+# -- which shape --------------------------------------------------------------------------------------------------------
+
+
+def shape_of(messages: Sequence[tuple[int, Mapping[str, Any]]], default: Shape | None = None) -> Shape:
+    """The shape of the numbered messages; the default if nothing distinguishes them.
+
+    Without a default, text-only messages are "plain", since all providers share that format; the rest is
+    OpenAI Chat. Messages in different shapes raise `InvalidArgumentError`.
+    """
+    found: Shape | None = None
+    for index, message in messages:
+        mine = _shape(message, index)
+        if mine is not None and found is not None and mine != found:
+            raise refused(
+                index,
+                f"is in the shape of {_NAMES[mine]}, those before it are in that of {_NAMES[found]}: give the messages of one "
+                "provider at a time.",
+            )
+        found = mine or found
+    return found or default or ("plain" if all(_is_text(message) for _, message in messages) else "openai")
+
+
+def _shape(message: Mapping[str, Any], index: int) -> Shape | None:
+    if _ANSWER_KEYS & message.keys():
+        return "anthropic"
+    if isinstance(message.get("type"), str) or ("id" in message and "role" not in message):
+        return "responses"
+    if "role" not in message:
+        raise refused(
+            index,
+            "has neither a role nor a type: give messages of OpenAI Chat, OpenAI Responses or Anthropic.",
+        )
+    if _CHAT_ONLY_KEYS & message.keys() or message["role"] in ("tool", "function"):
+        return "openai"
+    blocks = objects_in(message.get("content"))
+    return next((shape for block in blocks if (shape := block_shape(block)) is not None), None)
+
+
+def _is_text(message: Mapping[str, Any]) -> bool:
+    blocks = as_list(message.get("content")) or ()
+    return all((as_object(block) or {}).get("type") == "text" for block in blocks)
+
+
+def unwrapped(message: dict[str, Any], index: int) -> Iterator[dict[str, Any]]:
+    """The messages of a complete response, or the message itself."""
+    kind = message.get("object")
+    if kind == "chat.completion" and "role" not in message:
+        messages = objects_in([choice.get("message") for choice in objects_in(message.get("choices"))])
+        if len(messages) != 1:
+            raise refused(
+                index,
+                f"has {len(messages)} choices: give the message of the one that was taken, choices[0].message.",
+            )
+        yield messages[0]
+    elif kind == "response" and isinstance(message.get("output"), list):
+        yield from objects_in(message["output"])
+    else:
+        _refuse_pieces(message, index)
+        yield message
+
+
+def _refuse_pieces(message: Mapping[str, Any], index: int) -> None:
+    """Fragments would be stored as unknown items, and nothing they say would be remembered."""
+    kind = str(message.get("type"))
+    if message.get("object") == "chat.completion.chunk" or kind.startswith(_EVENTS):
+        raise refused(index, "is a piece of a stream: collect the stream, and give the whole message.")
+    if "role" in message:
+        return
+    if kind in {"text", "refusal"} or block_shape(message) is not None:
+        raise refused(
+            index,
+            f"is a block of a message ({kind!r}), not a message: give {{'role': 'assistant', 'content': [the blocks]}}.",
+        )
+    if "type" in message and kind not in _SPEAKING_ITEMS and _has_text(message):
+        raise refused(
+            index,
+            f"has the type {kind!r}, which no provider has, and no role: give {{'role': 'user', 'content': '…'}}, or a message "
+            "of OpenAI Chat, OpenAI Responses or Anthropic.",
+        )
+
+
+def _has_text(message: Mapping[str, Any]) -> bool:
+    said = message.get("content") or message.get("text")
+    return isinstance(said, str) or any(isinstance(piece.get("text"), str) for piece in objects_in(said))

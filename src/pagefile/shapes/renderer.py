@@ -10,7 +10,6 @@ from pagefile.content import Message, Other, Part, Reasoning, Shape, Text
 from pagefile.records import Step
 from pagefile.shapes import anthropic, openai, responses
 from pagefile.shapes.call_order import in_order, prepared
-from pagefile.shapes.detection import block_shape
 from pagefile.shapes.skeleton import Blobs, Filling, as_list, as_object, objects_in
 from pagefile.shapes.steps import shown_steps, with_own_call_ids
 
@@ -35,18 +34,18 @@ def given_back(
 
     With a `shape`, they are what its provider accepts: as they came if possible, otherwise rendered again.
     """
-    filling, own = Filling(steps, blobs), own_shape(messages) or "openai"
+    filling, own = Filling(steps, blobs), shape or own_shape(messages) or "openai"
+    came = [
+        one
+        for message in messages
+        for one in _as_it_came(message, filling, own if message.shape == "plain" else message.shape)
+    ]
     if shape is None:
-        return [
-            one
-            for message in messages
-            for one in _as_it_came(message, filling, own if message.shape == "plain" else message.shape)
-        ]
-    if all(message.shape in {shape, "plain"} for message in messages):
-        came = [one for message in messages for one in _as_it_came(message, filling, shape)]
-        if _can_be_sent(messages, steps, shape) and are_taken(came, shape):
-            return came
-    return rendered(messages, steps, blobs, shape)
+        return came
+    foreign = any(message.shape not in {shape, "plain"} for message in messages)
+    if foreign or not _can_be_sent(messages, steps, shape) or not are_taken(came, shape):
+        return rendered(messages, steps, blobs, shape)
+    return came
 
 
 def _can_be_sent(messages: Sequence[Message], steps: Sequence[Step], shape: Shape) -> bool:
@@ -133,6 +132,16 @@ def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Render
 
 # -- whether a provider accepts messages just as they came: it refuses unknown fields ---------------------------------
 
+#: Types of blocks that only one shape has.
+_BLOCKS: Mapping[str, Shape] = {
+    **dict.fromkeys(("image_url", "input_audio", "file"), "openai"),
+    **dict.fromkeys(("input_text", "output_text", "input_image", "input_file"), "responses"),
+    **dict.fromkeys(
+        ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result"),
+        "anthropic",
+    ),
+    **dict.fromkeys(("server_tool_use", "web_search_tool_result", "container_upload"), "anthropic"),
+}
 _CHAT_KEYS = frozenset(
     {"role", "content", "name", "refusal", "audio", "tool_calls", "tool_call_id", "function_call"}
 )
@@ -148,6 +157,12 @@ _WORD_KEYS: Mapping[Shape, frozenset[str]] = {
 _WORDS = ("text", "refusal", "input_text", "output_text")
 #: What a chat message may have instead of content.
 _INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
+
+
+def block_shape(block: Mapping[str, Any]) -> Shape | None:
+    """The only shape that has such a block; None if it is unknown, or several have it."""
+    kind = str(block.get("type"))
+    return _BLOCKS.get(kind) or ("anthropic" if kind.endswith("_tool_result") else None)
 
 
 def are_taken(messages: Sequence[Mapping[str, Any]], shape: Shape) -> bool:

@@ -49,8 +49,7 @@ def _read_reasoning(reader: Reader) -> None:
     texts: list[tuple[str, Path]] = []
     for name in ("summary", "content"):
         for place, piece in enumerate(as_list(raw.get(name)) or ()):
-            text = (as_object(piece) or {}).get("text")
-            if isinstance(text, str):
+            if isinstance(text := (as_object(piece) or {}).get("text"), str):
                 texts.append((text, (name, place, "text")))
     sealed = {key: value for key, value in raw.items() if key not in {"summary", "content", "type"}}
     reader.reasoning(texts, sealed)
@@ -95,8 +94,13 @@ def _item(part: Part, message: Message, filling: Filling) -> list[dict[str, Any]
             step = filling.steps[number]
             call = {"call_id": step.call_id, "name": step.tool, "arguments": compact(step.input)}
             return [{"type": "function_call", **call}]
-        case ToolResult():
-            return [_result(part, filling)]
+        case ToolResult(number, media):
+            step = filling.steps[number]
+            output: Any = step.result
+            if media:
+                said = [text_block(step.result, "responses")] if step.result else []
+                output = [*said, *(media_block(one, "responses", filling.blobs) for one in media)]
+            return [{"type": "function_call_output", "call_id": step.call_id, "output": output}]
         case Reasoning(text, sealed) if message.shape == "responses":
             summary = [{"type": "summary_text", "text": text}] if text else []
             return [{**sealed, "type": "reasoning", "summary": summary}]
@@ -106,13 +110,3 @@ def _item(part: Part, message: Message, filling: Filling) -> list[dict[str, Any]
             return [dict(value)]
         case _:
             return []
-
-
-def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
-    step = filling.steps[part.step]
-    text = step.result
-    output: Any = text
-    if part.media:
-        said = [text_block(text, "responses")] if text else []
-        output = [*said, *(media_block(media, "responses", filling.blobs) for media in part.media)]
-    return {"type": "function_call_output", "call_id": step.call_id, "output": output}

@@ -220,8 +220,9 @@ async def test_tools_explain_what_they_cannot_do(memory):
 
 def test_an_empty_user_is_not_a_run_without_one(monkeypatch):
     """It is handed on, and refused where ids are checked."""
-    monkeypatch.setattr(tools, "_configurable", lambda: {"user_id": "", "thread_id": "t"})
-    assert tools.Whose("t", "") == tools.whose(tools.Given(), None)
+    given = {"configurable": {"user_id": "", "thread_id": "t"}}
+    monkeypatch.setattr(tools, "get_config", lambda: given)
+    assert tools.Whose("t", "") == tools.whose(None)
 
 
 words = st.sampled_from(["otters", "tea", "青霉素", "过敏", "kroner"])

@@ -8,7 +8,6 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 
 from pagefile.integrations.langchain.messages import exchanges, tool_uses
 from pagefile.integrations.langchain.view import (
-    cut_to,
     fitted,
     message_tokens,
     native_history,
@@ -16,6 +15,7 @@ from pagefile.integrations.langchain.view import (
     request_tokens,
     system_with,
 )
+from pagefile.integrations.shortening import cut_to
 from pagefile.text.tokens import EstimateCounter
 
 from .models import check_order

@@ -218,8 +218,10 @@ class ClaudeMemory:
         async with session.lock:
             if session.turn is not None:
                 turn, session.turn = session.turn, None
-                answer = _structured(turn) or given.get("last_assistant_message") or None
-                await completed(session.chat, turn, await _said(session, given), answer)
+                # A session with an `output_format` gives its answer by calling a tool.
+                structured = [compact(step.input) for step in turn.steps if step.tool == _ANSWERING]
+                answer = structured[-1] if structured else given.get("last_assistant_message")
+                await completed(session.chat, turn, await _said(session, given), answer or None)
         return {}
 
     def _guarded(
@@ -243,16 +245,13 @@ class ClaudeMemory:
 
     def _session(self, given: Mapping[str, Any]) -> _Session:
         name = str(given["session_id"])
-        session = self._sessions.get(name)
-        if session is None:
-            session = self._sessions[name] = self._opened(name)
-        return session
+        if name not in self._sessions:
+            self._sessions[name] = self._opened(name)
+        return self._sessions[name]
 
     def _opened(self, name: str) -> _Session:
-        conversation = self._conversation or name
-        return _Session(
-            self._memory.conversation(conversation, user_id=self._user, tenant=self._tenant, agent="claude")
-        )
+        open_chat = partial(self._memory.conversation, user_id=self._user, tenant=self._tenant)
+        return _Session(open_chat(self._conversation or name, agent="claude"))
 
     def _newest(self) -> _Session:
         """The session whose hook ran last: a tool does not learn which session calls it."""
@@ -265,12 +264,6 @@ async def _said(session: _Session, given: Mapping[str, Any]) -> list[Said]:
         return []
     await anyio.to_thread.run_sync(session.transcript.read, str(given.get("transcript_path")))
     return [one for one in session.transcript.said if not any(_ours(call.tool) for call in one.calls)]
-
-
-def _structured(turn: Turn) -> str | None:
-    """The answer of a session with an `output_format`, as JSON: the model gives it by calling a tool."""
-    given = [step.input for step in turn.steps if step.tool == _ANSWERING]
-    return compact(given[-1]) if given else None
 
 
 def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:

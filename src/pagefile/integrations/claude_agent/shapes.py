@@ -6,49 +6,36 @@ tool calls, and thoughts with their signatures.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any
 
 from pagefile.integrations.recorder import THINKING, Called, Said, Shown, Thought
-from pagefile.shapes.skeleton import as_list, as_object
+from pagefile.shapes.skeleton import as_list, as_object, objects_in
 
-#: A path into a result: object keys in order.
-_Path: TypeAlias = tuple[str, ...]
-
-#: Where built-in tools keep what the model reads: Bash, Read, Grep, WebFetch, agents and others.
-_PLACES: tuple[_Path, ...] = (
-    ("stdout",),
-    ("file", "content"),
-    ("content",),
-    ("result",),
-    ("output",),
-    ("text",),
-)
+#: Where built-in tools keep what the model reads: Bash, Read (the content of a file), Grep, WebFetch, agents and others.
+_PLACES = ("stdout", "file", "content", "result", "output", "text")
 
 
 def result_text(answer: object) -> str | None:
     """The text of a result; None if it has none in a known place."""
     if isinstance(answer, str):
         return answer
-    if _is_list(answer):
-        texts = [block["text"] for block in answer if _is_text(block)]
-        return "\n".join(texts) if texts else None
-    place = _place(answer)
-    return None if place is None else result_text(_at(answer, place))
+    if (fields := as_object(answer)) is not None:
+        return next(filter(None, (result_text(fields.get(place)) for place in _PLACES)), None)
+    texts = [block["text"] for block in objects_in(answer) if _is_text(block)]
+    return "\n".join(texts) if texts else None
 
 
 def pictured(answer: object) -> list[dict[str, Any]]:
     """The images of a result: those of Read and of MCP tools."""
-    if _is_list(answer):
-        return [block for one in answer if _is_object(one) for block in _picture(one)]
-    if not _is_object(answer):
-        return []
-    file, content = answer.get("file"), answer.get("content")
-    if answer.get("type") == "image" and _is_object(file):
+    fields = as_object(answer)
+    if fields is None:
+        return [block for one in objects_in(answer) for block in _picture(one)]
+    if fields.get("type") == "image" and (file := as_object(fields.get("file"))) is not None:
         return list(_picture({"data": file.get("base64"), "mimeType": file.get("type"), "type": "image"}))
-    return pictured(content) if _is_list(content) else []
+    return [block for one in objects_in(fields.get("content")) for block in _picture(one)]
 
 
 def _picture(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -65,54 +52,19 @@ def retold(answer: object, text: str) -> object:
     """The same result with its text replaced; everything else (images, numbers, flags) stays."""
     if isinstance(answer, str):
         return text
-    if _is_list(answer):
-        return _retold_blocks(answer, text)
-    place = _place(answer)
-    return answer if place is None else _retold_at(answer, place, text)
+    if (blocks := as_list(answer)) is not None:
+        # The text goes into the first text block, and the others are dropped.
+        texts = [place for place, block in enumerate(blocks) if _is_text(block)]
+        kept = ((place, block) for place, block in enumerate(blocks) if place not in texts[1:])
+        return [{**block, "text": text} if place in texts else block for place, block in kept]
+    fields = as_object(answer) or {}
+    place = next((place for place in _PLACES if result_text(fields.get(place))), None)
+    return answer if place is None else {**fields, place: retold(fields[place], text)}
 
 
-def _retold_blocks(blocks: Sequence[object], text: str) -> list[object]:
-    """Puts the text into the first text block and drops the others."""
-    kept: list[object] = []
-    said = False
-    for block in blocks:
-        if not _is_text(block):
-            kept.append(block)
-        elif not said:
-            kept.append({**block, "text": text})
-            said = True
-    return kept
-
-
-def _place(answer: object) -> _Path | None:
-    """Where an object has its text; None if it has none there, or is something else."""
-    places = _PLACES if _is_object(answer) else ()
-    return next((place for place in places if result_text(_at(answer, place))), None)
-
-
-def _at(answer: object, place: _Path) -> object:
-    for key in place:
-        answer = cast("Mapping[str, object]", answer).get(key) if _is_object(answer) else None
-    return answer
-
-
-def _retold_at(answer: Any, place: _Path, text: str) -> object:
-    if not place:
-        return retold(answer, text)
-    key, *rest = place
-    return {**answer, key: _retold_at(answer[key], tuple(rest), text)}
-
-
-def _is_list(answer: object) -> TypeGuard[Sequence[Any]]:
-    return isinstance(answer, list | tuple)
-
-
-def _is_object(answer: object) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(answer, Mapping)
-
-
-def _is_text(block: object) -> TypeGuard[Mapping[str, Any]]:
-    return _is_object(block) and block.get("type") == "text" and isinstance(block.get("text"), str)
+def _is_text(block: object) -> bool:
+    given = as_object(block) or {}
+    return given.get("type") == "text" and isinstance(given.get("text"), str)
 
 
 # -- the transcript ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """A context edit for LangChain's `ContextEditingMiddleware`: old tool results leave the request and can be paged back in."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from functools import partial
 
 from langchain.agents.middleware.context_editing import ContextEdit
 from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
@@ -11,7 +11,7 @@ from pagefile.engine import Memory
 from pagefile.engine.arguments import checked_json
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain.messages import ToolUse, exchanges, tool_uses
-from pagefile.integrations.langchain.tools import Given, Whose, whose
+from pagefile.integrations.langchain.tools import Whose, whose
 from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, Scope, Step
 from pagefile.shapes.message_reader import step_tool
@@ -22,8 +22,6 @@ from pagefile.window.wording import WORDINGS
 
 #: Placeholders kept, so that a result is archived once and looks the same from then on.
 _REMEMBERED = 4096
-
-_Key = tuple[Whose, str, int]
 
 
 class ArchiveToolUsesEdit(ContextEdit):
@@ -61,15 +59,15 @@ class ArchiveToolUsesEdit(ContextEdit):
         self.min_chars = min_chars
         self.exclude_tools = frozenset(exclude_tools) | LOADING_TOOLS
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
-        self._given = Given(conversation_id, user_id, tenant)
-        self._placeholders: Lru[_Key, str] = Lru(_REMEMBERED)
+        self._whose = partial(whose, conversation_id=conversation_id, user_id=user_id, tenant=tenant)
+        self._placeholders: Lru[tuple[Whose, str, int], str] = Lru(_REMEMBERED)
 
     def apply(
         self, messages: list[AnyMessage], *, count_tokens: Callable[[Sequence[BaseMessage]], int]
     ) -> None:
         if count_tokens(messages) <= self.trigger:
             return
-        who = whose(self._given, None)
+        who = self._whose(None)
         uses = tool_uses(messages)
         places = [number for number, message in enumerate(messages) if isinstance(message, ToolMessage)]
         for number, use in list(zip(places, uses, strict=True))[: max(0, len(uses) - self.keep)]:
@@ -78,13 +76,8 @@ class ArchiveToolUsesEdit(ContextEdit):
                 messages[number] = use.message.model_copy(update={"content": text, "artifact": None})
 
     def _may_leave(self, use: ToolUse) -> bool:
-        content = cast("Any", use.message.content)
-        return (
-            isinstance(content, str)
-            and len(content) >= self.min_chars
-            and use.tool not in self.exclude_tools
-            and placeholder_uuid(content) is None
-        )
+        is_bulky = use.is_plain and len(use.message.content) >= self.min_chars
+        return is_bulky and use.tool not in self.exclude_tools and placeholder_uuid(use.text) is None
 
     def _placeholder(self, who: Whose, use: ToolUse, messages: Sequence[BaseMessage]) -> str | None:
         """The placeholder of an archived result; None if it is not archived yet."""
@@ -94,16 +87,15 @@ class ArchiveToolUsesEdit(ContextEdit):
         turn = next((e.id for e in exchanges(messages)[1] if any(use.message is m for m in e.rest)), "before")
 
         async def work() -> str:
-            text = self._placeholders[key] = await self._archived(who, use, turn)
+            engine = self._edge.memory.engine
+            scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
+            given = checked_json(use.input, "input")
+            step = Step(step_tool(use.tool), given, use.text, use.message.tool_call_id)
+            archive = engine.tier(Archive)
+            # Claim the epoch first: this runs in the background, and must not archive what is erased meanwhile.
+            page = await archive.store(scope, step, turn, epoch=await archive.claim(scope))
+            text = placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])
+            self._placeholders[key] = text
             return text
 
         return self._edge.attempt_now_or_soon("archiving a result", work, None)
-
-    async def _archived(self, who: Whose, use: ToolUse, turn_id: str) -> str:
-        engine = self._edge.memory.engine
-        scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
-        step = Step(step_tool(use.tool), checked_json(use.input, "input"), use.text, use.message.tool_call_id)
-        archive = engine.tier(Archive)
-        # Claim the epoch first: this runs in the background, and must not archive what is erased meanwhile.
-        page = await archive.store(scope, step, turn_id, epoch=await archive.claim(scope))
-        return placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])

@@ -45,8 +45,12 @@ class ToolUse:
 
     @property
     def text(self) -> str:
-        """The result's text, without its images and files."""
         return self.returned.text
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the result is one text, not blocks."""
+        return isinstance(cast("Any", self.message.content), str)
 
     @property
     def returned(self) -> Returned:
@@ -142,10 +146,6 @@ def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
     return [said(one) if isinstance(one, AIMessage) else next(uses).returned for one in spoken]
 
 
-def text_of(message: BaseMessage) -> str:
-    return str(message.text)
-
-
 def structured_text(value: object) -> str | None:
     """Structured output as the model's JSON; None if there is none."""
     if value is None or isinstance(value, str):
@@ -179,10 +179,10 @@ def tool_messages(result: ToolOutput) -> list[ToolMessage]:
 
 
 def with_messages(result: ToolOutput, changed: dict[int, ToolMessage]) -> ToolOutput:
-    """The result with its tool messages replaced; unchanged if none differs."""
+    """The result with some of its tool messages replaced, by their `id()`; itself if none is."""
     if isinstance(result, ToolMessage):
         return changed.get(id(result), result)
-    if all(id(message) == old for old, message in changed.items()):
+    if not changed:
         return result
     swapped = [changed.get(id(message), message) for message in _updated(result)]
     return replace(result, update={**cast("dict[str, Any]", result.update), "messages": swapped})

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic, cast
 
 from langchain.agents.middleware.types import (
@@ -25,7 +26,7 @@ from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain import messages, view
 from pagefile.integrations.langchain.messages import ToolOutput
 from pagefile.integrations.langchain.thread_log import Talk
-from pagefile.integrations.langchain.tools import Given, Whose, tools_of, whose
+from pagefile.integrations.langchain.tools import Whose, tools_of, whose
 from pagefile.integrations.langchain.view import Group, View
 from pagefile.integrations.recorder import step_of
 from pagefile.integrations.tools import ToolCaller
@@ -96,7 +97,7 @@ class PagefileMiddleware(
         super().__init__()
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
         engine = self._edge.memory.engine
-        self._given = Given(conversation_id, user_id, tenant)
+        self._whose = partial(whose, conversation_id=conversation_id, user_id=user_id, tenant=tenant)
         window = engine.settings.window_tokens if window_tokens is None else window_tokens
         self._window_tokens = at_least(1, window, "window_tokens")
         self._recent_turns = recent_turns
@@ -107,7 +108,7 @@ class PagefileMiddleware(
         self._talks: Lru[Whose, Talk] = Lru(_TALKS)
         #: The system text and the memory of a turn, which stay byte-identical through all its model calls.
         self._frozen: Lru[tuple[Whose, str], tuple[str, str]] = Lru(_TALKS)
-        self.tools = tools_of(self._edge, self._given, self._caller) if offer_tools else []
+        self.tools = tools_of(self._edge, self._whose, self._caller) if offer_tools else []
 
     # -- model calls ------------------------------------------------------------------------------------------------------
 
@@ -116,7 +117,7 @@ class PagefileMiddleware(
         request: ModelRequest[ContextT],
         handler: Callable[[ModelRequest[ContextT]], ModelResponse[ResponseT]],
     ) -> ModelResponse[ResponseT]:
-        who = whose(self._given, request.runtime.context)
+        who = self._whose(request.runtime.context)
         found = self._edge.attempt_blocking("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):
             return handler(self._request(request, found))
@@ -126,7 +127,7 @@ class PagefileMiddleware(
         request: ModelRequest[ContextT],
         handler: Callable[[ModelRequest[ContextT]], Awaitable[ModelResponse[ResponseT]]],
     ) -> ModelResponse[ResponseT]:
-        who = whose(self._given, request.runtime.context)
+        who = self._whose(request.runtime.context)
         found = await self._edge.attempt("the window", lambda: self._viewed(who, request), None)
         with self._watched(who, request.state):
             return await handler(self._request(request, found))
@@ -136,7 +137,7 @@ class PagefileMiddleware(
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolOutput]
     ) -> ToolOutput:
-        who = whose(self._given, cast("Any", request).runtime.context)
+        who = self._whose(cast("Any", request).runtime.context)
         with self._watched(who, request.state):
             result = handler(request)
         return self._edge.attempt_blocking(
@@ -148,7 +149,7 @@ class PagefileMiddleware(
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]],
     ) -> ToolOutput:
-        who = whose(self._given, cast("Any", request).runtime.context)
+        who = self._whose(cast("Any", request).runtime.context)
         with self._watched(who, request.state):
             result = await handler(request)
         return await self._edge.attempt(
@@ -158,11 +159,11 @@ class PagefileMiddleware(
     # -- the end of a run -------------------------------------------------------------------------------------------------
 
     def after_agent(self, state: AgentState[ResponseT], runtime: Runtime[ContextT]) -> None:
-        who = whose(self._given, runtime.context)
+        who = self._whose(runtime.context)
         self._edge.attempt_blocking("recording", lambda: self._finished(who, state), None, always=True)
 
     async def aafter_agent(self, state: AgentState[ResponseT], runtime: Runtime[ContextT]) -> None:
-        who = whose(self._given, runtime.context)
+        who = self._whose(runtime.context)
         await self._edge.attempt("recording", lambda: self._finished(who, state), None, always=True)
 
     # -- on the memory's own loop -------------------------------------------------------------------------------------------
@@ -191,10 +192,7 @@ class PagefileMiddleware(
         # The guide to archived results is in every request, so that the start of the prompt does not change when the
         # first result is archived.
         system = replace(parts, guide="").system
-        if (who, turn.id) not in self._frozen:
-            self._frozen[who, turn.id] = (system, parts.beside)
-        system, memory = self._frozen[who, turn.id]
-        results = {} if parts.current is None else view.results_in(parts.current)
+        system, memory = self._frozen.setdefault((who, turn.id), (system, parts.beside))
         whole = replace(
             plain,
             system=view.system_with(base, system),
@@ -202,11 +200,13 @@ class PagefileMiddleware(
             memory=memory,
             less_memory=parts.beside,
             turn_id=turn.id,
-            tail=view.running_tail(plain.tail, turn, results, tight=False),
         )
-        if whole.tokens(self._count) > self._window_tokens:
-            return replace(whole, tail=view.running_tail(plain.tail, turn, results, tight=True))
-        return whole
+        if parts.current is None:
+            return whole
+        shown = partial(view.as_window_shows, plain.tail, turn, parts.current)
+        # Results of the running turn are shown in full; in a tight window, as that shows them.
+        full = replace(whole, tail=shown(placeholders_only=True))
+        return full if full.tokens(self._count) <= self._window_tokens else replace(whole, tail=shown())
 
     async def _parts(self, talk: Talk, turn: Turn, window_tokens: int) -> Parts:
         window = await talk.chat.context(
@@ -245,15 +245,11 @@ class PagefileMiddleware(
         for message in messages.tool_messages(result):
             use = messages.ToolUse(message, str(message.name or call["name"]), call["args"])
             turn = await talk.add(turn, use)
-            changed[id(message)] = self._in_state(use, turn)
+            number = step_of(turn, use.returned) if self._archive_in_state else None
+            step = None if number is None or not use.is_plain else turn.steps[number]
+            if step is not None and step.page is not None and not step.whole:
+                changed[id(message)] = view.with_text(message, step.result)
         return messages.with_messages(result, changed)
-
-    def _in_state(self, use: messages.ToolUse, turn: Turn) -> ToolMessage:
-        number = step_of(turn, use.returned) if self._archive_in_state else None
-        if number is None or not isinstance(cast("Any", use.message.content), str):
-            return use.message
-        step = turn.steps[number]
-        return use.message if step.whole or step.page is None else view.with_text(use.message, step.result)
 
     async def _finished(self, who: Whose, state: AgentState[ResponseT]) -> None:
         turns = _turns(state)
@@ -267,17 +263,14 @@ class PagefileMiddleware(
 
         An interrupt does not count as a failure.
         """
-        failed = True
         try:
             yield
-            failed = False
         except GraphBubbleUp:
-            failed = False
             raise
-        finally:
-            turns = _turns(state) if failed else []
-            if turns and who in self._talks:
+        except BaseException:
+            if (turns := _turns(state)) and who in self._talks:
                 self._talks[who].failed.add(turns[-1].id)
+            raise
 
 
 def _turns(state: Any) -> list[messages.Exchange]:

@@ -11,7 +11,7 @@ from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import ModelOutputError
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.integrations.langchain.messages import asked, is_memory, is_user, text_of, tool_uses
+from pagefile.integrations.langchain.messages import asked, is_memory, is_user, tool_uses
 from pagefile.models.endpoint import foreign
 from pagefile.models.summarizers import ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
@@ -41,7 +41,7 @@ class LangChainChat(ChatModel):
         # Without the callbacks of the surrounding run: a summary must not appear in that run's stream.
         with foreign(f"The model {type(self.model).__name__} did not answer"):
             answer = await self.model.ainvoke(prompt, {"callbacks": []}, **options)
-        text = text_of(answer)
+        text = str(answer.text)
         if not text.strip():
             raise ModelOutputError(f"The model {type(self.model).__name__} gave an empty answer.")
         return text
@@ -76,13 +76,13 @@ def pagefile_summarizer(
 
 
 def _request(messages: Sequence[BaseMessage], max_chars: int) -> SummaryRequest:
-    previous = [text_of(m) for m in messages if m.additional_kwargs.get("lc_source") == "summarization"]
+    previous = [str(m.text) for m in messages if m.additional_kwargs.get("lc_source") == "summarization"]
     spoken: list[tuple[str, str]] = []
     for message in messages:
         if is_user(message):
             spoken.append(("user", asked([message]).text or ""))
-        elif isinstance(message, AIMessage) and not is_memory(message) and text_of(message).strip():
-            spoken.append(("assistant", text_of(message)))
+        elif isinstance(message, AIMessage) and not is_memory(message) and str(message.text).strip():
+            spoken.append(("assistant", str(message.text)))
     before = "\n".join(text.removeprefix(_LANGCHAINS_WORDS).strip() for text in previous)
     return SummaryRequest(before or None, tuple(spoken), max_chars)
 

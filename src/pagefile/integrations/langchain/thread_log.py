@@ -56,17 +56,19 @@ class Talk:
 
     async def _begun(self, found: Sequence[Exchange]) -> Turn | None:
         if not found:
-            return await self._still_running()
+            if self.running is None:
+                await self._look(0)
+                self.running = next((t for t in reversed(self.turns.values()) if t.status == "open"), None)
+            return self.running
         current = found[-1]
         if self.running is None or self.answers != current.id or self.running.status != "open":
             await self._settle(found)
             self.running = await self._opened(current)
             self.answers = current.id
-        turn = self.running
         self.failed.discard(current.id)
         # What may be the answer is written when the agent ends.
         happened = current.happened if current.answer is None else current.happened[:-1]
-        return self._keep(await written(self.chat, turn, happened))
+        return self._keep(await written(self.chat, self.running, happened))
 
     async def add(self, turn: Turn, use: ToolUse) -> Turn:
         """Add a tool's result to an open turn, archiving it if it is bulky."""
@@ -76,12 +78,12 @@ class Talk:
 
     async def finish(
         self, found: Sequence[Exchange], rest: Sequence[BaseMessage], answer: str | None
-    ) -> Turn | None:
+    ) -> None:
         """Complete the turn of the last exchange; `rest` is the thread's part of it."""
         async with self._lock:
             turn = await self._begun(found)
             if turn is None:
-                return None
+                return
             try:
                 done = self._keep(await completed(self.chat, turn, happened(rest), answer))
             except ConflictError:
@@ -93,7 +95,6 @@ class Talk:
                 self.running, self.answers = None, None
             if found:
                 self.settled[_key(found[-1])] = done.id
-            return done
 
     def done(self, exchange: Exchange) -> str | None:
         """The id of the done turn for an earlier exchange; None if the log has none."""
@@ -104,12 +105,6 @@ class Talk:
     async def _look(self, turns: int) -> None:
         listing = await self.chat.turns(newest=True, limit=turns + _LOOK_BACK)
         self.turns = {turn.id: turn for turn in listing}
-
-    async def _still_running(self) -> Turn | None:
-        if self.running is None:
-            await self._look(0)
-            self.running = next((t for t in reversed(self.turns.values()) if t.status == "open"), None)
-        return self.running
 
     async def _settle(self, found: Sequence[Exchange]) -> None:
         """Bring the log up to date with the thread's earlier turns."""
@@ -139,10 +134,9 @@ class Talk:
         return self._keep(await completed(self.chat, turn, exchange.happened)).id
 
     async def _opened(self, exchange: Exchange) -> Turn:
-        versions = _Index(self.turns.values()).versions(exchange.id)
-        still_open = next((turn for turn in versions if turn.status == "open"), None)
-        if still_open is not None:
-            return still_open
+        for turn in _Index(self.turns.values()).versions(exchange.id):
+            if turn.status == "open":
+                return turn
         try:
             turn = await begun(self.chat, exchange.asked, exchange.id)
             if turn.status == "open":
@@ -188,10 +182,9 @@ class _Index:
 
     def find(self, exchange: Exchange) -> Turn | None:
         """The turn of an exchange: by id, else by text, for clients whose messages get new ids each time."""
-        versions = self.versions(exchange.id)
+        versions, answer = self.versions(exchange.id), exchange.answer or None
         if not versions:
-            return self._by_words.get((exchange.asked.text, exchange.answer or None))
-        answer = exchange.answer or None
+            return self._by_words.get((exchange.asked.text, answer))
         same = [turn for turn in versions if turn.status == "done" and turn.assistant == answer]
         still_open = [turn for turn in versions if turn.status == "open"]
         unanswered = versions if exchange.answer is None else ()

@@ -1,8 +1,10 @@
 """Whose memory a run uses, and Pagefile's tools as LangChain's."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool
@@ -23,22 +25,19 @@ class Whose:
     tenant: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What an integration was constructed with; the rest comes from each run."""
-
-    conversation_id: str | None = None
-    user_id: str | None = None
-    tenant: str | None = None
+#: Finds the conversation of a run from its `context=`: `whose` with what an integration was constructed with.
+FindWhose: TypeAlias = Callable[[object], Whose]
 
 
-def whose(given: Given, context: object) -> Whose:
+def whose(context: object, **given: str | None) -> Whose:
     """The conversation of this run; call it inside a node, a hook or a tool.
 
     `user_id`, `conversation_id` and `tenant` each come from the first place that has them: the arguments of the middleware, `context=`
     of the run, `configurable` of its configuration. A run that names no conversation uses its `thread_id`.
     """
-    settings = _configurable()
+    settings: Mapping[str, Any] = {}
+    with suppress(RuntimeError):
+        settings = get_config().get("configurable", {})
 
     def named(name: str) -> str | None:
         # The last one counts even if it is empty: an empty id is refused, not taken for a run without a user.
@@ -51,13 +50,6 @@ def whose(given: Given, context: object) -> Whose:
             'or a thread_id as in agent.invoke(…, {"configurable": {"thread_id": "…"}}).'
         )
     return Whose(conversation, named("user_id"), named("tenant"))
-
-
-def _configurable() -> Mapping[str, Any]:
-    try:
-        return get_config().get("configurable", {})
-    except RuntimeError:
-        return {}
 
 
 def _named(source: object, name: str) -> str | None:
@@ -81,17 +73,18 @@ def memory_tools(
         chat = edge.memory.conversation(who.conversation, user_id=who.user, tenant=who.tenant)
         return ToolCaller(edge.memory, chat)
 
-    return tools_of(edge, Given(conversation_id, user_id, tenant), caller)
+    find = partial(whose, conversation_id=conversation_id, user_id=user_id, tenant=tenant)
+    return tools_of(edge, find, caller)
 
 
-def tools_of(edge: FailOpen, given: Given, caller: Callable[[Whose], ToolCaller]) -> list[BaseTool]:
+def tools_of(edge: FailOpen, find: FindWhose, caller: Callable[[Whose], ToolCaller]) -> list[BaseTool]:
     """Every tool; `caller` gives the conversation of the calling run."""
     schemas = memory_tool_schemas(edge.memory.engine.settings.language)
-    return [_tool(edge, given, caller, schema) for schema in schemas.values()]
+    return [_tool(edge, find, caller, schema) for schema in schemas.values()]
 
 
 def _tool(
-    edge: FailOpen, given: Given, caller: Callable[[Whose], ToolCaller], schema: dict[str, Any]
+    edge: FailOpen, find: FindWhose, caller: Callable[[Whose], ToolCaller], schema: dict[str, Any]
 ) -> BaseTool:
     name = schema["name"]
     unavailable = f"[暂不可用 / unavailable] {name}: memory cannot be reached now; go on without it."
@@ -103,11 +96,11 @@ def _tool(
             return f"[{name}] {error}"
 
     def call(runtime: ToolRuntime[Any, Any], **arguments: Any) -> str:
-        who = whose(given, runtime.context)
+        who = find(runtime.context)
         return edge.attempt_blocking(name, lambda: work(who, arguments), unavailable)
 
     async def acall(runtime: ToolRuntime[Any, Any], **arguments: Any) -> str:
-        who = whose(given, runtime.context)
+        who = find(runtime.context)
         return await edge.attempt(name, lambda: work(who, arguments), unavailable)
 
     described = {"name": name, "description": schema["description"], "args_schema": schema["parameters"]}

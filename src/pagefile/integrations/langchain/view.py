@@ -6,7 +6,7 @@ Messages are never modified here, only copied.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
@@ -17,21 +17,19 @@ from pagefile.content import media_in
 from pagefile.integrations.langchain.messages import (
     CALL_BLOCKS,
     Exchange,
-    ToolUse,
     blocks_of,
     exchanges,
     tool_uses,
     with_media_named,
 )
 from pagefile.integrations.recorder import step_of
+from pagefile.integrations.shortening import Count, shortened
 from pagefile.records import Turn
 from pagefile.standalone import MEMORY_NAME
-from pagefile.text.sentences import clip
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import chat_turn
 
-Count = Callable[[str], int]
 #: Messages that are kept or dropped together.
 Group: TypeAlias = tuple[BaseMessage, ...]
 #: Earlier turns, as logged and as the window shows them.
@@ -39,8 +37,6 @@ Pairs: TypeAlias = Sequence[tuple[Turn, ShownTurn]]
 
 #: The assumed cost of a picture, a sound or a file, which no text tokenizer can count.
 MEDIA_TOKENS = 1000
-#: A result without a page is not cut below this length.
-_SMALLEST_RESULT_CHARS = 200
 
 
 # -- from the thread's messages to the request's ----------------------------------------------------------------------
@@ -127,27 +123,13 @@ def logged_history(shown: Iterable[ShownTurn], blobs: Mapping[str, bytes]) -> li
     return [tuple(convert_to_messages(cast("Any", chat_turn(turn, blobs)))) for turn in shown]
 
 
-def running_tail(
-    tail: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str], *, tight: bool
-) -> Group:
-    """The running turn's messages, with results in full; in a tight window, as the window shows them.
-
-    A result that the thread itself holds as a placeholder is always shown as in the window.
-    """
-    away = {number for number, step in enumerate(turn.steps) if tight or not step.whole}
-    kept_as_is = {id(use.message) for use in tool_uses(tail) if not tight and not _is_placeholder(use, turn)}
-    shown = _replaced(tail, turn, {number: text for number, text in results.items() if number in away})
-    pairs = zip(tail, shown, strict=True)
-    return tuple(before if id(before) in kept_as_is else after for before, after in pairs)
-
-
-def _is_placeholder(use: ToolUse, turn: Turn) -> bool:
-    number = step_of(turn, use.returned)
-    return number is not None and not turn.steps[number].whole and turn.steps[number].result == use.text
-
-
 def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Group:
-    messages = (*exchange.humans, *_rest_as_shown(exchange, turn, shown))
+    rest: Sequence[BaseMessage] = [AIMessage(turn.assistant)] if turn.assistant else []
+    if shown.form != "slim":
+        rest = as_window_shows(exchange.rest, turn, shown)
+    elif exchange.answer is not None:
+        rest = exchange.rest[-1:]
+    messages = (*exchange.humans, *rest)
     # Without room for any of its images and files, the window names them.
     has_media = any(media.blob or media.url for media in media_in(shown.messages))
     if any(media_in(turn.messages)) and not has_media:
@@ -155,30 +137,25 @@ def _as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Group:
     return messages
 
 
-def _rest_as_shown(exchange: Exchange, turn: Turn, shown: ShownTurn) -> Sequence[BaseMessage]:
-    if shown.form != "slim":
-        return _replaced(exchange.rest, turn, results_in(shown))
-    if exchange.answer is not None:
-        return exchange.rest[-1:]
-    return [AIMessage(turn.assistant)] if turn.assistant else []
+def as_window_shows(
+    messages: Sequence[BaseMessage], turn: Turn, shown: ShownTurn, *, placeholders_only: bool = False
+) -> Group:
+    """The messages with their results as the window shows them; those that are not plain text stay unchanged.
 
-
-def results_in(shown: ShownTurn) -> dict[int, str]:
-    return {number: step.result for number, step in shown.steps.items()}
-
-
-def _replaced(messages: Sequence[BaseMessage], turn: Turn, results: Mapping[int, str]) -> list[BaseMessage]:
-    """The messages with tool results replaced by their shown form; results that are not plain text stay unchanged."""
+    With `placeholders_only`, all results stay in full except those that the thread itself holds as placeholders.
+    """
     changed: dict[int, BaseMessage] = {}
     for use in tool_uses(messages):
         number = step_of(turn, use.returned)
-        if number is not None and isinstance(cast("Any", use.message.content), str) and number in results:
-            changed[id(use.message)] = with_text(use.message, results[number])
-    return [changed.get(id(message), message) for message in messages]
+        if number is None or number not in shown.steps or not use.is_plain:
+            continue
+        step = turn.steps[number]
+        if not placeholders_only or (not step.whole and step.result == use.text):
+            changed[id(use.message)] = with_text(use.message, shown.steps[number].result)
+    return tuple(changed.get(id(message), message) for message in messages)
 
 
 def with_text(message: ToolMessage, text: str) -> ToolMessage:
-    """The message with another text; unchanged if it is the same."""
     return message if message.content == text else message.model_copy(update={"content": text})
 
 
@@ -209,39 +186,15 @@ def fitted(view: View, budget: int, count: Count) -> View:
     while over > 0 and view.history:
         over -= sum(message_tokens(message, count) for message in view.history[0])
         view = replace(view, history=view.history[1:])
-    if over > 0 and view.preamble:
-        view = replace(view, preamble=())
-        over = view.tokens(count) - budget
-    if over > 0 and view.memory:
-        view = replace(view, memory="")
-        over = view.tokens(count) - budget
-    return replace(view, tail=_shortened(view.tail, over, count)) if over > 0 else view
-
-
-def _shortened(tail: Sequence[BaseMessage], over: int, count: Count) -> Group:
-    """Cuts the middle of results, longest first, until enough is saved."""
-    messages = list(tail)
-    lengths = {
-        number: count(str(message.content))
-        for number, message in enumerate(messages)
-        if isinstance(message, ToolMessage) and isinstance(cast("Any", message.content), str)
-    }
-    for number in sorted(lengths, key=lambda n: -lengths[n]):
-        if over <= 0:
-            break
-        message = cast("ToolMessage", messages[number])
-        text = cut_to(str(message.content), max(0, lengths[number] - over), count)
-        over -= lengths[number] - count(text)
-        messages[number] = with_text(message, text)
-    return tuple(messages)
-
-
-def cut_to(text: str, tokens: int, count: Count) -> str:
-    """A text with its middle cut out to fit a number of tokens, but never below a readable minimum."""
-    chars = len(text)
-    while chars > _SMALLEST_RESULT_CHARS and (cost := count(clip(text, chars))) > tokens:
-        chars = max(_SMALLEST_RESULT_CHARS, min(chars - 1, chars * tokens // max(cost, 1)))
-    return clip(text, chars)
+    for smaller in (replace(view, preamble=()), replace(view, preamble=(), memory="")):
+        if over > 0:
+            view, over = smaller, smaller.tokens(count) - budget
+    if over <= 0:
+        return view
+    results = {id(use.message): use.message for use in tool_uses(view.tail) if use.is_plain}
+    cut = shortened({place: str(message.content) for place, message in results.items()}, over, count)
+    changed = {place: with_text(results[place], text) for place, text in cut.items()}
+    return replace(view, tail=tuple(changed.get(id(one), one) for one in view.tail))
 
 
 def request_tokens(messages: Iterable[BaseMessage], count: Count) -> int:

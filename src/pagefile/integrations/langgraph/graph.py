@@ -242,8 +242,11 @@ class ConversationChat:
             answer: dict[str, Any] = {}
             async with aclosing(self._stream(state)) as events:
                 async for event in events:
-                    done = done or event.get("node") == "persist"
-                    _note_answer(answer, event)
+                    if event.get("node") == "generate":
+                        answer["answer"] = str(event["update"]["messages"][-1].text)
+                    elif event.get("node") == "persist":
+                        done = True
+                        answer |= event["told"]
                     yield event
             yield {"type": "done", "conversation_id": conversation, **answer}
         finally:
@@ -251,13 +254,6 @@ class ConversationChat:
                 with anyio.move_on_after(_ABORT_S, shield=True):
                     await self.nodes.stop(turn_id)
                     await given_up(asking, turn_id)
-
-
-def _note_answer(answer: dict[str, Any], event: ChatEvent) -> None:
-    if event.get("node") == "generate":
-        answer["answer"] = str(event["update"]["messages"][-1].text)
-    elif event.get("node") == "persist":
-        answer |= event["told"]
 
 
 async def _plain(nodes: ConversationNodes, state: ConversationState) -> AsyncGenerator[ChatEvent]:

@@ -120,16 +120,14 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
     async with anyio.create_task_group() as together:
         together.start_soon(look, "recent", history.get_context(conversation))
         if user:
-            context = sources.memory_service.recall_context(user_id=user, query=asked)
-            together.start_soon(look, "memory", context)
+            facts = sources.memory_service.recall_context(user_id=user, query=asked)
+            together.start_soon(look, "memory", facts)
         if history.summarizer is not None:
             together.start_soon(look, "summary", history.summarizer.get_summary(conversation))
         if history.episodic_memory is not None:
             recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.recall_most)
             together.start_soon(look, "episodes", recall)
-    recent: list[standalone.ConversationMessage] = (
-        found["recent"]["recent_history"] if found["recent"] else []
-    )
+    recent: list[Any] = found["recent"]["recent_history"] if found["recent"] else []
     return {
         "memory_context": found.get("memory"),
         "conversation_summary": found.get("summary"),
@@ -156,14 +154,12 @@ async def retrieve_node(state: ConversationState, *, retriever: Retriever | None
     else:
         retrieve = getattr(retriever, "retrieve", retriever)
         found = await _awaited(retrieve(query=question(state), kb_prefix=state.get("kb_prefix")))
-    results = cast("Sequence[Any]", found or ())
-    return {"retrieval_results": [_result(one) for one in results]}
+    return {"retrieval_results": [_result(one) for one in cast("Sequence[Any]", found or ())]}
 
 
 def _result(found: Any) -> dict[str, Any]:
     if isinstance(found, Document):
-        metadata = cast("dict[str, Any]", found.metadata)
-        return {**metadata, "content": found.page_content}
+        return {**cast("dict[str, Any]", found.metadata), "content": found.page_content}
     return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {"content": str(found)}
 
 
@@ -330,8 +326,7 @@ def _index_later(history: standalone.ConversationHistory, turn: Turn) -> None:
     if episodes is not None:
 
         async def index(_: Scope) -> None:
-            said = turn.user or "", turn.assistant or ""
-            await episodes.index_episode(conversation, *said, turn_id=turn.id)
+            await episodes.index_episode(conversation, turn.user or "", turn.assistant or "", turn_id=turn.id)
 
         history.store.engine.worker.do(turn.scope, index)
     if history.summarizer is not None:

@@ -9,12 +9,11 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, co
 from pagefile.errors import InvalidArgumentError
 from pagefile.standalone import ConversationMessage, build_general_prompt
 from pagefile.text.sentences import cut
+from pagefile.text.tokens import MESSAGE_OVERHEAD
 
 RETRIEVAL_HEADING = "【检索结果】"
 #: The maximum length of each retrieval result in a prompt.
 MAX_RESULT_CHARS = 2000
-#: The overhead of a chat message besides its text.
-_FRAME_TOKENS = 4
 _CONTENT_KEYS = ("content", "text", "page_content", "snippet")
 _SOURCE_KEYS = ("title", "source", "id")
 
@@ -74,8 +73,7 @@ def merged(state: ConversationState, update: ConversationState) -> ConversationS
 def running(state: ConversationState) -> tuple[HumanMessage, Sequence[BaseMessage]]:
     """The user's last message, and what was said since: tool calls, their results, the answer."""
     messages = state.get("messages", [])
-    for place in range(len(messages) - 1, -1, -1):
-        message = messages[place]
+    for place, message in reversed([*enumerate(messages)]):
         if isinstance(message, HumanMessage):
             return message, messages[place + 1 :]
     raise InvalidArgumentError("The state has no message of the user: begin with messages=[HumanMessage(…)].")
@@ -102,21 +100,16 @@ def build_prompt_from_state(
     """
     history = list(state.get("episodic_memory") or ())
     results = list(state.get("retrieval_results") or ())
-    while True:
-        prompt = _prompt(state, system_message, history, results)
-        if window_tokens is None or prompt_tokens(prompt, count) <= window_tokens:
-            return prompt
+    prompt = _prompt(state, system_message, history, results)
+    while window_tokens is not None and prompt_tokens(prompt, count) > window_tokens:
         if not _shortened(history, results):
-            return prompt
+            break
+        prompt = _prompt(state, system_message, history, results)
+    return prompt
 
 
 def prompt_tokens(prompt: Iterable[BaseMessage], count: Callable[[str], int]) -> int:
-    return sum(count(str(message.text)) + _FRAME_TOKENS for message in prompt)
-
-
-def result_lines(results: Sequence[Mapping[str, Any]]) -> str:
-    """One numbered line per retrieval result, with its source."""
-    return "\n".join(f"[{number}] {_line(result)}" for number, result in enumerate(results, 1))
+    return sum(count(str(message.text)) + MESSAGE_OVERHEAD for message in prompt)
 
 
 def _prompt(
@@ -126,17 +119,13 @@ def _prompt(
     results: Sequence[Mapping[str, Any]],
 ) -> list[BaseMessage]:
     asked, since = running(state)
-    plain = build_general_prompt(
-        system_message,
-        state.get("memory_context"),
-        state.get("conversation_summary"),
-        history,
-        str(asked.text),
-    )
+    facts, summary = state.get("memory_context"), state.get("conversation_summary")
+    plain = build_general_prompt(system_message, facts, summary, history, str(asked.text))
     *before, _ = convert_to_messages([dict(message) for message in plain])
     # Some endpoints reject a system message after the first user message.
     place = next((at for at, one in enumerate(before) if not isinstance(one, SystemMessage)), len(before))
-    found = [SystemMessage(f"{RETRIEVAL_HEADING}\n{result_lines(results)}")] if results else []
+    lines = [f"[{number}] {_line(result)}" for number, result in enumerate(results, 1)]
+    found = [SystemMessage("\n".join([RETRIEVAL_HEADING, *lines]))] if lines else []
     return [*before[:place], *found, *before[place:], HumanMessage(asked.content), *since]
 
 

@@ -1,6 +1,6 @@
 """`PagefileMemory`: the hooks, each delegating to the memory of its run."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextvars import Context, copy_context
 from copy import copy
 from functools import partial
@@ -21,11 +21,11 @@ from pagefile.engine.arguments import at_least
 from pagefile.errors import InvalidArgumentError, PagefileError, SettingsError
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.pydantic_ai.messages import asked
-from pagefile.integrations.pydantic_ai.run import Options, RunMemory
+from pagefile.integrations.pydantic_ai.run import RunMemory
 from pagefile.integrations.tools import RECALL_TOOL, REMEMBER_TOOL, ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
 from pagefile.records import Scope
-from pagefile.tiers.workspace import ToolRule, Workspaces
+from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
 from pagefile.window.parts import Placement
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 
@@ -75,15 +75,17 @@ class PagefileMemory(AbstractCapability[Any]):
         settings = self._edge.memory.engine.settings
         self._user, self._conversation, self._tenant = user_id, conversation_id, tenant
         self._tools = _tool_names(tools)
-        self._options = Options(
+        self._run_of = partial(
+            RunMemory,
+            self._edge,
             window_tokens=at_least(1, window_tokens or settings.window_tokens, "window_tokens"),
             placement=placement or settings.placement,
             history=history,
-            workspace=workspace,
+            notes=workspace,
             rules=tuple(rules),
         )
         # Shared by the per-run copies.
-        self._served: Lru[Scope, None] = Lru(settings.workspace.max_runs)
+        self._served = Lru[Scope, None](settings.workspace.max_runs)
         self._run: RunMemory | None = None
 
     @classmethod
@@ -98,20 +100,18 @@ class PagefileMemory(AbstractCapability[Any]):
 
         Tables of contents and cached calls stay, and so does everything in the log.
         """
-        for scope in self._scopes(user_id, conversation_id):
-            self._edge.memory.engine.tier(Workspaces).of(scope).reset()
+        for workspace in self._workspaces(user_id, conversation_id):
+            workspace.reset()
 
     def reset_all(self, *, user_id: str | None = None, conversation_id: str | None = None) -> None:
         """Forget everything tools returned, including tables of contents and cached calls; the log stays."""
-        for scope in self._scopes(user_id, conversation_id):
-            self._edge.memory.engine.tier(Workspaces).of(scope).reset_all()
+        for workspace in self._workspaces(user_id, conversation_id):
+            workspace.reset_all()
 
-    def _scopes(self, user_id: str | None, conversation_id: str | None) -> list[Scope]:
-        return [
-            scope
-            for scope in list(self._served)
-            if user_id in {None, scope.user} and conversation_id in {None, scope.conversation}
-        ]
+    def _workspaces(self, user_id: str | None, conversation_id: str | None) -> Iterator[Workspace]:
+        for scope in list(self._served):
+            if user_id in {None, scope.user} and conversation_id in {None, scope.conversation}:
+                yield self._edge.memory.engine.tier(Workspaces).of(scope)
 
     # -- hooks ----------------------------------------------------------------------------------------------------------
 
@@ -137,13 +137,11 @@ class PagefileMemory(AbstractCapability[Any]):
         if run is None:
             return await handler()
         await run.begin()
-        ended = False
         try:
             result = await handler()
-            ended = True
-        finally:
-            if not ended:
-                await run.abort()
+        except BaseException:
+            await run.abort()
+            raise
         await run.complete(result.output, result.all_messages())
         return result
 
@@ -179,8 +177,7 @@ class PagefileMemory(AbstractCapability[Any]):
         )
         self._served[chat.scope] = None
         question = asked(ctx.prompt, ctx.messages)
-        apart = self._tools - {LOAD_TOOL}
-        return RunMemory(self._edge, chat, self._options, str(ctx.run_id), question, apart)
+        return self._run_of(chat, str(ctx.run_id), question, self._tools - {LOAD_TOOL})
 
 
 def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> str | None:
@@ -222,7 +219,6 @@ async def _answered(run: RunMemory, name: str, arguments: dict[str, Any]) -> str
 def _tool_names(tools: bool | Collection[str]) -> frozenset[str]:
     if isinstance(tools, bool):
         return frozenset(TOOLS) if tools else frozenset()
-    unknown = set(tools) - set(TOOLS)
-    if unknown or isinstance(tools, str):
+    if isinstance(tools, str) or set(tools) - set(TOOLS):
         raise SettingsError(f"tools is {tools!r}: give True, False, or some of {', '.join(TOOLS)}.")
     return frozenset(tools)

@@ -11,7 +11,7 @@ from typing import cast
 from pydantic_ai import messages as ai
 
 from pagefile.integrations.pydantic_ai.messages import part_text
-from pagefile.text.sentences import clip
+from pagefile.integrations.shortening import shortened
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.compile import CUT_TURNS
 from pagefile.window.wording import Language
@@ -100,7 +100,8 @@ async def fitted(
     The question is never cut. Its steps start in short form; if that is still too much, the oldest are dropped, and then
     the newest results are shown in full.
     """
-    more, *steps = _units(since)
+    # What still belongs to the question, then each model response with the results returned to it.
+    more, *steps = _split(since, lambda message: isinstance(message, ai.ModelResponse))
     short = {key: kept.short for key, kept in fit.kept.items()}
     costs = [fit.cost(_shown(message, short) for message in step) for step in steps]
     left = fit.room_tokens - fit.cost([question, *more]) - sum(costs)
@@ -114,7 +115,14 @@ async def fitted(
     texts, left = await _fuller(running, fit, left)
     running = [_shown(message, short | texts) for message in running]
     if left < 0:
-        running = _clipped(running, fit, -left)
+        # Results that could not be archived and are too long for the window.
+        results = (
+            part for message in running for part in message.parts if isinstance(part, ai.ToolReturnPart)
+        )
+        texts = shortened(
+            {key_of(part): part_text(part) for part in results if not part.files}, -left, fit.count
+        )
+        running = [_shown(message, texts) for message in running]
     if gone:
         question = replace(question, parts=[*question.parts, fit.note(_STEPS_LEFT_OUT, gone)])
     return [*_recent(before, question, fit, left), *more, *running]
@@ -123,14 +131,14 @@ async def fitted(
 # -- the running exchange ---------------------------------------------------------------------------------------------
 
 
-def _units(since: Messages) -> list[list[ai.ModelMessage]]:
-    """What still belongs to the question, then each model response with the results returned to it."""
-    units: list[list[ai.ModelMessage]] = [[]]
-    for message in since:
-        if isinstance(message, ai.ModelResponse):
-            units.append([])
-        units[-1].append(message)
-    return units
+def _split(messages: Messages, begins: Callable[[ai.ModelMessage], bool]) -> list[list[ai.ModelMessage]]:
+    """What precedes the first message that begins a group, which may be nothing, and the groups."""
+    groups: list[list[ai.ModelMessage]] = [[]]
+    for message in messages:
+        if begins(message):
+            groups.append([])
+        groups[-1].append(message)
+    return groups
 
 
 async def _fuller(running: Messages, fit: Fit, left: int) -> tuple[dict[Key, str], int]:
@@ -174,38 +182,18 @@ def _shown(message: ai.ModelMessage, texts: Mapping[Key, str]) -> ai.ModelMessag
     return replace(message, parts=parts)
 
 
-def _clipped(running: Messages, fit: Fit, over: int) -> list[ai.ModelMessage]:
-    """Clips results that could not be archived and are too long for the window to their beginning and end."""
-    messages = list(running)
-    for number, message in enumerate(messages):
-        if not isinstance(message, ai.ModelRequest):
-            continue
-        parts = list(message.parts)
-        for place, part in enumerate(parts):
-            if over <= 0 or not isinstance(part, ai.ToolReturnPart) or part.files:
-                continue
-            text = part_text(part)
-            tokens = fit.count(text)
-            share = max(LEAST_EXCERPT_TOKENS, tokens - over) / max(1, tokens)
-            if share < 1:
-                shorter = clip(text, int(len(text) * share))
-                parts[place] = replace(part, content=shorter)
-                over -= tokens - fit.count(shorter)
-        messages[number] = replace(message, parts=parts)
-    return messages
-
-
 # -- what came before -------------------------------------------------------------------------------------------------
 
 
 def _recent(before: Messages, question: ai.ModelRequest, fit: Fit, left: int) -> list[ai.ModelMessage]:
     """The newest consecutive exchanges that fit, and the question."""
-    exchanges = _exchanges(before)
-    if sum(fit.cost(exchange) for exchange in exchanges) <= left:
+    exchanges = [group for group in _split(before, _asks) if group]
+    costs = [fit.cost(exchange) for exchange in exchanges]
+    if sum(costs) <= left:
         return [*before, question]
     own = [part for message in before for part in _frameworks_own(message)]
     left -= fit.cost([ai.ModelRequest([*own, fit.note(_LEFT_OUT, len(exchanges))])])
-    number = _first_that_fits([fit.cost(exchange) for exchange in exchanges], left)
+    number = _first_that_fits(costs, left)
     gone = [message for exchange in exchanges[:number] for message in exchange]
     head, *rest = [*(message for exchange in exchanges[number:] for message in exchange), question]
     told = [part for message in gone for part in _frameworks_own(message)]
@@ -225,27 +213,12 @@ def _first_that_fits(costs: Sequence[int], left: int) -> int:
     return -(-number // block) * block
 
 
-def _exchanges(messages: Messages) -> list[list[ai.ModelMessage]]:
-    found: list[list[ai.ModelMessage]] = []
-    for message in messages:
-        if not found or _asks(message):
-            found.append([])
-        found[-1].append(message)
-    return found
-
-
 def _asks(message: ai.ModelMessage) -> bool:
     """Whether an exchange begins here: a user's message that is not a tool result."""
-    if not isinstance(message, ai.ModelRequest):
-        return False
     kinds = {part.part_kind for part in message.parts}
-    return "user-prompt" in kinds and not any(map(_returns, message.parts))
-
-
-def _returns(part: ai.ModelRequestPart) -> bool:
-    """Whether a part answers a tool call; histories of earlier releases have a separate kind for retries."""
-    asks_again = part.part_kind == "retry-prompt" and part.tool_name is not None
-    return part.part_kind == "tool-return" or asks_again
+    # Histories of earlier releases have a separate kind for retries.
+    retries = any(part.part_kind == "retry-prompt" and part.tool_name is not None for part in message.parts)
+    return "user-prompt" in kinds and "tool-return" not in kinds and not retries
 
 
 def _frameworks_own(message: ai.ModelMessage) -> list[ai.ModelRequestPart]:

@@ -28,18 +28,6 @@ from pagefile.window.wording import WORDINGS
 R = TypeVar("R")
 D = TypeVar("D")
 
-#: How many turns to search for the running one.
-_LOOKED_THROUGH = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    window_tokens: int
-    placement: Placement
-    history: bool
-    workspace: bool
-    rules: tuple[ToolRule, ...] = ()
-
 
 @dataclass
 class RunMemory:
@@ -47,11 +35,16 @@ class RunMemory:
 
     edge: FailOpen
     chat: Conversation
-    options: Options
     run_id: str
     asked: Asked | None
     #: Tools that are not steps of a turn: ours, and those through which a model returns its output.
-    apart: frozenset[str] = frozenset()
+    apart: frozenset[str]
+    window_tokens: int
+    placement: Placement
+    history: bool
+    #: Whether notes of earlier tool calls are shown, and repeated calls answered.
+    notes: bool
+    rules: tuple[ToolRule, ...] = ()
     turn: Turn | None = None
     #: What memory knows about the question, and the earlier turns; constant throughout the run.
     _known: Parts | None = None
@@ -71,12 +64,11 @@ class RunMemory:
 
     @property
     def workspace(self) -> Workspace:
-        return self.chat.workspace(rules=self.options.rules)
+        return self.chat.workspace(rules=self.rules)
 
     # -- the turn ---------------------------------------------------------------------------------------------------
 
     async def begin(self) -> None:
-        """Record the question before the model sees it."""
         if self.asked is not None:
             self.turn = await self._written("recording the question", self._begun, None)
 
@@ -115,11 +107,7 @@ class RunMemory:
 
     async def _newest(self) -> Turn:
         """The turn as logged: a write that timed out may have succeeded after all."""
-        turn = self.turn or await self._begun()
-        if self._behind:
-            newest = await self.chat.turns(newest=True, limit=_LOOKED_THROUGH)
-            turn = next((stored for stored in newest if stored.id == turn.id), turn)
-        return turn
+        return await self._begun() if self.turn is None or self._behind else self.turn
 
     def _happened(self) -> list[Happened]:
         """What happened in the run, with the tools' original results, including those not in any message yet."""
@@ -139,7 +127,7 @@ class RunMemory:
 
     async def answered(self, call: ToolCallPart) -> str | None:
         """The answer to an equal earlier call; None if the tool has to run."""
-        if not self.options.workspace:
+        if not self.notes:
             return None
         cached = await self.edge.attempt(
             "looking for an equal call",
@@ -164,19 +152,16 @@ class RunMemory:
         step = await self._stored(raw)
         if step.page is None or part.files:
             return cast("Any", result)
-        paged = self._with_page(text, step)
+        engine = self.edge.memory.engine
+        tokens = step.page_tokens if len(text) == step.page_chars else engine.counter.count(text)
+        short = step_note(step, WORDINGS[engine.settings.language]) if step.whole else step.result
+        paged = requests.Kept(text, tokens, short)
         if step.whole:
             self._kept[key] = paged
             return cast("Any", result)
         shown = (call.tool_call_id, paged.short)
         self._kept[shown], self._returned[shown] = paged, self._returned.pop(key)
         return paged.short if wrapped is None else replace(wrapped, return_value=paged.short)
-
-    def _with_page(self, text: str, step: Step) -> requests.Kept:
-        engine = self.edge.memory.engine
-        tokens = step.page_tokens if len(text) == step.page_chars else engine.counter.count(text)
-        short = step_note(step, WORDINGS[engine.settings.language]) if step.whole else step.result
-        return requests.Kept(text, tokens, short)
 
     async def _stored(self, raw: Returned) -> Step:
         if self.turn is None:
@@ -204,12 +189,12 @@ class RunMemory:
         return await self.edge.attempt("preparing a request", work, request, always=True)
 
     async def _recalled(self) -> Parts:
-        if self.options.workspace:
+        if self.notes:
             self.workspace.ask(self.question)
         window = await self.chat.context(
             None if self.turn is not None else self.question,
             turn=self.turn,
-            window_tokens=self.options.window_tokens,
+            window_tokens=self.window_tokens,
             placement="tail",  # a separate block, wherever it is placed here
         )
         return window.parts
@@ -217,26 +202,26 @@ class RunMemory:
     async def _prepared(self, request: ModelRequestContext, known: Parts) -> ModelRequestContext:
         messages = list(request.messages)
         # Notes on the tools' results change from request to request.
-        memory = known.memory.with_section("chunks", self._notes()).text
+        most = self.edge.memory.engine.settings.workspace.max_tokens
+        notes = self.workspace.text(most) if self.notes else ""
+        memory = known.memory.with_section("chunks", [notes] if notes else []).text
         start = requests.question_at(messages, self.run_id)
         # By choice, or if there is no user message to put it beside, memory goes after the instructions.
-        heads = self.options.placement == "head" or start is None
+        heads = self.placement == "head" or start is None
         system = "\n\n".join(text for text in (known.system, memory if heads else "") if text)
-        parameters = _instructed(request.model_request_parameters, system)
+        parameters = request.model_request_parameters
+        if system:
+            instructions = *(parameters.instruction_parts or ()), InstructionPart(system, dynamic=True)
+            parameters = replace(parameters, instruction_parts=list(instructions))
         if start is None:
             return replace(request, model_request_parameters=parameters)
         before, (asked, *since) = messages[:start], messages[start:]
         question = cast("ModelRequest", asked)
-        if not before and self.options.history:
+        if not before and self.history:
             before, question = requests.following(as_history(known.turns, known.blobs), question)
         question = requests.with_memory(question, memory) if memory and not heads else question
         sent = await requests.fitted(before, question, since, self._fit(parameters))
         return replace(request, messages=sent, model_request_parameters=parameters)
-
-    def _notes(self) -> list[str]:
-        most = self.edge.memory.engine.settings.workspace.max_tokens
-        text = self.workspace.text(most) if self.options.workspace else ""
-        return [text] if text else []
 
     @property
     def _language(self) -> Language:
@@ -250,9 +235,7 @@ class RunMemory:
             for tool in (*parameters.function_tools, *parameters.output_tools)
         ]
         taken = sum(MESSAGE_OVERHEAD + count(text) for text in texts)
-        return requests.Fit(
-            self.options.window_tokens - taken, count, self._kept, self._excerpt, self._language
-        )
+        return requests.Fit(self.window_tokens - taken, count, self._kept, self._excerpt, self._language)
 
     async def _excerpt(self, kept: requests.Kept, room_tokens: int) -> str:
         """Passages that answer the question; the same ones as long as they fit."""
@@ -268,10 +251,3 @@ class RunMemory:
 
 def _key(returned: Returned) -> requests.Key:
     return str(returned.call.call_id), returned.blocks[0] if isinstance(returned.blocks[0], str) else ""
-
-
-def _instructed(parameters: ModelRequestParameters, text: str) -> ModelRequestParameters:
-    if not text:
-        return parameters
-    part = InstructionPart(text, dynamic=True)
-    return replace(parameters, instruction_parts=[*(parameters.instruction_parts or ()), part])
