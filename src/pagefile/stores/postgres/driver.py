@@ -59,11 +59,6 @@ class Statement:
     def given(self, values: Mapping[str, Any]) -> list[Any]:
         return [values[name] for name in self.names]
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether it writes many rows at once, instead of being run for each of them."""
-        return any(name.startswith(ALL_ROWS) for name in self.names)
-
     def given_all(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         """The values of all rows: lists of what differs between them, and what is the same in each."""
         return [
@@ -85,13 +80,12 @@ def sql(name: str, extension: str = "") -> Statement:
 @cache
 def statements() -> dict[str, Statement]:
     texts = statement_texts("postgres", COMMON, files("pagefile.stores.postgres").joinpath("sql"))
-    return {name: _numbered(text) for name, text in texts.items()}
-
-
-def _numbered(text: str) -> Statement:
-    names = parameters(text)
-    shown = {name: f"${number}::{type_of(name)}" for number, name in enumerate(names, 1)}
-    return Statement(with_parameters(text, shown), names)
+    made: dict[str, Statement] = {}
+    for name, text in texts.items():
+        names = parameters(text)
+        shown = {one: f"${number}::{type_of(one)}" for number, one in enumerate(names, 1)}
+        made[name] = Statement(with_parameters(text, shown), names)
+    return made
 
 
 class Connection:
@@ -102,33 +96,28 @@ class Connection:
     def __init__(self, raw: RawConnection, extension: str = "") -> None:
         #: For code that changes the tables.
         self.raw = raw
-        #: The schema of pgvector, quoted, for statements that name it.
+        #: The schema of an extension, quoted, for statements that name it.
         self._extension = extension
 
-    async def rows(self, name: str | Statement, values: Mapping[str, Any]) -> list[Row]:
-        statement = self._statement(name)
+    async def rows(self, name: str, values: Mapping[str, Any]) -> list[Row]:
+        statement = sql(name, self._extension)
         return await self.raw.fetch(statement.text, *statement.given(values))
 
-    async def row(self, name: str | Statement, values: Mapping[str, Any]) -> Row | None:
-        statement = self._statement(name)
+    async def row(self, name: str, values: Mapping[str, Any]) -> Row | None:
+        statement = sql(name, self._extension)
         return await self.raw.fetchrow(statement.text, *statement.given(values))
 
-    async def count(self, name: str | Statement, values: Mapping[str, Any]) -> int:
-        statement = self._statement(name)
+    async def count(self, name: str, values: Mapping[str, Any]) -> int:
+        statement = sql(name, self._extension)
         told = await self.raw.execute(statement.text, *statement.given(values))
         return int(told.rpartition(" ")[2])
 
-    async def many(self, name: str | Statement, rows: Sequence[Mapping[str, Any]]) -> None:
-        if not rows:
-            return
-        statement = self._statement(name)
-        if statement.takes_all:
+    async def many(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        statement = sql(name, self._extension)
+        if rows and any(name.startswith(ALL_ROWS) for name in statement.names):
             await self.raw.execute(statement.text, *statement.given_all(rows))
-        else:
+        elif rows:
             await self.raw.executemany(statement.text, [statement.given(values) for values in rows])
-
-    def _statement(self, name: str | Statement) -> Statement:
-        return sql(name, self._extension) if isinstance(name, str) else name
 
 
 #: The id is taken.

@@ -7,14 +7,14 @@ from datetime import datetime
 
 from pagefile.errors import ConflictError
 from pagefile.ports import NO_LABELS, Clock, Extend, TurnChange, TurnDraft, epoch_of
-from pagefile.records import Entry, Turn, utc
+from pagefile.records import Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import Blob, label_values, stored_draft
 from pagefile.stores.postgres.database import Database, played
 from pagefile.stores.postgres.driver import TAKEN, Connection
 from pagefile.stores.sql.log import SqlTurnLog, entry_by_id
 from pagefile.stores.sql.pages import packed_blobs
-from pagefile.stores.sql.plays import Play, Row, Values, row
+from pagefile.stores.sql.plays import Play, Values, row
 from pagefile.stores.sql.reader import check_owner, check_writable
 from pagefile.stores.sql.rows import keys, turn_columns, turn_of, turn_values
 from pagefile.stores.turn_changes import changed, turn_in_place
@@ -28,7 +28,9 @@ class PostgresTurnLog(SqlTurnLog):
     async def append(self, draft: TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
         files = _files(draft, await packed_blobs(self._player, draft.blobs))
-        values = {**_values(draft, self._now()), **_of_conversation(draft), **files}
+        times = {"at": utc(draft.at), "created": None}
+        labels = {**label_values(draft.labels), "agent": draft.agent or None}
+        values = {**_values(draft, self._now()), **labels, **times, **files}
         stored = stored_draft(draft)
         return await self._database.run(
             lambda connection: _append(connection, stored, values), in_transaction=draft.epoch is not None
@@ -60,7 +62,8 @@ async def _append(connection: Connection, draft: TurnDraft, values: Values) -> T
         async with connection.raw.transaction() if draft.epoch is not None else nullcontext():
             told = await connection.row("append_media" if values["hashes"] else "append", values)
     except TAKEN:
-        return rules.check_repeat(await _stored(connection, draft), draft)
+        await played(connection, check_owner(draft.scope))
+        return rules.check_repeat(await played(connection, entry_by_id(draft.scope, draft.id)), draft)
     if told is None:
         await played(connection, check_owner(draft.scope))
         raise ConflictError(f"Conversation {draft.scope.conversation!r} was erased meanwhile: try again.")
@@ -68,21 +71,20 @@ async def _append(connection: Connection, draft: TurnDraft, values: Values) -> T
     return turn_in_place(draft, last_seq if draft.status == "done" else None, created)
 
 
-async def _stored(connection: Connection, draft: TurnDraft) -> Entry | None:
-    await played(connection, check_owner(draft.scope))
-    return await played(connection, entry_by_id(draft.scope, draft.id))
-
-
 async def _advance(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn | None:
     """The turn after the change; None when it was changed concurrently."""
     found = await connection.row("turn_found", {**keys(change.scope), "id": change.turn_id})
-    turn = _found_turn(found, change)
+    if found is not None:
+        rules.check_owner(change.scope, found[1])
+    if found is None or found[0] is None:
+        raise rules.no_turn(change.turn_id)
+    turn = turn_of(found[2:], change.scope)
     if rules.stays(turn, change):
         return turn
     turn = changed(turn, change)
     values = _values(turn, now) | files
     statement = "advance_media" if files.get("hashes") else "advance"
-    told = await connection.row(statement, {**values, "row_version": found[0] if found else None})
+    told = await connection.row(statement, {**values, "row_version": found[0]})
     if told is None:
         return None
     last_seq, created = told
@@ -100,22 +102,9 @@ async def _advance_alone(connection: Connection, change: TurnChange, now: dateti
     return turn
 
 
-def _found_turn(found: Row | None, change: TurnChange) -> Turn:
-    if found is not None:
-        rules.check_owner(change.scope, found[1])
-    if found is None or found[0] is None:
-        raise rules.no_turn(change.turn_id)
-    return turn_of(found[2:], change.scope)
-
-
 def _values(turn: Turn | TurnDraft, now: datetime) -> Values:
     status = {"ended": turn.status != "open", "done": turn.status == "done"}
     return {**turn_values(turn, now, turn_columns(turn)), **status}
-
-
-def _of_conversation(draft: TurnDraft) -> Values:
-    """What a new turn changes in its conversation's row, and its times."""
-    return {**label_values(draft.labels), "agent": draft.agent or None, "at": utc(draft.at), "created": None}
 
 
 def _files(turn: TurnDraft | Extend, blobs: Mapping[str, Blob]) -> Values:
