@@ -14,7 +14,7 @@ from pagefile.errors import ClosedError
 from pagefile.ports import Clock
 from pagefile.records import JsonObject
 from pagefile.stores.sql.plays import Play
-from pagefile.stores.sqlite.database import APPLICATION_ID, migrate, tune
+from pagefile.stores.sqlite.database import migrate, tune
 from pagefile.stores.sqlite.driver import Connection, connect, transaction, translating
 from pagefile.stores.sqlite.player import ConnectionPlayer, played
 from pagefile.stores.sqlite.store import ConnectionStore
@@ -94,5 +94,5 @@ def _copy_of_blank() -> Connection:
 def _blank() -> Connection:
     """An empty database with all tables, made once per process: migrating takes thirty times as long as a copy."""
     connection = connect(_PRIVATE)
-    migrate(connection, _PLACE, APPLICATION_ID)
+    migrate(connection, _PLACE)
     return connection

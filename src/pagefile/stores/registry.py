@@ -15,7 +15,7 @@ from pagefile.errors import SettingsError
 from pagefile.ports import Clock, Store, VectorIndex
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.sqlite import SqliteStore
-from pagefile.stores.sqlite.database import Place, copied, known, version_of
+from pagefile.stores.sqlite.database import Place, copied, migrations, version_of
 
 _KNOWN = "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite://, memory://, postgresql://user:password@host/database"
 
@@ -128,7 +128,7 @@ class Schema:
 async def file_schema(path: Path) -> Schema:
     """The schema of a SQLite file, which is not changed; `SchemaVersionError` when it is newer than this Pagefile."""
     found = await anyio.to_thread.run_sync(version_of, path)
-    return Schema(str(found) if found else None, str(known()))
+    return Schema(str(found) if found else None, str(len(migrations())))
 
 
 async def back_up_file(path: Path, copy: Path) -> None:

@@ -12,6 +12,7 @@ from pagefile.records import JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.plain import PlainReader, PlainTurnLog, view
+from pagefile.stores.sql.plays import row
 from pagefile.stores.sql.store import Erased, SqlStore
 from pagefile.stores.sqlite.database import Opened, Place, Reserve, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
@@ -108,19 +109,17 @@ class SqliteStore(ConnectionStore):
         return ()
 
     async def describe(self) -> JsonObject:
-        def read(connection: Connection) -> JsonObject:
-            pages: Any = connection.pragma("page_count")
-            return {
-                "backend": "sqlite",
-                "version": apsw.sqlite_lib_version(),
-                "schema": connection.pragma("user_version"),
-                "place": str(self._place.path),
-                "bytes": pages * connection.pragma("page_size"),
-                "read_only": self._read_only,
-                "synchronous": self._place.synchronous,
-            }
-
-        return await self._connections.look(read)
+        found: Any = await self._player.read(lambda: row("describe", {}))
+        version, schema, size = found
+        return {
+            "backend": "sqlite",
+            "version": version,
+            "schema": schema,
+            "place": str(self._place.path),
+            "bytes": size,
+            "read_only": self._read_only,
+            "synchronous": self._place.synchronous,
+        }
 
     async def close(self) -> None:
         # The writer's connection goes last, so that it can fold the write-ahead log into the file.
@@ -128,23 +127,10 @@ class SqliteStore(ConnectionStore):
         await self._writer.close()
 
 
-#: How many problems SQLite's own check reports before it gives up.
-_COMPLAINTS = 100
-
-
 class SqliteAuditor(SqlAuditor):
-    def __init__(self, player: ConnectionPlayer) -> None:
-        super().__init__(player)
-        self._connections = player
-
     async def errors(self, *, full: bool) -> list[str]:
-        check = "integrity_check" if full else "quick_check"
-
-        def read(connection: Connection) -> list[str]:
-            rows = connection.execute(f"PRAGMA {check}({_COMPLAINTS})").fetchall()
-            return [str(row[0]) for row in rows if row[0] != "ok"]
-
-        return await self._connections.look(read)
+        found = await self._rows("integrity_check" if full else "quick_check", {})
+        return [str(one[0]) for one in found if one[0] != "ok"]
 
 
 class SqliteReader(PlainReader):
