@@ -65,14 +65,35 @@ class SqlAuditor(SqlPort, audit.Auditor):
         return await self._each("audit_users", _place(after), lambda one: Scope(*one))
 
     async def altered_facts(self, owner: Scope) -> list[str]:
+        # The digest as it was written, then the fragment `fact`.
         found = await self._rows("audit_facts", keys(owner))
-        return _altered_facts(found, owner.tenant)
+        digests = [(one, _read(partial(_fact_digest, owner.tenant, one[1:]), None)[0]) for one in found]
+        return [one[1] for one, digest in digests if digest not in (None, one[0])]
 
     async def orphans(self, tenant: str | None, *, limit: int) -> list[audit.Orphan]:
-        return await self._player.read(lambda: _orphans({"tenants": tenant, "limit": limit}))
+        def play() -> Play[list[audit.Orphan]]:
+            there = yield from row("has_vectors", {})
+            found: list[audit.Orphan] = []
+            for kind in _KINDS:
+                if kind != "vector" or (there and there[0]):
+                    strays = yield from rows(f"strays_{kind}", {"tenants": tenant, "limit": limit})
+                    found += [audit.Orphan(kind, *one) for one in strays]
+            return found
+
+        return await self._player.read(play)
 
     async def recount(self, recount: audit.Recount) -> bool:
-        values, scope = _recounted(recount), recount.seen.scope
+        scope, seen, times = recount.seen.scope, recount.seen.counters, recount.times
+        values: Values = {
+            **keys(scope),
+            **asdict(recount.counters),
+            "done_tokens": recount.counters.done_tokens or 0,
+            "seen_created": seen.last_created,
+            "seen_seq": seen.last_seq,
+            "owner": recount.owner,
+            "first": times and times[0],
+            "last": times and times[1],
+        }
 
         def play() -> Play[bool]:
             if not (yield from count("audit_recount" if recount.seen.there else "audit_remake", values)):
@@ -100,15 +121,6 @@ class SqlAuditor(SqlPort, audit.Auditor):
         return sum(
             [await self._change(f"stray_drop_{one.kind}", asdict(one)) for one in orphans if one.derived]
         )
-
-
-def _orphans(values: Values) -> Play[list[audit.Orphan]]:
-    there = yield from row("has_vectors", {})
-    found: list[audit.Orphan] = []
-    for kind in _KINDS:
-        if kind != "vector" or (there and there[0]):
-            found += [audit.Orphan(kind, *one) for one in (yield from rows(f"strays_{kind}", values))]
-    return found
 
 
 def _place(after: audit.After) -> Values:
@@ -151,12 +163,6 @@ def _kept_page(found: Row) -> audit.KeptPage:
     return audit.KeptPage(tenant, uuid, page, trouble, blob, size, altered)
 
 
-def _altered_facts(found: Sequence[Row], tenant: str) -> list[str]:
-    """The ids of those whose digest, the first column, is not that of the fragment `fact` behind it."""
-    digests = [(row, _read(partial(_fact_digest, tenant, row[1:]), None)[0]) for row in found]
-    return [row[1] for row, digest in digests if digest not in (None, row[0])]
-
-
 def _fact_digest(tenant: str, fact: Row) -> str:
     return record_digest(of_tenant(Fact, tenant)(fact))
 
@@ -167,20 +173,6 @@ def _read(read: Callable[[], T], otherwise: D) -> tuple[T | D, str | None]:
         return read(), None
     except audit.UNREADABLE as error:
         return otherwise, repr(error)
-
-
-def _recounted(recount: audit.Recount) -> Values:
-    seen, times = recount.seen.counters, recount.times
-    return {
-        **keys(recount.seen.scope),
-        **asdict(recount.counters),
-        "done_tokens": recount.counters.done_tokens or 0,
-        "seen_created": seen.last_created,
-        "seen_seq": seen.last_seq,
-        "owner": recount.owner,
-        "first": times and times[0],
-        "last": times and times[1],
-    }
 
 
 # -- rows of earlier versions, which have no digest
@@ -206,13 +198,13 @@ def fill_digests() -> Play[None]:
     """
     for kind, (columns, digest_of) in _DIGESTS.items():
         key: Values = dict.fromkeys(columns, "")
-        while found := (yield from rows(f"{kind}s_without_digest", _behind(key))):
+        while True:
+            behind = {**ALL_TENANTS, **key, "after_tenant": key["tenant"], "limit": ROWS_AT_ONCE}
+            found = yield from rows(f"{kind}s_without_digest", behind)
+            if not found:
+                break
             keys = [{name: row[place] for name, place in columns.items()} for row in found]
             digests = [_read(partial(digest_of, row), None)[0] for row in found]
             known = zip(keys, digests, strict=True)
             yield from many(f"{kind}_digest", [{**one, "digest": digest} for one, digest in known if digest])
             key = keys[-1]
-
-
-def _behind(key: Values) -> Values:
-    return {**ALL_TENANTS, **key, "after_tenant": key["tenant"], "limit": ROWS_AT_ONCE}

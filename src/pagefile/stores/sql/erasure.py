@@ -117,18 +117,15 @@ class _Erasure:
         copies = [copy for copy in found if erasure.is_copy(named, copy)]
         self.touched = {copy.scope.conversation for copy in copies}
         if not named.erased:
-            yield from self._bury_all(named, copies)
+            gone: list[str] = []
+            for copy in copies:
+                gone += yield from self._bury(copy)
+            facts = yield from self._facts(named)
+            names = erasure.names_in_windows(named.id, gone, facts)
+            yield from self._calls(named.scope.user, names, erasure.words_of(*copies), named.id)
+            yield from self._pages((yield from self._own_pages(copies)), named.scope.user)
         # An open turn has no position yet.
         return tuple((copy.scope.conversation or "", copy.seq or 0) for copy in copies)
-
-    def _bury_all(self, named: Turn, copies: Sequence[Turn]) -> Play[None]:
-        gone: list[str] = []
-        for copy in copies:
-            gone += yield from self._bury(copy)
-        facts = yield from self._facts(named)
-        names = erasure.names_in_windows(named.id, gone, facts)
-        yield from self._calls(named.scope.user, names, erasure.words_of(*copies), named.id)
-        yield from self._pages((yield from self._own_pages(copies)), named.scope.user)
 
     def _bury(self, turn: Turn) -> Play[list[str]]:
         """The checkpoints that were erased with it."""
@@ -186,15 +183,12 @@ class _Erasure:
         named = yield from page_reached(self._scope, uuid)
         if named is not None:
             self.found, self.owner = True, named.scope.user
-            yield from self._pages((yield from self._with_copies(named)), named.scope.user)
+            hashed = {"created": named.created, "content_hash": named.content_hash}
+            asked = {**self._tenant, "owner": self.owner, **hashed}
+            found = yield from each("part_page_copies", asked, of_tenant(Page, self._scope.tenant))
+            copies = {one.uuid for one in found if erasure.is_page_copy(named, one)}
+            yield from self._pages(copies, self.owner)
         return tuple((name, 0) for name in sorted(filter(None, self.touched)))
-
-    def _with_copies(self, page: Page) -> Play[set[str]]:
-        values = {"owner": page.scope.user, "created": page.created, "content_hash": page.content_hash}
-        found = yield from each(
-            "part_page_copies", {**self._tenant, **values}, of_tenant(Page, self._scope.tenant)
-        )
-        return {one.uuid for one in found if erasure.is_page_copy(page, one)}
 
     def _pages(self, uuids: Collection[str], owner: str | None) -> Play[None]:
         if not uuids:

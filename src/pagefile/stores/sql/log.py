@@ -206,22 +206,10 @@ class State:
     next_seq: int
     last_created: datetime | None
 
-    @classmethod
-    def of(cls, found: Row | None, scope: Scope) -> "State":
-        """The conversation, which must belong to this scope."""
-        if found is None:
-            return cls(scope, None, 1, None)
-        rules.check_owner(scope, found[0])
-        last_created = found[_COUNTED_COLUMNS]
-        return cls(scope, found, found[4] + 1, None if last_created is None else moment(last_created))
-
     @property
     def head(self) -> ConversationInfo:
-        return (
-            rules.no_head(self.scope)
-            if self.row is None
-            else head_of(self.row[:_COUNTED_COLUMNS], self.scope)
-        )
+        row, scope = self.row, self.scope
+        return rules.no_head(scope) if row is None else head_of(row[:_COUNTED_COLUMNS], scope)
 
     @property
     def agent(self) -> str | None:
@@ -238,15 +226,15 @@ class State:
 
     def knows(self, draft: TurnDraft) -> bool:
         """Whether a completed turn changes nothing about the conversation itself."""
-        found = self.row
-        return (
-            found is not None
-            and draft.status == "done"
-            and draft.agent in (None, found[1])
-            and draft.labels == NO_LABELS
-        )
+        known = self.row is not None and draft.agent in (None, self.row[1])
+        return known and draft.status == "done" and draft.labels == NO_LABELS
 
 
 def state_of(scope: Scope) -> Play[State]:
-    """The conversation, locked until the transaction ends."""
-    return State.of((yield "row", "state", keys(scope)), scope)
+    """The conversation, which must belong to this scope, locked until the transaction ends."""
+    found: Row | None = yield "row", "state", keys(scope)
+    if found is None:
+        return State(scope, None, 1, None)
+    rules.check_owner(scope, found[0])
+    last_created = found[_COUNTED_COLUMNS]
+    return State(scope, found, found[4] + 1, None if last_created is None else moment(last_created))

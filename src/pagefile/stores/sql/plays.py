@@ -57,17 +57,6 @@ def many(statement: str, values: Sequence[Mapping[str, Any]]) -> Play[None]:
     yield "many", statement, values
 
 
-def played(play: Play[T], answer: Callable[[Ask], Any]) -> T:
-    """The result of a verb, with each of its statements run by `answer`."""
-    answered: Any = None
-    while True:
-        try:
-            ask = play.send(answered)
-        except StopIteration as end:
-            return end.value
-        answered = answer(ask)
-
-
 class Player(Protocol):
     async def read(self, play: Callable[[], Play[T]]) -> T:
         """The result of a verb that reads."""

@@ -8,7 +8,7 @@ from pagefile.ports import ConversationQuery, EntryQuery, LogReader, SinceReques
 from pagefile.records import ConversationInfo, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.erasure import check_epoch, written_keys
-from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, each, first, many, row, rows
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, first, many, row, rows
 from pagefile.stores.sql.rows import head_of, keys, part_of, turn_of
 
 T = TypeVar("T")
@@ -46,16 +46,15 @@ def since(
 ) -> Play[list[T]]:
     """The completed turns after those that are known, converted."""
     made: list[T] = []
-    for name, owner, last_seq in (
-        yield from rows(f"conversations_of_{part_of(request.scope)}", keys(request.scope))
-    ):
+    found = yield from rows(f"conversations_of_{part_of(request.scope)}", keys(request.scope))
+    for name, owner, last_seq in found:
         known = request.known.get(name, 0)
         if len(made) >= request.limit:
             break
         if last_seq > known and rules.sees(request.scope, owner):
             scope = Scope(request.scope.tenant, owner, name)
             asked = {**keys(scope), **values, "after_seq": known, "limit": request.limit - len(made)}
-            made += [make(found, scope) for found in (yield from rows(statement, asked))]
+            made += [make(one, scope) for one in (yield from rows(statement, asked))]
     return made
 
 
@@ -81,13 +80,8 @@ def _heads(query: ConversationQuery) -> Play[list[ConversationInfo]]:
         head = None if query.after is not None else (yield from _head(scope, scope.conversation))
         return [head] if head is not None and query.limit > 0 else []
     values = {**keys(scope), "after": query.after, "updated": updated, "limit": max(0, query.limit)}
-    return (
-        yield from each(
-            f"heads_of_{part_of(scope)}",
-            values,
-            lambda one: head_of(one[1:], replace(scope, conversation=one[0])),
-        )
-    )
+    found = yield from rows(f"heads_of_{part_of(scope)}", values)
+    return [head_of(row, replace(scope, conversation=name)) for name, *row in found]
 
 
 def _head(scope: Scope, name: str) -> Play[ConversationInfo | None]:

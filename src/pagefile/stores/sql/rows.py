@@ -11,6 +11,7 @@ from pagefile.records import (
     ConversationInfo,
     Entry,
     Fact,
+    JsonObject,
     Page,
     Reset,
     Scope,
@@ -34,14 +35,7 @@ from pagefile.stores.sql.plays import Row, Values
 _HEAD_COLUMNS = 14
 ENTRY_COLUMNS = 15
 _CHECKPOINT_COLUMNS = 11
-_CHECKPOINT_METADATA = (
-    "version",
-    "summary",
-    "covered_through_seq",
-    "covered_turns",
-    "anchors",
-    "archive_refs",
-)
+_IN_METADATA = ("version", "summary", "covered_through_seq", "covered_turns", "anchors", "archive_refs")
 
 R = TypeVar("R")
 
@@ -85,40 +79,14 @@ def turn_columns(turn: Turn | TurnDraft) -> Values:
 
 def turn_of(row: Row, scope: Scope) -> Turn:
     """The fragment `entry` of a row of kind `turn`."""
-    (
-        _,
-        turn_id,
-        seq,
-        status,
-        query,
-        answer,
-        steps,
-        at,
-        created,
-        user_tokens,
-        assistant_tokens,
-        tokens,
-        counter,
-        extra,
-        messages,
-    ) = row
+    _, turn_id, seq, status, query, answer, steps, at, created, *counted, extra, messages = row
+    # Most turns have none of these: there are many of them in a window.
+    steps = text_steps(steps) if steps else ()
+    metadata: JsonObject = from_json(extra) if extra else {}
+    layout = None if messages is None else text_messages(messages, query, answer)
+    times = moment(at), moment(created)
     return Turn(
-        turn_id,
-        scope,
-        seq,
-        status,
-        query,
-        answer,
-        # Most turns have neither: there are many of them in a window.
-        text_steps(steps) if steps else (),
-        moment(at),
-        moment(created),
-        user_tokens,
-        assistant_tokens,
-        tokens,
-        counter,
-        from_json(extra) if extra else {},
-        None if messages is None else text_messages(messages, query, answer),
+        turn_id, scope, seq, status, query, answer, steps, *times, *counted, metadata=metadata, layout=layout
     )
 
 
@@ -137,7 +105,7 @@ def entry_of(row: Row, scope: Scope) -> Entry:
 
 def checkpoint_metadata(checkpoint: Checkpoint) -> str:
     """The fields of a checkpoint that `entry_of` reads besides the columns that every entry has."""
-    return to_json({name: getattr(checkpoint, name) for name in _CHECKPOINT_METADATA})
+    return to_json({name: getattr(checkpoint, name) for name in _IN_METADATA})
 
 
 def checkpoint_of(row: Row, scope: Scope) -> Checkpoint:

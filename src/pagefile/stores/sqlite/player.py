@@ -45,10 +45,7 @@ class SqlitePlayer(ConnectionPlayer):
 
 
 def played(connection: Connection, play: Play[T]) -> T:
-    """The result of a verb, in the connection's current transaction.
-
-    The loop of `plays.played`, inlined: a turn runs four statements, and each would cost another call.
-    """
+    """The result of a verb, in the connection's current transaction."""
     answered: Any = None
     while True:
         try:
