@@ -80,20 +80,17 @@ _PAGE_FIELDS: dict[str, Any] = {
 
 
 def steps_text(steps: Sequence[Step]) -> str | None:
-    """JSON, or None for the common case of a turn without tools."""
-    return to_json([_step_object(step) for step in steps]) if steps else None
+    """JSON, with the fields of a page only where a step has one; None for the common case of a turn without tools."""
+    said: list[JsonValue] = []
+    for step in steps:
+        has_page = any(getattr(step, name) != default for name, default in _PAGE_FIELDS.items())
+        names = [name for name in _STEP_FIELDS if has_page or name not in _PAGE_FIELDS]
+        said.append({name: getattr(step, name) for name in names})
+    return to_json(said) if said else None
 
 
 def text_steps(text: str | None) -> tuple[Step, ...]:
     return tuple(Step(**fields) for fields in json.loads(text)) if text else ()
-
-
-def _step_object(step: Step) -> dict[str, JsonValue]:
-    """The fields of a step; those of its page only where it has one."""
-    said = [name for name in _STEP_FIELDS if name not in _PAGE_FIELDS]
-    if any(getattr(step, name) != default for name, default in _PAGE_FIELDS.items()):
-        said += _PAGE_FIELDS
-    return {name: getattr(step, name) for name in said}
 
 
 def stored_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -170,14 +167,9 @@ def _utc_text(moment: datetime) -> str:
     return moment.isoformat(" ", "microseconds")
 
 
-def text_time(text: str) -> datetime:
-    """The time that `time_text` was given, in UTC."""
-    return datetime.fromisoformat(text)
-
-
 def moment(stored: datetime | str) -> datetime:
-    """A time, which some drivers give as text."""
-    return stored if isinstance(stored, datetime) else text_time(stored)
+    """The time that `time_text` was given, in UTC; some drivers give it as text."""
+    return stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
 
 
 # -- records, field by field ------------------------------------------------------------------------------------------

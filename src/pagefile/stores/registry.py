@@ -44,7 +44,11 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
     clock, options = clock or SystemClock(), options or StoreOptions()
     scheme, separator, rest = url.partition("://")
     if separator and scheme in {"postgresql", "postgres"}:
-        return await _open_postgres(url, clock, options)
+        # The extra `postgres`: a user of SQLite pays nothing for it.
+        from pagefile.stores.postgres.address import Place as PostgresPlace  # noqa: PLC0415
+        from pagefile.stores.postgres.store import PostgresStore  # noqa: PLC0415
+
+        return await PostgresStore.open(PostgresPlace.of(url, options.synchronous), clock=clock)
     if not separator or scheme not in {"sqlite", "memory"}:
         raise SettingsError(f"No store is known for {_shown(url)!r}: use one of {_KNOWN}.")
     if scheme == "memory" or rest in {"", "/", "/:memory:"}:
@@ -62,14 +66,6 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
         )
     place = Place(Path(path), options.synchronous)
     return await SqliteStore.open(place, clock=clock, readers=options.readers)
-
-
-async def _open_postgres(url: str, clock: Clock, options: StoreOptions) -> Store:
-    # The extra `postgres`: a user of SQLite pays nothing for it.
-    from pagefile.stores.postgres.address import Place as PostgresPlace  # noqa: PLC0415
-    from pagefile.stores.postgres.store import PostgresStore  # noqa: PLC0415
-
-    return await PostgresStore.open(PostgresPlace.of(url, options.synchronous), clock=clock)
 
 
 def _shown(url: str) -> str:

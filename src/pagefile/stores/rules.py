@@ -5,6 +5,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Unpack, cast
 
 from pagefile import ports
@@ -211,9 +212,9 @@ def _same_words(stored: Turn, draft: ports.TurnDraft | Turn) -> bool:
 
 
 def _messages(draft: ports.TurnDraft | Turn) -> tuple[Message, ...]:
-    if draft.layout is None:
-        return plain_layout(draft.user, range(len(draft.steps)), draft.assistant)
-    return stored_layout(draft.layout)
+    if draft.layout is not None:
+        return stored_layout(draft.layout)
+    return plain_layout(draft.user, range(len(draft.steps)), draft.assistant)
 
 
 def _said(steps: Sequence[Step]) -> str | None:
@@ -281,16 +282,13 @@ def _same_calls(turn: Turn, change: ports.Extend) -> bool:
     """Whether the steps that a change begins are those of the turn; a result may have come since."""
     first = _first_begun(turn, change)
     known = turn.steps[first : first + len(change.steps)]
-    return [_call(step) for step in known] == [_call(step) for step in change.steps]
+    calls = [[_heard(replace(step, result="")) for step in steps] for steps in (known, change.steps)]
+    return calls[0] == calls[1]
 
 
 def _first_begun(turn: Turn, change: ports.Extend) -> int:
     calls = [part.step for message in change.messages for part in message.parts if isinstance(part, ToolCall)]
     return min(calls, default=len(turn.steps) - len(change.steps))
-
-
-def _call(step: Step) -> str | None:
-    return steps_text([Step(step.tool, step.input, "", step.call_id)])
 
 
 def _fits(turn: Turn, change: ports.Extend) -> bool:
@@ -299,8 +297,8 @@ def _fits(turn: Turn, change: ports.Extend) -> bool:
     first, end = len(turn.steps), len(turn.steps) + len(change.steps)
     calls = [part.step for part in parts if isinstance(part, ToolCall)]
     results = [part.step for part in parts if isinstance(part, ToolResult)]
-    return all(first <= step < end for step in calls) and all(
-        step < end for step in (*results, *change.results)
+    return all(first <= step for step in calls) and all(
+        step < end for step in (*calls, *results, *change.results)
     )
 
 
@@ -366,15 +364,16 @@ def check_coverage(draft: ports.CheckpointDraft, head: ConversationInfo, version
     )
 
 
+#: What must be equal for a checkpoint to be the same one again.
+_SUMMARY = attrgetter("summary", "covered_through_seq")
+
+
 def check_same_marker(stored: Entry, draft: ports.CheckpointDraft | ports.ResetDraft) -> Entry:
     """The same marker again returns what is stored."""
     if isinstance(draft, ports.ResetDraft):
         same = isinstance(stored, Reset)
     else:
-        same = isinstance(stored, Checkpoint) and (stored.summary, stored.covered_through_seq) == (
-            draft.summary,
-            draft.covered_through_seq,
-        )
+        same = isinstance(stored, Checkpoint) and _SUMMARY(stored) == _SUMMARY(draft)
     if not same:
         raise ConflictError(f"The id {draft.id!r} is taken in this conversation: give the marker a new id.")
     return stored

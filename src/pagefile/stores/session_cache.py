@@ -103,18 +103,16 @@ class CachedSessions(SessionStore):
 
     async def _follows_erasures(self) -> bool:
         """Register this cache with the database, so that erasures by any process reach it; otherwise nothing is cached."""
-        if self._follows:
-            return True
         try:
-            await self._erasures.begin(self._cache.name)
-        except StoreError as error:
-            if not self._told:
-                logger.warning(
-                    "sessions are not cached, because erasures would not reach the cache: %s", error
-                )
-            self._told = True
-        else:
+            if not self._follows:
+                await self._erasures.begin(self._cache.name)
             self._follows = True
+        except StoreError as error:
+            level = logging.DEBUG if self._told else logging.WARNING
+            logger.log(
+                level, "sessions are not cached, because erasures would not reach the cache: %s", error
+            )
+            self._told = True
         return self._follows
 
 

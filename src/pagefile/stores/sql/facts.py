@@ -11,7 +11,7 @@ from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.digests import record_digest
-from pagefile.stores.encoding import from_json, stored, text_time, time_text, to_json
+from pagefile.stores.encoding import from_json, stored, time_text, to_json
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, first, many, row, rows
 from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, moment, of_tenant, values_of
@@ -171,7 +171,7 @@ def fact_text(fact: Fact) -> str:
 def text_fact(text: str, scope: Scope) -> Fact:
     values = from_json(text)
     for name in _TIMES:
-        values[name] = values[name] and text_time(values[name])
+        values[name] = values[name] and moment(values[name])
     return Fact(scope=Scope(scope.tenant, scope.user, values.pop("conversation")), **values)
 
 

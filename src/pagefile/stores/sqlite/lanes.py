@@ -37,10 +37,6 @@ _QUICK_S = 0.01
 _MOST_QUICK = 4096
 
 
-def _future() -> asyncio.Future[Any]:
-    return asyncio.get_running_loop().create_future()
-
-
 @dataclass(slots=True, eq=False)
 class _Job:
     """A function, and the future of its result."""
@@ -51,7 +47,7 @@ class _Job:
     cancelled: bool = False
     result: Any = None
     error: Exception | None = None
-    future: asyncio.Future[Any] = field(default_factory=_future)
+    future: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def run(self, connection: Connection, place: str) -> None:
         """Run the function; an exception goes to the caller, and the thread survives."""
