@@ -55,7 +55,6 @@ def own_json(value: JsonValue) -> str:
 
 
 def own_json_bytes(value: JsonValue) -> bytes:
-    """The same in UTF-8."""
     try:
         return fast_json(value)
     except ValueError:
@@ -262,7 +261,6 @@ def unpacked(codec: Codec | None, data: bytes | None) -> str:
 
 
 def unpacked_bytes(codec: Codec | None, data: bytes) -> bytes:
-    """The bytes that were packed; `StoreCorruptError` when they are damaged."""
     try:
         return zlib.decompress(data) if codec == "zlib" else bytes(data)
     except zlib.error as error:

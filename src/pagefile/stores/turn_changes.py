@@ -60,23 +60,10 @@ def _completed(turn: Turn, change: Complete) -> Turn:
 
 def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:
     """The turn at its position. Fields are named one by one: every `record()` calls this, and `replace` would double its cost."""
-    return Turn(
-        draft.id,
-        draft.scope,
-        seq,
-        draft.status,
-        draft.user,
-        draft.assistant,
-        draft.steps,
-        utc(draft.at),
-        created,
-        draft.user_tokens,
-        draft.assistant_tokens,
-        draft.tokens,
-        draft.counter,
-        draft.metadata,
-        draft.layout,
-    )
+    place = draft.id, draft.scope, seq, draft.status
+    said = draft.user, draft.assistant, draft.steps, utc(draft.at), created
+    counted = draft.user_tokens, draft.assistant_tokens, draft.tokens, draft.counter
+    return Turn(*place, *said, *counted, draft.metadata, draft.layout)
 
 
 #: The fields that a checkpoint and its draft have in common, besides the scope.

@@ -111,7 +111,6 @@ class Driver:
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pagefile-milvus")
 
     async def run(self, function: Callable[[Client], T]) -> T:
-        """The result of a function of the client, run in a thread."""
         self.check_open()
         ticket = self._breaker.enter()
         if ticket is None:

@@ -103,10 +103,11 @@ class MilvusVectors(VectorIndex):
         self, model: EmbeddingModel, rows: Sequence[VectorRow], *, epoch: int | None = None
     ) -> None:
         self._driver.check_open()
-        batch, name = batch_of(model, rows), schema.collection_of(model)
+        name, timeout = schema.collection_of(model), self._options.write_timeout_s
+        kept, matrix, zeros = batch_of(model, rows)
         if name not in self._ready:
             await self.prepare(model)
-        timeout, vectors = self._options.write_timeout_s, list(zip(batch.kept, batch.vectors, strict=True))
+        vectors = list(zip(kept, matrix, strict=True))
         at_once = min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // (schema.TEXT_BYTES + 4 * model.dimension))
         for start in range(0, len(vectors), at_once):
             part = [_record(row, vector, epoch or 0) for row, vector in vectors[start : start + at_once]]
@@ -116,11 +117,11 @@ class MilvusVectors(VectorIndex):
         if self._driver.place.is_file and self._unwritten >= _MOST_UNWRITTEN:
             self._unwritten = 0
             await self._driver.run(lambda client: client.flush(name, timeout=timeout))
-        if gone := [schema.id_of(row) for row in batch.gone]:
+        if gone := [schema.id_of(row) for row in zeros]:
             await self._again(model, lambda client: self._delete(client, name, ids=gone))
         recent = self._recent_of(name)
         recent.wrote(_as_written(row, vector) for row, vector in vectors)
-        recent.wrote(_as_written(row, None) for row in batch.gone)
+        recent.wrote(_as_written(row, None) for row in zeros)
 
     async def search(
         self, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
@@ -281,7 +282,6 @@ class MilvusVectors(VectorIndex):
             await self._driver.run(function)
 
     async def _query(self, name: str, text: str, *fields: str) -> list[dict[str, Any]]:
-        """The rows of a collection that a filter selects, with all that was written; none if it no longer exists."""
         timeout = self._options.write_timeout_s
         return await self._loaded(name, lambda client: schema.query(client, name, text, fields, timeout), [])
 
@@ -312,7 +312,6 @@ class MilvusVectors(VectorIndex):
 
 
 def _erased_filters(erased: Mapping[str, int]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The filters for these erasures, and the keys that each contains."""
     by_epoch = sorted(erased, key=lambda key: (erased[key], key))
     for epoch, keys in groupby(by_epoch, key=lambda key: erased[key]):
         while some := frozenset(islice(keys, _SCOPES_AT_ONCE)):

@@ -35,8 +35,6 @@ class _PlainConnection(asyncpg.Connection):
 
 
 class Pool(Protocol):
-    """The part of `asyncpg.Pool` we use."""
-
     def acquire(self, *, timeout: float | None = None) -> AbstractAsyncContextManager[RawConnection]: ...
     async def expire_connections(self) -> None: ...
     async def close(self) -> None: ...
@@ -44,7 +42,6 @@ class Pool(Protocol):
 
 
 async def open_pool(dsn: str, **options: Any) -> Pool:
-    """Connections to a server; at least one was made."""
     pool = asyncpg.create_pool(dsn, connection_class=_PlainConnection, **options)  # pyright: ignore[reportUnknownMemberType] - its own signature is untyped
     return cast("Pool", await pool)
 

@@ -15,9 +15,8 @@ from pagefile.stores.erasure import OF_CONVERSATIONS, OF_OWNERS
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database, quoted
 from pagefile.stores.postgres.driver import FORBIDDEN, Connection
-from pagefile.stores.postgres.log import PostgresTurnLog
+from pagefile.stores.postgres.log import PostgresReader, PostgresTurnLog
 from pagefile.stores.postgres.migration import migrate
-from pagefile.stores.postgres.reader import PostgresReader
 from pagefile.stores.postgres.vectors import PostgresVectors
 from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.plays import row

@@ -70,7 +70,6 @@ class PostgresVectors(SqlVectors):
         }
 
     async def _is_there(self) -> bool:
-        """Whether the extension and the tables are there."""
         self._check_open()
         if not self._known:
             found = await self._row("extension_found", {})
@@ -94,7 +93,6 @@ class PostgresVectors(SqlVectors):
 
 
 async def _extension(connection: RawConnection, place: str) -> str:
-    """The schema of the extension, which is created if need be."""
     found = await connection.fetchrow(sql("extension_found").text)
     if found is None:
         await _make_extension(connection, place)

@@ -51,7 +51,7 @@ _LABEL_KEY = "short_term_memory:version:{%s}"
 
 #: The prefix of the keys that a listing scans.
 ANY_KEY = "short_term_memory:*"
-_KEYS = re.compile(r"short_term_memory:(?:tenant:([^:]*):session:(.*)|session:(.*))", re.DOTALL)
+_KEYS = re.compile(r"short_term_memory:(?:tenant:([^:]*):)?session:(.*)", re.DOTALL)
 
 #: Replaces the digest in the label of a value that was erased.
 ERASED = "erased"
@@ -243,10 +243,7 @@ def scope_of(key: str) -> Scope | None:
     found = _KEYS.fullmatch(key)
     if found is None:
         return None
-    tenant, of_tenant, of_default = found.groups()
-    return (
-        Scope(DEFAULT_TENANT, None, of_default) if tenant is None else Scope(unquote(tenant), None, of_tenant)
-    )
+    return Scope(DEFAULT_TENANT if found[1] is None else unquote(found[1]), None, found[2])
 
 
 def read(key: str, answer: object) -> CachedSession | None:

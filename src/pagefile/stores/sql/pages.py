@@ -100,7 +100,6 @@ async def packed_blobs(player: Player, blobs: Mapping[str, bytes]) -> dict[str, 
 def attach(
     scope: Scope, turn: Turn | ports.TurnDraft | ports.Extend, turn_id: str, blobs: Mapping[str, Blob]
 ) -> Play[None]:
-    """Write the files attached to a turn, in its transaction."""
     named = rules.attached(turn, blobs)
     place = {**keys(scope), "id": turn_id}
     yield from many("blob_put", [blob_values(blobs[key]) for key in named])
@@ -115,8 +114,6 @@ def blob_values(blob: Blob) -> dict[str, object]:
 
 
 class SqlPageKeeper(SqlPort, ports.PageKeeper):
-    """The columns of `tool_result_archive` that change."""
-
     async def page(self, scope: Scope, uuid: str) -> Page:
         return await self._player.read(lambda: _page(scope, uuid))
 

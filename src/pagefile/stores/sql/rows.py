@@ -2,22 +2,10 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from pagefile.ports import TurnDraft
-from pagefile.records import (
-    ApiKey,
-    Checkpoint,
-    ConversationInfo,
-    Entry,
-    Fact,
-    JsonObject,
-    Page,
-    Reset,
-    Scope,
-    Turn,
-    WindowRecord,
-)
+from pagefile.records import Checkpoint, ConversationInfo, Entry, JsonObject, Reset, Scope, Turn
 from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import (
     field_values,
@@ -125,8 +113,13 @@ def of_tenant(record: type[R], tenant: str) -> Callable[[Row], R]:
     return lambda row: record_of(record, (row[0], Scope(tenant, row[1], row[2]), *row[3:]))
 
 
-def values_of(record: Page | Fact | WindowRecord | Checkpoint | Reset | ApiKey) -> Values:
-    """A record as the parameters of the statement that writes it."""
+class _Owned(Protocol):
+    @property
+    def scope(self) -> Scope: ...
+
+
+def values_of(record: _Owned) -> Values:
+    """A record with a scope as the parameters of the statement that writes it."""
     return {**keys(record.scope), **field_values(record)}
 
 

@@ -39,8 +39,6 @@ _MOST_QUICK = 4096
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """A function, and the future of its result."""
-
     function: Callable[[Connection], Any]
     purge: bool = False
     alone: bool = False
@@ -106,8 +104,6 @@ class _Lane(ABC):
 
 
 class Writer(_Lane):
-    """The one thread that writes."""
-
     def __init__(
         self, connection: Connection, place: str, *, now_and_then: Callable[[], None] | None = None
     ) -> None:

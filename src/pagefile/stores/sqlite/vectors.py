@@ -172,7 +172,6 @@ class Blocks:
                 self._blocks.clear()
 
     def forget(self, owner: Owner) -> None:
-        """Drop a block that is out of date."""
         with self._lock:
             self._blocks.pop(owner, None)
 
