@@ -189,15 +189,15 @@ def check_terms(uuid: str, passages: int, terms: int) -> None:
 
 def check_repeat(stored: Entry | None, draft: ports.TurnDraft | Turn) -> Turn:
     """What is stored under the draft's id, provided that it says the same; a draft that begins a turn has only the question."""
-    if isinstance(stored, Turn) and stored.erased and not _same_words(stored, draft):
+    if isinstance(stored, Turn) and _same_words(stored, draft):
+        return stored
+    if isinstance(stored, Turn) and stored.erased:
         raise ConflictError(
             f"Turn {draft.id!r} was erased here and cannot be written again: give a new turn a new id."
         )
-    if not isinstance(stored, Turn) or not _same_words(stored, draft):
-        raise ConflictError(
-            f"Turn {draft.id!r} already exists with another text: give a new turn a new id, and repeat an old one unchanged."
-        )
-    return stored
+    raise ConflictError(
+        f"Turn {draft.id!r} already exists with another text: give a new turn a new id, and repeat an old one unchanged."
+    )
 
 
 def _same_words(stored: Turn, draft: ports.TurnDraft | Turn) -> bool:
@@ -264,18 +264,13 @@ def _check_results(turn: Turn, change: ports.Extend) -> None:
         for part in message.parts:
             if not isinstance(part, ToolResult) or part.step not in brought:
                 continue
-            known = turn.steps[part.step]
-            if not _same_result(known, brought[part.step]):
+            known, again = turn.steps[part.step], brought[part.step]
+            # An archived result is identified by its page; one that was cut because the archive was down cannot be compared.
+            paged, cut = known.page and again.page, known.lost_chars or again.lost_chars
+            if not cut and (known.page != again.page if paged else known.result != again.result):
                 raise ConflictError(
                     f"Turn {turn.id!r} has another result of the call {known.call_id!r} already: a call has one result."
                 )
-
-
-def _same_result(known: Step, again: Step) -> bool:
-    """An archived result is identified by its page; one that was cut because the archive was down cannot be compared."""
-    if known.lost_chars or again.lost_chars:
-        return True
-    return known.page == again.page if known.page and again.page else known.result == again.result
 
 
 def _same_calls(turn: Turn, change: ports.Extend) -> bool:

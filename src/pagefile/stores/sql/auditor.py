@@ -16,7 +16,6 @@ from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, key
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 T = TypeVar("T")
-D = TypeVar("D")
 
 #: Columns before those of the summary in the fragment `kept`.
 _OWN_COLUMNS = 14
@@ -67,7 +66,7 @@ class SqlAuditor(SqlPort, audit.Auditor):
     async def altered_facts(self, owner: Scope) -> list[str]:
         # The digest as it was written, then the fragment `fact`.
         found = await self._rows("audit_facts", keys(owner))
-        digests = [(one, _read(partial(_fact_digest, owner.tenant, one[1:]), None)[0]) for one in found]
+        digests = [(one, _read(partial(_fact_digest, owner.tenant, one[1:]))[0]) for one in found]
         return [one[1] for one, digest in digests if digest not in (None, one[0])]
 
     async def orphans(self, tenant: str | None, *, limit: int) -> list[audit.Orphan]:
@@ -131,9 +130,7 @@ def _kept(found: Row) -> audit.KeptConversation:
     tenant, name, owner, *counted, last_created, done_tokens, marks = found[:_OWN_COLUMNS]
     scope, stored = Scope(tenant, owner, name), found[_OWN_COLUMNS:]
     times = {"last_created": last_created and moment(last_created), "done_tokens": done_tokens}
-    summary, trouble = (
-        (None, None) if stored[0] is None else _read(partial(checkpoint_of, stored, scope), None)
-    )
+    summary, trouble = (None, None) if stored[0] is None else _read(partial(checkpoint_of, stored, scope))
     return audit.KeptConversation(
         scope, audit.Counters(*counted, **times), from_json(marks) or {}, summary, trouble
     )
@@ -147,7 +144,8 @@ def _kept_entry(found: Row, scope: Scope) -> audit.KeptEntry:
         entry = entry_of(own, scope)
         return entry, digest is not None and isinstance(entry, Turn) and turn_digest(entry) != digest
 
-    (entry, altered), trouble = _read(read, (None, False))
+    kept, trouble = _read(read)
+    entry, altered = kept or (None, False)
     return audit.KeptEntry(own[1], own[2], own[0], entry, trouble, writer, before, altered)
 
 
@@ -159,7 +157,8 @@ def _kept_page(found: Row) -> audit.KeptPage:
         page = of_tenant(Page, tenant)(found[4:])
         return page, digest is not None and record_digest(page) != digest
 
-    (page, altered), trouble = _read(read, (None, False))
+    kept, trouble = _read(read)
+    page, altered = kept or (None, False)
     return audit.KeptPage(tenant, uuid, page, trouble, blob, size, altered)
 
 
@@ -167,12 +166,12 @@ def _fact_digest(tenant: str, fact: Row) -> str:
     return record_digest(of_tenant(Fact, tenant)(fact))
 
 
-def _read(read: Callable[[], T], otherwise: D) -> tuple[T | D, str | None]:
-    """What is in a row, or `otherwise` and why it cannot be read."""
+def _read(read: Callable[[], T]) -> tuple[T | None, str | None]:
+    """What is in a row, or why it cannot be read."""
     try:
         return read(), None
     except audit.UNREADABLE as error:
-        return otherwise, repr(error)
+        return None, repr(error)
 
 
 # -- rows of earlier versions, which have no digest
@@ -204,7 +203,7 @@ def fill_digests() -> Play[None]:
             if not found:
                 break
             keys = [{name: row[place] for name, place in columns.items()} for row in found]
-            digests = [_read(partial(digest_of, row), None)[0] for row in found]
+            digests = [_read(partial(digest_of, row))[0] for row in found]
             known = zip(keys, digests, strict=True)
             yield from many(f"{kind}_digest", [{**one, "digest": digest} for one, digest in known if digest])
             key = keys[-1]

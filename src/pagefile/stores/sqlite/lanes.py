@@ -323,18 +323,15 @@ def _deliver(jobs: Sequence[_Job]) -> None:
     for job in jobs:
         by_loop.setdefault(job.future.get_loop(), []).append(job)
     for loop, mine in by_loop.items():
-        try:
+        # A loop that is closed has no callers waiting.
+        with suppress(RuntimeError):
             loop.call_soon_threadsafe(_resolve, mine)
-        except RuntimeError:
-            # The loop is closed: no caller is waiting there.
-            continue
 
 
 def _resolve(jobs: Sequence[_Job]) -> None:
     for job in jobs:
-        if job.future.done():
-            continue
-        if job.error is None:
-            job.future.set_result(job.result)
-        else:
-            job.future.set_exception(job.error)
+        if not job.future.done():
+            if job.error is None:
+                job.future.set_result(job.result)
+            else:
+                job.future.set_exception(job.error)
