@@ -78,16 +78,12 @@ class InPlacePlayer(ConnectionPlayer):
     def _connected(self) -> Connection:
         self.check_open()
         if self._connection is None:
-            self._connection = _copy_of_blank()
+            connection = connect(_PRIVATE)
+            with _blank_lock, connection.backup("main", _blank(), "main") as copy:
+                copy.step()
+            tune(connection)
+            self._connection = connection
         return self._connection
-
-
-def _copy_of_blank() -> Connection:
-    connection = connect(_PRIVATE)
-    with _blank_lock, connection.backup("main", _blank(), "main") as copy:
-        copy.step()
-    tune(connection)
-    return connection
 
 
 @cache

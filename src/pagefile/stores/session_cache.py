@@ -122,22 +122,16 @@ class ErasedSessions:
     leaves = ""
 
     def __init__(self, cache: SessionCache, clock: Clock) -> None:
+        self.name = cache.name
         self._cache = cache
         self._clock = clock
-
-    @property
-    def name(self) -> str:
-        return self._cache.name
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
         """Erase the sessions of what is noted under these keys; a cache has no rows to count."""
         version = erased_version(self._clock.now())
         for scope in await self._cache.kept():
-            gone = {
-                scope_key(scope.tenant),
-                scope_key(scope.tenant, None, scope.conversation),
-            } & erased.keys()
-            if gone and not await self._cache.erase(scope, version=version):
+            keys = {scope_key(scope.tenant), scope_key(scope.tenant, None, scope.conversation)}
+            if keys & erased.keys() and not await self._cache.erase(scope, version=version):
                 raise StoreUnavailableError(f"{self.name} cannot be reached.")
         return 0
 

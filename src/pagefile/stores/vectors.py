@@ -29,11 +29,7 @@ def batch_of(
     )
     for row in newest:
         _check(model, row.vector, f"The vector of turn {row.turn_id!r}")
-    matrix = (
-        np.stack([row.vector for row in newest]).astype(np.float32)
-        if newest
-        else np.empty((0, model.dimension), np.float32)
-    )
+    matrix = np.array([row.vector for row in newest], np.float32).reshape(-1, model.dimension)
     lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
     there = lengths > 0
     kept = [row for row, keep in zip(newest, there, strict=True) if keep]

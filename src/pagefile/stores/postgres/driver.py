@@ -69,9 +69,8 @@ class Statement:
 @cache
 def sql(name: str, extension: str = "") -> Statement:
     statement = statements()[name]
-    return (
-        replace(statement, text=statement.text.replace("{extension}", extension)) if extension else statement
-    )
+    text = statement.text.replace("{extension}", extension or "{extension}")
+    return replace(statement, text=text)
 
 
 @cache
@@ -143,10 +142,6 @@ LOST: tuple[type[Exception], ...] = (
 REFUSED: tuple[type[Exception], ...] = (asyncpg.PostgresError,)
 #: The role of the URL may not do this.
 FORBIDDEN: tuple[type[Exception], ...] = (asyncpg.InsufficientPrivilegeError,)
-_SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
-    asyncpg.TooManyConnectionsError,
-    asyncpg.QueryCanceledError,
-)
 
 
 @contextmanager
@@ -180,7 +175,7 @@ def _refused(error: asyncpg.PostgresError, place: str) -> errors.PagefileError:
         return errors.StoreUnavailableError(
             f"{place} refused the connection ({_said(error)}): check user, password and database name in the URL."
         )
-    if isinstance(error, _SOLVED_BY_WAITING):
+    if isinstance(error, asyncpg.TooManyConnectionsError | asyncpg.QueryCanceledError):
         return errors.StoreUnavailableError(
             f"{place} is too busy ({_said(error)}): try again, or give it more connections."
         )

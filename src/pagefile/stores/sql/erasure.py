@@ -12,7 +12,7 @@ from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import steps_text
 from pagefile.stores.sql.pages import erase_blobs, page_reached
 from pagefile.stores.sql.plays import Play, Values, count, each, many, row, rows
-from pagefile.stores.sql.reader import check_owner, is_noted, raise_epoch
+from pagefile.stores.sql.reader import check_owner, newest_under, raise_epoch
 from pagefile.stores.sql.rows import (
     checkpoint_metadata,
     entry_of,
@@ -73,7 +73,7 @@ def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, 
         yield from check_owner(scope)
     one = _Erasure(scope, part, now)
     places = yield from (one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or ""))
-    if not one.found and not (yield from is_noted(erasure.part_key(scope, part))):
+    if not one.found and (yield from newest_under([erasure.part_key(scope, part)])) is None:
         raise erasure.no_part(part)
     noted = erasure.part_keys(scope, part, one.owner) if one.found else []
     # Waits for erasures in progress: of two that remove the last uses of a blob, each would see the other's use.

@@ -128,8 +128,7 @@ def _owned(scope: Scope, fact_id: str) -> Play[Fact | None]:
 
 
 def _find(tenant: str, fact_id: str) -> Play[Fact | None]:
-    values = {"tenant": tenant, "id": fact_id}
-    return (yield from first("fact_get", values, of_tenant(Fact, tenant)))
+    return (yield from first("fact_get", {"tenant": tenant, "id": fact_id}, of_tenant(Fact, tenant)))
 
 
 def _changed(scope: Scope) -> Play[tuple[int, int]]:

@@ -71,8 +71,8 @@ class SqlItems(SqlPort, ItemStore):
         ]
 
     async def namespaces(self, scope: Scope, prefix: Namespace, *, now: datetime) -> list[Namespace]:
-        asked = _under(scope, prefix, now)
-        return await self._each("items_namespaces", asked, lambda one: _text_namespace(one[0]))
+        found = await self._rows("items_namespaces", _under(scope, prefix, now))
+        return [_text_namespace(text) for (text,) in found]
 
     async def touch(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> None:
         asked = [{**_asked(scope, now), **_key_values(key)} for key in sorted(set(keys))]
@@ -90,8 +90,9 @@ class SqlItems(SqlPort, ItemStore):
         return await self._change("items_sweep", _asked(scope, now))
 
     async def owners(self, tenant: str | None) -> list[Scope]:
-        values = {"tenants": tenant}
-        return await self._each("items_owners", values, lambda one: Scope(one[0], one[1] or None))
+        return await self._each(
+            "items_owners", {"tenants": tenant}, lambda one: Scope(one[0], one[1] or None)
+        )
 
     async def kept(
         self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100

@@ -133,8 +133,7 @@ class SqlPageKeeper(SqlPort, ports.PageKeeper):
         await self._player.write(lambda: many("page_touch", touched), again=False)
 
     async def pinned(self, scope: Scope) -> list[Page]:
-        statement = f"pinned_of_{part_of(scope)}"
-        return await self._each(statement, keys(scope), of_tenant(Page, scope.tenant))
+        return await self._each(f"pinned_of_{part_of(scope)}", keys(scope), of_tenant(Page, scope.tenant))
 
     async def tenants(self) -> list[str]:
         return await self._each("page_tenants", ALL_TENANTS, lambda one: one[0])
@@ -160,8 +159,7 @@ class SqlPageKeeper(SqlPort, ports.PageKeeper):
 
 def page_reached(scope: Scope, uuid: str) -> Play[Page | None]:
     """A page that the scope may use, if there is one."""
-    values = {**keys(scope), "uuid": uuid}
-    return (yield from first("page_reached", values, of_tenant(Page, scope.tenant)))
+    return (yield from first("page_reached", {**keys(scope), "uuid": uuid}, of_tenant(Page, scope.tenant)))
 
 
 def _page(scope: Scope, uuid: str) -> Play[Page]:
@@ -212,8 +210,7 @@ def _due(request: ports.PurgeRequest) -> Play[list[tuple[str, Page]]]:
 
 class SqlPageIndex(SqlPort, ports.PageIndex):
     async def uuids(self, scope: Scope) -> list[str]:
-        statement = f"uuids_of_{part_of(scope)}"
-        return await self._each(statement, keys(scope), lambda one: one[0])
+        return await self._each(f"uuids_of_{part_of(scope)}", keys(scope), lambda one: one[0])
 
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[ports.PageTerms]:
         found = await self._rows("passages_read", {**keys(scope), "uuids": list(uuids)})

@@ -103,7 +103,7 @@ def check_writable(epoch: int | None, scopes: Iterable[Scope]) -> Play[None]:
         return
     asked = tuple(scopes)
     yield from rows("epoch_shared", {"names": sorted({scope.tenant for scope in asked})})
-    check_epoch(epoch, (yield from _newest(written_keys(asked))))
+    check_epoch(epoch, (yield from newest_under(written_keys(asked))))
 
 
 def epoch_now() -> Play[int]:
@@ -114,11 +114,7 @@ def epoch_now() -> Play[int]:
 
 def newest_epoch(scope: Scope) -> Play[int]:
     """The number of the last erasure of a scope, 0 when there was none."""
-    return (yield from _newest(written_keys([scope]))) or 0
-
-
-def is_noted(key: str) -> Play[bool]:
-    return (yield from _newest([key])) is not None
+    return (yield from newest_under(written_keys([scope]))) or 0
 
 
 def raise_epoch(scopes: Sequence[str]) -> Play[None]:
@@ -128,6 +124,7 @@ def raise_epoch(scopes: Sequence[str]) -> Play[None]:
     yield from many("epoch_raise", [{"scope": scope, "epoch": number} for scope in scopes])
 
 
-def _newest(keys: Sequence[str]) -> Play[int | None]:
+def newest_under(keys: Sequence[str]) -> Play[int | None]:
+    """The number of the last erasure that is noted under one of these keys."""
     found = yield from row("epoch_newest", {"names": keys})
     return found[0] if found else None

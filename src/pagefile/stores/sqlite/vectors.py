@@ -118,16 +118,9 @@ class Block:
         """What is there now, of one conversation or of all; None when there is nothing."""
         if not self._count or (conversation is not None and conversation not in self._code_of):
             return None
-        rows = slice(self._count)
-        return View(
-            self._matrix[rows],
-            self._places[rows],
-            self._codes[rows],
-            self._seqs[rows],
-            self._ids,
-            self._names,
-            None if conversation is None else self._code_of[conversation],
-        )
+        end, code = self._count, None if conversation is None else self._code_of[conversation]
+        places, codes, seqs = self._places[:end], self._codes[:end], self._seqs[:end]
+        return View(self._matrix[:end], places, codes, seqs, self._ids, self._names, code)
 
     def _at(self, conversation: str, seq: int) -> int:
         code = self._code_of.get(conversation)
