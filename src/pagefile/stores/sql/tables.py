@@ -126,7 +126,8 @@ class SqlWatermarks(SqlPort, ports.Watermarks):
     async def known(self, scope: Scope, tier: str) -> Mapping[str, int]:
         # For a user the index on users is best; otherwise a scan of the tier's watermarks is needed anyway.
         statement = "watermarks_known" if scope.user is None else "watermarks_known_of_user"
-        return dict(await self._rows(statement, {**keys(scope), "tier": tier}))
+        found = await self._rows(statement, {**keys(scope), "tier": tier})
+        return {one[0]: one[1] for one in found}
 
     async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None) -> None:
         values = {**keys(scope), "tier": tier, "seq": seq}
@@ -201,4 +202,4 @@ class SqlErasures(SqlPort, ports.Erasures):
         await self._change("erasure_mark_redo", {"name": place, "epoch": epoch})
 
     async def places(self) -> Mapping[str, int]:
-        return dict(await self._rows("erasure_marks", {}))
+        return {one[0]: one[1] for one in await self._rows("erasure_marks", {})}
