@@ -69,38 +69,39 @@ class SqlTurnLog(TurnLog):
     def _restore(self, plan: rules.Restoration, blobs: Mapping[str, Blob], now: datetime) -> Play[int]:
         yield from check_writable(plan.epoch, plan.fenced)
         yield from count("conversation_begun", {**keys(plan.scope), "now": now})
-        state = yield from state_of(plan.scope)
+        yield from state_of(plan.scope)
         if (yield from row("entry_any", keys(plan.scope))) is None:
             rules.check_whole(plan.ended)
-            new = yield from self._restore_whole(plan, state.scope, now)
+            yield from self._restore_whole(plan, now)
             marks = [{**keys(plan.scope), "tier": tier, "seq": seq} for tier, seq in plan.marks.items()]
-            yield from _attach(state.scope, plan.turns, blobs)
             yield from many("watermark_advance", marks)
-            return new
-        rules.check_vacant(plan)
-        return (yield from self._restore_turns(plan.turns, state.scope, blobs, now))
+            attached, new = plan.turns, len(plan.ended) + len(plan.open)
+        else:
+            rules.check_vacant(plan)
+            attached = yield from self._restore_turns(plan, now)
+            new = len(attached)
+        for turn in attached if blobs else ():
+            yield from attach(plan.scope, turn, turn.id, blobs)
+        return new
 
-    def _restore_turns(
-        self, turns: Sequence[Turn], scope: Scope, blobs: Mapping[str, Blob], now: datetime
-    ) -> Play[int]:
-        """Add the entries that are missing after those that exist."""
-        ids = {**keys(scope), "ids": [turn.id for turn in turns]}
-        found = yield from each("entries_by_id", ids, lambda one: entry_of(one, scope))
+    def _restore_turns(self, plan: rules.Restoration, now: datetime) -> Play[list[Turn]]:
+        """Add the turns that are missing after the entries that exist."""
+        ids = {**keys(plan.scope), "ids": [turn.id for turn in plan.turns]}
+        found = yield from each("entries_by_id", ids, lambda one: entry_of(one, plan.scope))
         stored = {entry.id: entry for entry in found}
-        for turn in turns:
+        for turn in plan.turns:
             if turn.id in stored:
                 rules.check_repeat(stored[turn.id], turn)
-        new = [replace(turn, scope=scope) for turn in turns if turn.id not in stored]
+        new = [turn for turn in plan.turns if turn.id not in stored]
         for turn in new:
             yield from self._put_turn(turn, now, restored=False, agent=None)
-        yield from _attach(scope, new, blobs)
-        return len(new)
+        return new
 
-    def _restore_whole(self, plan: rules.Restoration, scope: Scope, now: datetime) -> Play[int]:
-        reset_seq, entries = 0, (*plan.ended, *plan.open)
+    def _restore_whole(self, plan: rules.Restoration, now: datetime) -> Play[None]:
+        reset_seq, scope, entries = 0, plan.scope, (*plan.ended, *plan.open)
         blank = (yield from session_of(scope)) is None
         for entry in entries:
-            owned = replace(entry, scope=scope, created=utc(entry.created))
+            owned = replace(entry, created=utc(entry.created))
             if isinstance(owned, Turn):
                 yield from self._put_turn(owned, now, restored=True, agent=plan.agent)
             elif isinstance(owned, Reset):
@@ -113,12 +114,6 @@ class SqlTurnLog(TurnLog):
         times = [utc(entry.created) for entry in entries]
         told = {"created": min(times), "updated": max(times), "agent": plan.agent or None}
         yield from count("conversation_times", {**keys(scope), **told, **label_values(plan.labels)})
-        return len(times)
-
-
-def _attach(scope: Scope, turns: Sequence[Turn], blobs: Mapping[str, Blob]) -> Play[None]:
-    for turn in turns if blobs else ():
-        yield from attach(scope, turn, turn.id, blobs)
 
 
 def _mark(draft: CheckpointDraft | ResetDraft, now: datetime) -> Play[Entry]:
