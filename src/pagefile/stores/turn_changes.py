@@ -1,6 +1,6 @@
 """How a change is applied to a turn, and how a draft becomes an entry of the log: the same in every database."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 
 from pagefile.content import Message, Text, ToolCall, ToolResult
@@ -67,10 +67,7 @@ def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:
 
 
 #: The fields that a checkpoint and its draft have in common, besides the scope.
-_DRAFTED = tuple(
-    {field.name for field in fields(Checkpoint)}
-    & {field.name for field in fields(CheckpointDraft)} - {"scope"}
-)
+_DRAFTED = ("id", "summary", "covered_through_seq", "tokens", "counter", "anchors", "archive_refs")
 
 
 def checkpoint_in_place(

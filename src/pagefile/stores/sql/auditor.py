@@ -8,11 +8,11 @@ from typing import TypeVar, get_args
 from pagefile.ports import audit
 from pagefile.records import Entry, Fact, Page, Scope, Turn
 from pagefile.stores.digests import record_digest, turn_digest
-from pagefile.stores.encoding import from_json
+from pagefile.stores.encoding import from_json, moment
 from pagefile.stores.sql.erasure import replace_summary
 from pagefile.stores.sql.pages import put_spans
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, many, row, rows
-from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, keys, moment, of_tenant, turn_of
+from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, keys, of_tenant, turn_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 T = TypeVar("T")

@@ -9,19 +9,11 @@ from pagefile.ports import Part
 from pagefile.records import Checkpoint, Entry, Page, Scope, Turn
 from pagefile.stores import erasure, rules, session
 from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import steps_text
+from pagefile.stores.encoding import moment, steps_text
 from pagefile.stores.sql.pages import erase_blobs, page_reached
 from pagefile.stores.sql.plays import Play, Values, count, each, many, row, rows
 from pagefile.stores.sql.reader import check_owner, newest_under, raise_epoch
-from pagefile.stores.sql.rows import (
-    checkpoint_metadata,
-    entry_of,
-    keys,
-    moment,
-    of_tenant,
-    part_of,
-    values_of,
-)
+from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, keys, of_tenant, part_of, values_of
 from pagefile.stores.sql.sessions import put_session, session_of
 
 

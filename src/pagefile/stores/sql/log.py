@@ -7,23 +7,13 @@ from datetime import datetime
 from typing import Unpack
 
 from pagefile.ports import NO_LABELS, Beside, CheckpointDraft, Clock, ResetDraft, TurnDraft, TurnLog
-from pagefile.records import (
-    CHECKPOINT_QUERY,
-    RESET_QUERY,
-    Checkpoint,
-    ConversationInfo,
-    Entry,
-    Reset,
-    Scope,
-    Turn,
-    utc,
-)
+from pagefile.records import CHECKPOINT_QUERY, RESET_QUERY, Checkpoint, Entry, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
-from pagefile.stores.encoding import Blob, label_values
+from pagefile.stores.encoding import Blob, label_values, moment
 from pagefile.stores.sql.pages import attach, packed_blobs
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row
 from pagefile.stores.sql.reader import check_owner, check_writable
-from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, moment, values_of
+from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, values_of
 from pagefile.stores.sql.sessions import put_session, session_of, tell_session
 from pagefile.stores.turn_changes import checkpoint_in_place
 
@@ -122,18 +112,19 @@ def _mark(draft: CheckpointDraft | ResetDraft, now: datetime) -> Play[Entry]:
         yield from count("conversation_begun", {**keys(draft.scope), "now": now})
     else:
         yield from check_writable(draft.epoch, [draft.scope])
-    state = yield from state_of(draft.scope)
-    stored = yield from entry_by_id(state.scope, draft.id)
+    scope, state = draft.scope, (yield from state_of(draft.scope))
+    stored = yield from entry_by_id(scope, draft.id)
     if stored is not None:
         return rules.check_same_marker(stored, draft)
     created = rules.stamp(now, state.last_created)
     if isinstance(draft, ResetDraft):
-        reset = Reset(draft.id, state.scope, state.next_seq, created)
+        reset = Reset(draft.id, scope, state.next_seq, created)
         yield from _write_reset(reset, now)
         return reset
-    rules.check_coverage(draft, state.head, state.version)
-    checkpoint = checkpoint_in_place(draft, state.scope, state.next_seq, state.versions + 1, created)
-    return (yield from _write_checkpoint(checkpoint, draft.text, now, state.head.reset_seq))
+    head = rules.no_head(scope) if state.row is None else head_of(state.row[:_COUNTED_COLUMNS], scope)
+    rules.check_coverage(draft, head, state.version)
+    checkpoint = checkpoint_in_place(draft, scope, state.next_seq, state.versions + 1, created)
+    return (yield from _write_checkpoint(checkpoint, draft.text, now, head.reset_seq))
 
 
 def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
@@ -195,16 +186,10 @@ _COUNTED_COLUMNS = 13
 class State:
     """The row of the statement `state`. Most writes need only a little of it: the rest is decoded on demand."""
 
-    scope: Scope
     #: None before the first write to the conversation.
     row: Row | None
     next_seq: int
     last_created: datetime | None
-
-    @property
-    def head(self) -> ConversationInfo:
-        row, scope = self.row, self.scope
-        return rules.no_head(scope) if row is None else head_of(row[:_COUNTED_COLUMNS], scope)
 
     @property
     def agent(self) -> str | None:
@@ -229,7 +214,7 @@ def state_of(scope: Scope) -> Play[State]:
     """The conversation, which must belong to this scope, locked until the transaction ends."""
     found: Row | None = yield "row", "state", keys(scope)
     if found is None:
-        return State(scope, None, 1, None)
+        return State(None, 1, None)
     rules.check_owner(scope, found[0])
     last_created = found[_COUNTED_COLUMNS]
-    return State(scope, found, found[4] + 1, None if last_created is None else moment(last_created))
+    return State(found, found[4] + 1, None if last_created is None else moment(last_created))

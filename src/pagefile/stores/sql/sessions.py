@@ -6,10 +6,10 @@ from pagefile.errors import ConflictError
 from pagefile.ports import Clock, SessionStore
 from pagefile.records import NEVER, JsonObject, Scope, utc
 from pagefile.stores import rules, session
-from pagefile.stores.encoding import from_json, to_json
+from pagefile.stores.encoding import from_json, moment, to_json
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, row
 from pagefile.stores.sql.reader import check_owner, check_writable
-from pagefile.stores.sql.rows import keys, moment
+from pagefile.stores.sql.rows import keys
 
 
 class SqlSessions(SessionStore):

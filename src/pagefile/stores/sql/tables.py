@@ -8,10 +8,10 @@ from pagefile import ports
 from pagefile.errors import ConflictError
 from pagefile.records import ApiKey, Scope, WindowRecord, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import record_of
+from pagefile.stores.encoding import moment, record_of
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, each, first, many, row
 from pagefile.stores.sql.reader import check_writable, since
-from pagefile.stores.sql.rows import keys, moment, of_tenant, part_of, values_of
+from pagefile.stores.sql.rows import keys, of_tenant, part_of, values_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 
