@@ -139,12 +139,8 @@ def stored_draft(draft: TurnDraft) -> TurnDraft:
     """The draft with its JSON as it comes back from a database."""
     if not (draft.steps or draft.metadata or draft.layout):
         return draft
-    return replace(
-        draft,
-        steps=stored_steps(draft.steps),
-        metadata=json_copy(draft.metadata),
-        layout=None if draft.layout is None else stored_layout(draft.layout),
-    )
+    steps, layout = stored_steps(draft.steps), None if draft.layout is None else stored_layout(draft.layout)
+    return replace(draft, steps=steps, metadata=json_copy(draft.metadata), layout=layout)
 
 
 def stored_page(page: Page, stored_bytes: int) -> Page:

@@ -35,27 +35,18 @@ def _with_step(turn: Turn, change: AddStep) -> Turn:
 def _extended(turn: Turn, change: Extend) -> Turn:
     known = [change.results.get(number, step) for number, step in enumerate(turn.steps)]
     first = {"user": change.user, "user_tokens": change.user_tokens} if turn.user is None else {}
-    return replace(
-        turn,
-        **first,
-        steps=stored_steps([*known, *change.steps]),
-        layout=(*turn.messages, *stored_layout(change.messages)),
-        tokens=turn.tokens + change.tokens_added,
-    )
+    steps, layout = [*known, *change.steps], (*turn.messages, *stored_layout(change.messages))
+    tokens = turn.tokens + change.tokens_added
+    return replace(turn, **first, steps=stored_steps(steps), layout=layout, tokens=tokens)
 
 
 def _completed(turn: Turn, change: Complete) -> Turn:
     layout = turn.layout
     if layout is not None and change.assistant and change.assistant != answer(layout):
         layout = (*layout, Message("assistant", (Text(change.assistant),)))
-    return replace(
-        turn,
-        status="done",
-        assistant=change.assistant,
-        assistant_tokens=change.assistant_tokens,
-        layout=layout,
-        tokens=turn.tokens + change.tokens_added,
-    )
+    said = {"assistant": change.assistant, "assistant_tokens": change.assistant_tokens}
+    tokens = turn.tokens + change.tokens_added
+    return replace(turn, status="done", **said, layout=layout, tokens=tokens)
 
 
 def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:

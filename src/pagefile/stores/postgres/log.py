@@ -132,13 +132,8 @@ def _files(turn: ports.TurnDraft | ports.Extend, blobs: Mapping[str, Blob]) -> V
 class PostgresReader(SqlReader):
     async def view(self, request: ports.ViewRequest) -> ports.LogView:
         rules.conversation_of(request.scope)
-        values = {
-            **keys(request.scope),
-            "budget": request.budget_tokens,
-            "least": request.min_turns,
-            "open_turn": request.open_turn,
-        }
-        found = await self._rows("view", values)
+        wanted = {"budget": request.budget_tokens, "least": request.min_turns, "open_turn": request.open_turn}
+        found = await self._rows("view", {**keys(request.scope), **wanted})
         # One row has all that is not a turn, in its first column; the others are turns, in no order.
         top = next((row[0] for row in found if row[0] is not None), None)
         if top is None:

@@ -82,17 +82,11 @@ class SqlAuditor(SqlPort, audit.Auditor):
         return await self._player.read(play)
 
     async def recount(self, recount: audit.Recount) -> bool:
-        scope, seen, times = recount.seen.scope, recount.seen.counters, recount.times
-        values: Values = {
-            **keys(scope),
-            **asdict(recount.counters),
-            "done_tokens": recount.counters.done_tokens or 0,
-            "seen_created": seen.last_created,
-            "seen_seq": seen.last_seq,
-            "owner": recount.owner,
-            "first": times and times[0],
-            "last": times and times[1],
-        }
+        scope, seen = recount.seen.scope, recount.seen.counters
+        first, last = recount.times or (None, None)
+        values: Values = {**keys(scope), "owner": recount.owner, "first": first, "last": last}
+        values |= asdict(recount.counters) | {"done_tokens": recount.counters.done_tokens or 0}
+        values |= {"seen_created": seen.last_created, "seen_seq": seen.last_seq}
 
         def play() -> Play[bool]:
             if not (yield from count("audit_recount" if recount.seen.there else "audit_remake", values)):

@@ -226,13 +226,8 @@ class _Erasure:
     def _calls(
         self, owner: str | None, names: Sequence[str], words: Sequence[str] = (), turn_id: str | None = None
     ) -> Play[None]:
-        values = {
-            **self._gone(),
-            "user": owner,
-            "turn": turn_id,
-            "words": list(words),
-            "names": [*names, *erasure.telling(words)],
-        }
+        said = {"words": list(words), "names": [*names, *erasure.telling(words)]}
+        values = {**self._gone(), "user": owner, "turn": turn_id, **said}
         yield from self._remove("context_calls", "part_calls", values)
 
     def _gone(self) -> Values:
@@ -251,18 +246,12 @@ def recount(scope: Scope) -> Play[Checkpoint | None]:
     asked = {**keys(scope), "covered_through_seq": max(covered, reset_seq), "reset_seq": reset_seq}
     coverage = yield from row("coverage", asked)
     assert coverage is not None
-    values = {
-        **keys(scope),
-        "covered_through_seq": covered,
-        "turns": coverage[0] + coverage[2],
-        "live_turns": coverage[2],
-        "live_tokens": coverage[3],
-        "checkpoint": current and current.id,
-        "version": max((mark.version for mark in marks), default=0),
-        "updated": updated + _NEXT,
-    }
-    yield from count("part_recount", values)
-    yield from replace_summary(scope, current, coverage[1])
+    covered_turns, covered_messages, live_turns, live_tokens = coverage
+    counts = {"turns": covered_turns + live_turns, "live_turns": live_turns, "live_tokens": live_tokens}
+    version = max((mark.version for mark in marks), default=0)
+    mark = {"covered_through_seq": covered, "checkpoint": current and current.id, "version": version}
+    yield from count("part_recount", {**keys(scope), **counts, **mark, "updated": updated + _NEXT})
+    yield from replace_summary(scope, current, covered_messages)
     return current
 
 

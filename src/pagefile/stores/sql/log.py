@@ -132,24 +132,19 @@ def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
     return (yield from first("entry_by_id", values, lambda one: entry_of(one, scope)))
 
 
+#: The columns of the statement `coverage`.
+_COVERAGE = ("covered_turns", "covered_messages", "live_turns", "live_tokens")
+
+
 def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int) -> Play[Checkpoint]:
     values = {**_marker_values(checkpoint, now), "reset_seq": reset_seq}
     coverage = yield from row("coverage", values)
     assert coverage is not None
-    covered_turns, covered_messages, live_turns, live_tokens = coverage
-    checkpoint = replace(checkpoint, covered_turns=covered_turns)
-    values |= {
-        "query": CHECKPOINT_QUERY,
-        "answer": text,
-        "kind": "checkpoint",
-        "metadata": checkpoint_metadata(checkpoint),
-        "covered_turns": covered_turns,
-        "covered_messages": covered_messages,
-        "live_turns": live_turns,
-        "live_tokens": live_tokens,
-        "mode": session.SUMMARY_N,
-        "checkpoint": checkpoint.id,
-    }
+    values |= dict(zip(_COVERAGE, coverage, strict=True))
+    checkpoint = replace(checkpoint, covered_turns=values["covered_turns"])
+    values |= {"query": CHECKPOINT_QUERY, "answer": text, "kind": "checkpoint"}
+    values["metadata"] = checkpoint_metadata(checkpoint)
+    values |= {"mode": session.SUMMARY_N, "checkpoint": checkpoint.id}
     for statement in ("marker_put", "summary_put", "conversation_checkpoint"):
         yield from count(statement, values)
     yield from tell_session("session_checkpoint", values, checkpoint.scope)
@@ -158,15 +153,8 @@ def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_se
 
 def _write_reset(reset: Reset, now: datetime) -> Play[None]:
     """Write the reset's row; the conversation starts over after it."""
-    values = {
-        **_marker_values(reset, now),
-        "query": RESET_QUERY,
-        "answer": None,
-        "kind": "reset",
-        "summary": "",
-        "mode": session.FULL_HISTORY,
-        "checkpoint": "",
-    }
+    values = {**_marker_values(reset, now), "query": RESET_QUERY, "answer": None, "kind": "reset"}
+    values |= {"summary": "", "mode": session.FULL_HISTORY, "checkpoint": ""}
     for statement in ("marker_put", "summary_drop", "conversation_reset"):
         yield from count(statement, values)
     yield from tell_session("session_reset", values, reset.scope)

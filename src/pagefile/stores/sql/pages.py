@@ -198,12 +198,8 @@ def _purge(request: ports.PurgeRequest) -> Play[list[Page]]:
 def _due(request: ports.PurgeRequest) -> Play[list[tuple[str, Page]]]:
     """The pages to purge, oldest first, each with the key of its text."""
     scope = request.scope
-    values: Values = {
-        **keys(scope),
-        "uuids": sorted(request.uuids or ()),
-        "before": request.before and utc(request.before),
-        "max_bytes": request.max_bytes,
-    }
+    bounds = {"before": request.before and utc(request.before), "max_bytes": request.max_bytes}
+    values = {**keys(scope), "uuids": sorted(request.uuids or ()), **bounds}
     found = yield from rows(f"due_of_{part_of(scope)}", values)
     return [(blob, of_tenant(Page, scope.tenant)(page)) for blob, *page in found]
 

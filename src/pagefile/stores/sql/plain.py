@@ -144,12 +144,8 @@ def _live_turns(head: ConversationInfo, request: ports.ViewRequest) -> Play[tupl
     # As many at once as would fit at average length, and one that does not.
     expected = request.budget_tokens * head.live_turns // max(1, head.live_tokens)
     limit = 1 + max(request.min_turns, min(expected, head.live_turns))
-    values = {
-        **keys(head.scope),
-        "after_seq": max(head.reset_seq, head.covered_through_seq),
-        "before_seq": head.last_seq + 1,
-        "limit": limit,
-    }
+    after = max(head.reset_seq, head.covered_through_seq)
+    values = {**keys(head.scope), "after_seq": after, "before_seq": head.last_seq + 1, "limit": limit}
     taken: list[Turn] = []
     tokens = 0
     while True:

@@ -60,13 +60,8 @@ def since(
 
 def entry_values(query: EntryQuery) -> Values:
     """The parameters of the fragment `asked_for`, and how many entries are wanted."""
-    return {
-        **keys(query.scope),
-        "kinds": sorted(query.kinds),
-        "statuses": sorted(query.statuses),
-        "after_seq": query.after_seq,
-        "limit": max(0, query.limit),
-    }
+    kinds = {"kinds": sorted(query.kinds), "statuses": sorted(query.statuses)}
+    return {**keys(query.scope), **kinds, "after_seq": query.after_seq, "limit": max(0, query.limit)}
 
 
 def _heads(query: ConversationQuery) -> Play[list[ConversationInfo]]:
