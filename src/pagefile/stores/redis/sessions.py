@@ -204,9 +204,7 @@ def _pool(url: str, options: RedisOptions) -> BlockingConnectionPool:
         )
     given: dict[str, Any] = {
         "max_connections": options.connections,
-        "timeout": options.timeout_s,
-        "socket_timeout": options.timeout_s,
-        "socket_connect_timeout": options.timeout_s,
+        **dict.fromkeys(("timeout", "socket_timeout", "socket_connect_timeout"), options.timeout_s),
         "retry": Retry(NoBackoff(), 0),
         # The older protocol needs no handshake, and every server speaks it.
         "protocol": 2,

@@ -113,7 +113,8 @@ class PlainReader(SqlReader):
 
     async def view(self, request: ports.ViewRequest) -> ports.LogView:
         rules.conversation_of(request.scope)
-        return await self._player.read(lambda: view(request))
+        often = request.scope, request.budget_tokens
+        return await self._player.read(lambda: _view(request), often=often)
 
     async def entries(self, query: ports.EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)
@@ -123,7 +124,7 @@ class PlainReader(SqlReader):
         return await self._player.read(lambda: _around(scope, refs))
 
 
-def view(request: ports.ViewRequest) -> Play[ports.LogView]:
+def _view(request: ports.ViewRequest) -> Play[ports.LogView]:
     """The head, the current checkpoint, the open turn, the profile, and as many turns as requested."""
     scope = request.scope
     found = yield from row("view", {**keys(scope), "open_turn": request.open_turn})

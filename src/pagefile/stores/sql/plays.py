@@ -5,7 +5,7 @@ runs a verb from end to end in one of its threads, PostgreSQL's awaits each resu
 transaction came first, a connection was lost), so a player is given the generator function, and a verb has no other effects.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -58,8 +58,8 @@ def many(statement: str, values: Sequence[Mapping[str, Any]]) -> Play[None]:
 
 
 class Player(Protocol):
-    async def read(self, play: Callable[[], Play[T]]) -> T:
-        """The result of a verb that reads."""
+    async def read(self, play: Callable[[], Play[T]], *, often: Hashable = None) -> T:
+        """The result of a verb that reads; `often` names one that is frequent, which a player may run in place if it is quick."""
         ...
 
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:

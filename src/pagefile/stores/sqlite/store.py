@@ -7,18 +7,17 @@ from typing import Any
 import apsw
 
 from pagefile.errors import StoreFullError, StoreUnavailableError
-from pagefile.ports import Clock, LogView, Part, VectorIndex, ViewRequest
+from pagefile.ports import Clock, Part, VectorIndex
 from pagefile.records import JsonObject, Scope
-from pagefile.stores import rules
 from pagefile.stores.sql.auditor import SqlAuditor
-from pagefile.stores.sql.plain import PlainReader, PlainTurnLog, view
+from pagefile.stores.sql.plain import PlainReader, PlainTurnLog
 from pagefile.stores.sql.plays import row
 from pagefile.stores.sql.store import Erased, SqlStore
 from pagefile.stores.sqlite.database import Opened, Place, Reserve, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.piecewise_erasure import Eraser
-from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer, played
+from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 #: Up to this size the file is rewritten after every erasure: other writers wait for about half a second.
@@ -64,9 +63,7 @@ class SqliteStore(ConnectionStore):
             opened.writer, str(place.path), now_and_then=None if self._read_only else self._reserve.keep
         )
         self._readers = Readers(opened.readers, str(place.path))
-        player = SqlitePlayer(self._writer, self._readers)
-        super().__init__(player, clock)
-        self.reader = self.source = SqliteReader(player, self._readers)
+        super().__init__(SqlitePlayer(self._writer, self._readers), clock)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
@@ -131,15 +128,3 @@ class SqliteAuditor(SqlAuditor):
     async def errors(self, *, full: bool) -> list[str]:
         found = await self._rows("integrity_check" if full else "quick_check", {})
         return [str(one[0]) for one in found if one[0] != "ok"]
-
-
-class SqliteReader(PlainReader):
-    def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
-        super().__init__(player)
-        self._readers = readers
-
-    async def view(self, request: ViewRequest) -> LogView:
-        rules.conversation_of(request.scope)
-        return await self._readers.run_again(
-            (request.scope, request.budget_tokens), lambda connection: played(connection, view(request))
-        )
