@@ -17,7 +17,7 @@ from pagefile.models.chat import _Answer
 from pagefile.models.extractors import _parsed as extracted
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import SessionValue
-from pagefile.stores.encoding import from_json, json_copy, text_time, time_text, to_json
+from pagefile.stores.encoding import from_json, json_copy, moment, time_text, to_json
 from pagefile.stores.redis.sessions import _digest, read
 from pagefile.wire.chat import ChatToken
 
@@ -201,4 +201,4 @@ def test_what_a_column_holds_comes_back(value):
 @given(st.datetimes())
 def test_a_time_comes_back(at):
     """To the microsecond."""
-    assert text_time(time_text(at)) == text_time(time_text(text_time(time_text(at))))
+    assert moment(time_text(at)) == moment(time_text(moment(time_text(at))))

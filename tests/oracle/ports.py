@@ -17,7 +17,7 @@ from pagefile.ports import (
 from pagefile.records import Fact, JsonObject, Revision, Scope, WindowRecord, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import json_copy, stored
-from pagefile.stores.sql.facts import Restored, check_expected, checked, fact_text, restored, revisions_of
+from pagefile.stores.sql.facts import check_expected, checked, fact_text, restored, revisions_of
 from tests.oracle.tables import Port, behind
 
 
@@ -118,7 +118,7 @@ class OracleFacts(Port, FactStore):
         number = max(newest + 1, self._tables.fact_revision)
         owner = Scope(scope.tenant, scope.user)
         revision = Revision(number, owner, utc(at), action, tuple(before), tuple(written))
-        self._write(Restored(tuple(written), (revision,)))
+        self._write(written, [revision])
         return revision
 
     async def owners(self, tenant: str) -> Sequence[Scope]:
@@ -128,14 +128,14 @@ class OracleFacts(Port, FactStore):
     async def restore(
         self, scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]
     ) -> tuple[int, int]:
-        plan = restored(scope, facts, revisions)
+        held, journal = restored(scope, facts, revisions)
         there = {fact.id for fact in await self.list(scope, retracted=True)}
-        new = [fact for fact in plan.facts if fact.id not in there]
+        new = [fact for fact in held if fact.id not in there]
         for fact in new:
             self._owned(scope, fact.id)
-        if plan.revisions and not there and await self.changed(scope) == (0, 0):
-            self._write(plan)
-            return len(plan.facts), len(plan.revisions)
+        if journal and not there and await self.changed(scope) == (0, 0):
+            self._write(held, journal)
+            return len(held), len(journal)
         for fact in new:
             await self.put(fact)
         return len(new), 0
@@ -146,13 +146,14 @@ class OracleFacts(Port, FactStore):
             rules.check_fact_owner(fact, scope.user)
         return fact
 
-    def _write(self, plan: Restored) -> None:
-        for fact in plan.facts:
+    def _write(self, facts: Sequence[Fact], revisions: Sequence[Revision]) -> None:
+        for fact in facts:
             self._tables.facts[fact.scope.tenant, fact.id] = fact
-        for revision, was, became in plan.rows():
+        for revision in revisions:
             told = revision.number, revision.at, revision.action
-            row = (*told, was and fact_text(was), fact_text(became))
-            self._tables.fact_revisions.append((became.scope, row))
+            for was, became in zip(revision.before, revision.after, strict=True):
+                row = (*told, was and fact_text(was), fact_text(became))
+                self._tables.fact_revisions.append((became.scope, row))
 
     async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
         owner = Scope(scope.tenant, rules.user_of(scope))

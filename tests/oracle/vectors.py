@@ -29,10 +29,10 @@ class OracleVectors(Port, VectorIndex):
         self, model: EmbeddingModel, rows: Sequence[VectorRow], *, epoch: int | None = None
     ) -> None:
         self._tables.check_epoch(epoch, *(row.scope for row in rows))
-        batch, collection = batch_of(model, rows), self._tables.vectors.setdefault(model, {})
-        for row in batch.gone:
+        (kept, vectors, gone), collection = batch_of(model, rows), self._tables.vectors.setdefault(model, {})
+        for row in gone:
             collection.pop(_key(row), None)
-        for row, vector in zip(batch.kept, batch.vectors, strict=True):
+        for row, vector in zip(kept, vectors, strict=True):
             if self._is_there(_key(row), row.turn_id):
                 collection[_key(row)] = row.turn_id, vector
 

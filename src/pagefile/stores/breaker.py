@@ -1,7 +1,6 @@
 """A circuit breaker that only decides when to stop calling and when to try again: it never waits and has no clock."""
 
 from collections.abc import Callable
-from typing import Literal
 
 from pagefile.backoff import Backoff
 
@@ -19,13 +18,6 @@ class Breaker:
     ) -> None:
         self._backoff = Backoff(first_s=first_rest_s, longest_s=longest_rest_s, now=now)
         self._pass = 0
-        self._trying = False
-
-    @property
-    def state(self) -> Literal["closed", "open", "half-open"]:
-        if not self._backoff.failing:
-            return "closed"
-        return "half-open" if self._trying else "open"
 
     @property
     def resting(self) -> bool:
@@ -37,7 +29,6 @@ class Breaker:
         if self.resting:
             return None
         if self._backoff.failing:
-            self._trying = True
             self._pass += 1
             self._backoff.repeat()
         return self._pass
@@ -47,7 +38,6 @@ class Breaker:
         if ticket != self._pass or not self._backoff.failing:
             return False
         self._backoff.succeeded()
-        self._trying = False
         self._pass += 1
         return True
 
@@ -57,6 +47,5 @@ class Breaker:
             return False
         began = not self._backoff.failing
         self._backoff.lengthen()
-        self._trying = False
         self._pass += 1
         return began

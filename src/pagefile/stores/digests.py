@@ -24,21 +24,9 @@ def turn_digest(turn: Turn | TurnDraft, texts: Mapping[str, str | None] | None =
     if turn.status == "open":
         return None
     texts = turn_texts(turn) if texts is None else texts
-    scope = turn.scope
-    parts = (
-        "turn",
-        scope.tenant,
-        scope.conversation,
-        turn.id,
-        turn.status,
-        turn.user,
-        turn.assistant,
-        time_text(turn.at),
-        texts["steps"],
-        texts["metadata"],
-        texts["messages"],
-    )
-    return _digest(parts)
+    place = "turn", turn.scope.tenant, turn.scope.conversation, turn.id, turn.status
+    said = turn.user, turn.assistant, time_text(turn.at)
+    return _digest((*place, *said, texts["steps"], texts["metadata"], texts["messages"]))
 
 
 def record_digest(record: Page | Fact) -> str:

@@ -55,7 +55,6 @@ def own_json(value: JsonValue) -> str:
 
 
 def own_json_bytes(value: JsonValue) -> bytes:
-    """The same in UTF-8."""
     try:
         return fast_json(value)
     except ValueError:
@@ -80,20 +79,17 @@ _PAGE_FIELDS: dict[str, Any] = {
 
 
 def steps_text(steps: Sequence[Step]) -> str | None:
-    """JSON, or None for the common case of a turn without tools."""
-    return to_json([_step_object(step) for step in steps]) if steps else None
+    """JSON, with the fields of a page only where a step has one; None for the common case of a turn without tools."""
+    said: list[JsonValue] = []
+    for step in steps:
+        has_page = any(getattr(step, name) != default for name, default in _PAGE_FIELDS.items())
+        names = [name for name in _STEP_FIELDS if has_page or name not in _PAGE_FIELDS]
+        said.append({name: getattr(step, name) for name in names})
+    return to_json(said) if said else None
 
 
 def text_steps(text: str | None) -> tuple[Step, ...]:
     return tuple(Step(**fields) for fields in json.loads(text)) if text else ()
-
-
-def _step_object(step: Step) -> dict[str, JsonValue]:
-    """The fields of a step; those of its page only where it has one."""
-    said = [name for name in _STEP_FIELDS if name not in _PAGE_FIELDS]
-    if any(getattr(step, name) != default for name, default in _PAGE_FIELDS.items()):
-        said += _PAGE_FIELDS
-    return {name: getattr(step, name) for name in said}
 
 
 def stored_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -143,12 +139,8 @@ def stored_draft(draft: TurnDraft) -> TurnDraft:
     """The draft with its JSON as it comes back from a database."""
     if not (draft.steps or draft.metadata or draft.layout):
         return draft
-    return replace(
-        draft,
-        steps=stored_steps(draft.steps),
-        metadata=json_copy(draft.metadata),
-        layout=None if draft.layout is None else stored_layout(draft.layout),
-    )
+    steps, layout = stored_steps(draft.steps), None if draft.layout is None else stored_layout(draft.layout)
+    return replace(draft, steps=steps, metadata=json_copy(draft.metadata), layout=layout)
 
 
 def stored_page(page: Page, stored_bytes: int) -> Page:
@@ -170,14 +162,9 @@ def _utc_text(moment: datetime) -> str:
     return moment.isoformat(" ", "microseconds")
 
 
-def text_time(text: str) -> datetime:
-    """The time that `time_text` was given, in UTC."""
-    return datetime.fromisoformat(text)
-
-
 def moment(stored: datetime | str) -> datetime:
-    """A time, which some drivers give as text."""
-    return stored if isinstance(stored, datetime) else text_time(stored)
+    """The time that `time_text` was given, in UTC; some drivers give it as text."""
+    return stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
 
 
 # -- records, field by field ------------------------------------------------------------------------------------------
@@ -270,7 +257,6 @@ def unpacked(codec: Codec | None, data: bytes | None) -> str:
 
 
 def unpacked_bytes(codec: Codec | None, data: bytes) -> bytes:
-    """The bytes that were packed; `StoreCorruptError` when they are damaged."""
     try:
         return zlib.decompress(data) if codec == "zlib" else bytes(data)
     except zlib.error as error:

@@ -107,20 +107,14 @@ def is_page_copy(page: Page, other: Page) -> bool:
 
 def without_pages(turn: Turn, uuids: Collection[str], part: Part) -> Turn:
     """The turn with a note in place of every result that showed one of the pages."""
-    steps = tuple(_noted(step, part) if _shows(step, uuids, part) else step for step in turn.steps)
-    less = sum(step.result_tokens for step in turn.steps) - sum(step.result_tokens for step in steps)
-    return replace(turn, steps=steps, tokens=turn.tokens - less)
-
-
-def _shows(step: Step, uuids: Collection[str], part: Part) -> bool:
-    if step.page in uuids:
-        return True
-    # What a search over pages found is quoted beside the uuid.
-    return step.tool in part.loading_tools and any(uuid in step.result for uuid in uuids)
-
-
-def _noted(step: Step, part: Part) -> Step:
-    return Step(step.tool, step.input, ERASED, step.call_id, step.call_tokens, part.note_tokens)
+    steps, tokens = list(turn.steps), turn.tokens
+    for place, step in enumerate(turn.steps):
+        # What a search over pages found is quoted beside the uuid.
+        quoted = step.tool in part.loading_tools and any(uuid in step.result for uuid in uuids)
+        if quoted or step.page in uuids:
+            note = Step(step.tool, step.input, ERASED, step.call_id, step.call_tokens, part.note_tokens)
+            steps[place], tokens = note, tokens + note.result_tokens - step.result_tokens
+    return replace(turn, steps=tuple(steps), tokens=tokens)
 
 
 # -- words ------------------------------------------------------------------------------------------------------------
@@ -177,11 +171,9 @@ def written_keys(scopes: Iterable[Scope]) -> list[str]:
     """The keys that must not have been erased for these scopes to be written to; sorted, so that locks are taken in one order."""
     keys: set[str] = set()
     for scope in scopes:
-        keys.add(scope_key(scope.tenant))
-        if scope.user is not None:
-            keys.add(scope_key(scope.tenant, scope.user))
-        if scope.conversation is not None:
-            keys.add(scope_key(scope.tenant, None, scope.conversation))
+        # Where no user or no conversation is named, its key is the tenant's.
+        keys |= {scope_key(scope.tenant), scope_key(scope.tenant, scope.user)}
+        keys.add(scope_key(scope.tenant, None, scope.conversation))
     return sorted(keys)
 
 

@@ -14,7 +14,7 @@ from pagefile.errors import ClosedError
 from pagefile.ports import Clock
 from pagefile.records import JsonObject
 from pagefile.stores.sql.plays import Play
-from pagefile.stores.sqlite.database import APPLICATION_ID, migrate, tune
+from pagefile.stores.sqlite.database import migrate, tune
 from pagefile.stores.sqlite.driver import Connection, connect, transaction, translating
 from pagefile.stores.sqlite.player import ConnectionPlayer, played
 from pagefile.stores.sqlite.store import ConnectionStore
@@ -78,21 +78,17 @@ class InPlacePlayer(ConnectionPlayer):
     def _connected(self) -> Connection:
         self.check_open()
         if self._connection is None:
-            self._connection = _copy_of_blank()
+            connection = connect(_PRIVATE)
+            with _blank_lock, connection.backup("main", _blank(), "main") as copy:
+                copy.step()
+            tune(connection)
+            self._connection = connection
         return self._connection
-
-
-def _copy_of_blank() -> Connection:
-    connection = connect(_PRIVATE)
-    with _blank_lock, connection.backup("main", _blank(), "main") as copy:
-        copy.step()
-    tune(connection)
-    return connection
 
 
 @cache
 def _blank() -> Connection:
     """An empty database with all tables, made once per process: migrating takes thirty times as long as a copy."""
     connection = connect(_PRIVATE)
-    migrate(connection, _PLACE, APPLICATION_ID)
+    migrate(connection, _PLACE)
     return connection

@@ -15,7 +15,7 @@ from pagefile.errors import SettingsError
 from pagefile.ports import Clock, Store, VectorIndex
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.sqlite import SqliteStore
-from pagefile.stores.sqlite.database import Place, copied, known, version_of
+from pagefile.stores.sqlite.database import Place, copied, migrations, version_of
 
 _KNOWN = "sqlite:///relative.db, sqlite:////absolute/path.db, sqlite://, memory://, postgresql://user:password@host/database"
 
@@ -44,7 +44,11 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
     clock, options = clock or SystemClock(), options or StoreOptions()
     scheme, separator, rest = url.partition("://")
     if separator and scheme in {"postgresql", "postgres"}:
-        return await _open_postgres(url, clock, options)
+        # The extra `postgres`: a user of SQLite pays nothing for it.
+        from pagefile.stores.postgres.address import Place as PostgresPlace  # noqa: PLC0415
+        from pagefile.stores.postgres.store import PostgresStore  # noqa: PLC0415
+
+        return await PostgresStore.open(PostgresPlace.of(url, options.synchronous), clock=clock)
     if not separator or scheme not in {"sqlite", "memory"}:
         raise SettingsError(f"No store is known for {_shown(url)!r}: use one of {_KNOWN}.")
     if scheme == "memory" or rest in {"", "/", "/:memory:"}:
@@ -62,14 +66,6 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
         )
     place = Place(Path(path), options.synchronous)
     return await SqliteStore.open(place, clock=clock, readers=options.readers)
-
-
-async def _open_postgres(url: str, clock: Clock, options: StoreOptions) -> Store:
-    # The extra `postgres`: a user of SQLite pays nothing for it.
-    from pagefile.stores.postgres.address import Place as PostgresPlace  # noqa: PLC0415
-    from pagefile.stores.postgres.store import PostgresStore  # noqa: PLC0415
-
-    return await PostgresStore.open(PostgresPlace.of(url, options.synchronous), clock=clock)
 
 
 def _shown(url: str) -> str:
@@ -128,7 +124,7 @@ class Schema:
 async def file_schema(path: Path) -> Schema:
     """The schema of a SQLite file, which is not changed; `SchemaVersionError` when it is newer than this Pagefile."""
     found = await anyio.to_thread.run_sync(version_of, path)
-    return Schema(str(found) if found else None, str(known()))
+    return Schema(str(found) if found else None, str(len(migrations())))
 
 
 async def back_up_file(path: Path, copy: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Unpack, cast
 
 from pagefile import ports
@@ -188,15 +189,15 @@ def check_terms(uuid: str, passages: int, terms: int) -> None:
 
 def check_repeat(stored: Entry | None, draft: ports.TurnDraft | Turn) -> Turn:
     """What is stored under the draft's id, provided that it says the same; a draft that begins a turn has only the question."""
-    if isinstance(stored, Turn) and stored.erased and not _same_words(stored, draft):
+    if isinstance(stored, Turn) and _same_words(stored, draft):
+        return stored
+    if isinstance(stored, Turn) and stored.erased:
         raise ConflictError(
             f"Turn {draft.id!r} was erased here and cannot be written again: give a new turn a new id."
         )
-    if not isinstance(stored, Turn) or not _same_words(stored, draft):
-        raise ConflictError(
-            f"Turn {draft.id!r} already exists with another text: give a new turn a new id, and repeat an old one unchanged."
-        )
-    return stored
+    raise ConflictError(
+        f"Turn {draft.id!r} already exists with another text: give a new turn a new id, and repeat an old one unchanged."
+    )
 
 
 def _same_words(stored: Turn, draft: ports.TurnDraft | Turn) -> bool:
@@ -211,9 +212,9 @@ def _same_words(stored: Turn, draft: ports.TurnDraft | Turn) -> bool:
 
 
 def _messages(draft: ports.TurnDraft | Turn) -> tuple[Message, ...]:
-    if draft.layout is None:
-        return plain_layout(draft.user, range(len(draft.steps)), draft.assistant)
-    return stored_layout(draft.layout)
+    if draft.layout is not None:
+        return stored_layout(draft.layout)
+    return plain_layout(draft.user, range(len(draft.steps)), draft.assistant)
 
 
 def _said(steps: Sequence[Step]) -> str | None:
@@ -263,34 +264,26 @@ def _check_results(turn: Turn, change: ports.Extend) -> None:
         for part in message.parts:
             if not isinstance(part, ToolResult) or part.step not in brought:
                 continue
-            known = turn.steps[part.step]
-            if not _same_result(known, brought[part.step]):
+            known, again = turn.steps[part.step], brought[part.step]
+            # An archived result is identified by its page; one that was cut because the archive was down cannot be compared.
+            paged, cut = known.page and again.page, known.lost_chars or again.lost_chars
+            if not cut and (known.page != again.page if paged else known.result != again.result):
                 raise ConflictError(
                     f"Turn {turn.id!r} has another result of the call {known.call_id!r} already: a call has one result."
                 )
-
-
-def _same_result(known: Step, again: Step) -> bool:
-    """An archived result is identified by its page; one that was cut because the archive was down cannot be compared."""
-    if known.lost_chars or again.lost_chars:
-        return True
-    return known.page == again.page if known.page and again.page else known.result == again.result
 
 
 def _same_calls(turn: Turn, change: ports.Extend) -> bool:
     """Whether the steps that a change begins are those of the turn; a result may have come since."""
     first = _first_begun(turn, change)
     known = turn.steps[first : first + len(change.steps)]
-    return [_call(step) for step in known] == [_call(step) for step in change.steps]
+    calls = [[_heard(replace(step, result="")) for step in steps] for steps in (known, change.steps)]
+    return calls[0] == calls[1]
 
 
 def _first_begun(turn: Turn, change: ports.Extend) -> int:
     calls = [part.step for message in change.messages for part in message.parts if isinstance(part, ToolCall)]
     return min(calls, default=len(turn.steps) - len(change.steps))
-
-
-def _call(step: Step) -> str | None:
-    return steps_text([Step(step.tool, step.input, "", step.call_id)])
 
 
 def _fits(turn: Turn, change: ports.Extend) -> bool:
@@ -299,8 +292,8 @@ def _fits(turn: Turn, change: ports.Extend) -> bool:
     first, end = len(turn.steps), len(turn.steps) + len(change.steps)
     calls = [part.step for part in parts if isinstance(part, ToolCall)]
     results = [part.step for part in parts if isinstance(part, ToolResult)]
-    return all(first <= step < end for step in calls) and all(
-        step < end for step in (*results, *change.results)
+    return all(first <= step for step in calls) and all(
+        step < end for step in (*calls, *results, *change.results)
     )
 
 
@@ -366,15 +359,16 @@ def check_coverage(draft: ports.CheckpointDraft, head: ConversationInfo, version
     )
 
 
+#: What must be equal for a checkpoint to be the same one again.
+_SUMMARY = attrgetter("summary", "covered_through_seq")
+
+
 def check_same_marker(stored: Entry, draft: ports.CheckpointDraft | ports.ResetDraft) -> Entry:
     """The same marker again returns what is stored."""
     if isinstance(draft, ports.ResetDraft):
         same = isinstance(stored, Reset)
     else:
-        same = isinstance(stored, Checkpoint) and (stored.summary, stored.covered_through_seq) == (
-            draft.summary,
-            draft.covered_through_seq,
-        )
+        same = isinstance(stored, Checkpoint) and _SUMMARY(stored) == _SUMMARY(draft)
     if not same:
         raise ConflictError(f"The id {draft.id!r} is taken in this conversation: give the marker a new id.")
     return stored

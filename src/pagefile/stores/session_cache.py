@@ -103,18 +103,16 @@ class CachedSessions(SessionStore):
 
     async def _follows_erasures(self) -> bool:
         """Register this cache with the database, so that erasures by any process reach it; otherwise nothing is cached."""
-        if self._follows:
-            return True
         try:
-            await self._erasures.begin(self._cache.name)
-        except StoreError as error:
-            if not self._told:
-                logger.warning(
-                    "sessions are not cached, because erasures would not reach the cache: %s", error
-                )
-            self._told = True
-        else:
+            if not self._follows:
+                await self._erasures.begin(self._cache.name)
             self._follows = True
+        except StoreError as error:
+            level = logging.DEBUG if self._told else logging.WARNING
+            logger.log(
+                level, "sessions are not cached, because erasures would not reach the cache: %s", error
+            )
+            self._told = True
         return self._follows
 
 
@@ -124,22 +122,16 @@ class ErasedSessions:
     leaves = ""
 
     def __init__(self, cache: SessionCache, clock: Clock) -> None:
+        self.name = cache.name
         self._cache = cache
         self._clock = clock
-
-    @property
-    def name(self) -> str:
-        return self._cache.name
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
         """Erase the sessions of what is noted under these keys; a cache has no rows to count."""
         version = erased_version(self._clock.now())
         for scope in await self._cache.kept():
-            gone = {
-                scope_key(scope.tenant),
-                scope_key(scope.tenant, None, scope.conversation),
-            } & erased.keys()
-            if gone and not await self._cache.erase(scope, version=version):
+            keys = {scope_key(scope.tenant), scope_key(scope.tenant, None, scope.conversation)}
+            if keys & erased.keys() and not await self._cache.erase(scope, version=version):
                 raise StoreUnavailableError(f"{self.name} cannot be reached.")
         return 0
 

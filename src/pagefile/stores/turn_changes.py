@@ -1,6 +1,6 @@
 """How a change is applied to a turn, and how a draft becomes an entry of the log: the same in every database."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 
 from pagefile.content import Message, Text, ToolCall, ToolResult
@@ -35,55 +35,30 @@ def _with_step(turn: Turn, change: AddStep) -> Turn:
 def _extended(turn: Turn, change: Extend) -> Turn:
     known = [change.results.get(number, step) for number, step in enumerate(turn.steps)]
     first = {"user": change.user, "user_tokens": change.user_tokens} if turn.user is None else {}
-    return replace(
-        turn,
-        **first,
-        steps=stored_steps([*known, *change.steps]),
-        layout=(*turn.messages, *stored_layout(change.messages)),
-        tokens=turn.tokens + change.tokens_added,
-    )
+    steps, layout = [*known, *change.steps], (*turn.messages, *stored_layout(change.messages))
+    tokens = turn.tokens + change.tokens_added
+    return replace(turn, **first, steps=stored_steps(steps), layout=layout, tokens=tokens)
 
 
 def _completed(turn: Turn, change: Complete) -> Turn:
     layout = turn.layout
     if layout is not None and change.assistant and change.assistant != answer(layout):
         layout = (*layout, Message("assistant", (Text(change.assistant),)))
-    return replace(
-        turn,
-        status="done",
-        assistant=change.assistant,
-        assistant_tokens=change.assistant_tokens,
-        layout=layout,
-        tokens=turn.tokens + change.tokens_added,
-    )
+    said = {"assistant": change.assistant, "assistant_tokens": change.assistant_tokens}
+    tokens = turn.tokens + change.tokens_added
+    return replace(turn, status="done", **said, layout=layout, tokens=tokens)
 
 
 def turn_in_place(draft: TurnDraft, seq: int | None, created: datetime) -> Turn:
     """The turn at its position. Fields are named one by one: every `record()` calls this, and `replace` would double its cost."""
-    return Turn(
-        draft.id,
-        draft.scope,
-        seq,
-        draft.status,
-        draft.user,
-        draft.assistant,
-        draft.steps,
-        utc(draft.at),
-        created,
-        draft.user_tokens,
-        draft.assistant_tokens,
-        draft.tokens,
-        draft.counter,
-        draft.metadata,
-        draft.layout,
-    )
+    place = draft.id, draft.scope, seq, draft.status
+    said = draft.user, draft.assistant, draft.steps, utc(draft.at), created
+    counted = draft.user_tokens, draft.assistant_tokens, draft.tokens, draft.counter
+    return Turn(*place, *said, *counted, draft.metadata, draft.layout)
 
 
 #: The fields that a checkpoint and its draft have in common, besides the scope.
-_DRAFTED = tuple(
-    {field.name for field in fields(Checkpoint)}
-    & {field.name for field in fields(CheckpointDraft)} - {"scope"}
-)
+_DRAFTED = ("id", "summary", "covered_through_seq", "tokens", "counter", "anchors", "archive_refs")
 
 
 def checkpoint_in_place(

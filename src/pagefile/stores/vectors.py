@@ -1,7 +1,6 @@
 """Vectors as every index takes them: checked, of unit length, each turn once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -18,34 +17,24 @@ Matrix: TypeAlias = npt.NDArray[np.float32]
 _DIGITS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    kept: list[VectorRow]
-    #: The vectors of `kept`, of unit length.
-    vectors: Matrix
-    #: Turns whose vector is all zeros: similar to nothing, so not stored.
-    gone: list[VectorRow]
+def batch_of(
+    model: EmbeddingModel, rows: Sequence[VectorRow]
+) -> tuple[list[VectorRow], Matrix, list[VectorRow]]:
+    """The rows to write, their vectors at unit length, and the rows whose vector is all zeros: similar to nothing, so not stored.
 
-
-def batch_of(model: EmbeddingModel, rows: Sequence[VectorRow]) -> Batch:
-    """The rows, ready to be written; for a turn named twice, the last vector counts."""
+    For a turn named twice, the last vector counts.
+    """
     newest = list(
         {(row.scope.tenant, rules.conversation_of(row.scope), row.seq): row for row in rows}.values()
     )
     for row in newest:
         _check(model, row.vector, f"The vector of turn {row.turn_id!r}")
-    matrix = (
-        np.stack([row.vector for row in newest]).astype(np.float32)
-        if newest
-        else np.empty((0, model.dimension), np.float32)
-    )
+    matrix = np.array([row.vector for row in newest], np.float32).reshape(-1, model.dimension)
     lengths = np.linalg.norm(matrix.astype(np.float64), axis=1)
     there = lengths > 0
-    return Batch(
-        [row for row, keep in zip(newest, there, strict=True) if keep],
-        (matrix[there] / lengths[there, None]).astype(np.float32),
-        [row for row, keep in zip(newest, there, strict=True) if not keep],
-    )
+    kept = [row for row, keep in zip(newest, there, strict=True) if keep]
+    gone = [row for row, keep in zip(newest, there, strict=True) if not keep]
+    return kept, (matrix[there] / lengths[there, None]).astype(np.float32), gone
 
 
 def asked(model: EmbeddingModel, vector: Vector) -> Vector | None:

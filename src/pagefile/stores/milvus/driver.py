@@ -111,9 +111,7 @@ class Driver:
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="pagefile-milvus")
 
     async def run(self, function: Callable[[Client], T]) -> T:
-        """The result of a function of the client, run in a thread."""
-        if self._closed:
-            raise errors.ClosedError
+        self.check_open()
         ticket = self._breaker.enter()
         if ticket is None:
             raise errors.StoreUnavailableError(
@@ -149,8 +147,11 @@ class Driver:
             logger.info("The vectors at %s can be reached again.", self.place.shown)
 
     def _play(self, function: Callable[[Client], T]) -> T:
+        # It comes with pymilvus and is slow to import as well.
+        import grpc  # noqa: PLC0415
+
         refusal: type[Exception] = _pymilvus().MilvusException
-        lost = _rpc_error()
+        lost: type[Exception] = grpc.RpcError
         try:
             with self._lock:
                 if self._client is None:
@@ -204,13 +205,6 @@ def _pymilvus() -> Any:
     import pymilvus  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
     return pymilvus
-
-
-def _rpc_error() -> type[Exception]:
-    # It comes with pymilvus and is slow to import as well.
-    import grpc  # noqa: PLC0415
-
-    return cast("type[Exception]", grpc.RpcError)
 
 
 def _ours(error: Any, place: Place) -> Exception:

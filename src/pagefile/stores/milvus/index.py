@@ -29,8 +29,6 @@ _ROWS_AT_ONCE = 500
 _BYTES_AT_ONCE = 8 * 1024 * 1024
 #: Milvus in a file compares rows it has not flushed in plain Python, which takes a second for ten thousand.
 _MOST_UNWRITTEN = 1000
-#: How many conversations are remembered as owned.
-_MOST_OWNED = 100_000
 #: How many scopes one filter names.
 _SCOPES_AT_ONCE = 200
 
@@ -52,10 +50,7 @@ _OF_A_FILE = MilvusOptions(read_timeout_s=30.0, write_timeout_s=60.0)
 
 
 class MilvusVectors(VectorIndex):
-    """One collection per model: ids and vectors, and no text.
-
-    A conversation that got its owner late, as older versions allowed, becomes that user's with the next vector put for them.
-    """
+    """One collection per model: ids and vectors, and no text."""
 
     name = "milvus"
     apart = True
@@ -75,8 +70,6 @@ class MilvusVectors(VectorIndex):
         #: Collections known to exist and to be in memory.
         self._ready: set[str] = set()
         self._recent: dict[str, Recent] = {}
-        #: Conversations, by collection and key, that have no row without an owner.
-        self._owned: set[tuple[str, str]] = set()
         #: Whether collections that other processes left unfinished, or with texts in them, were cleaned up.
         self._tidy = False
         self._tidying = anyio.Lock()
@@ -89,25 +82,46 @@ class MilvusVectors(VectorIndex):
         )
 
     async def prepare(self, model: EmbeddingModel) -> None:
-        await self._run(lambda client: self._make(client, model))
+        name, timeout = schema.collection_of(model), self._options.load_timeout_s
+
+        def make(client: Client) -> None:
+            if not client.has_collection(name, timeout=timeout):
+                self._rewriter(client).create(name, model)
+                self._clean.add(name)
+            found = schema.model_of(client.describe_collection(name, timeout=timeout))
+            if found != model:
+                raise VectorIndexError(
+                    f"The collection {name!r} in {self._driver.place.shown} was made for {found and found.key!r}, not for "
+                    f"{model.key!r}: rename or drop it, then run `pagefile rebuild`."
+                )
+            client.load_collection(name, timeout=timeout)
+            self._ready.add(name)
+
+        await self._run(make)
 
     async def put(
         self, model: EmbeddingModel, rows: Sequence[VectorRow], *, epoch: int | None = None
     ) -> None:
         self._driver.check_open()
-        batch, name = batch_of(model, rows), schema.collection_of(model)
+        name, timeout = schema.collection_of(model), self._options.write_timeout_s
+        kept, matrix, zeros = batch_of(model, rows)
         if name not in self._ready:
             await self.prepare(model)
-        await self._claim(model, batch.kept)
-        vectors = list(zip(batch.kept, batch.vectors, strict=True))
-        await self._upsert(model, [_record(row, vector, epoch or 0) for row, vector in vectors])
-        await self._write_out(name, len(vectors))
-        gone = [schema.id_of(row) for row in batch.gone]
-        if gone:
+        vectors = list(zip(kept, matrix, strict=True))
+        at_once = min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // (schema.TEXT_BYTES + 4 * model.dimension))
+        for start in range(0, len(vectors), at_once):
+            part = [_record(row, vector, epoch or 0) for row, vector in vectors[start : start + at_once]]
+            await self._again(model, lambda client, part=part: client.upsert(name, part, timeout=timeout))
+        self._unwritten += len(vectors)
+        # A server decides itself when to flush.
+        if self._driver.place.is_file and self._unwritten >= _MOST_UNWRITTEN:
+            self._unwritten = 0
+            await self._driver.run(lambda client: client.flush(name, timeout=timeout))
+        if gone := [schema.id_of(row) for row in zeros]:
             await self._again(model, lambda client: self._delete(client, name, ids=gone))
         recent = self._recent_of(name)
         recent.wrote(_as_written(row, vector) for row, vector in vectors)
-        recent.wrote(_as_written(row, None) for row in batch.gone)
+        recent.wrote(_as_written(row, None) for row in zeros)
 
     async def search(
         self, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
@@ -134,7 +148,12 @@ class MilvusVectors(VectorIndex):
             return list(hits)
 
         hits = await self._loaded(name, search, [])
-        return nearest([*young, *(_near(hit) for hit in hits if hit["id"] not in hidden)], limit)
+        entities = [(hit["entity"], hit["distance"]) for hit in hits if hit["id"] not in hidden]
+        old = [
+            VectorHit(one["conversation_id"], one["seq"], one["turn_id"], rounded(distance))
+            for one, distance in entities
+        ]
+        return nearest([*young, *old], limit)
 
     async def collections(self) -> list[Collection]:
         found = await self._run(self._collections)
@@ -147,12 +166,10 @@ class MilvusVectors(VectorIndex):
         if not await self._is_there(name):
             return []
         keys = schema.keys_of(scope)
-        # A conversation that got its owner late becomes that user's with the next vector.
-        owners = {keys["user_key"], schema.NOBODY}
         text = f'conversation_key == "{keys["conversation_key"]}" and seq > {after} and seq <= {through}'
-
-        found = await self._query(name, text, ("seq", "turn_id", "user_key"))
-        held = [HeldVector(int(row["seq"]), row["turn_id"], row["user_key"] in owners) for row in found]
+        found = await self._query(name, text, "seq", "turn_id", "user_key")
+        owner = keys["user_key"]
+        held = [HeldVector(int(row["seq"]), row["turn_id"], row["user_key"] == owner) for row in found]
         return sorted(held, key=lambda one: one.seq)
 
     async def drop(self, model: EmbeddingModel) -> int:
@@ -166,7 +183,7 @@ class MilvusVectors(VectorIndex):
         return count
 
     async def erase(self, scope: Scope) -> int:
-        text, within = schema.erased_with(scope)
+        text, within = schema.filter_of(scope, of_any_owner=True)
         return sum([await self._erase(name, text, within) for name in await self._run(self._collections)])
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
@@ -197,10 +214,8 @@ class MilvusVectors(VectorIndex):
             self._ready.discard(name)
             await self._driver.run(lambda client: self._rewriter(client).rewrite(name, model))
             self._clean.add(name)
-        else:
-            await self._compact(name)
+            return
 
-    async def _compact(self, name: str) -> None:
         def compact(client: Client) -> None:
             client.flush(name, timeout=self._options.load_timeout_s)
             client.compact(name, timeout=self._options.load_timeout_s)
@@ -218,21 +233,6 @@ class MilvusVectors(VectorIndex):
 
     async def close(self) -> None:
         await self._driver.close()
-
-    def _make(self, client: Client, model: EmbeddingModel) -> None:
-        """The collection of a model, created and loaded if need be; other processes may be creating it too."""
-        name, timeout = schema.collection_of(model), self._options.load_timeout_s
-        if not client.has_collection(name, timeout=timeout):
-            self._rewriter(client).create(name, model)
-            self._clean.add(name)
-        found = schema.model_of(client.describe_collection(name, timeout=timeout))
-        if found != model:
-            raise VectorIndexError(
-                f"The collection {name!r} in {self._driver.place.shown} was made for {found and found.key!r}, not for "
-                f"{model.key!r}: rename or drop it, then run `pagefile rebuild`."
-            )
-        client.load_collection(name, timeout=timeout)
-        self._ready.add(name)
 
     async def _run(self, function: Callable[[Client], T]) -> T:
         """The result of a function of the client, after leftovers of other processes are cleaned up."""
@@ -281,66 +281,14 @@ class MilvusVectors(VectorIndex):
             await self.prepare(model)
             await self._driver.run(function)
 
-    async def _write_out(self, name: str, rows: int) -> None:
-        """Flush a file now and then; a server decides itself when."""
-        self._unwritten += rows
-        if self._driver.place.is_file and self._unwritten >= _MOST_UNWRITTEN:
-            self._unwritten = 0
-            timeout = self._options.write_timeout_s
-            await self._driver.run(lambda client: client.flush(name, timeout=timeout))
-
-    async def _upsert(self, model: EmbeddingModel, records: Sequence[dict[str, Any]]) -> None:
-        name, timeout = schema.collection_of(model), self._options.write_timeout_s
-        for part in _parts(records):
-            await self._again(model, lambda client, part=part: client.upsert(name, part, timeout=timeout))
-
-    async def _query(
-        self, name: str, text: str, fields: Sequence[str], consistency: str = "Strong"
-    ) -> list[dict[str, Any]]:
-        """The rows of a collection that a filter selects; none if it no longer exists."""
-
-        def query(client: Client) -> list[dict[str, Any]]:
-            found = client.query(
-                name,
-                filter=text,
-                output_fields=list(fields),
-                consistency_level=consistency,
-                timeout=self._options.write_timeout_s,
-            )
-            return [dict(row) for row in found]
-
-        return await self._loaded(name, query, [])
+    async def _query(self, name: str, text: str, *fields: str) -> list[dict[str, Any]]:
+        timeout = self._options.write_timeout_s
+        return await self._loaded(name, lambda client: schema.query(client, name, text, fields, timeout), [])
 
     def _delete(self, client: Client, name: str, **which: Any) -> int:
         told: Any = client.delete(name, timeout=self._options.write_timeout_s, **which)
         # The server returns how many, the file which ones.
         return int(told["delete_count"]) if "delete_count" in told else len(told)
-
-    async def _claim(self, model: EmbeddingModel, rows: Sequence[VectorRow]) -> None:
-        """Set the owner of rows that were written before their conversation had one."""
-        name = schema.collection_of(model)
-        owners = {
-            schema.keys_of(row.scope)["conversation_key"]: row.scope
-            for row in rows
-            if row.scope.user is not None
-        }
-        new = {key: scope for key, scope in owners.items() if (name, key) not in self._owned}
-        if not new:
-            return
-        recent = self._recent_of(name)
-        young = recent.rows(lambda row: row["user_key"] == schema.NOBODY and row["conversation_key"] in new)
-        consistency = "Strong" if young else recent.consistency
-        quoted = ", ".join(f'"{key}"' for key in new)
-
-        text = f'user_key == "{schema.NOBODY}" and conversation_key in [{quoted}]'
-        unowned = await self._query(name, text, schema.FIELDS, consistency)
-        claimed = [_claimed(record, new[record["conversation_key"]]) for record in unowned]
-        await self._upsert(model, claimed)
-        if claimed:
-            recent.removed(lambda row: row["user_key"] == schema.NOBODY and row["conversation_key"] in new)
-        if len(self._owned) > _MOST_OWNED:
-            self._owned.clear()
-        self._owned.update((name, key) for key in new)
 
     def _collections(self, client: Client) -> dict[str, EmbeddingModel]:
         timeout = self._options.read_timeout_s
@@ -351,11 +299,7 @@ class MilvusVectors(VectorIndex):
         }
 
     async def _count(self, name: str) -> int:
-        if not await self._is_there(name):
-            return 0
-
-        # A count that misses a write would be wrong, and this is rarely called.
-        found = await self._query(name, "", ("count(*)",))
+        found = await self._query(name, "", "count(*)") if await self._is_there(name) else []
         return int(found[0]["count(*)"]) if found else 0
 
     def _recent_of(self, name: str) -> Recent:
@@ -365,11 +309,9 @@ class MilvusVectors(VectorIndex):
         self._ready.discard(name)
         self._clean.discard(name)
         self._recent.pop(name, None)
-        self._owned = {(other, key) for other, key in self._owned if other != name}
 
 
 def _erased_filters(erased: Mapping[str, int]) -> Iterator[tuple[str, frozenset[str]]]:
-    """The filters for these erasures, and the keys that each contains."""
     by_epoch = sorted(erased, key=lambda key: (erased[key], key))
     for epoch, keys in groupby(by_epoch, key=lambda key: erased[key]):
         while some := frozenset(islice(keys, _SCOPES_AT_ONCE)):
@@ -388,32 +330,6 @@ def _record(row: VectorRow, vector: Vector, epoch: int) -> dict[str, Any]:
     }
 
 
-def _claimed(record: dict[str, Any], scope: Scope) -> dict[str, Any]:
-    """The same row with its owner; the server returns vectors as another list type."""
-    embedding = [float(number) for number in record["embedding"]]
-    return {**record, "user_key": schema.keys_of(scope)["user_key"], "embedding": embedding}
-
-
 def _as_written(row: VectorRow, vector: Vector | None) -> tuple[str, Written]:
     near = VectorHit(rules.conversation_of(row.scope), row.seq, row.turn_id, 0.0)
     return schema.id_of(row), Written(near, schema.keys_of(row.scope), vector)
-
-
-def _near(hit: dict[str, Any]) -> VectorHit:
-    entity = hit["entity"]
-    return VectorHit(entity["conversation_id"], entity["seq"], entity["turn_id"], rounded(hit["distance"]))
-
-
-def _parts(records: Sequence[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    part: list[dict[str, Any]] = []
-    size = 0
-    for record in records:
-        weight = sum(len(value.encode()) for value in record.values() if isinstance(value, str))
-        weight += 4 * len(record["embedding"])
-        if part and (len(part) == _ROWS_AT_ONCE or size + weight > _BYTES_AT_ONCE):
-            yield part
-            part, size = [], 0
-        part.append(record)
-        size += weight
-    if part:
-        yield part

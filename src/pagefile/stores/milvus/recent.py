@@ -71,7 +71,6 @@ class Recent:
         return [row for _, row in self._rows.values() if within(row.keys)]
 
     def search(self, within: Callable[[Mapping[str, str]], bool], vector: Vector) -> list[VectorHit]:
-        """The similarity of the rows with such keys."""
         return [
             replace(row.near, similarity=rounded(float(np.dot(row.vector, vector))))
             for row in self.rows(within)

@@ -48,6 +48,8 @@ TEXTS = {
     "user_key": _KEY_BYTES,
     "conversation_key": _KEY_BYTES,
 }
+#: The most that the texts of a row take.
+TEXT_BYTES = sum(TEXTS.values())
 #: `epoch` is the number of the last erasure when the vector was made.
 NUMBERS = ("seq", "epoch")
 #: What a search returns besides the key.
@@ -98,23 +100,18 @@ def keys_of(scope: Scope) -> dict[str, str]:
     }
 
 
-def filter_of(scope: Scope) -> Filter:
-    """What rows of this scope have in common."""
-    if scope.conversation is None and scope.user is None:
-        return _equal("tenant_key", scope_key(scope.tenant))
-    if scope.conversation is None:
-        return _equal("user_key", scope_key(scope.tenant, scope.user))
-    return _of_conversation(scope, keys_of(scope)["user_key"])
-
-
-def erased_with(scope: Scope) -> Filter:
-    """The rows erased with this scope: for a conversation, also those written before it had an owner, as older versions allowed."""
-    if scope.conversation is None:
-        return filter_of(scope)
-    keys = keys_of(scope)
-    if scope.user is None:
-        return _equal("conversation_key", keys["conversation_key"])
-    return _of_conversation(scope, keys["user_key"], NOBODY)
+def filter_of(scope: Scope, *, of_any_owner: bool = False) -> Filter:
+    """What rows of this scope have in common; `of_any_owner`: those of a conversation whose owner it does not name, too."""
+    if scope.conversation is not None:
+        wanted = keys_of(scope)
+        if of_any_owner and scope.user is None:
+            del wanted["user_key"]
+    elif scope.user is not None:
+        wanted = {"user_key": scope_key(scope.tenant, scope.user)}
+    else:
+        wanted = {"tenant_key": scope_key(scope.tenant)}
+    text = " and ".join(f'{field} == "{value}"' for field, value in wanted.items())
+    return text, lambda row: wanted.items() <= row.items()
 
 
 def erased_filter(keys: Iterable[str], epoch: int) -> str:
@@ -124,19 +121,16 @@ def erased_filter(keys: Iterable[str], epoch: int) -> str:
     return f"({one_of}) and epoch < {epoch}"
 
 
-def _of_conversation(scope: Scope, *owners: str) -> Filter:
-    text, within = _equal("conversation_key", keys_of(scope)["conversation_key"])
-    quoted = ", ".join(f'"{owner}"' for owner in owners)
-    return f"{text} and user_key in [{quoted}]", lambda row: within(row) and row["user_key"] in owners
-
-
-def _equal(field: str, value: str) -> Filter:
-    return f'{field} == "{value}"', lambda row: row[field] == value
+def query(
+    client: Client, name: str, text: str, fields: Iterable[str], timeout_s: float, **limit: int
+) -> list[Record]:
+    """The rows that a filter selects, with all that was written: a read that misses a write would be wrong here."""
+    options = {"output_fields": list(fields), "consistency_level": "Strong", "timeout": timeout_s, **limit}
+    return [dict(row) for row in client.query(name, filter=text, **options)]
 
 
 def _digest(*parts: str) -> str:
-    text = json.dumps(parts)
-    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES // 2).hexdigest()
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=_DIGEST_BYTES // 2).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +143,11 @@ class Rewriter:
         names = set(self.client.list_collections(timeout=self.timeout_s))
         for name in sorted(names):
             if name.startswith(PREFIX) and name.endswith(REWRITTEN):
-                self._finish(name.removesuffix(REWRITTEN), names)
+                # The old one is dropped once the new one is complete: while it exists, the new one may be incomplete.
+                if (old := name.removesuffix(REWRITTEN)) in names:
+                    self.client.drop_collection(name, timeout=self.timeout_s)
+                else:
+                    self.client.rename_collection(name, old, timeout=self.timeout_s)
             elif name.startswith(f"{WITH_TEXTS}_"):
                 self._take_texts_out(name)
 
@@ -175,13 +173,6 @@ class Rewriter:
             timeout=self.timeout_s,
         )
 
-    def _finish(self, name: str, names: set[str]) -> None:
-        """The old one is dropped once the new one is complete: while it exists, the new one may be incomplete."""
-        if name in names:
-            self.client.drop_collection(f"{name}{REWRITTEN}", timeout=self.timeout_s)
-        else:
-            self.client.rename_collection(f"{name}{REWRITTEN}", name, timeout=self.timeout_s)
-
     def _take_texts_out(self, name: str) -> None:
         model = model_of(self.client.describe_collection(name, timeout=self.timeout_s))
         if model is None or collection_of(model, WITH_TEXTS) != name:
@@ -197,13 +188,7 @@ class Rewriter:
     def _copy(self, old: str, new: str, fields: tuple[str, ...], changed: Callable[[Record], Record]) -> None:
         every = self._ids(old)
         while ids := list(islice(every, _ROWS)):
-            found = self.client.query(
-                old,
-                filter=f"id in {json.dumps(ids)}",
-                output_fields=list(fields),
-                consistency_level="Strong",
-                timeout=self.timeout_s,
-            )
+            found = query(self.client, old, f"id in {json.dumps(ids)}", fields, self.timeout_s)
             records = [changed({field: row[field] for field in fields}) for row in found]
             for record in records:
                 # The server returns vectors as another list type.
@@ -217,14 +202,7 @@ class Rewriter:
         """All keys, by prefix: pymilvus's iterator misses rows that a server received a moment ago."""
         for digit in _DIGITS:
             first = prefix + digit
-            found = self.client.query(
-                name,
-                filter=f'id like "{first}%"',
-                output_fields=["id"],
-                limit=_IDS,
-                consistency_level="Strong",
-                timeout=self.timeout_s,
-            )
+            found = query(self.client, name, f'id like "{first}%"', ["id"], self.timeout_s, limit=_IDS)
             if len(found) < _IDS:
                 yield from (row["id"] for row in found)
             else:

@@ -49,9 +49,10 @@ class Place:
             raise SettingsError(
                 "The URL of PostgreSQL cannot be read: write postgresql://user:password@host/database."
             ) from None
+        host = parts.netloc.rpartition("@")[2] or dict(query).get("host", "")
         place = cls(
             dsn=urlunsplit(parts._replace(query=theirs)),
-            shown=_shown(url),
+            shown=f"postgresql://{unquote(host)}{parts.path}",
             schema=_schema(ours.get("schema")),
             synchronous=synchronous,
             **{field: _number(name, ours[name]) for name, field in _NUMBERS.items() if name in ours},
@@ -62,12 +63,6 @@ class Place:
                 "pool_min may not be larger than pool_max."
             )
         return place
-
-
-def _shown(url: str) -> str:
-    parts = urlsplit(url)
-    host = parts.netloc.rpartition("@")[2] or dict(parse_qsl(parts.query)).get("host", "")
-    return f"postgresql://{unquote(host)}{parts.path}"
 
 
 def _schema(name: str | None) -> str | None:

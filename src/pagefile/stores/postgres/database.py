@@ -1,7 +1,7 @@
 """The connections of a store (pooling, retries, closing), and the player that runs verbs on them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from itertools import count
 from typing import Any, TypeVar
@@ -63,7 +63,7 @@ class Database(Player):
             )
         return cls(place, pool)
 
-    async def read(self, play: Callable[[], Play[T]]) -> T:
+    async def read(self, play: Callable[[], Play[T]], *, often: Hashable = None) -> T:
         return await self.run(lambda connection: played(connection, play()))
 
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:

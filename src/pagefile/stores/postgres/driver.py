@@ -35,8 +35,6 @@ class _PlainConnection(asyncpg.Connection):
 
 
 class Pool(Protocol):
-    """The part of `asyncpg.Pool` we use."""
-
     def acquire(self, *, timeout: float | None = None) -> AbstractAsyncContextManager[RawConnection]: ...
     async def expire_connections(self) -> None: ...
     async def close(self) -> None: ...
@@ -44,7 +42,6 @@ class Pool(Protocol):
 
 
 async def open_pool(dsn: str, **options: Any) -> Pool:
-    """Connections to a server; at least one was made."""
     pool = asyncpg.create_pool(dsn, connection_class=_PlainConnection, **options)  # pyright: ignore[reportUnknownMemberType] - its own signature is untyped
     return cast("Pool", await pool)
 
@@ -59,11 +56,6 @@ class Statement:
     def given(self, values: Mapping[str, Any]) -> list[Any]:
         return [values[name] for name in self.names]
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether it writes many rows at once, instead of being run for each of them."""
-        return any(name.startswith(ALL_ROWS) for name in self.names)
-
     def given_all(self, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         """The values of all rows: lists of what differs between them, and what is the same in each."""
         return [
@@ -77,21 +69,19 @@ class Statement:
 @cache
 def sql(name: str, extension: str = "") -> Statement:
     statement = statements()[name]
-    return (
-        replace(statement, text=statement.text.replace("{extension}", extension)) if extension else statement
-    )
+    text = statement.text.replace("{extension}", extension or "{extension}")
+    return replace(statement, text=text)
 
 
 @cache
 def statements() -> dict[str, Statement]:
     texts = statement_texts("postgres", COMMON, files("pagefile.stores.postgres").joinpath("sql"))
-    return {name: _numbered(text) for name, text in texts.items()}
-
-
-def _numbered(text: str) -> Statement:
-    names = parameters(text)
-    shown = {name: f"${number}::{type_of(name)}" for number, name in enumerate(names, 1)}
-    return Statement(with_parameters(text, shown), names)
+    made: dict[str, Statement] = {}
+    for name, text in texts.items():
+        names = parameters(text)
+        shown = {one: f"${number}::{type_of(one)}" for number, one in enumerate(names, 1)}
+        made[name] = Statement(with_parameters(text, shown), names)
+    return made
 
 
 class Connection:
@@ -102,33 +92,28 @@ class Connection:
     def __init__(self, raw: RawConnection, extension: str = "") -> None:
         #: For code that changes the tables.
         self.raw = raw
-        #: The schema of pgvector, quoted, for statements that name it.
+        #: The schema of an extension, quoted, for statements that name it.
         self._extension = extension
 
-    async def rows(self, name: str | Statement, values: Mapping[str, Any]) -> list[Row]:
-        statement = self._statement(name)
+    async def rows(self, name: str, values: Mapping[str, Any]) -> list[Row]:
+        statement = sql(name, self._extension)
         return await self.raw.fetch(statement.text, *statement.given(values))
 
-    async def row(self, name: str | Statement, values: Mapping[str, Any]) -> Row | None:
-        statement = self._statement(name)
+    async def row(self, name: str, values: Mapping[str, Any]) -> Row | None:
+        statement = sql(name, self._extension)
         return await self.raw.fetchrow(statement.text, *statement.given(values))
 
-    async def count(self, name: str | Statement, values: Mapping[str, Any]) -> int:
-        statement = self._statement(name)
+    async def count(self, name: str, values: Mapping[str, Any]) -> int:
+        statement = sql(name, self._extension)
         told = await self.raw.execute(statement.text, *statement.given(values))
         return int(told.rpartition(" ")[2])
 
-    async def many(self, name: str | Statement, rows: Sequence[Mapping[str, Any]]) -> None:
-        if not rows:
-            return
-        statement = self._statement(name)
-        if statement.takes_all:
+    async def many(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        statement = sql(name, self._extension)
+        if rows and any(name.startswith(ALL_ROWS) for name in statement.names):
             await self.raw.execute(statement.text, *statement.given_all(rows))
-        else:
+        elif rows:
             await self.raw.executemany(statement.text, [statement.given(values) for values in rows])
-
-    def _statement(self, name: str | Statement) -> Statement:
-        return sql(name, self._extension) if isinstance(name, str) else name
 
 
 #: The id is taken.
@@ -157,10 +142,6 @@ LOST: tuple[type[Exception], ...] = (
 REFUSED: tuple[type[Exception], ...] = (asyncpg.PostgresError,)
 #: The role of the URL may not do this.
 FORBIDDEN: tuple[type[Exception], ...] = (asyncpg.InsufficientPrivilegeError,)
-_SOLVED_BY_WAITING: tuple[type[Exception], ...] = (
-    asyncpg.TooManyConnectionsError,
-    asyncpg.QueryCanceledError,
-)
 
 
 @contextmanager
@@ -194,7 +175,7 @@ def _refused(error: asyncpg.PostgresError, place: str) -> errors.PagefileError:
         return errors.StoreUnavailableError(
             f"{place} refused the connection ({_said(error)}): check user, password and database name in the URL."
         )
-    if isinstance(error, _SOLVED_BY_WAITING):
+    if isinstance(error, asyncpg.TooManyConnectionsError | asyncpg.QueryCanceledError):
         return errors.StoreUnavailableError(
             f"{place} is too busy ({_said(error)}): try again, or give it more connections."
         )

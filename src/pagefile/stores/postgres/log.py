@@ -1,57 +1,65 @@
-"""Writes turns, one statement each; the lock on the conversation's row puts them in order."""
+"""The turn log in few statements, since each costs a round trip.
 
-from collections.abc import Mapping
+A turn is written in one; the lock on the conversation's row puts turns in order. A window's view is one statement, and so one
+snapshot; so is a list of entries.
+"""
+
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
 
+from pagefile import ports
 from pagefile.errors import ConflictError
-from pagefile.ports import NO_LABELS, Clock, Extend, TurnChange, TurnDraft, epoch_of
-from pagefile.records import Entry, Turn, utc
+from pagefile.records import Entry, Scope, Turn, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import Blob, label_values, stored_draft
 from pagefile.stores.postgres.database import Database, played
 from pagefile.stores.postgres.driver import TAKEN, Connection
 from pagefile.stores.sql.log import SqlTurnLog, entry_by_id
 from pagefile.stores.sql.pages import packed_blobs
-from pagefile.stores.sql.plays import Play, Row, Values, row
-from pagefile.stores.sql.reader import check_owner, check_writable
-from pagefile.stores.sql.rows import keys, turn_columns, turn_of, turn_values
+from pagefile.stores.sql.plays import Play, Values, row
+from pagefile.stores.sql.reader import SqlReader, check_owner, check_writable, entry_values
+from pagefile.stores.sql.rows import entry_of, head_and_checkpoint, keys, turn_columns, turn_of, turn_values
+from pagefile.stores.sql.sessions import profile
 from pagefile.stores.turn_changes import changed, turn_in_place
 
 
 class PostgresTurnLog(SqlTurnLog):
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: ports.Clock) -> None:
         super().__init__(database, clock)
         self._database = database
 
-    async def append(self, draft: TurnDraft) -> Turn:
+    async def append(self, draft: ports.TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
         files = _files(draft, await packed_blobs(self._player, draft.blobs))
-        values = {**_values(draft, self._now()), **_of_conversation(draft), **files}
+        times = {"at": utc(draft.at), "created": None}
+        labels = {**label_values(draft.labels), "agent": draft.agent or None}
+        values = {**_values(draft, self._now()), **labels, **times, **files}
         stored = stored_draft(draft)
         return await self._database.run(
             lambda connection: _append(connection, stored, values), in_transaction=draft.epoch is not None
         )
 
-    async def advance(self, change: TurnChange) -> Turn:
+    async def advance(self, change: ports.TurnChange) -> Turn:
         rules.conversation_of(change.scope)
         now, files = self._now(), {}
-        if isinstance(change, Extend):
+        if isinstance(change, ports.Extend):
             files = _files(change, await packed_blobs(self._player, change.blobs))
         turn = None
-        if epoch_of(change) is None:
+        if ports.epoch_of(change) is None:
             turn = await self._database.run(lambda connection: _advance(connection, change, now, files))
         return turn or await self._database.run(
             lambda connection: _advance_alone(connection, change, now, files), in_transaction=True
         )
 
     def _put_turn(self, turn: Turn, now: datetime, *, restored: bool, agent: str | None) -> Play[None]:
-        values = {**_values(turn, now), **label_values(NO_LABELS), "at": utc(turn.at), "agent": agent}
+        values = {**_values(turn, now), **label_values(ports.NO_LABELS), "at": utc(turn.at), "agent": agent}
         yield from row("append", {**values, "created": turn.created if restored else None})
 
 
-async def _append(connection: Connection, draft: TurnDraft, values: Values) -> Turn:
+async def _append(connection: Connection, draft: ports.TurnDraft, values: Values) -> Turn:
     """The turn in its place; one with an epoch is written in a transaction that keeps erasures away."""
     if draft.epoch is not None:
         await played(connection, check_writable(draft.epoch, [draft.scope]))
@@ -60,7 +68,8 @@ async def _append(connection: Connection, draft: TurnDraft, values: Values) -> T
         async with connection.raw.transaction() if draft.epoch is not None else nullcontext():
             told = await connection.row("append_media" if values["hashes"] else "append", values)
     except TAKEN:
-        return rules.check_repeat(await _stored(connection, draft), draft)
+        await played(connection, check_owner(draft.scope))
+        return rules.check_repeat(await played(connection, entry_by_id(draft.scope, draft.id)), draft)
     if told is None:
         await played(connection, check_owner(draft.scope))
         raise ConflictError(f"Conversation {draft.scope.conversation!r} was erased meanwhile: try again.")
@@ -68,21 +77,22 @@ async def _append(connection: Connection, draft: TurnDraft, values: Values) -> T
     return turn_in_place(draft, last_seq if draft.status == "done" else None, created)
 
 
-async def _stored(connection: Connection, draft: TurnDraft) -> Entry | None:
-    await played(connection, check_owner(draft.scope))
-    return await played(connection, entry_by_id(draft.scope, draft.id))
-
-
-async def _advance(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn | None:
+async def _advance(
+    connection: Connection, change: ports.TurnChange, now: datetime, files: Values
+) -> Turn | None:
     """The turn after the change; None when it was changed concurrently."""
     found = await connection.row("turn_found", {**keys(change.scope), "id": change.turn_id})
-    turn = _found_turn(found, change)
+    if found is not None:
+        rules.check_owner(change.scope, found[1])
+    if found is None or found[0] is None:
+        raise rules.no_turn(change.turn_id)
+    turn = turn_of(found[2:], change.scope)
     if rules.stays(turn, change):
         return turn
     turn = changed(turn, change)
     values = _values(turn, now) | files
     statement = "advance_media" if files.get("hashes") else "advance"
-    told = await connection.row(statement, {**values, "row_version": found[0] if found else None})
+    told = await connection.row(statement, {**values, "row_version": found[0]})
     if told is None:
         return None
     last_seq, created = told
@@ -90,9 +100,11 @@ async def _advance(connection: Connection, change: TurnChange, now: datetime, fi
     return replace(turn, seq=seq, created=created)
 
 
-async def _advance_alone(connection: Connection, change: TurnChange, now: datetime, files: Values) -> Turn:
+async def _advance_alone(
+    connection: Connection, change: ports.TurnChange, now: datetime, files: Values
+) -> Turn:
     """The same, with the conversation locked."""
-    await played(connection, check_writable(epoch_of(change), [change.scope]))
+    await played(connection, check_writable(ports.epoch_of(change), [change.scope]))
     await connection.row("turn_locked", keys(change.scope))
     turn = await _advance(connection, change, now, files)
     if turn is None:
@@ -100,25 +112,12 @@ async def _advance_alone(connection: Connection, change: TurnChange, now: dateti
     return turn
 
 
-def _found_turn(found: Row | None, change: TurnChange) -> Turn:
-    if found is not None:
-        rules.check_owner(change.scope, found[1])
-    if found is None or found[0] is None:
-        raise rules.no_turn(change.turn_id)
-    return turn_of(found[2:], change.scope)
-
-
-def _values(turn: Turn | TurnDraft, now: datetime) -> Values:
+def _values(turn: Turn | ports.TurnDraft, now: datetime) -> Values:
     status = {"ended": turn.status != "open", "done": turn.status == "done"}
     return {**turn_values(turn, now, turn_columns(turn)), **status}
 
 
-def _of_conversation(draft: TurnDraft) -> Values:
-    """What a new turn changes in its conversation's row, and its times."""
-    return {**label_values(draft.labels), "agent": draft.agent or None, "at": utc(draft.at), "created": None}
-
-
-def _files(turn: TurnDraft | Extend, blobs: Mapping[str, Blob]) -> Values:
+def _files(turn: ports.TurnDraft | ports.Extend, blobs: Mapping[str, Blob]) -> Values:
     """The files attached to a turn, as lists; empty when there are none."""
     named = rules.attached(turn, blobs)
     kept = [blobs[key] for key in named]
@@ -128,3 +127,48 @@ def _files(turn: TurnDraft | Extend, blobs: Mapping[str, Blob]) -> Values:
         "codecs": [blob.codec for blob in kept],
         "files": [blob.data for blob in kept],
     }
+
+
+class PostgresReader(SqlReader):
+    async def view(self, request: ports.ViewRequest) -> ports.LogView:
+        rules.conversation_of(request.scope)
+        wanted = {"budget": request.budget_tokens, "least": request.min_turns, "open_turn": request.open_turn}
+        found = await self._rows("view", {**keys(request.scope), **wanted})
+        # One row has all that is not a turn, in its first column; the others are turns, in no order.
+        top = next((row[0] for row in found if row[0] is not None), None)
+        if top is None:
+            if request.open_turn is not None:
+                raise rules.no_turn(request.open_turn)
+            # Before the first write there is no row to check; nothing was read, so nothing can be out of date.
+            return ports.LogView(rules.no_head(request.scope, await self.epoch()), None, ())
+        rules.check_owner(request.scope, top[0])
+        head, checkpoint, rest = head_and_checkpoint(top, request.scope)
+        turns = [turn_of(row[1:], head.scope) for row in found if row[0] is None]
+        open_turn = next((turn for turn in turns if turn.status == "open"), None)
+        if request.open_turn is not None and open_turn is None:
+            raise rules.no_turn(request.open_turn)
+        ended = sorted((turn for turn in turns if turn is not open_turn), key=lambda turn: turn.seq or 0)
+        return ports.LogView(head, checkpoint, tuple(ended), open_turn, profile(rest, head.scope))
+
+    async def entries(self, query: ports.EntryQuery) -> list[Entry]:
+        rules.conversation_of(query.scope)
+        found = await self._rows("entries_back" if query.newest else "entries", entry_values(query))
+        if not found:
+            return []
+        scope = replace(query.scope, user=found[0][0])
+        rules.check_owner(query.scope, scope.user)
+        entries = [entry_of(one[1:], scope) for one in found if one[1] is not None]
+        return entries[::-1] if query.newest else entries
+
+    async def around(self, scope: Scope, refs: Sequence[ports.TurnRef]) -> list[ports.Neighbourhood]:
+        places = {"names": [ref.conversation for ref in refs], "seqs": [ref.seq for ref in refs]}
+        found = await self._rows("around", {**keys(scope), **places})
+        near: list[ports.Neighbourhood] = []
+        for _, group in groupby(found, key=lambda row: row[0]):
+            turns: dict[int, Turn] = {
+                which: turn_of(entry, Scope(scope.tenant, owner, name))
+                for _, which, name, owner, *entry in group
+            }
+            if 0 in turns:
+                near.append(ports.Neighbourhood(turns[0], turns.get(1), turns.get(2)))
+        return near

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from pagefile.errors import SchemaVersionError, SettingsError
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database, played, quoted
-from pagefile.stores.postgres.driver import Connection, RawConnection, translating
+from pagefile.stores.postgres.driver import Connection, RawConnection
 from pagefile.stores.sql.auditor import fill_digests
 from pagefile.stores.sql.texts import migration_texts
 
@@ -24,19 +24,19 @@ logger = logging.getLogger("pagefile")
 _LOCK = 0x5047464C
 #: A migration may take long: `command_timeout` does not apply to it.
 _LONGEST_S = 24 * 3600.0
-_READ_REVISION = "SELECT version_num FROM alembic_version"
 
 
 async def migrate(database: Database) -> None:
     """Create the schema if there is none, and apply missing migrations; other processes may be doing the same."""
     place = database.place
-    with translating(place.shown):
-        async with database.raw() as connection:
-            await _check_encoding(connection, place.shown)
-            if await revision(connection) == head():
-                return
-    # A migration that deadlocks with transactions of an older version is retried.
-    await database.run(lambda connection: _bring_up(connection, place), in_transaction=True)
+    encoding = await database.run(lambda connection: connection.raw.fetchval("SHOW server_encoding"))
+    if encoding != "UTF8":
+        raise SettingsError(
+            f"{place.shown} has the encoding {encoding}, which cannot hold every text: make a database with ENCODING 'UTF8'."
+        )
+    if await database.run(revision) != head():
+        # A migration that deadlocks with transactions of an older version is retried.
+        await database.run(lambda connection: _bring_up(connection, place), in_transaction=True)
 
 
 async def _bring_up(connection: Connection, place: Place) -> None:
@@ -48,7 +48,7 @@ async def _bring_up(connection: Connection, place: Place) -> None:
     if place.schema is not None:
         await raw.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(place.schema)}")
     # Another process may have been faster while this one waited for the lock.
-    script = _script(await revision(raw), place.shown)
+    script = _script(await revision(connection), place.shown)
     if script:
         # While we wait for a table lock, everyone else waits behind us: no longer than any statement may take.
         await raw.execute(f"SET LOCAL lock_timeout = {int(place.command_timeout_s * 1000)}")
@@ -65,9 +65,9 @@ async def _wait_for_others(raw: RawConnection, place: Place) -> None:
         await raw.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", *key, timeout=_LONGEST_S)
 
 
-async def revision(connection: RawConnection) -> str | None:
-    there = await connection.fetchval("SELECT to_regclass('alembic_version') IS NOT NULL")
-    return await connection.fetchval(_READ_REVISION) if there else None
+async def revision(connection: Connection) -> str | None:
+    there = await connection.raw.fetchval("SELECT to_regclass('alembic_version') IS NOT NULL")
+    return await connection.raw.fetchval("SELECT version_num FROM alembic_version") if there else None
 
 
 @cache
@@ -92,25 +92,12 @@ def _script(found: str | None, place: str) -> str:
     return "\n".join(text for name, text in migrations().items() if found is None or name > found)
 
 
-async def _check_encoding(connection: RawConnection, place: str) -> None:
-    encoding = await connection.fetchval("SHOW server_encoding")
-    if encoding != "UTF8":
-        raise SettingsError(
-            f"{place} has the encoding {encoding}, which cannot hold every text: make a database with ENCODING 'UTF8'."
-        )
-
-
-__all__ = ["dump_command", "head", "revision_of"]
-
-
 async def revision_of(url: str) -> str | None:
     """The revision of the tables, None where there are none; `SchemaVersionError` when this Pagefile does not know it."""
     place = Place.of(url)
     database = await Database.open(place)
     try:
-        with translating(place.shown):
-            async with database.raw() as connection:
-                found = await revision(connection)
+        found = await database.run(revision)
         _script(found, place.shown)
         return found
     finally:
@@ -128,12 +115,5 @@ def dump_command(url: str, copy: Path) -> str:
     query = [(name, value) for name, value in parse_qsl(parts.query) if name != "password"]
     address = parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(query))
     only = [] if place.schema is None else [f"--schema={quoted(place.schema)}"]
-    dump = [
-        "pg_dump",
-        "--enable-row-security",
-        "--format=custom",
-        f"--file={copy}",
-        *only,
-        urlunsplit(address),
-    ]
-    return f"PGOPTIONS='-c pagefile.tenants=all' {shlex.join(dump)}"
+    options = ["--enable-row-security", "--format=custom", f"--file={copy}", *only]
+    return f"PGOPTIONS='-c pagefile.tenants=all' {shlex.join(['pg_dump', *options, urlunsplit(address)])}"

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -15,10 +14,9 @@ from pagefile.records import JsonObject
 from pagefile.stores.erasure import OF_CONVERSATIONS, OF_OWNERS
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database, quoted
-from pagefile.stores.postgres.driver import FORBIDDEN, Connection, sql
-from pagefile.stores.postgres.log import PostgresTurnLog
+from pagefile.stores.postgres.driver import FORBIDDEN, Connection
+from pagefile.stores.postgres.log import PostgresReader, PostgresTurnLog
 from pagefile.stores.postgres.migration import migrate
-from pagefile.stores.postgres.reader import PostgresReader
 from pagefile.stores.postgres.vectors import PostgresVectors
 from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.plays import row
@@ -85,17 +83,12 @@ async def walls(database: Database) -> JsonObject:
     """Whether row-level security applies to the role of the URL, for `describe`."""
     found: Any = await database.read(lambda: row("describe_walls", {"names": list(WALLED)}))
     role, privilege, open_tables, mended = found
+    state = f"off for {', '.join(open_tables)}" if open_tables else "on"
     return {
         "role": role,
-        "row_security": _found(privilege, open_tables),
+        "row_security": state if privilege is None else f"bypassed by {privilege}",
         "advice": None if mended is None else f"{_TO_DO[privilege is None]}: {mended}",
     }
-
-
-def _found(privilege: str | None, open_tables: Sequence[str]) -> str:
-    if privilege is not None:
-        return f"bypassed by {privilege}"
-    return f"off for {', '.join(open_tables)}" if open_tables else "on"
 
 
 logger = logging.getLogger("pagefile")
@@ -113,13 +106,14 @@ class PostgresAuditor(SqlAuditor):
         found = await self._row("audit_amcheck", {})
         if not full or found is None:
             return []
-        statement = sql("audit_index")
-        statement = replace(statement, text=statement.text.replace("{extension}", quoted(found[0])))
         errors: list[str] = []
         for (index,) in await self._rows("audit_indexes", {}):
-            values = {"name": index}
+
+            async def check(connection: Connection, index: str = index) -> None:
+                await Connection(connection.raw, quoted(found[0])).row("audit_index", {"name": index})
+
             try:
-                await self._database.run(lambda connection, v=values: connection.row(statement, v))
+                await self._database.run(check)
             except StoreCorruptError as error:
                 errors.append(f"index {index}: {error}")
             except StoreUnavailableError as error:

@@ -1,7 +1,6 @@
 """Vectors in the same PostgreSQL, with the extension pgvector, searched exactly."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pagefile.errors import VectorIndexError
 from pagefile.ports import EmbeddingModel, Vector, VectorHit
@@ -71,7 +70,6 @@ class PostgresVectors(SqlVectors):
         }
 
     async def _is_there(self) -> bool:
-        """Whether the extension and the tables are there."""
         self._check_open()
         if not self._known:
             found = await self._row("extension_found", {})
@@ -90,18 +88,17 @@ class PostgresVectors(SqlVectors):
             async with self._database.raw() as connection, connection.transaction():
                 await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
                 schema = await _extension(connection, place)
-                await connection.execute(sql("episodes_make").text.replace("{extension}", quoted(schema)))
+                await connection.execute(sql("episodes_make", quoted(schema)).text)
         self._know(schema)
 
 
 async def _extension(connection: RawConnection, place: str) -> str:
-    """The schema of the extension, which is created if need be."""
     found = await connection.fetchrow(sql("extension_found").text)
     if found is None:
         await _make_extension(connection, place)
         found = await connection.fetchrow(sql("extension_found").text)
     schema, version = (found or ("", "0"))[:2]
-    if _numbers(version) < _OLDEST:
+    if tuple(int(part) for part in str(version).split(".")[:2] if part.isdecimal()) < _OLDEST:
         raise VectorIndexError(
             f"{place} has pgvector {version}, and 0.7 or newer is needed: install a newer one on the server and run "
             "`ALTER EXTENSION vector UPDATE` in this database."
@@ -124,7 +121,3 @@ async def _make_extension(connection: RawConnection, place: str) -> None:
             f"The user of {place} may not make the extension pgvector: let an administrator run `CREATE EXTENSION vector` "
             "in this database once."
         ) from error
-
-
-def _numbers(version: Any) -> tuple[int, ...]:
-    return tuple(int(part) for part in str(version).split(".")[:2] if part.isdecimal())

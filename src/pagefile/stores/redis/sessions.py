@@ -51,7 +51,7 @@ _LABEL_KEY = "short_term_memory:version:{%s}"
 
 #: The prefix of the keys that a listing scans.
 ANY_KEY = "short_term_memory:*"
-_KEYS = re.compile(r"short_term_memory:(?:tenant:([^:]*):session:(.*)|session:(.*))", re.DOTALL)
+_KEYS = re.compile(r"short_term_memory:(?:tenant:([^:]*):)?session:(.*)", re.DOTALL)
 
 #: Replaces the digest in the label of a value that was erased.
 ERASED = "erased"
@@ -97,7 +97,9 @@ class RedisSessions(SessionCache):
         # The pool would make waiting calls try a dead server one after another; behind this they ask the breaker first.
         self._slots = anyio.Semaphore(self._options.connections)
         pool = _pool(url, self._options)
-        self._address = _address(pool)
+        place: dict[str, Any] = pool.connection_kwargs
+        host = f"{place.get('host', 'localhost')}:{place.get('port', 6379)}"
+        self._address = str(place.get("path", host))
         self._redis = Redis.from_pool(pool)
         script = files("pagefile.stores.redis").joinpath("put.lua").read_text(encoding="utf-8")
         self._put = self._redis.register_script(script)
@@ -142,18 +144,15 @@ class RedisSessions(SessionCache):
     async def kept(self) -> list[Scope]:
         keys, cursor = set[bytes](), -1
         while cursor:
-            answer = await self._ask("scan", partial(self._scan, max(cursor, 0)), otherwise=None)
+            # redis-py does not type the arguments that it passes on.
+            scan: Any = partial(self._redis.scan, max(cursor, 0), match=ANY_KEY, count=_AT_ONCE)  # pyright: ignore[reportUnknownMemberType]
+            answer = await self._ask("scan", scan, otherwise=None)
             if answer is None:
                 raise StoreUnavailableError(f"The session cache at {self._address} could not be listed.")
             cursor, found = answer
             keys.update(found)
         scopes = (scope_of(key.decode(errors="replace")) for key in keys)
         return [scope for scope in scopes if scope is not None]
-
-    async def _scan(self, cursor: int) -> tuple[int, list[bytes]] | None:
-        # redis-py does not type the arguments that it passes on.
-        found: Any = await self._redis.scan(cursor, match=ANY_KEY, count=_AT_ONCE)  # pyright: ignore[reportUnknownMemberType]
-        return found
 
     async def close(self) -> None:
         self._closed = True
@@ -191,12 +190,8 @@ class RedisSessions(SessionCache):
         self.errors += 1
         if first:
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            logger.warning(
-                "The session cache at %s %s (%s): sessions come from the database for now.",
-                self._address,
-                how,
-                reason,
-            )
+            told = f"The session cache at {self._address} {how} ({reason}): sessions come from the database for now."
+            logger.warning("%s", told)
 
 
 def _pool(url: str, options: RedisOptions) -> BlockingConnectionPool:
@@ -209,9 +204,7 @@ def _pool(url: str, options: RedisOptions) -> BlockingConnectionPool:
         )
     given: dict[str, Any] = {
         "max_connections": options.connections,
-        "timeout": options.timeout_s,
-        "socket_timeout": options.timeout_s,
-        "socket_connect_timeout": options.timeout_s,
+        **dict.fromkeys(("timeout", "socket_timeout", "socket_connect_timeout"), options.timeout_s),
         "retry": Retry(NoBackoff(), 0),
         # The older protocol needs no handshake, and every server speaks it.
         "protocol": 2,
@@ -227,15 +220,6 @@ def _pool(url: str, options: RedisOptions) -> BlockingConnectionPool:
             "with special characters percent-encoded and only options that redis-py knows."
         ) from None
     return pool
-
-
-def _address(pool: BlockingConnectionPool) -> str:
-    place: dict[str, Any] = pool.connection_kwargs
-    return (
-        str(place["path"])
-        if "path" in place
-        else f"{place.get('host', 'localhost')}:{place.get('port', 6379)}"
-    )
 
 
 def keys_of(scope: Scope) -> tuple[str, str]:
@@ -257,10 +241,7 @@ def scope_of(key: str) -> Scope | None:
     found = _KEYS.fullmatch(key)
     if found is None:
         return None
-    tenant, of_tenant, of_default = found.groups()
-    return (
-        Scope(DEFAULT_TENANT, None, of_default) if tenant is None else Scope(unquote(tenant), None, of_tenant)
-    )
+    return Scope(DEFAULT_TENANT if found[1] is None else unquote(found[1]), None, found[2])
 
 
 def read(key: str, answer: object) -> CachedSession | None:
@@ -276,9 +257,7 @@ def read(key: str, answer: object) -> CachedSession | None:
         session: Any = json.loads(value)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(session, dict):
-        return None
-    return CachedSession(cast("JsonObject", session), int(found[1]))
+    return CachedSession(cast("JsonObject", session), int(found[1])) if isinstance(session, dict) else None
 
 
 def _digest(key: str, value: bytes) -> str:

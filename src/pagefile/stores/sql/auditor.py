@@ -8,15 +8,14 @@ from typing import TypeVar, get_args
 from pagefile.ports import audit
 from pagefile.records import Entry, Fact, Page, Scope, Turn
 from pagefile.stores.digests import record_digest, turn_digest
-from pagefile.stores.encoding import from_json
+from pagefile.stores.encoding import from_json, moment
 from pagefile.stores.sql.erasure import replace_summary
 from pagefile.stores.sql.pages import put_spans
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, many, row, rows
-from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, keys, moment, of_tenant, turn_of
+from pagefile.stores.sql.rows import ENTRY_COLUMNS, checkpoint_of, entry_of, keys, of_tenant, turn_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 T = TypeVar("T")
-D = TypeVar("D")
 
 #: Columns before those of the summary in the fragment `kept`.
 _OWN_COLUMNS = 14
@@ -65,14 +64,29 @@ class SqlAuditor(SqlPort, audit.Auditor):
         return await self._each("audit_users", _place(after), lambda one: Scope(*one))
 
     async def altered_facts(self, owner: Scope) -> list[str]:
+        # The digest as it was written, then the fragment `fact`.
         found = await self._rows("audit_facts", keys(owner))
-        return _altered_facts(found, owner.tenant)
+        digests = [(one, _read(partial(_fact_digest, owner.tenant, one[1:]))[0]) for one in found]
+        return [one[1] for one, digest in digests if digest not in (None, one[0])]
 
     async def orphans(self, tenant: str | None, *, limit: int) -> list[audit.Orphan]:
-        return await self._player.read(lambda: _orphans({"tenants": tenant, "limit": limit}))
+        def play() -> Play[list[audit.Orphan]]:
+            there = yield from row("has_vectors", {})
+            found: list[audit.Orphan] = []
+            for kind in _KINDS:
+                if kind != "vector" or (there and there[0]):
+                    strays = yield from rows(f"strays_{kind}", {"tenants": tenant, "limit": limit})
+                    found += [audit.Orphan(kind, *one) for one in strays]
+            return found
+
+        return await self._player.read(play)
 
     async def recount(self, recount: audit.Recount) -> bool:
-        values, scope = _recounted(recount), recount.seen.scope
+        scope, seen = recount.seen.scope, recount.seen.counters
+        first, last = recount.times or (None, None)
+        values: Values = {**keys(scope), "owner": recount.owner, "first": first, "last": last}
+        values |= asdict(recount.counters) | {"done_tokens": recount.counters.done_tokens or 0}
+        values |= {"seen_created": seen.last_created, "seen_seq": seen.last_seq}
 
         def play() -> Play[bool]:
             if not (yield from count("audit_recount" if recount.seen.there else "audit_remake", values)):
@@ -102,15 +116,6 @@ class SqlAuditor(SqlPort, audit.Auditor):
         )
 
 
-def _orphans(values: Values) -> Play[list[audit.Orphan]]:
-    there = yield from row("has_vectors", {})
-    found: list[audit.Orphan] = []
-    for kind in _KINDS:
-        if kind != "vector" or (there and there[0]):
-            found += [audit.Orphan(kind, *one) for one in (yield from rows(f"strays_{kind}", values))]
-    return found
-
-
 def _place(after: audit.After) -> Values:
     return {"after_tenant": after.tenant, "name": after.name, "tenants": after.only, "limit": after.limit}
 
@@ -119,9 +124,7 @@ def _kept(found: Row) -> audit.KeptConversation:
     tenant, name, owner, *counted, last_created, done_tokens, marks = found[:_OWN_COLUMNS]
     scope, stored = Scope(tenant, owner, name), found[_OWN_COLUMNS:]
     times = {"last_created": last_created and moment(last_created), "done_tokens": done_tokens}
-    summary, trouble = (
-        (None, None) if stored[0] is None else _read(partial(checkpoint_of, stored, scope), None)
-    )
+    summary, trouble = (None, None) if stored[0] is None else _read(partial(checkpoint_of, stored, scope))
     return audit.KeptConversation(
         scope, audit.Counters(*counted, **times), from_json(marks) or {}, summary, trouble
     )
@@ -135,7 +138,8 @@ def _kept_entry(found: Row, scope: Scope) -> audit.KeptEntry:
         entry = entry_of(own, scope)
         return entry, digest is not None and isinstance(entry, Turn) and turn_digest(entry) != digest
 
-    (entry, altered), trouble = _read(read, (None, False))
+    kept, trouble = _read(read)
+    entry, altered = kept or (None, False)
     return audit.KeptEntry(own[1], own[2], own[0], entry, trouble, writer, before, altered)
 
 
@@ -147,40 +151,21 @@ def _kept_page(found: Row) -> audit.KeptPage:
         page = of_tenant(Page, tenant)(found[4:])
         return page, digest is not None and record_digest(page) != digest
 
-    (page, altered), trouble = _read(read, (None, False))
+    kept, trouble = _read(read)
+    page, altered = kept or (None, False)
     return audit.KeptPage(tenant, uuid, page, trouble, blob, size, altered)
-
-
-def _altered_facts(found: Sequence[Row], tenant: str) -> list[str]:
-    """The ids of those whose digest, the first column, is not that of the fragment `fact` behind it."""
-    digests = [(row, _read(partial(_fact_digest, tenant, row[1:]), None)[0]) for row in found]
-    return [row[1] for row, digest in digests if digest not in (None, row[0])]
 
 
 def _fact_digest(tenant: str, fact: Row) -> str:
     return record_digest(of_tenant(Fact, tenant)(fact))
 
 
-def _read(read: Callable[[], T], otherwise: D) -> tuple[T | D, str | None]:
-    """What is in a row, or `otherwise` and why it cannot be read."""
+def _read(read: Callable[[], T]) -> tuple[T | None, str | None]:
+    """What is in a row, or why it cannot be read."""
     try:
         return read(), None
     except audit.UNREADABLE as error:
-        return otherwise, repr(error)
-
-
-def _recounted(recount: audit.Recount) -> Values:
-    seen, times = recount.seen.counters, recount.times
-    return {
-        **keys(recount.seen.scope),
-        **asdict(recount.counters),
-        "done_tokens": recount.counters.done_tokens or 0,
-        "seen_created": seen.last_created,
-        "seen_seq": seen.last_seq,
-        "owner": recount.owner,
-        "first": times and times[0],
-        "last": times and times[1],
-    }
+        return None, repr(error)
 
 
 # -- rows of earlier versions, which have no digest
@@ -206,13 +191,13 @@ def fill_digests() -> Play[None]:
     """
     for kind, (columns, digest_of) in _DIGESTS.items():
         key: Values = dict.fromkeys(columns, "")
-        while found := (yield from rows(f"{kind}s_without_digest", _behind(key))):
+        while True:
+            behind = {**ALL_TENANTS, **key, "after_tenant": key["tenant"], "limit": ROWS_AT_ONCE}
+            found = yield from rows(f"{kind}s_without_digest", behind)
+            if not found:
+                break
             keys = [{name: row[place] for name, place in columns.items()} for row in found]
-            digests = [_read(partial(digest_of, row), None)[0] for row in found]
+            digests = [_read(partial(digest_of, row))[0] for row in found]
             known = zip(keys, digests, strict=True)
             yield from many(f"{kind}_digest", [{**one, "digest": digest} for one, digest in known if digest])
             key = keys[-1]
-
-
-def _behind(key: Values) -> Values:
-    return {**ALL_TENANTS, **key, "after_tenant": key["tenant"], "limit": ROWS_AT_ONCE}

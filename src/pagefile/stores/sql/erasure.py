@@ -9,19 +9,11 @@ from pagefile.ports import Part
 from pagefile.records import Checkpoint, Entry, Page, Scope, Turn
 from pagefile.stores import erasure, rules, session
 from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import steps_text
+from pagefile.stores.encoding import moment, steps_text
 from pagefile.stores.sql.pages import erase_blobs, page_reached
 from pagefile.stores.sql.plays import Play, Values, count, each, many, row, rows
-from pagefile.stores.sql.reader import check_owner, is_noted, raise_epoch
-from pagefile.stores.sql.rows import (
-    checkpoint_metadata,
-    entry_of,
-    keys,
-    moment,
-    of_tenant,
-    part_of,
-    values_of,
-)
+from pagefile.stores.sql.reader import check_owner, newest_under, raise_epoch
+from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, keys, of_tenant, part_of, values_of
 from pagefile.stores.sql.sessions import put_session, session_of
 
 
@@ -73,7 +65,7 @@ def erase_part(scope: Scope, part: Part, now: datetime) -> Play[tuple[dict[str, 
         yield from check_owner(scope)
     one = _Erasure(scope, part, now)
     places = yield from (one.turn(part.turn_id) if part.turn_id is not None else one.page(part.page or ""))
-    if not one.found and not (yield from is_noted(erasure.part_key(scope, part))):
+    if not one.found and (yield from newest_under([erasure.part_key(scope, part)])) is None:
         raise erasure.no_part(part)
     noted = erasure.part_keys(scope, part, one.owner) if one.found else []
     # Waits for erasures in progress: of two that remove the last uses of a blob, each would see the other's use.
@@ -117,18 +109,15 @@ class _Erasure:
         copies = [copy for copy in found if erasure.is_copy(named, copy)]
         self.touched = {copy.scope.conversation for copy in copies}
         if not named.erased:
-            yield from self._bury_all(named, copies)
+            gone: list[str] = []
+            for copy in copies:
+                gone += yield from self._bury(copy)
+            facts = yield from self._facts(named)
+            names = erasure.names_in_windows(named.id, gone, facts)
+            yield from self._calls(named.scope.user, names, erasure.words_of(*copies), named.id)
+            yield from self._pages((yield from self._own_pages(copies)), named.scope.user)
         # An open turn has no position yet.
         return tuple((copy.scope.conversation or "", copy.seq or 0) for copy in copies)
-
-    def _bury_all(self, named: Turn, copies: Sequence[Turn]) -> Play[None]:
-        gone: list[str] = []
-        for copy in copies:
-            gone += yield from self._bury(copy)
-        facts = yield from self._facts(named)
-        names = erasure.names_in_windows(named.id, gone, facts)
-        yield from self._calls(named.scope.user, names, erasure.words_of(*copies), named.id)
-        yield from self._pages((yield from self._own_pages(copies)), named.scope.user)
 
     def _bury(self, turn: Turn) -> Play[list[str]]:
         """The checkpoints that were erased with it."""
@@ -186,15 +175,12 @@ class _Erasure:
         named = yield from page_reached(self._scope, uuid)
         if named is not None:
             self.found, self.owner = True, named.scope.user
-            yield from self._pages((yield from self._with_copies(named)), named.scope.user)
+            hashed = {"created": named.created, "content_hash": named.content_hash}
+            asked = {**self._tenant, "owner": self.owner, **hashed}
+            found = yield from each("part_page_copies", asked, of_tenant(Page, self._scope.tenant))
+            copies = {one.uuid for one in found if erasure.is_page_copy(named, one)}
+            yield from self._pages(copies, self.owner)
         return tuple((name, 0) for name in sorted(filter(None, self.touched)))
-
-    def _with_copies(self, page: Page) -> Play[set[str]]:
-        values = {"owner": page.scope.user, "created": page.created, "content_hash": page.content_hash}
-        found = yield from each(
-            "part_page_copies", {**self._tenant, **values}, of_tenant(Page, self._scope.tenant)
-        )
-        return {one.uuid for one in found if erasure.is_page_copy(page, one)}
 
     def _pages(self, uuids: Collection[str], owner: str | None) -> Play[None]:
         if not uuids:
@@ -240,13 +226,8 @@ class _Erasure:
     def _calls(
         self, owner: str | None, names: Sequence[str], words: Sequence[str] = (), turn_id: str | None = None
     ) -> Play[None]:
-        values = {
-            **self._gone(),
-            "user": owner,
-            "turn": turn_id,
-            "words": list(words),
-            "names": [*names, *erasure.telling(words)],
-        }
+        said = {"words": list(words), "names": [*names, *erasure.telling(words)]}
+        values = {**self._gone(), "user": owner, "turn": turn_id, **said}
         yield from self._remove("context_calls", "part_calls", values)
 
     def _gone(self) -> Values:
@@ -265,18 +246,12 @@ def recount(scope: Scope) -> Play[Checkpoint | None]:
     asked = {**keys(scope), "covered_through_seq": max(covered, reset_seq), "reset_seq": reset_seq}
     coverage = yield from row("coverage", asked)
     assert coverage is not None
-    values = {
-        **keys(scope),
-        "covered_through_seq": covered,
-        "turns": coverage[0] + coverage[2],
-        "live_turns": coverage[2],
-        "live_tokens": coverage[3],
-        "checkpoint": current and current.id,
-        "version": max((mark.version for mark in marks), default=0),
-        "updated": updated + _NEXT,
-    }
-    yield from count("part_recount", values)
-    yield from replace_summary(scope, current, coverage[1])
+    covered_turns, covered_messages, live_turns, live_tokens = coverage
+    counts = {"turns": covered_turns + live_turns, "live_turns": live_turns, "live_tokens": live_tokens}
+    version = max((mark.version for mark in marks), default=0)
+    mark = {"covered_through_seq": covered, "checkpoint": current and current.id, "version": version}
+    yield from count("part_recount", {**keys(scope), **counts, **mark, "updated": updated + _NEXT})
+    yield from replace_summary(scope, current, covered_messages)
     return current
 
 

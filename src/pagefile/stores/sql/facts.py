@@ -1,7 +1,7 @@
 """Facts, and the journal of their changes."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -11,26 +11,12 @@ from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.digests import record_digest
-from pagefile.stores.encoding import from_json, stored, text_time, time_text, to_json
+from pagefile.stores.encoding import from_json, moment, stored, time_text, to_json
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, first, many, row, rows
 from pagefile.stores.sql.reader import check_writable
-from pagefile.stores.sql.rows import keys, moment, of_tenant, values_of
+from pagefile.stores.sql.rows import keys, of_tenant, values_of
 
 _TIMES = ("valid_from", "valid_to", "recorded", "retracted")
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """What an import holds for one user: every fact as it is now, and the journal in order."""
-
-    facts: tuple[Fact, ...]
-    revisions: tuple[Revision, ...]
-
-    def rows(self) -> Iterable[tuple[Revision, Fact | None, Fact]]:
-        """A row of the journal for each fact that a revision wrote."""
-        for revision in self.revisions:
-            for before, after in zip(revision.before, revision.after, strict=True):
-                yield revision, before, after
 
 
 class SqlFacts(SqlPort, FactStore):
@@ -77,14 +63,29 @@ class SqlFacts(SqlPort, FactStore):
     async def restore(
         self, scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]
     ) -> tuple[int, int]:
-        plan = restored(scope, facts, revisions)
-        return await self._player.write(lambda: _restore(scope, plan))
+        held, journal = restored(scope, facts, revisions)
+
+        def play() -> Play[tuple[int, int]]:
+            yield from row("fact_lock", keys(scope))
+            there = {fact_id for (fact_id,) in (yield from rows("fact_ids", keys(scope)))}
+            newest, journal_rows = yield from _changed(scope)
+            if journal and not there and not journal_rows:
+                for fact in held:
+                    yield from _owned(scope, fact.id)
+                yield from _write(held, journal)
+                return len(held), len(journal)
+            new = [fact for fact in held if fact.id not in there]
+            for fact in new:
+                newest = (yield from _revise(scope, [fact], "stored", fact.recorded, newest)).number
+            return len(new), 0
+
+        return await self._player.write(play)
 
     async def revisions(self, scope: Scope, *, after: int = 0) -> Sequence[Revision]:
         rules.user_of(scope)
-        values = {**keys(scope), "after_seq": after}
-
-        return revisions_of(await self._rows("fact_revisions_after", values), scope)
+        return revisions_of(
+            await self._rows("fact_revisions_after", {**keys(scope), "after_seq": after}), scope
+        )
 
 
 def _revise(scope: Scope, written: Sequence[Fact], action: str, at: datetime, newest: int) -> Play[Revision]:
@@ -95,28 +96,27 @@ def _revise(scope: Scope, written: Sequence[Fact], action: str, at: datetime, ne
     assert number is not None
     owner = Scope(scope.tenant, scope.user)
     revision = Revision(number[0], owner, at, action, tuple(before), tuple(written))
-    yield from _write(Restored(tuple(written), (revision,)))
+    yield from _write(written, [revision])
     return revision
 
 
-def _write(plan: Restored) -> Play[None]:
-    yield from many("fact_put", [{**values_of(fact), "digest": record_digest(fact)} for fact in plan.facts])
-    yield from many("fact_revision_put", [_journal_values(*one) for one in plan.rows()])
-
-
-def _restore(scope: Scope, plan: Restored) -> Play[tuple[int, int]]:
-    yield from row("fact_lock", keys(scope))
-    there = {fact_id for (fact_id,) in (yield from rows("fact_ids", keys(scope)))}
-    newest, journal_rows = yield from _changed(scope)
-    if plan.revisions and not there and not journal_rows:
-        for fact in plan.facts:
-            yield from _owned(scope, fact.id)
-        yield from _write(plan)
-        return len(plan.facts), len(plan.revisions)
-    new = [fact for fact in plan.facts if fact.id not in there]
-    for fact in new:
-        newest = (yield from _revise(scope, [fact], "stored", fact.recorded, newest)).number
-    return len(new), 0
+def _write(facts: Sequence[Fact], revisions: Sequence[Revision]) -> Play[None]:
+    """Facts as they are now, and a row of the journal for each fact that a revision wrote."""
+    yield from many("fact_put", [{**values_of(fact), "digest": record_digest(fact)} for fact in facts])
+    journal: list[Values] = [
+        {
+            **keys(became.scope),
+            "id": became.id,
+            "seq": revision.number,
+            "at": revision.at,
+            "action": revision.action,
+            "was": was and fact_text(was),
+            "became": fact_text(became),
+        }
+        for revision in revisions
+        for was, became in zip(revision.before, revision.after, strict=True)
+    ]
+    yield from many("fact_revision_put", journal)
 
 
 def _owned(scope: Scope, fact_id: str) -> Play[Fact | None]:
@@ -128,26 +128,13 @@ def _owned(scope: Scope, fact_id: str) -> Play[Fact | None]:
 
 
 def _find(tenant: str, fact_id: str) -> Play[Fact | None]:
-    values = {"tenant": tenant, "id": fact_id}
-    return (yield from first("fact_get", values, of_tenant(Fact, tenant)))
+    return (yield from first("fact_get", {"tenant": tenant, "id": fact_id}, of_tenant(Fact, tenant)))
 
 
 def _changed(scope: Scope) -> Play[tuple[int, int]]:
     found = yield from row("facts_changed", keys(scope))
     assert found is not None
     return found[0], found[1]
-
-
-def _journal_values(revision: Revision, was: Fact | None, became: Fact) -> Values:
-    return {
-        **keys(became.scope),
-        "id": became.id,
-        "seq": revision.number,
-        "at": revision.at,
-        "action": revision.action,
-        "was": was and fact_text(was),
-        "became": fact_text(became),
-    }
 
 
 # -- which rows a revision needs, and a fact as JSON in the journal
@@ -183,7 +170,7 @@ def fact_text(fact: Fact) -> str:
 def text_fact(text: str, scope: Scope) -> Fact:
     values = from_json(text)
     for name in _TIMES:
-        values[name] = values[name] and text_time(values[name])
+        values[name] = values[name] and moment(values[name])
     return Fact(scope=Scope(scope.tenant, scope.user, values.pop("conversation")), **values)
 
 
@@ -198,7 +185,10 @@ def revisions_of(rows: Iterable[Row], scope: Scope) -> list[Revision]:
     return revisions
 
 
-def restored(scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]) -> Restored:
+def restored(
+    scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision]
+) -> tuple[list[Fact], list[Revision]]:
+    """What an import holds for one user: every fact as it is now, and the journal in order."""
     journal: dict[int, Revision] = {}
     ends: dict[str, Fact] = {}
     for revision in sorted(revisions, key=lambda one: one.number):
@@ -207,8 +197,7 @@ def restored(scope: Scope, facts: Sequence[Fact], revisions: Sequence[Revision])
             raise InvalidArgumentError(f"There are two revisions {own.number} of user {scope.user!r}.")
         ends |= {fact.id: fact for fact in own.after}
     ends |= {fact.id: fact for fact in checked(scope, facts)}
-    held = sorted(ends.values(), key=lambda fact: (fact.recorded, fact.id))
-    return Restored(tuple(held), tuple(journal.values()))
+    return sorted(ends.values(), key=lambda fact: (fact.recorded, fact.id)), list(journal.values())
 
 
 def _checked_revision(scope: Scope, revision: Revision) -> Revision:

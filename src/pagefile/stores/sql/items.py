@@ -20,9 +20,20 @@ class SqlItems(SqlPort, ItemStore):
         asked = _asked(scope, now)
         # The last write of a key counts. In a fixed order, so that two writers of the same keys do not deadlock.
         newest = {(one.namespace, one.key): one for one in writes}
-        last = [newest[key] for key in sorted(newest)]
-        removed = [{**asked, **_key_values((one.namespace, one.key))} for one in last if one.value is None]
-        put = [{**asked, **_values(one, now)} for one in last if one.value is not None]
+        last = sorted(newest.items(), key=lambda one: one[0])
+        removed = [{**asked, **_key_values(key)} for key, one in last if one.value is None]
+        put = [
+            {
+                **asked,
+                **_key_values(key),
+                "content": to_json(one.value),
+                "expires": _end_of(now, one.ttl_s),
+                "ttl_s": None if one.ttl_s is None else float(one.ttl_s),
+                **_vector_values(one.vectors, one.model),
+            }
+            for key, one in last
+            if one.value is not None
+        ]
 
         def play() -> Play[None]:
             # A new item must not inherit the creation time of an expired one.
@@ -53,11 +64,15 @@ class SqlItems(SqlPort, ItemStore):
         self, scope: Scope, prefix: Namespace, model: str, *, now: datetime
     ) -> list[ItemVectors]:
         asked = {**_under(scope, prefix, now), "maker": model}
-        return await self._each("items_vectors", asked, _vectors)
+        found = await self._rows("items_vectors", asked)
+        return [
+            ItemVectors(_text_namespace(namespace), key, _data_vectors(data, dimension))
+            for namespace, key, data, dimension in found
+        ]
 
     async def namespaces(self, scope: Scope, prefix: Namespace, *, now: datetime) -> list[Namespace]:
-        asked = _under(scope, prefix, now)
-        return await self._each("items_namespaces", asked, lambda one: _text_namespace(one[0]))
+        found = await self._rows("items_namespaces", _under(scope, prefix, now))
+        return [_text_namespace(text) for (text,) in found]
 
     async def touch(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> None:
         asked = [{**_asked(scope, now), **_key_values(key)} for key in sorted(set(keys))]
@@ -75,8 +90,9 @@ class SqlItems(SqlPort, ItemStore):
         return await self._change("items_sweep", _asked(scope, now))
 
     async def owners(self, tenant: str | None) -> list[Scope]:
-        values = {"tenants": tenant}
-        return await self._each("items_owners", values, lambda one: Scope(one[0], one[1] or None))
+        return await self._each(
+            "items_owners", {"tenants": tenant}, lambda one: Scope(one[0], one[1] or None)
+        )
 
     async def kept(
         self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
@@ -86,11 +102,12 @@ class SqlItems(SqlPort, ItemStore):
         return await self._each("items_kept", asked, _kept)
 
     async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
-        asked = _asked(scope, now)
-        living = [
-            kept for kept in items if kept.item.expires is None or utc(kept.item.expires) > asked["now"]
-        ]
-        restored = [{**asked, **_restored(kept)} for kept in living]
+        asked, restored = _asked(scope, now), list[Values]()
+        for kept in items:
+            if kept.item.expires is None or utc(kept.item.expires) > asked["now"]:
+                values, vectors = field_values(kept.item), _vector_values(kept.vectors, kept.model)
+                named = {**_key_values(kept.item.item_key), "content": values["value"]}
+                restored.append({**asked, **values, **named, **vectors})
         restored.sort(key=lambda values: (values["namespace"], values["key"]))
 
         def play() -> Play[int]:
@@ -130,21 +147,6 @@ def _key_values(key: ItemKey) -> Values:
     return {"namespace": _namespace_text(key[0]), "key": checked_text(key[1], "an item's key")}
 
 
-def _values(write: ItemWrite, now: datetime) -> Values:
-    return {
-        **_key_values((write.namespace, write.key)),
-        "content": to_json(write.value),
-        "expires": _end_of(now, write.ttl_s),
-        "ttl_s": None if write.ttl_s is None else float(write.ttl_s),
-        **_vector_values(write.vectors, write.model),
-    }
-
-
-def _restored(kept: KeptItem) -> Values:
-    values, vectors = field_values(kept.item), _vector_values(kept.vectors, kept.model)
-    return {**values, **_key_values(kept.item.item_key), "content": values["value"], **vectors}
-
-
 def _end_of(now: datetime, ttl_s: float | None) -> datetime | None:
     """When an item that is put or read now expires."""
     if ttl_s is None:
@@ -166,18 +168,9 @@ def _data_vectors(data: bytes, dimension: int) -> Vector:
     return np.frombuffer(data, dtype="<f4").reshape(-1, dimension)
 
 
-def _vectors(found: Row) -> ItemVectors:
-    namespace, key, data, dimension = found
-    return ItemVectors(_text_namespace(namespace), key, _data_vectors(data, dimension))
-
-
 def _kept(found: Row) -> KeptItem:
     *item, maker, dimension, data = found
-    return (
-        KeptItem(_item(item))
-        if maker is None
-        else KeptItem(_item(item), _data_vectors(data, dimension), maker)
-    )
+    return KeptItem(_item(item), None if maker is None else _data_vectors(data, dimension), maker)
 
 
 def _item(found: Row) -> StoredItem:

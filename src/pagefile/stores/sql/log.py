@@ -7,23 +7,13 @@ from datetime import datetime
 from typing import Unpack
 
 from pagefile.ports import NO_LABELS, Beside, CheckpointDraft, Clock, ResetDraft, TurnDraft, TurnLog
-from pagefile.records import (
-    CHECKPOINT_QUERY,
-    RESET_QUERY,
-    Checkpoint,
-    ConversationInfo,
-    Entry,
-    Reset,
-    Scope,
-    Turn,
-    utc,
-)
+from pagefile.records import CHECKPOINT_QUERY, RESET_QUERY, Checkpoint, Entry, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
-from pagefile.stores.encoding import Blob, label_values
+from pagefile.stores.encoding import Blob, label_values, moment
 from pagefile.stores.sql.pages import attach, packed_blobs
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row
 from pagefile.stores.sql.reader import check_owner, check_writable
-from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, moment, values_of
+from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, values_of
 from pagefile.stores.sql.sessions import put_session, session_of, tell_session
 from pagefile.stores.turn_changes import checkpoint_in_place
 
@@ -69,38 +59,39 @@ class SqlTurnLog(TurnLog):
     def _restore(self, plan: rules.Restoration, blobs: Mapping[str, Blob], now: datetime) -> Play[int]:
         yield from check_writable(plan.epoch, plan.fenced)
         yield from count("conversation_begun", {**keys(plan.scope), "now": now})
-        state = yield from state_of(plan.scope)
+        yield from state_of(plan.scope)
         if (yield from row("entry_any", keys(plan.scope))) is None:
             rules.check_whole(plan.ended)
-            new = yield from self._restore_whole(plan, state.scope, now)
+            yield from self._restore_whole(plan, now)
             marks = [{**keys(plan.scope), "tier": tier, "seq": seq} for tier, seq in plan.marks.items()]
-            yield from _attach(state.scope, plan.turns, blobs)
             yield from many("watermark_advance", marks)
-            return new
-        rules.check_vacant(plan)
-        return (yield from self._restore_turns(plan.turns, state.scope, blobs, now))
+            attached, new = plan.turns, len(plan.ended) + len(plan.open)
+        else:
+            rules.check_vacant(plan)
+            attached = yield from self._restore_turns(plan, now)
+            new = len(attached)
+        for turn in attached if blobs else ():
+            yield from attach(plan.scope, turn, turn.id, blobs)
+        return new
 
-    def _restore_turns(
-        self, turns: Sequence[Turn], scope: Scope, blobs: Mapping[str, Blob], now: datetime
-    ) -> Play[int]:
-        """Add the entries that are missing after those that exist."""
-        ids = {**keys(scope), "ids": [turn.id for turn in turns]}
-        found = yield from each("entries_by_id", ids, lambda one: entry_of(one, scope))
+    def _restore_turns(self, plan: rules.Restoration, now: datetime) -> Play[list[Turn]]:
+        """Add the turns that are missing after the entries that exist."""
+        ids = {**keys(plan.scope), "ids": [turn.id for turn in plan.turns]}
+        found = yield from each("entries_by_id", ids, lambda one: entry_of(one, plan.scope))
         stored = {entry.id: entry for entry in found}
-        for turn in turns:
+        for turn in plan.turns:
             if turn.id in stored:
                 rules.check_repeat(stored[turn.id], turn)
-        new = [replace(turn, scope=scope) for turn in turns if turn.id not in stored]
+        new = [turn for turn in plan.turns if turn.id not in stored]
         for turn in new:
             yield from self._put_turn(turn, now, restored=False, agent=None)
-        yield from _attach(scope, new, blobs)
-        return len(new)
+        return new
 
-    def _restore_whole(self, plan: rules.Restoration, scope: Scope, now: datetime) -> Play[int]:
-        reset_seq, entries = 0, (*plan.ended, *plan.open)
+    def _restore_whole(self, plan: rules.Restoration, now: datetime) -> Play[None]:
+        reset_seq, scope, entries = 0, plan.scope, (*plan.ended, *plan.open)
         blank = (yield from session_of(scope)) is None
         for entry in entries:
-            owned = replace(entry, scope=scope, created=utc(entry.created))
+            owned = replace(entry, created=utc(entry.created))
             if isinstance(owned, Turn):
                 yield from self._put_turn(owned, now, restored=True, agent=plan.agent)
             elif isinstance(owned, Reset):
@@ -113,12 +104,6 @@ class SqlTurnLog(TurnLog):
         times = [utc(entry.created) for entry in entries]
         told = {"created": min(times), "updated": max(times), "agent": plan.agent or None}
         yield from count("conversation_times", {**keys(scope), **told, **label_values(plan.labels)})
-        return len(times)
-
-
-def _attach(scope: Scope, turns: Sequence[Turn], blobs: Mapping[str, Blob]) -> Play[None]:
-    for turn in turns if blobs else ():
-        yield from attach(scope, turn, turn.id, blobs)
 
 
 def _mark(draft: CheckpointDraft | ResetDraft, now: datetime) -> Play[Entry]:
@@ -127,18 +112,19 @@ def _mark(draft: CheckpointDraft | ResetDraft, now: datetime) -> Play[Entry]:
         yield from count("conversation_begun", {**keys(draft.scope), "now": now})
     else:
         yield from check_writable(draft.epoch, [draft.scope])
-    state = yield from state_of(draft.scope)
-    stored = yield from entry_by_id(state.scope, draft.id)
+    scope, state = draft.scope, (yield from state_of(draft.scope))
+    stored = yield from entry_by_id(scope, draft.id)
     if stored is not None:
         return rules.check_same_marker(stored, draft)
     created = rules.stamp(now, state.last_created)
     if isinstance(draft, ResetDraft):
-        reset = Reset(draft.id, state.scope, state.next_seq, created)
+        reset = Reset(draft.id, scope, state.next_seq, created)
         yield from _write_reset(reset, now)
         return reset
-    rules.check_coverage(draft, state.head, state.version)
-    checkpoint = checkpoint_in_place(draft, state.scope, state.next_seq, state.versions + 1, created)
-    return (yield from _write_checkpoint(checkpoint, draft.text, now, state.head.reset_seq))
+    head = rules.no_head(scope) if state.row is None else head_of(state.row[:_COUNTED_COLUMNS], scope)
+    rules.check_coverage(draft, head, state.version)
+    checkpoint = checkpoint_in_place(draft, scope, state.next_seq, state.versions + 1, created)
+    return (yield from _write_checkpoint(checkpoint, draft.text, now, head.reset_seq))
 
 
 def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
@@ -146,24 +132,19 @@ def entry_by_id(scope: Scope, entry_id: str) -> Play[Entry | None]:
     return (yield from first("entry_by_id", values, lambda one: entry_of(one, scope)))
 
 
+#: The columns of the statement `coverage`.
+_COVERAGE = ("covered_turns", "covered_messages", "live_turns", "live_tokens")
+
+
 def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_seq: int) -> Play[Checkpoint]:
     values = {**_marker_values(checkpoint, now), "reset_seq": reset_seq}
     coverage = yield from row("coverage", values)
     assert coverage is not None
-    covered_turns, covered_messages, live_turns, live_tokens = coverage
-    checkpoint = replace(checkpoint, covered_turns=covered_turns)
-    values |= {
-        "query": CHECKPOINT_QUERY,
-        "answer": text,
-        "kind": "checkpoint",
-        "metadata": checkpoint_metadata(checkpoint),
-        "covered_turns": covered_turns,
-        "covered_messages": covered_messages,
-        "live_turns": live_turns,
-        "live_tokens": live_tokens,
-        "mode": session.SUMMARY_N,
-        "checkpoint": checkpoint.id,
-    }
+    values |= dict(zip(_COVERAGE, coverage, strict=True))
+    checkpoint = replace(checkpoint, covered_turns=values["covered_turns"])
+    values |= {"query": CHECKPOINT_QUERY, "answer": text, "kind": "checkpoint"}
+    values["metadata"] = checkpoint_metadata(checkpoint)
+    values |= {"mode": session.SUMMARY_N, "checkpoint": checkpoint.id}
     for statement in ("marker_put", "summary_put", "conversation_checkpoint"):
         yield from count(statement, values)
     yield from tell_session("session_checkpoint", values, checkpoint.scope)
@@ -172,15 +153,8 @@ def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_se
 
 def _write_reset(reset: Reset, now: datetime) -> Play[None]:
     """Write the reset's row; the conversation starts over after it."""
-    values = {
-        **_marker_values(reset, now),
-        "query": RESET_QUERY,
-        "answer": None,
-        "kind": "reset",
-        "summary": "",
-        "mode": session.FULL_HISTORY,
-        "checkpoint": "",
-    }
+    values = {**_marker_values(reset, now), "query": RESET_QUERY, "answer": None, "kind": "reset"}
+    values |= {"summary": "", "mode": session.FULL_HISTORY, "checkpoint": ""}
     for statement in ("marker_put", "summary_drop", "conversation_reset"):
         yield from count(statement, values)
     yield from tell_session("session_reset", values, reset.scope)
@@ -200,28 +174,10 @@ _COUNTED_COLUMNS = 13
 class State:
     """The row of the statement `state`. Most writes need only a little of it: the rest is decoded on demand."""
 
-    scope: Scope
     #: None before the first write to the conversation.
     row: Row | None
     next_seq: int
     last_created: datetime | None
-
-    @classmethod
-    def of(cls, found: Row | None, scope: Scope) -> "State":
-        """The conversation, which must belong to this scope."""
-        if found is None:
-            return cls(scope, None, 1, None)
-        rules.check_owner(scope, found[0])
-        last_created = found[_COUNTED_COLUMNS]
-        return cls(scope, found, found[4] + 1, None if last_created is None else moment(last_created))
-
-    @property
-    def head(self) -> ConversationInfo:
-        return (
-            rules.no_head(self.scope)
-            if self.row is None
-            else head_of(self.row[:_COUNTED_COLUMNS], self.scope)
-        )
 
     @property
     def agent(self) -> str | None:
@@ -238,15 +194,15 @@ class State:
 
     def knows(self, draft: TurnDraft) -> bool:
         """Whether a completed turn changes nothing about the conversation itself."""
-        found = self.row
-        return (
-            found is not None
-            and draft.status == "done"
-            and draft.agent in (None, found[1])
-            and draft.labels == NO_LABELS
-        )
+        known = self.row is not None and draft.agent in (None, self.row[1])
+        return known and draft.status == "done" and draft.labels == NO_LABELS
 
 
 def state_of(scope: Scope) -> Play[State]:
-    """The conversation, locked until the transaction ends."""
-    return State.of((yield "row", "state", keys(scope)), scope)
+    """The conversation, which must belong to this scope, locked until the transaction ends."""
+    found: Row | None = yield "row", "state", keys(scope)
+    if found is None:
+        return State(None, 1, None)
+    rules.check_owner(scope, found[0])
+    last_created = found[_COUNTED_COLUMNS]
+    return State(found, found[4] + 1, None if last_created is None else moment(last_created))

@@ -44,17 +44,20 @@ class SqlPages(SqlPort, ports.PageStore):
 
 def _put(page: Page, blob: Blob, draft: ports.PageDraft) -> Play[Page]:
     yield from check_writable(draft.epoch, draft.fenced)
-    stored = yield from _stored(page, blob)
-    if stored is not None:
-        return stored
-    living = page.purged is None
+    tenant, living = page.scope.tenant, page.purged is None
+    found = yield from row("page_locked", {"tenant": tenant, "uuid": page.uuid})
+    if found is not None:
+        stored = of_tenant(Page, tenant)(found[1:])
+        rules.check_same_page(stored, page, same_text=found[0] == blob.hash)
+        # The text of a tombstone may come back.
+        if stored.purged is None or not living:
+            return stored
     if living:
         yield from count("blob_put", blob_values(blob))
-    yield from count(
-        "page_put", {**values_of(page), "digest": record_digest(page), "blob": blob.hash if living else None}
-    )
+    digests = {"digest": record_digest(page), "blob": blob.hash if living else None}
+    yield from count("page_put", {**values_of(page), **digests})
     if living:
-        yield from put_spans(page.scope.tenant, page.uuid, draft.spans)
+        yield from put_spans(tenant, page.uuid, draft.spans)
     return page
 
 
@@ -64,16 +67,6 @@ def put_spans(tenant: str, uuid: str, spans: Sequence[tuple[int, int]]) -> Play[
         for number, (start, end) in enumerate(spans)
     ]
     yield from many("passage_put", passages)
-
-
-def _stored(page: Page, blob: Blob) -> Play[Page | None]:
-    """The existing page, unless it is a tombstone whose text has come back."""
-    found = yield from row("page_locked", {"tenant": page.scope.tenant, "uuid": page.uuid})
-    if found is None:
-        return None
-    stored = of_tenant(Page, page.scope.tenant)(found[1:])
-    rules.check_same_page(stored, page, same_text=found[0] == blob.hash)
-    return None if stored.purged is not None and page.purged is None else stored
 
 
 def _pages(scope: Scope, limit: int, after: str | None) -> Play[list[Page]]:
@@ -107,7 +100,6 @@ async def packed_blobs(player: Player, blobs: Mapping[str, bytes]) -> dict[str, 
 def attach(
     scope: Scope, turn: Turn | ports.TurnDraft | ports.Extend, turn_id: str, blobs: Mapping[str, Blob]
 ) -> Play[None]:
-    """Write the files attached to a turn, in its transaction."""
     named = rules.attached(turn, blobs)
     place = {**keys(scope), "id": turn_id}
     yield from many("blob_put", [blob_values(blobs[key]) for key in named])
@@ -122,8 +114,6 @@ def blob_values(blob: Blob) -> dict[str, object]:
 
 
 class SqlPageKeeper(SqlPort, ports.PageKeeper):
-    """The columns of `tool_result_archive` that change."""
-
     async def page(self, scope: Scope, uuid: str) -> Page:
         return await self._player.read(lambda: _page(scope, uuid))
 
@@ -143,8 +133,7 @@ class SqlPageKeeper(SqlPort, ports.PageKeeper):
         await self._player.write(lambda: many("page_touch", touched), again=False)
 
     async def pinned(self, scope: Scope) -> list[Page]:
-        statement = f"pinned_of_{part_of(scope)}"
-        return await self._each(statement, keys(scope), of_tenant(Page, scope.tenant))
+        return await self._each(f"pinned_of_{part_of(scope)}", keys(scope), of_tenant(Page, scope.tenant))
 
     async def tenants(self) -> list[str]:
         return await self._each("page_tenants", ALL_TENANTS, lambda one: one[0])
@@ -160,13 +149,17 @@ class SqlPageKeeper(SqlPort, ports.PageKeeper):
         return await self._player.write(lambda: _purge(request), again=False, erases=True)
 
     async def erase(self, scope: Scope, uuids: Sequence[str]) -> int:
-        return await self._player.write(lambda: _erase(scope, uuids), erases=True)
+        values = {**keys(scope), "uuids": sorted(set(uuids))}
+
+        def play() -> Play[int]:
+            return (yield from drop_pages(scope.tenant, (yield from rows("pages_reached", values))))
+
+        return await self._player.write(play, erases=True)
 
 
 def page_reached(scope: Scope, uuid: str) -> Play[Page | None]:
     """A page that the scope may use, if there is one."""
-    values = {**keys(scope), "uuid": uuid}
-    return (yield from first("page_reached", values, of_tenant(Page, scope.tenant)))
+    return (yield from first("page_reached", {**keys(scope), "uuid": uuid}, of_tenant(Page, scope.tenant)))
 
 
 def _page(scope: Scope, uuid: str) -> Play[Page]:
@@ -179,11 +172,6 @@ def _page(scope: Scope, uuid: str) -> Play[Page]:
 def erase_blobs(hashes: Iterable[str]) -> Play[int]:
     """Remove those that no page and no attachment of any tenant refers to; returns how many."""
     return (yield from count("erase_blobs", {**ALL_TENANTS, "hashes": sorted(set(hashes))}))
-
-
-def _erase(scope: Scope, uuids: Sequence[str]) -> Play[int]:
-    found = yield from rows("pages_reached", {**keys(scope), "uuids": sorted(set(uuids))})
-    return (yield from drop_pages(scope.tenant, found))
 
 
 def drop_pages(tenant: str, found: Sequence[Row]) -> Play[int]:
@@ -210,30 +198,19 @@ def _purge(request: ports.PurgeRequest) -> Play[list[Page]]:
 def _due(request: ports.PurgeRequest) -> Play[list[tuple[str, Page]]]:
     """The pages to purge, oldest first, each with the key of its text."""
     scope = request.scope
-    values: Values = {
-        **keys(scope),
-        "uuids": sorted(request.uuids or ()),
-        "before": request.before and utc(request.before),
-        "max_bytes": request.max_bytes,
-    }
-    return (
-        yield from each(
-            f"due_of_{part_of(scope)}", values, lambda one: (one[0], of_tenant(Page, scope.tenant)(one[1:]))
-        )
-    )
+    bounds = {"before": request.before and utc(request.before), "max_bytes": request.max_bytes}
+    values = {**keys(scope), "uuids": sorted(request.uuids or ()), **bounds}
+    found = yield from rows(f"due_of_{part_of(scope)}", values)
+    return [(blob, of_tenant(Page, scope.tenant)(page)) for blob, *page in found]
 
 
 class SqlPageIndex(SqlPort, ports.PageIndex):
     async def uuids(self, scope: Scope) -> list[str]:
-        statement = f"uuids_of_{part_of(scope)}"
-        return await self._each(statement, keys(scope), lambda one: one[0])
+        return await self._each(f"uuids_of_{part_of(scope)}", keys(scope), lambda one: one[0])
 
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[ports.PageTerms]:
-        def play() -> Play[list[ports.PageTerms]]:
-            found = yield from rows("passages_read", {**keys(scope), "uuids": list(uuids)})
-            return [_page_terms(list(group)) for _, group in groupby(found, key=lambda one: one[0])]
-
-        return await self._player.read(play)
+        found = await self._rows("passages_read", {**keys(scope), "uuids": list(uuids)})
+        return [_page_terms(list(group)) for _, group in groupby(found, key=lambda one: one[0])]
 
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
         written: list[Values] = [

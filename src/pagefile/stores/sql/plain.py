@@ -29,10 +29,8 @@ class PlainTurnLog(SqlTurnLog):
     async def append(self, draft: ports.TurnDraft) -> Turn:
         rules.conversation_of(draft.scope)
         texts = turn_columns(draft)
-        stored, blobs = (
-            stored_draft(draft),
-            await packed_blobs(self._player, draft.blobs) if draft.blobs else {},
-        )
+        stored = stored_draft(draft)
+        blobs = await packed_blobs(self._player, draft.blobs) if draft.blobs else {}
         return await self._player.write(lambda: self._append(stored, texts, blobs))
 
     async def advance(self, change: ports.TurnChange) -> Turn:
@@ -49,8 +47,8 @@ class PlainTurnLog(SqlTurnLog):
         values = _values(turn, now, texts)
         if not (yield "count", "turn_insert", values):
             return rules.check_repeat((yield from entry_by_id(draft.scope, draft.id)), draft)
-        agent, known = draft.agent or state.agent, state.knows(draft)
-        yield from _tell(values, turn, agent, draft.labels, known=known)
+        labels = None if state.knows(draft) else draft.labels
+        yield from _tell(values, turn, draft.agent or state.agent, labels)
         if blobs:
             yield from attach(turn.scope, draft, turn.id, blobs)
         return turn
@@ -90,26 +88,21 @@ def _values(turn: Turn, now: datetime, texts: Values) -> Values:
 
 
 def _tell(
-    values: Values,
-    turn: Turn,
-    agent: str | None,
-    labels: ports.Labels = ports.NO_LABELS,
-    *,
-    known: bool = False,
+    values: Values, turn: Turn, agent: str | None, labels: ports.Labels | None = ports.NO_LABELS
 ) -> Play[None]:
     """Count the turn in its conversation and, when it is complete, in the session; `values` are its parameters.
 
-    `known`: the turn changes nothing else about the conversation, as is usual.
+    `labels` is None if the turn changes nothing else about the conversation, as is usual.
     """
     values["agent"] = agent
-    if not known:
+    if labels is not None:
         values |= label_values(labels)
     if turn.seq is None:
         yield from count("conversation_touch", values)
         return
     done = turn.status == "done"
     values["done_turns"], values["live_tokens"] = int(done), turn.tokens if done else 0
-    yield "count", "conversation_goes_on" if known else "conversation_turn", values
+    yield "count", "conversation_goes_on" if labels is None else "conversation_turn", values
     if done:
         values["seconds"] = session.seconds(turn.created)
         yield from tell_session("session_turn", values, turn.scope)
@@ -120,7 +113,8 @@ class PlainReader(SqlReader):
 
     async def view(self, request: ports.ViewRequest) -> ports.LogView:
         rules.conversation_of(request.scope)
-        return await self._player.read(lambda: view(request))
+        often = request.scope, request.budget_tokens
+        return await self._player.read(lambda: _view(request), often=often)
 
     async def entries(self, query: ports.EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)
@@ -130,7 +124,7 @@ class PlainReader(SqlReader):
         return await self._player.read(lambda: _around(scope, refs))
 
 
-def view(request: ports.ViewRequest) -> Play[ports.LogView]:
+def _view(request: ports.ViewRequest) -> Play[ports.LogView]:
     """The head, the current checkpoint, the open turn, the profile, and as many turns as requested."""
     scope = request.scope
     found = yield from row("view", {**keys(scope), "open_turn": request.open_turn})
@@ -142,25 +136,17 @@ def view(request: ports.ViewRequest) -> Play[ports.LogView]:
     head, checkpoint, rest = head_and_checkpoint(found, scope)
     if request.open_turn is not None and rest[0] is None:
         raise rules.no_turn(request.open_turn)
-    return ports.LogView(
-        head=head,
-        checkpoint=checkpoint,
-        turns=(yield from _live_turns(head, request)) if head.live_turns else (),
-        open_turn=None if rest[0] is None else turn_of(rest[:ENTRY_COLUMNS], head.scope),
-        profile=profile(rest[ENTRY_COLUMNS:], head.scope),
-    )
+    turns = (yield from _live_turns(head, request)) if head.live_turns else ()
+    open_turn = None if rest[0] is None else turn_of(rest[:ENTRY_COLUMNS], head.scope)
+    return ports.LogView(head, checkpoint, turns, open_turn, profile(rest[ENTRY_COLUMNS:], head.scope))
 
 
 def _live_turns(head: ConversationInfo, request: ports.ViewRequest) -> Play[tuple[Turn, ...]]:
     # As many at once as would fit at average length, and one that does not.
     expected = request.budget_tokens * head.live_turns // max(1, head.live_tokens)
     limit = 1 + max(request.min_turns, min(expected, head.live_turns))
-    values = {
-        **keys(head.scope),
-        "after_seq": max(head.reset_seq, head.covered_through_seq),
-        "before_seq": head.last_seq + 1,
-        "limit": limit,
-    }
+    after = max(head.reset_seq, head.covered_through_seq)
+    values = {**keys(head.scope), "after_seq": after, "before_seq": head.last_seq + 1, "limit": limit}
     taken: list[Turn] = []
     tokens = 0
     while True:
@@ -197,9 +183,12 @@ def _around(scope: Scope, refs: Sequence[ports.TurnRef]) -> Play[list[ports.Neig
     homes: dict[str, Scope | None] = {}
     near: list[ports.Neighbourhood] = []
     for ref in refs:
+        if scope.conversation not in {None, ref.conversation}:
+            continue
         if ref.conversation not in homes:
-            homes[ref.conversation] = yield from _home(scope, ref.conversation)
-        if (home := homes[ref.conversation]) is None:
+            homes[ref.conversation] = yield from owner_of(replace(scope, conversation=ref.conversation))
+        home = homes[ref.conversation]
+        if home is None or not rules.sees(scope, home.user):
             continue
         # Yielded as they are: every recall asks this for each of its hits.
         values = {**keys(home), "seq": ref.seq, "after_seq": ref.seq, "limit": 1}
@@ -210,11 +199,3 @@ def _around(scope: Scope, refs: Sequence[ports.TurnRef]) -> Play[list[ports.Neig
                 ports.Neighbourhood(upto[0], upto[1] if len(upto) > 1 else None, after[0] if after else None)
             )
     return near
-
-
-def _home(scope: Scope, name: str) -> Play[Scope | None]:
-    """A conversation with its owner; None where the scope does not see it."""
-    if scope.conversation not in {None, name}:
-        return None
-    home = yield from owner_of(replace(scope, conversation=name))
-    return None if home is None or not rules.sees(scope, home.user) else home

@@ -5,7 +5,7 @@ runs a verb from end to end in one of its threads, PostgreSQL's awaits each resu
 transaction came first, a connection was lost), so a player is given the generator function, and a verb has no other effects.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -57,20 +57,9 @@ def many(statement: str, values: Sequence[Mapping[str, Any]]) -> Play[None]:
     yield "many", statement, values
 
 
-def played(play: Play[T], answer: Callable[[Ask], Any]) -> T:
-    """The result of a verb, with each of its statements run by `answer`."""
-    answered: Any = None
-    while True:
-        try:
-            ask = play.send(answered)
-        except StopIteration as end:
-            return end.value
-        answered = answer(ask)
-
-
 class Player(Protocol):
-    async def read(self, play: Callable[[], Play[T]]) -> T:
-        """The result of a verb that reads."""
+    async def read(self, play: Callable[[], Play[T]], *, often: Hashable = None) -> T:
+        """The result of a verb that reads; `often` names one that is frequent, which a player may run in place if it is quick."""
         ...
 
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:

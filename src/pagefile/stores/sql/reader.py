@@ -8,7 +8,7 @@ from pagefile.ports import ConversationQuery, EntryQuery, LogReader, SinceReques
 from pagefile.records import ConversationInfo, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.erasure import check_epoch, written_keys
-from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, each, first, many, row, rows
+from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, first, many, row, rows
 from pagefile.stores.sql.rows import head_of, keys, part_of, turn_of
 
 T = TypeVar("T")
@@ -46,28 +46,22 @@ def since(
 ) -> Play[list[T]]:
     """The completed turns after those that are known, converted."""
     made: list[T] = []
-    for name, owner, last_seq in (
-        yield from rows(f"conversations_of_{part_of(request.scope)}", keys(request.scope))
-    ):
+    found = yield from rows(f"conversations_of_{part_of(request.scope)}", keys(request.scope))
+    for name, owner, last_seq in found:
         known = request.known.get(name, 0)
         if len(made) >= request.limit:
             break
         if last_seq > known and rules.sees(request.scope, owner):
             scope = Scope(request.scope.tenant, owner, name)
             asked = {**keys(scope), **values, "after_seq": known, "limit": request.limit - len(made)}
-            made += [make(found, scope) for found in (yield from rows(statement, asked))]
+            made += [make(one, scope) for one in (yield from rows(statement, asked))]
     return made
 
 
 def entry_values(query: EntryQuery) -> Values:
     """The parameters of the fragment `asked_for`, and how many entries are wanted."""
-    return {
-        **keys(query.scope),
-        "kinds": sorted(query.kinds),
-        "statuses": sorted(query.statuses),
-        "after_seq": query.after_seq,
-        "limit": max(0, query.limit),
-    }
+    kinds = {"kinds": sorted(query.kinds), "statuses": sorted(query.statuses)}
+    return {**keys(query.scope), **kinds, "after_seq": query.after_seq, "limit": max(0, query.limit)}
 
 
 def _heads(query: ConversationQuery) -> Play[list[ConversationInfo]]:
@@ -81,13 +75,8 @@ def _heads(query: ConversationQuery) -> Play[list[ConversationInfo]]:
         head = None if query.after is not None else (yield from _head(scope, scope.conversation))
         return [head] if head is not None and query.limit > 0 else []
     values = {**keys(scope), "after": query.after, "updated": updated, "limit": max(0, query.limit)}
-    return (
-        yield from each(
-            f"heads_of_{part_of(scope)}",
-            values,
-            lambda one: head_of(one[1:], replace(scope, conversation=one[0])),
-        )
-    )
+    found = yield from rows(f"heads_of_{part_of(scope)}", values)
+    return [head_of(row, replace(scope, conversation=name)) for name, *row in found]
 
 
 def _head(scope: Scope, name: str) -> Play[ConversationInfo | None]:
@@ -109,7 +98,7 @@ def check_writable(epoch: int | None, scopes: Iterable[Scope]) -> Play[None]:
         return
     asked = tuple(scopes)
     yield from rows("epoch_shared", {"names": sorted({scope.tenant for scope in asked})})
-    check_epoch(epoch, (yield from _newest(written_keys(asked))))
+    check_epoch(epoch, (yield from newest_under(written_keys(asked))))
 
 
 def epoch_now() -> Play[int]:
@@ -120,11 +109,7 @@ def epoch_now() -> Play[int]:
 
 def newest_epoch(scope: Scope) -> Play[int]:
     """The number of the last erasure of a scope, 0 when there was none."""
-    return (yield from _newest(written_keys([scope]))) or 0
-
-
-def is_noted(key: str) -> Play[bool]:
-    return (yield from _newest([key])) is not None
+    return (yield from newest_under(written_keys([scope]))) or 0
 
 
 def raise_epoch(scopes: Sequence[str]) -> Play[None]:
@@ -134,6 +119,7 @@ def raise_epoch(scopes: Sequence[str]) -> Play[None]:
     yield from many("epoch_raise", [{"scope": scope, "epoch": number} for scope in scopes])
 
 
-def _newest(keys: Sequence[str]) -> Play[int | None]:
+def newest_under(keys: Sequence[str]) -> Play[int | None]:
+    """The number of the last erasure that is noted under one of these keys."""
     found = yield from row("epoch_newest", {"names": keys})
     return found[0] if found else None

@@ -2,21 +2,10 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from pagefile.ports import TurnDraft
-from pagefile.records import (
-    ApiKey,
-    Checkpoint,
-    ConversationInfo,
-    Entry,
-    Fact,
-    Page,
-    Reset,
-    Scope,
-    Turn,
-    WindowRecord,
-)
+from pagefile.records import Checkpoint, ConversationInfo, Entry, JsonObject, Reset, Scope, Turn
 from pagefile.stores.digests import turn_digest
 from pagefile.stores.encoding import (
     field_values,
@@ -34,14 +23,7 @@ from pagefile.stores.sql.plays import Row, Values
 _HEAD_COLUMNS = 14
 ENTRY_COLUMNS = 15
 _CHECKPOINT_COLUMNS = 11
-_CHECKPOINT_METADATA = (
-    "version",
-    "summary",
-    "covered_through_seq",
-    "covered_turns",
-    "anchors",
-    "archive_refs",
-)
+_IN_METADATA = ("version", "summary", "covered_through_seq", "covered_turns", "anchors", "archive_refs")
 
 R = TypeVar("R")
 
@@ -85,40 +67,14 @@ def turn_columns(turn: Turn | TurnDraft) -> Values:
 
 def turn_of(row: Row, scope: Scope) -> Turn:
     """The fragment `entry` of a row of kind `turn`."""
-    (
-        _,
-        turn_id,
-        seq,
-        status,
-        query,
-        answer,
-        steps,
-        at,
-        created,
-        user_tokens,
-        assistant_tokens,
-        tokens,
-        counter,
-        extra,
-        messages,
-    ) = row
+    _, turn_id, seq, status, query, answer, steps, at, created, *counted, extra, messages = row
+    # Most turns have none of these: there are many of them in a window.
+    steps = text_steps(steps) if steps else ()
+    metadata: JsonObject = from_json(extra) if extra else {}
+    layout = None if messages is None else text_messages(messages, query, answer)
+    times = moment(at), moment(created)
     return Turn(
-        turn_id,
-        scope,
-        seq,
-        status,
-        query,
-        answer,
-        # Most turns have neither: there are many of them in a window.
-        text_steps(steps) if steps else (),
-        moment(at),
-        moment(created),
-        user_tokens,
-        assistant_tokens,
-        tokens,
-        counter,
-        from_json(extra) if extra else {},
-        None if messages is None else text_messages(messages, query, answer),
+        turn_id, scope, seq, status, query, answer, steps, *times, *counted, metadata=metadata, layout=layout
     )
 
 
@@ -137,7 +93,7 @@ def entry_of(row: Row, scope: Scope) -> Entry:
 
 def checkpoint_metadata(checkpoint: Checkpoint) -> str:
     """The fields of a checkpoint that `entry_of` reads besides the columns that every entry has."""
-    return to_json({name: getattr(checkpoint, name) for name in _CHECKPOINT_METADATA})
+    return to_json({name: getattr(checkpoint, name) for name in _IN_METADATA})
 
 
 def checkpoint_of(row: Row, scope: Scope) -> Checkpoint:
@@ -157,8 +113,13 @@ def of_tenant(record: type[R], tenant: str) -> Callable[[Row], R]:
     return lambda row: record_of(record, (row[0], Scope(tenant, row[1], row[2]), *row[3:]))
 
 
-def values_of(record: Page | Fact | WindowRecord | Checkpoint | Reset | ApiKey) -> Values:
-    """A record as the parameters of the statement that writes it."""
+class _Owned(Protocol):
+    @property
+    def scope(self) -> Scope: ...
+
+
+def values_of(record: _Owned) -> Values:
+    """A record with a scope as the parameters of the statement that writes it."""
     return {**keys(record.scope), **field_values(record)}
 
 

@@ -6,10 +6,10 @@ from pagefile.errors import ConflictError
 from pagefile.ports import Clock, SessionStore
 from pagefile.records import NEVER, JsonObject, Scope, utc
 from pagefile.stores import rules, session
-from pagefile.stores.encoding import from_json, to_json
+from pagefile.stores.encoding import from_json, moment, to_json
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, row
 from pagefile.stores.sql.reader import check_owner, check_writable
-from pagefile.stores.sql.rows import keys, moment
+from pagefile.stores.sql.rows import keys
 
 
 class SqlSessions(SessionStore):
@@ -40,8 +40,22 @@ def session_of(scope: Scope) -> Play[session.SessionValue | None]:
     found = yield from row("session_get", keys(scope))
     if found is None:
         return None
-    rules.check_owner(scope, found[0])
-    return _value(found[2:], scope) if found[1] else None
+    owner, there, put, changed, turns, was_reset, user, agent, answer, checkpoint_id, summary = found
+    rules.check_owner(scope, owner)
+    if not there:
+        return None
+    value: session.SessionValue = (
+        session.blank(Scope(scope.tenant, user, scope.conversation)) if put is None else from_json(put)
+    )
+    # What turns and markers changed since it was put.
+    changed = changed and moment(changed)
+    if was_reset:
+        session.put_reset(value, changed)
+    if was_reset or turns:
+        session.put_turn(value, user, agent, answer, changed, turns)
+    if checkpoint_id is not None:
+        session.put_summary(value, summary, checkpoint_id, changed)
+    return value
 
 
 def put_session(scope: Scope, value: JsonObject, now: datetime) -> Play[None]:
@@ -59,22 +73,6 @@ def tell_session(statement: str, values: Values, scope: Scope) -> Play[None]:
 def _values(scope: Scope, value: JsonObject, now: datetime) -> Values:
     snapshot = to_json(value["user_snapshot"]) if "user_snapshot" in value else None
     return {**keys(scope), "value": to_json(value), "snapshot": snapshot, "now": now}
-
-
-def _value(found: Row, scope: Scope) -> session.SessionValue:
-    """A session as it is now: the columns of the statement `session_get` after the first two."""
-    put, changed, turns, was_reset, user, agent, answer, checkpoint_id, summary = found
-    changed = changed and moment(changed)
-    value: session.SessionValue = (
-        session.blank(Scope(scope.tenant, user, scope.conversation)) if put is None else from_json(put)
-    )
-    if was_reset:
-        session.put_reset(value, changed)
-    if was_reset or turns:
-        session.put_turn(value, user, agent, answer, changed, turns)
-    if checkpoint_id is not None:
-        session.put_summary(value, summary, checkpoint_id, changed)
-    return value
 
 
 def profile(found: Row, scope: Scope) -> JsonObject | None:

@@ -8,10 +8,10 @@ from pagefile import ports
 from pagefile.errors import ConflictError
 from pagefile.records import ApiKey, Scope, WindowRecord, utc
 from pagefile.stores import rules
-from pagefile.stores.encoding import record_of
+from pagefile.stores.encoding import moment, record_of
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, each, first, many, row
 from pagefile.stores.sql.reader import check_writable, since
-from pagefile.stores.sql.rows import keys, moment, of_tenant, part_of, values_of
+from pagefile.stores.sql.rows import keys, of_tenant, part_of, values_of
 from pagefile.stores.sql.texts import ALL_TENANTS
 
 
@@ -42,8 +42,7 @@ class SqlCalls(SqlPort, ports.WindowLog):
         return call
 
     async def loose(self, tenant: str | None) -> Sequence[Scope]:
-        values = {"tenants": tenant}
-        return await self._each("calls_loose", values, lambda one: Scope(*one))
+        return await self._each("calls_loose", {"tenants": tenant}, lambda one: Scope(*one))
 
     async def restore(self, calls: Sequence[WindowRecord]) -> int:
         return await self._player.write(lambda: _restore(calls))
@@ -103,8 +102,7 @@ class SqlKeys(SqlPort, ports.KeyStore):
         return await self._player.write(play)
 
     async def used(self, key_id: str, at: datetime) -> None:
-        values = {**ALL_TENANTS, "id": key_id, "at": utc(at)}
-        await self._change("key_used", values)
+        await self._change("key_used", {**ALL_TENANTS, "id": key_id, "at": utc(at)})
 
 
 def _existing(statement: str, key_id: str) -> Play[ApiKey]:
@@ -128,8 +126,8 @@ class SqlWatermarks(SqlPort, ports.Watermarks):
     async def known(self, scope: Scope, tier: str) -> Mapping[str, int]:
         # For a user the index on users is best; otherwise a scan of the tier's watermarks is needed anyway.
         statement = "watermarks_known" if scope.user is None else "watermarks_known_of_user"
-        values = {**keys(scope), "tier": tier}
-        return {one[0]: one[1] for one in await self._rows(statement, values)}
+        found = await self._rows(statement, {**keys(scope), "tier": tier})
+        return {one[0]: one[1] for one in found}
 
     async def advance(self, scope: Scope, tier: str, seq: int, *, epoch: int | None) -> None:
         values = {**keys(scope), "tier": tier, "seq": seq}
@@ -189,10 +187,9 @@ def _terms(found: Row, scope: Scope) -> ports.TurnTerms:
 
 class SqlErasures(SqlPort, ports.Erasures):
     async def begin(self, place: str) -> None:
-        if await self._rows("erasure_mark", {"name": place}):
-            # Called whenever an index is prepared, also in a read-only database.
-            return
-        await self._change("erasure_mark_begin", {"name": place})
+        # Called whenever an index is prepared, also in a read-only database.
+        if not await self._rows("erasure_mark", {"name": place}):
+            await self._change("erasure_mark_begin", {"name": place})
 
     async def owed(self, place: str) -> ports.Owed:
         found = await self._rows("erasures_owed", {"name": place})

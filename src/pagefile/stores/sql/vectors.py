@@ -47,12 +47,12 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
         self, model: EmbeddingModel, rows: Sequence[VectorRow], *, epoch: int | None = None
     ) -> None:
         self._check_open()
-        batch = batch_of(model, rows)
+        new, vectors, zeros = batch_of(model, rows)
         await self._ready(model)
-        gone = [_place(model, row) for row in batch.gone]
+        gone = [_place(model, row) for row in zeros]
         kept: list[Values] = [
             {**_place(model, row), "id": row.turn_id, "vector": vector, "seconds": int(row.at.timestamp())}
-            for row, vector in zip(batch.kept, self._bound(batch.vectors), strict=True)
+            for row, vector in zip(new, self._bound(vectors), strict=True)
         ]
         scopes = [row.scope for row in rows]
 

@@ -43,7 +43,10 @@ class Opened:
 
 def open_connections(place: Place, *, readers: int) -> Opened:
     """A connection that writes and several that read, on a database of our schema."""
-    _check_directory(place.path)
+    if not place.path.parent.is_dir():
+        raise StoreUnavailableError(
+            f"{str(place.path)!r} cannot be opened: its directory does not exist. Make it with `mkdir -p {place.path.parent}`."
+        )
     with translating(str(place.path)):
         try:
             writer = _prepared(place)
@@ -58,16 +61,9 @@ def open_connections(place: Place, *, readers: int) -> Opened:
 def rewrite(place: Place) -> None:
     """Rewrite the file without its free pages; readers continue, writers wait."""
     with translating(str(place.path)), closing(_connected(place.path)) as connection:
-        _tune(connection, place)
+        tune(connection, place.synchronous)
         connection.execute("VACUUM")
         connection.pragma("wal_checkpoint", "truncate")
-
-
-def _check_directory(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise StoreUnavailableError(
-            f"{str(path)!r} cannot be opened: its directory does not exist. Make it with `mkdir -p {path.parent}`."
-        )
 
 
 def _prepared(place: Place) -> Connection:
@@ -81,8 +77,8 @@ def _prepared(place: Place) -> Connection:
             _enter_wal(connection)
             # Before any migration: rows that it copies must not stay in the pages that it frees.
             connection.pragma("secure_delete", True)
-            migrate(connection, str(place.path), APPLICATION_ID)
-        _tune(connection, place)
+            migrate(connection, str(place.path))
+        tune(connection, place.synchronous)
         undo.pop_all()
         return connection
 
@@ -122,13 +118,9 @@ def _enter_wal(connection: Connection) -> None:
             return
 
 
-def _tune(connection: Connection, place: Place) -> None:
-    connection.pragma("synchronous", place.synchronous)
-    tune(connection)
-
-
-def tune(connection: Connection) -> None:
+def tune(connection: Connection, synchronous: Synchronous = "full") -> None:
     """What every connection needs, wherever its database is."""
+    connection.pragma("synchronous", synchronous)
     connection.pragma("foreign_keys", True)
     connection.pragma("secure_delete", True)
     # Sorted rows must not reach a temporary file, where an erasure would not find them.
@@ -137,7 +129,7 @@ def tune(connection: Connection) -> None:
 
 def _reader(place: Place) -> Connection:
     connection = _connected(place.path)
-    _tune(connection, place)
+    tune(connection, place.synchronous)
     connection.pragma("query_only", True)
     return connection
 
@@ -161,7 +153,7 @@ def _open_unwritable(place: Place, readers: int) -> Opened:
         connections.append(connection)
         _check_ours(connection, place)
         check_version(connection, str(place.path), exactly=True)
-        _tune(connection, place)
+        tune(connection, place.synchronous)
     return Opened(connections[0], tuple(connections[1:]), read_only=True)
 
 
@@ -187,7 +179,7 @@ def check_version(connection: Connection, place: str, *, exactly: bool = False) 
     return found
 
 
-def migrate(connection: Connection, place: str, application_id: int) -> None:
+def migrate(connection: Connection, place: str) -> None:
     """Apply missing migrations, each in a transaction with its version; other processes may be doing the same."""
     while check_version(connection, place) < len(migrations()):
         with transaction(connection):
@@ -196,21 +188,13 @@ def migrate(connection: Connection, place: str, application_id: int) -> None:
             if found < len(migrations()):
                 connection.execute(migrations()[found])
                 if found + 1 == len(migrations()):
-                    _mend_episodes(connection)
+                    # The first files of schema 3 had vectors without their owner, and no later migration added it.
+                    columns = connection.execute("PRAGMA table_info(conversation_episodes)")
+                    if "user_id" not in {row[1] for row in columns}:
+                        connection.execute(sql("episodes_rebuild"))
                     played(connection, fill_digests())
-                connection.pragma("application_id", application_id)
+                connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", found + 1)
-
-
-def _mend_episodes(connection: Connection) -> None:
-    """The first files of schema 3 had vectors without their owner, and no later migration added it."""
-    columns = {row[1] for row in connection.execute("PRAGMA table_info(conversation_episodes)")}
-    if "user_id" not in columns:
-        connection.execute(sql("episodes_rebuild"))
-
-
-def known() -> int:
-    return len(migrations())
 
 
 def version_of(path: Path) -> int:
@@ -273,7 +257,11 @@ class Reserve:
             return
         try:
             with self.path.open("ab") as file:
-                _take(file.fileno(), has, wanted - has)
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), has, wanted - has)
+                else:
+                    # Data that no file system can compress.
+                    os.write(file.fileno(), os.urandom(wanted - has))
         except OSError:
             os.truncate(self.path, has)
             raise
@@ -281,11 +269,3 @@ class Reserve:
 
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def _take(file: int, start: int, size: int) -> None:
-    """Allocate empty blocks on the disk; where the system has no call for that, write data that cannot be compressed."""
-    if hasattr(os, "posix_fallocate"):
-        os.posix_fallocate(file, start, size)
-    else:
-        os.write(file, os.urandom(size))

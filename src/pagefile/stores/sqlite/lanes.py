@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from time import perf_counter
@@ -36,22 +37,15 @@ _QUICK_S = 0.01
 _MOST_QUICK = 4096
 
 
+@dataclass(slots=True, eq=False)
 class _Job:
-    """A function, and the future of its result."""
-
-    __slots__ = ("alone", "cancelled", "error", "function", "future", "loop", "purge", "result")
-
-    def __init__(
-        self, function: Callable[[Connection], Any], *, purge: bool = False, alone: bool = False
-    ) -> None:
-        self.function = function
-        self.purge = purge
-        self.alone = alone
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[Any] = self.loop.create_future()
-        self.cancelled = False
-        self.result: Any = None
-        self.error: Exception | None = None
+    function: Callable[[Connection], Any]
+    purge: bool = False
+    alone: bool = False
+    cancelled: bool = False
+    result: Any = None
+    error: Exception | None = None
+    future: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def run(self, connection: Connection, place: str) -> None:
         """Run the function; an exception goes to the caller, and the thread survives."""
@@ -89,7 +83,10 @@ class _Lane(ABC):
         try:
             return await job.future
         except asyncio.CancelledError:
-            self._cancel(job)
+            with self._lock:
+                job.cancelled = True
+                if job in self._running:
+                    self._running[job].interrupt()
             raise
 
     async def close(self) -> None:
@@ -105,17 +102,8 @@ class _Lane(ABC):
     def _serve(self, connection: Connection) -> None:
         """Run jobs until there are no more."""
 
-    def _cancel(self, job: _Job) -> None:
-        """Stop a job whose caller is gone."""
-        with self._lock:
-            job.cancelled = True
-            if job in self._running:
-                self._running[job].interrupt()
-
 
 class Writer(_Lane):
-    """The one thread that writes."""
-
     def __init__(
         self, connection: Connection, place: str, *, now_and_then: Callable[[], None] | None = None
     ) -> None:
@@ -139,7 +127,10 @@ class Writer(_Lane):
     def _serve(self, connection: Connection) -> None:
         going = True
         while going:
-            group = self._next_group()
+            # All jobs waiting now, at least one; None means the end. Only this thread takes from the queue.
+            group = [self._queue.get()]
+            while len(group) < _MOST_IN_A_GROUP and not self._queue.empty():
+                group.append(self._queue.get())
             jobs = [job for job in group if job is not None]
             going = len(jobs) == len(group)
             self._settle(jobs)
@@ -148,13 +139,6 @@ class Writer(_Lane):
             if self._now_and_then is not None and self._groups % _OFTEN == 0:
                 self._now_and_then()
         connection.close()
-
-    def _next_group(self) -> list[_Job | None]:
-        """All jobs waiting now, at least one; None means the end. Only this thread takes from the queue."""
-        group = [self._queue.get()]
-        while len(group) < _MOST_IN_A_GROUP and not self._queue.empty():
-            group.append(self._queue.get())
-        return group
 
     def _settle(self, jobs: Sequence[_Job]) -> None:
         waiting: Sequence[_Job] = [job for job in jobs if not job.alone]
@@ -194,20 +178,17 @@ class Writer(_Lane):
             again = group
         except PagefileError as error:
             self._roll_back()
-            return self._refused(group, error)
+            if len(group) == 1:
+                group[0].error = error
+                return ()
+            # Nothing of the group was written. Run alone, each job gets a result of its own.
+            for job in group:
+                waiting: Sequence[_Job] = [job]
+                while waiting and not job.cancelled:
+                    waiting = self._transact(waiting)
+            return ()
         self._roll_back()
         return again
-
-    def _refused(self, group: Sequence[_Job], error: PagefileError) -> Sequence[_Job]:
-        """Nothing of the group was written. Run alone, each job gets a result of its own."""
-        if len(group) == 1:
-            group[0].error = error
-            return ()
-        for job in group:
-            waiting: Sequence[_Job] = [job]
-            while waiting and not job.cancelled:
-                waiting = self._transact(waiting)
-        return ()
 
     def _play(self, group: Sequence[_Job]) -> Sequence[_Job] | None:
         """Run every job of a group inside its transaction; None when it may be committed."""
@@ -340,20 +321,17 @@ def _deliver(jobs: Sequence[_Job]) -> None:
     """Wake all waiting callers, once per event loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
     for job in jobs:
-        by_loop.setdefault(job.loop, []).append(job)
+        by_loop.setdefault(job.future.get_loop(), []).append(job)
     for loop, mine in by_loop.items():
-        try:
+        # A loop that is closed has no callers waiting.
+        with suppress(RuntimeError):
             loop.call_soon_threadsafe(_resolve, mine)
-        except RuntimeError:
-            # The loop is closed: no caller is waiting there.
-            continue
 
 
 def _resolve(jobs: Sequence[_Job]) -> None:
     for job in jobs:
-        if job.future.done():
-            continue
-        if job.error is None:
-            job.future.set_result(job.result)
-        else:
-            job.future.set_exception(job.error)
+        if not job.future.done():
+            if job.error is None:
+                job.future.set_result(job.result)
+            else:
+                job.future.set_exception(job.error)

@@ -52,11 +52,8 @@ class Eraser:
     def _in_pieces(self, scope: Scope) -> tuple[dict[str, int], tuple[str, ...]]:
         """How many rows were erased, table by table, and which conversations. From the first piece on it cannot be undone."""
         gone = played(self._connection, going_conversations(scope))
-        values: Values = {
-            **keys(scope),
-            "gone": gone,
-            "everything": scope.user is None and scope.conversation is None,
-        }
+        everything = scope.user is None and scope.conversation is None
+        values: Values = {**keys(scope), "gone": gone, "everything": everything}
         if scope.conversation is not None:
             values["user"] = None
         self._piece(lambda _: raise_epoch(erased_keys(scope, gone)), 1)

@@ -1,7 +1,7 @@
 """SQLite's statements, and the player that runs verbs: each from end to end in the thread of a connection, so that no statement costs a hop of its own."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -23,7 +23,7 @@ class ConnectionPlayer(Player, ABC):
     async def look(self, read: Callable[[Connection], T]) -> T:
         """What a function reads, from one snapshot."""
 
-    async def read(self, play: Callable[[], Play[T]]) -> T:
+    async def read(self, play: Callable[[], Play[T]], *, often: Hashable = None) -> T:
         return await self.look(lambda connection: played(connection, play()))
 
 
@@ -37,6 +37,11 @@ class SqlitePlayer(ConnectionPlayer):
     async def look(self, read: Callable[[Connection], T]) -> T:
         return await self._readers.run(read)
 
+    async def read(self, play: Callable[[], Play[T]], *, often: Hashable = None) -> T:
+        if often is None:
+            return await super().read(play)
+        return await self._readers.run_again(often, lambda connection: played(connection, play()))
+
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:
         return await self._writer.run(lambda connection: played(connection, play()), purge=erases)
 
@@ -45,10 +50,7 @@ class SqlitePlayer(ConnectionPlayer):
 
 
 def played(connection: Connection, play: Play[T]) -> T:
-    """The result of a verb, in the connection's current transaction.
-
-    The loop of `plays.played`, inlined: a turn runs four statements, and each would cost another call.
-    """
+    """The result of a verb, in the connection's current transaction."""
     answered: Any = None
     while True:
         try:

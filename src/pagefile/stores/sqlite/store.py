@@ -7,17 +7,17 @@ from typing import Any
 import apsw
 
 from pagefile.errors import StoreFullError, StoreUnavailableError
-from pagefile.ports import Clock, LogView, Part, VectorIndex, ViewRequest
+from pagefile.ports import Clock, Part, VectorIndex
 from pagefile.records import JsonObject, Scope
-from pagefile.stores import rules
 from pagefile.stores.sql.auditor import SqlAuditor
-from pagefile.stores.sql.plain import PlainReader, PlainTurnLog, view
+from pagefile.stores.sql.plain import PlainReader, PlainTurnLog
+from pagefile.stores.sql.plays import row
 from pagefile.stores.sql.store import Erased, SqlStore
 from pagefile.stores.sqlite.database import Opened, Place, Reserve, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.piecewise_erasure import Eraser
-from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer, played
+from pagefile.stores.sqlite.player import ConnectionPlayer, SqlitePlayer
 from pagefile.stores.sqlite.vectors import CACHE_BYTES, SqliteVectors
 
 #: Up to this size the file is rewritten after every erasure: other writers wait for about half a second.
@@ -63,9 +63,7 @@ class SqliteStore(ConnectionStore):
             opened.writer, str(place.path), now_and_then=None if self._read_only else self._reserve.keep
         )
         self._readers = Readers(opened.readers, str(place.path))
-        player = SqlitePlayer(self._writer, self._readers)
-        super().__init__(player, clock)
-        self.reader = self.source = SqliteReader(player, self._readers)
+        super().__init__(SqlitePlayer(self._writer, self._readers), clock)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
@@ -108,19 +106,17 @@ class SqliteStore(ConnectionStore):
         return ()
 
     async def describe(self) -> JsonObject:
-        def read(connection: Connection) -> JsonObject:
-            pages: Any = connection.pragma("page_count")
-            return {
-                "backend": "sqlite",
-                "version": apsw.sqlite_lib_version(),
-                "schema": connection.pragma("user_version"),
-                "place": str(self._place.path),
-                "bytes": pages * connection.pragma("page_size"),
-                "read_only": self._read_only,
-                "synchronous": self._place.synchronous,
-            }
-
-        return await self._connections.look(read)
+        found: Any = await self._player.read(lambda: row("describe", {}))
+        version, schema, size = found
+        return {
+            "backend": "sqlite",
+            "version": version,
+            "schema": schema,
+            "place": str(self._place.path),
+            "bytes": size,
+            "read_only": self._read_only,
+            "synchronous": self._place.synchronous,
+        }
 
     async def close(self) -> None:
         # The writer's connection goes last, so that it can fold the write-ahead log into the file.
@@ -128,32 +124,7 @@ class SqliteStore(ConnectionStore):
         await self._writer.close()
 
 
-#: How many problems SQLite's own check reports before it gives up.
-_COMPLAINTS = 100
-
-
 class SqliteAuditor(SqlAuditor):
-    def __init__(self, player: ConnectionPlayer) -> None:
-        super().__init__(player)
-        self._connections = player
-
     async def errors(self, *, full: bool) -> list[str]:
-        check = "integrity_check" if full else "quick_check"
-
-        def read(connection: Connection) -> list[str]:
-            rows = connection.execute(f"PRAGMA {check}({_COMPLAINTS})").fetchall()
-            return [str(row[0]) for row in rows if row[0] != "ok"]
-
-        return await self._connections.look(read)
-
-
-class SqliteReader(PlainReader):
-    def __init__(self, player: SqlitePlayer, readers: Readers) -> None:
-        super().__init__(player)
-        self._readers = readers
-
-    async def view(self, request: ViewRequest) -> LogView:
-        rules.conversation_of(request.scope)
-        return await self._readers.run_again(
-            (request.scope, request.budget_tokens), lambda connection: played(connection, view(request))
-        )
+        found = await self._rows("integrity_check" if full else "quick_check", {})
+        return [str(one[0]) for one in found if one[0] != "ok"]

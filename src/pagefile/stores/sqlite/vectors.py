@@ -63,24 +63,18 @@ class View:
 
     def search(self, vector: Vector, limit: int) -> list[Hit]:
         rows = None if self.code is None else np.nonzero(self.codes == self.code)[0]
-        similarity = self._similarities(rows, vector)
-        hits = [
-            self._hit(int(at if rows is None else rows[at]), float(similarity[at]))
-            for at in largest(similarity, limit)
-        ]
-        return sorted(hits, key=lambda hit: order(hit[0]))[:limit]
-
-    def _similarities(self, rows: npt.NDArray[np.intp] | None, vector: Vector) -> Vector:
-        if rows is None:
-            return similarities(self.matrix, vector)
         # Picking rows copies them: for many rows, it is faster to multiply all.
-        if len(rows) > _MANY * len(self.matrix):
-            return similarities(self.matrix, vector)[rows]
-        return similarities(self.matrix[rows], vector)
-
-    def _hit(self, row: int, similarity: float) -> Hit:
-        near = VectorHit(self.names[int(self.codes[row])], int(self.seqs[row]), self.ids[row], similarity)
-        return near, int(self.places[row])
+        if rows is None or len(rows) > _MANY * len(self.matrix):
+            similarity = similarities(self.matrix, vector)
+            similarity = similarity if rows is None else similarity[rows]
+        else:
+            similarity = similarities(self.matrix[rows], vector)
+        hits: list[Hit] = []
+        for at in largest(similarity, limit):
+            row = at if rows is None else int(rows[at])
+            name, seq = self.names[int(self.codes[row])], int(self.seqs[row])
+            hits.append((VectorHit(name, seq, self.ids[row], float(similarity[at])), int(self.places[row])))
+        return sorted(hits, key=lambda hit: order(hit[0]))[:limit]
 
 
 class Block:
@@ -124,16 +118,9 @@ class Block:
         """What is there now, of one conversation or of all; None when there is nothing."""
         if not self._count or (conversation is not None and conversation not in self._code_of):
             return None
-        rows = slice(self._count)
-        return View(
-            self._matrix[rows],
-            self._places[rows],
-            self._codes[rows],
-            self._seqs[rows],
-            self._ids,
-            self._names,
-            None if conversation is None else self._code_of[conversation],
-        )
+        end, code = self._count, None if conversation is None else self._code_of[conversation]
+        places, codes, seqs = self._places[:end], self._codes[:end], self._seqs[:end]
+        return View(self._matrix[:end], places, codes, seqs, self._ids, self._names, code)
 
     def _at(self, conversation: str, seq: int) -> int:
         code = self._code_of.get(conversation)
@@ -178,7 +165,6 @@ class Blocks:
                 self._blocks.clear()
 
     def forget(self, owner: Owner) -> None:
-        """Drop a block that is out of date."""
         with self._lock:
             self._blocks.pop(owner, None)
 
@@ -231,8 +217,12 @@ class SqliteVectors(SqlVectors):
             if caught is None:
                 return []
             owner, view = caught
-            hits = await _found(view, wanted, limit)
-            if await self._are_there(hits):
+            if view.matrix.size <= _SMALL:
+                hits = view.search(wanted, limit)
+            else:
+                hits = await anyio.to_thread.run_sync(view.search, wanted, limit)
+            there = await self._row("episodes_there", {"places": to_json([place for _, place in hits])})
+            if there is not None and there[0] == len(hits):
                 break
             self._blocks.forget(owner)
         return [near for near, _ in hits]
@@ -249,25 +239,17 @@ class SqliteVectors(SqlVectors):
         if owner is None:
             return None
         block = self._blocks.of(owner, model.dimension)
+        statement = "episodes_of_user" if owner[2] is not None else "episodes_of_conversation"
+        values = dict(zip(("maker", "tenant", "user", "conversation"), owner, strict=True))
+        chunk = {**values, "limit": _ROWS_A_CHUNK}
         with block.lock:
-            while found := (yield from _after(owner, block.known)):
+            while found := (yield from rows(statement, {**chunk, "known": block.known})):
                 block.add(found)
                 if len(found) < _ROWS_A_CHUNK:
                     break
             # A conversation that has the block to itself needs no picking.
             view = block.view(scope.conversation if owner[2] is not None else None)
         return None if view is None else (owner, view)
-
-    async def _are_there(self, hits: Sequence[Hit]) -> bool:
-        places = {"places": to_json([place for _, place in hits])}
-        there = await self._row("episodes_there", places)
-        return there is not None and there[0] == len(hits)
-
-
-async def _found(view: View, vector: Vector, limit: int) -> list[Hit]:
-    if view.matrix.size <= _SMALL:
-        return view.search(vector, limit)
-    return await anyio.to_thread.run_sync(view.search, vector, limit)
 
 
 def _owner(model: EmbeddingModel, scope: Scope) -> Play[Owner | None]:
@@ -280,29 +262,18 @@ def _owner(model: EmbeddingModel, scope: Scope) -> Play[Owner | None]:
     return model.key, scope.tenant, found[0], None if found[0] is not None else scope.conversation
 
 
-def _after(owner: Owner, known: int) -> Play[list[Row]]:
-    values = dict(zip(("maker", "tenant", "user", "conversation"), owner, strict=True))
-    statement = "episodes_of_user" if owner[2] is not None else "episodes_of_conversation"
-    return (yield from rows(statement, {**values, "known": known, "limit": _ROWS_A_CHUNK}))
-
-
 def _search_tenant(
     connection: Connection, model: EmbeddingModel, scope: Scope, vector: Vector, limit: int
 ) -> list[VectorHit]:
     """All turns of a tenant, read in chunks and not cached: a whole tenant is rarely searched."""
     best: list[VectorHit] = []
-    with closing(
-        connection.execute(sql("episodes_of_tenant"), {**keys(scope), "maker": model.key})
-    ) as cursor:
+    values = {**keys(scope), "maker": model.key}
+    with closing(connection.execute(sql("episodes_of_tenant"), values)) as cursor:
         rows = iter(cursor)
         while chunk := list(islice(rows, _ROWS_A_CHUNK)):
             similarity = similarities(vectors_of([row[4] for row in chunk]), vector)
-            best = nearest([*best, *_nears(chunk, similarity, limit)], limit)
+            for at in largest(similarity, limit):
+                _, turn_id, conversation, seq, _ = chunk[at]
+                best.append(VectorHit(conversation, seq, turn_id, float(similarity[at])))
+            best = nearest(best, limit)
     return best
-
-
-def _nears(rows: Sequence[Row], similarity: Vector, limit: int) -> list[VectorHit]:
-    return [
-        VectorHit(rows[at][2], rows[at][3], rows[at][1], float(similarity[at]))
-        for at in largest(similarity, limit)
-    ]
