@@ -249,7 +249,7 @@ class Workspace:
         while len(self.notes.toc_cache) > MAX_TOCS:
             self.notes.drop_toc(next(iter(self.notes.toc_cache)))
         shown = self._outline(got) if rule.remembers == "toc" else ""
-        if rule.cacheable and not got.failed:
+        if rule.cacheable:
             self._keep_call((tool, canonical(input)), got, uuid, shown)
         if page is None or short:
             return Absorbed(rule.remembers, chunks, got.text, whole=True, archive_uuid=uuid)
@@ -349,11 +349,13 @@ class Workspace:
             return None
 
     def _keep_call(self, key: tuple[str, str], got: Result, uuid: str | None, shown: str) -> None:
-        """Short results are kept in memory, long ones only in the archive."""
+        """Short results are kept in memory, long ones only in the archive; what cannot be kept ends the older one."""
         at_hand = len(got.text) <= (HELD_CHARS if uuid is None else self._parts.rules.threshold)
-        if at_hand or uuid is not None:
+        if not got.failed and (at_hand or uuid is not None):
             text = got.text if at_hand else None
             self._calls[key] = Call(self._parts.clock.now(), text, uuid, shown)
+        else:
+            self._calls.pop(key, None)
 
     async def _served(self, call: Call, budget_tokens: int | None) -> tuple[str, bool] | None:
         """The answer to a repeated call, and whether it is complete; None if its page is gone or unreachable."""
