@@ -335,23 +335,16 @@ def remember(
         return 0
     before = {id(chunk) for chunk in notes.relevant_chunks}
     if rule.remembers == "toc":
-        _remember_toc(notes, result, metadata.get(ARCHIVED), whole=whole)
+        toc = toc_of(result.value)
+        kept = dict(toc) if whole else compact(entries(toc), MAX_LINES)
+        if isinstance(uuid := metadata.get(ARCHIVED), str):
+            kept[ARCHIVED] = uuid
+        notes.cache_toc(document_of(result.value, result.given) or bare_name(result.tool), kept)
     elif rule.remembers == "search":
         value = result.value if isinstance(result.value, list) else [result.value]
         notes.add_search_results(value, scale=rule.scale, metadata=metadata)
     elif rule.remembers == "page" and (text := page_text(result.value)):
-        notes.add_page_content(text, _place(result), rule.relevance, metadata=metadata)
+        asked = f"{bare_name(result.tool)} {canonical(result.given)}"[:100]
+        source = page_source(result.value, result.given) or asked
+        notes.add_page_content(text, source, rule.relevance, metadata=metadata)
     return sum(id(chunk) not in before for chunk in notes.relevant_chunks)
-
-
-def _remember_toc(notes: AgentMemory, result: Result, uuid: JsonValue, *, whole: bool) -> None:
-    toc = toc_of(result.value)
-    kept: dict[str, Plain] = dict(toc) if whole else compact(entries(toc), MAX_LINES)
-    if isinstance(uuid, str):
-        kept[ARCHIVED] = uuid
-    notes.cache_toc(document_of(result.value, result.given) or bare_name(result.tool), kept)
-
-
-def _place(result: Result) -> str:
-    asked = canonical(result.given)
-    return page_source(result.value, result.given) or f"{bare_name(result.tool)} {asked}"[:100]

@@ -15,6 +15,8 @@ TITLE_CHARS = 60
 #: The key under which a table of contents says how many of its lines were left out.
 LEFT_OUT = "left_out"
 _MAX_DEPTH = 12
+#: A title, and the page number after dots or a gap.
+_LED_TO = re.compile(r"(.*[^ \t.…·])[ \t.…·]{2,}([0-9]+)")
 _DOTTED = re.compile(r"^\d+((?:\.\d+)+)")
 
 
@@ -99,20 +101,16 @@ def _walk(value: Plain, level: int) -> Iterator[Entry]:
         return
     if isinstance(value, str):
         yield from _text_lines(value, max(0, level))
-    elif isinstance(value, list):
-        yield from _series(value, level)
     elif isinstance(value, dict):
         yield from _node(value, level)
-
-
-def _series(values: Sequence[Plain], level: int) -> Iterator[Entry]:
-    """The lines of a list; a flat one gives the depth of each in `level`."""
-    depths = [_depth(inner) for inner in values]
-    known = {depth for depth in depths if depth is not None}
-    least = min(known, default=0)
-    flat = len(known) > 1 and not any(_children(inner) for inner in values if isinstance(inner, dict))
-    for inner, depth in zip(values, depths, strict=True):
-        yield from _walk(inner, level + (depth or least) - least if flat else level)
+    elif isinstance(value, list):
+        # A flat list gives the depth of each entry in `level`.
+        depths = [_depth(inner) for inner in value]
+        known = {depth for depth in depths if depth is not None}
+        least = min(known, default=0)
+        flat = len(known) > 1 and not any(_children(inner) for inner in value if isinstance(inner, dict))
+        for inner, depth in zip(value, depths, strict=True):
+            yield from _walk(inner, level + (depth or least) - least if flat else level)
 
 
 def _depth(value: Plain) -> int | None:
@@ -172,19 +170,11 @@ def _text_lines(text: str, level: int) -> Iterator[Entry]:
         title = bare.lstrip("#").lstrip("-*+•").strip()
         if not title:
             continue
-        title, page = _led_to(title)
+        led = _LED_TO.fullmatch(title)
+        title, page = led.groups() if led else (title, "")
         title = " ".join(title.split())
         dotted = _DOTTED.match(title)
         hashes = len(bare) - len(bare.lstrip("#"))
         indent = (len(line) - len(line.lstrip())) // 2
         depth = dotted[1].count(".") if dotted else max(0, hashes - 1) or indent
         yield Entry(level + min(depth, _MAX_DEPTH), title[:TITLE_CHARS], f"P{page}" if page else "")
-
-
-def _led_to(title: str) -> tuple[str, str]:
-    """A title and the page number after dots or a gap."""
-    rest = title.rstrip("0123456789")
-    name = rest.rstrip(" \t.…·")
-    if len(rest) < len(title) and name and len(rest) - len(name) >= 2:
-        return name, title[len(rest) :]
-    return title, ""

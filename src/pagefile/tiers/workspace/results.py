@@ -24,6 +24,8 @@ _TOO_LONG = 10**4_000
 #: Under which keys tools return things.
 KEYS: Mapping[str, Sequence[str]] = table("pagefile.tiers.workspace", "keys")
 
+_MEDIA_BLOCKS = ("image", "audio", "resource", "resource_link")
+
 R = TypeVar("R")
 #: Plain JSON as `json.loads` gives it.
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
@@ -98,17 +100,16 @@ class _Reading:
         if isinstance(value, float):
             return number(value)
         if isinstance(value, bytes | bytearray | memoryview):
-            return _decoded(bytes(cast("bytes", value)))
+            # Images and other binary data, which a model cannot read, raise here.
+            return clean(bytes(cast("bytes", value)).decode())
         if depth > MAX_DEPTH or self._left < 0:
             return None
-        return self._read_more(value, depth)
-
-    def _read_more(self, value: object, depth: int) -> Plain:
         if isinstance(value, Mapping):
             items = self._while_room(cast("Mapping[object, object]", value).items())
             return _unwrapped({clean(str(key)): self.read(inner, depth + 1) for key, inner in items})
         if isinstance(value, list | tuple | set | frozenset):
-            return self._series(cast("Iterable[object]", value), depth)
+            items = self._while_room(cast("Iterable[object]", value))
+            return _joined([self.read(inner, depth + 1) for inner in items])
         dump = getattr(value, "model_dump", None)
         if callable(dump):
             return self.read(cast("Callable[[], object]", dump)(), depth + 1)
@@ -123,20 +124,15 @@ class _Reading:
     def _while_room(self, values: Iterable[R]) -> Iterator[R]:
         return takewhile(lambda _: self._left >= 0, values)
 
-    def _series(self, value: Iterable[object], depth: int) -> Plain:
-        read = [self.read(inner, depth + 1) for inner in self._while_room(value)]
-        texts = [block["text"] for block in read if isinstance(block, dict) and _is_text_block(block)]
-        if texts and all(isinstance(block, dict) and _is_block(block) for block in read):
-            return "\n".join(str(text) for text in texts)
-        return read
 
-
-def _decoded(data: bytes) -> str | None:
-    """Bytes that are text; None for images and other binary data, which a model cannot read."""
-    try:
-        return clean(data.decode())
-    except UnicodeDecodeError:
-        return None
+def _joined(values: list[Plain]) -> Plain:
+    """The text of a list of content blocks; any other list as it is."""
+    blocks = [value for value in values if isinstance(value, dict)]
+    texts = [block["text"] for block in blocks if _is_text_block(block)]
+    others = [block for block in blocks if block.get("type") in _MEDIA_BLOCKS]
+    if texts and len(texts) + len(others) == len(values):
+        return "\n".join(map(str, texts))
+    return values
 
 
 def _unwrapped(value: dict[str, Plain]) -> Plain:
@@ -157,10 +153,6 @@ def _is_text_block(value: Mapping[str, Plain]) -> bool:
         and isinstance(value.get("text"), str)
         and set(value) <= set(KEYS["block"])
     )
-
-
-def _is_block(value: Mapping[str, Plain]) -> bool:
-    return _is_text_block(value) or value.get("type") in ("image", "audio", "resource", "resource_link")
 
 
 def _read_text(text: str) -> Plain:
@@ -210,21 +202,26 @@ def _hit(item: Plain, tool: str) -> FoundHit | None:
         item = _read_text(item)
     if isinstance(item, str):
         item = {"content": item}
-    if not isinstance(item, dict):
-        return None
-    content = _first_text(item, KEYS["content"])
-    if not content:
+    content = _first_text(item, KEYS["content"]) if isinstance(item, dict) else ""
+    if not isinstance(item, dict) or not content:
         return None
     extra = {key: inner for key, inner in item.items() if _is_small(inner) and inner != content}
     source = source_of(item) or f"{tool}: {content[:24]}"
-    return FoundHit(content, source, _score(item), _is_table(item), extra)
+    scores = (place.get(name) for place in _places(item) for name in KEYS["score"])
+    score = next((found for found in scores if number(found) is not None), None)
+    is_table = bool(item.get("table_id")) or "table" in (item.get(name) for name in KEYS["kind"])
+    return FoundHit(content, source, score, is_table, extra)
+
+
+def _places(item: Mapping[str, Plain]) -> list[Mapping[str, Plain]]:
+    """Where a result tells about itself: in its own fields, and in its metadata."""
+    inner = item.get("metadata")
+    return [item, inner] if isinstance(inner, dict) else [item]
 
 
 def source_of(item: Mapping[str, Plain]) -> str:
     """Where a result comes from, such as `angui_2024 P85`; empty if it does not say."""
-    inner = item.get("metadata")
-    places: list[Mapping[str, Plain]] = [item, *([inner] if isinstance(inner, dict) else [])]
-    for place in places:
+    for place in _places(item):
         page = next((place[key] for key in KEYS["page"] if isinstance(place.get(key), int | str)), None)
         document = _first_text(place, KEYS["document"])
         named = _first_text(place, KEYS["source"])
@@ -235,7 +232,7 @@ def source_of(item: Mapping[str, Plain]) -> str:
         if document or page not in (None, ""):
             title = _first_text(place, ("title", "name", "chapter", "section"))
             return f"{document or title} {title if page in (None, '') else f'P{page}'}".strip()
-    return next((title for place in places if (title := _first_text(place, ("title", "name")))), "")
+    return next((title for place in _places(item) if (title := _first_text(place, ("title", "name")))), "")
 
 
 def page_text(value: Plain) -> str:
@@ -304,20 +301,6 @@ def _first_text(item: Mapping[str, Plain], names: Sequence[str]) -> str:
         if name in KEYS["document"] and is_whole(found):
             return str(found)
     return ""
-
-
-def _score(item: Mapping[str, Plain]) -> object:
-    inner = item.get("metadata")
-    for place in (item, inner if isinstance(inner, dict) else {}):
-        for name in KEYS["score"]:
-            if number(place.get(name)) is not None:
-                return place[name]
-    return None
-
-
-def _is_table(item: Mapping[str, Plain]) -> bool:
-    kinds = (item.get(name) for name in KEYS["kind"])
-    return bool(item.get("table_id")) or "table" in kinds
 
 
 def _is_small(value: Plain) -> bool:
