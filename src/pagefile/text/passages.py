@@ -9,7 +9,7 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, pairwise
 
 from pagefile.text.bm25 import WordIndex
 from pagefile.text.sentences import clip, language, sentences
@@ -67,7 +67,8 @@ def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list
     """
     target = max(2, target_chars)
     limits = _Limits(target // 2, target, target * 3 // 2, max(max_chars, target))
-    return list(_passages(text, _cuts(units(text), limits)))
+    cuts = pairwise([0, *_cuts(units(text), limits)])
+    return [Passage(start, end, text[start:end]) for start, end in cuts]
 
 
 def select(
@@ -81,25 +82,37 @@ def select(
     """
     if not passages:
         return []
+    total, zh = passages[-1].end, _in_chinese(passages)
+
+    def price(passage: Passage) -> int:
+        return cost(_marker(passage.start, passage.end, total, zh=zh) + passage.text + "\n")
+
     answering = _answering(passages, query)
-    collection = _Shelf(passages, budget, cost)
+    taken: dict[int, Passage] = {}
     for at in answering or range(len(passages)):
-        if not collection.take(at) and collection.taken and not answering:
-            break
-    return collection.in_order()
+        passage: Passage | None = passages[at]
+        needed = price(passage)
+        if needed > budget:
+            whole = taken or kind("".join(near.text for near in passages[:3])) not in _CLIPPABLE
+            passage = None if whole else _clipped(passage, budget, price)
+            if passage is None:
+                if taken and not answering:
+                    break
+                continue
+            needed = price(passage)
+        taken[at] = passage
+        budget -= needed
+    return [taken[at] for at in sorted(taken)]
 
 
 def render_excerpt(passages: Sequence[Passage], total_chars: int) -> str:
     """Passages as a model reads them: each run of adjacent passages is preceded by a line with its character range."""
-    zh = language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
+    zh = _in_chinese(passages)
     out: list[str] = []
     for run in _runs(passages):
         body = "".join(passage.text for passage in run)
-        out.append(
-            _marker(run[0].start, run[-1].end, total_chars, zh=zh)
-            + body
-            + ("" if body.endswith("\n") else "\n")
-        )
+        ended = body if body.endswith("\n") else f"{body}\n"
+        out.append(_marker(run[0].start, run[-1].end, total_chars, zh=zh) + ended)
     return "".join(out).removesuffix("\n")
 
 
@@ -138,13 +151,6 @@ class _Limits:
     most: int
 
 
-def _passages(text: str, cuts: Iterable[int]) -> Iterator[Passage]:
-    start = 0
-    for end in cuts:
-        yield Passage(start, end, text[start:end])
-        start = end
-
-
 def _cuts(found: Units, limits: _Limits) -> Iterator[int]:
     """Where passages end; the last is the end of the text."""
     choose = {"json": _comma, "rows": _row_end, "text": _boundary}[found.layout]
@@ -153,20 +159,15 @@ def _cuts(found: Units, limits: _Limits) -> Iterator[int]:
     while len(found.text) - start > limits.near:
         end = choose(found, start, limits)
         if jsonl and end - start > limits.most:
-            yield from _inside_row(found.text, start, end, limits)
+            # An overlong row of JSON lines is cut like JSON; a broken one is not cut.
+            row = found.text[start:end]
+            inner = Units(row, "json", [], [], *(json_commas(row) or ([], [])))
+            yield from (start + cut for cut in _cuts(inner, limits))
         else:
             yield end
         start = end
     if start < len(found.text):
         yield len(found.text)
-
-
-def _inside_row(text: str, start: int, end: int, limits: _Limits) -> Iterator[int]:
-    """An overlong row of JSON lines is cut like JSON; a broken one is not cut."""
-    row = text[start:end]
-    commas, depths = json_commas(row) or ([], [])
-    inner = Units(row, "json", [], [], commas, depths)
-    yield from (start + cut for cut in _cuts(inner, limits))
 
 
 def _comma(found: Units, start: int, limits: _Limits) -> int:
@@ -241,63 +242,32 @@ def _anywhere(found: Units, start: int, low: int, most: int) -> int:
     best = _legal(found, _SOFT, low, most, most)
     if best is not None:
         return best
-    place = most
-    while place > low and _is_joined(found.text, place):
+    place, text = most, found.text
+    while place > low and (
+        text[place] in _JOINERS or text[place - 1] == "\u200d" or unicodedata.combining(text[place])
+    ):
         place -= 1
     return place if place > low and found.span(place) is None else most
-
-
-def _is_joined(text: str, place: int) -> bool:
-    return text[place] in _JOINERS or text[place - 1] == "\u200d" or unicodedata.combining(text[place]) > 0
 
 
 # -- selecting ---------------------------------------------------------------------------------------------------------
 
 
-class _Shelf:
-    """Takes passages while there is budget left."""
-
-    def __init__(self, passages: Sequence[Passage], budget: int, cost: Callable[[str], int]) -> None:
-        self.taken: dict[int, Passage] = {}
-        self._passages = passages
-        self._total = passages[-1].end
-        self._left = budget
-        self._cost = cost
-        self._zh = language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
-
-    def take(self, at: int) -> bool:
-        """Take a passage, or the part that fits if it is the first; False if there is no room."""
-        passage: Passage | None = self._passages[at]
-        price = self._price(passage)
-        if price > self._left:
-            passage = None if self.taken else self._clipped(passage, price)
-            if passage is None:
-                return False
-            price = self._price(passage)
-        self.taken[at] = passage
-        self._left -= price
-        return True
-
-    def in_order(self) -> list[Passage]:
-        return [self.taken[at] for at in sorted(self.taken)]
-
-    def _price(self, passage: Passage) -> int:
-        return self._cost(_marker(passage.start, passage.end, self._total, zh=self._zh) + passage.text + "\n")
-
-    def _clipped(self, passage: Passage, price: int) -> Passage | None:
-        """As much of the head and tail as fits the budget; None if that is too little, or it must not be cut."""
-        if kind("".join(near.text for near in self._passages[:3])) not in _CLIPPABLE or protected(
-            passage.text
-        ):
-            return None
-        room = len(passage.text)
-        while room >= _SMALLEST_PART:
-            room = min(room * 9 // 10, room * self._left // price) if self._left > 0 else 0
-            part = Passage(passage.start, passage.end, clip(passage.text, room))
-            price = self._price(part)
-            if price <= self._left and room >= _SMALLEST_PART:
-                return part
+def _clipped(passage: Passage, budget: int, price: Callable[[Passage], int]) -> Passage | None:
+    """As much of the head and tail as fits the budget; None if that is too little, or it must not be cut."""
+    if protected(passage.text):
         return None
+    part, room = passage, len(passage.text)
+    while room >= _SMALLEST_PART:
+        room = min(room * 9 // 10, room * budget // price(part)) if budget > 0 else 0
+        part = Passage(passage.start, passage.end, clip(passage.text, room))
+        if price(part) <= budget and room >= _SMALLEST_PART:
+            return part
+    return None
+
+
+def _in_chinese(passages: Sequence[Passage]) -> bool:
+    return language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
 
 
 def _answering(passages: Sequence[Passage], query: str) -> list[int]:

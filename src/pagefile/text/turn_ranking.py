@@ -10,7 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from pagefile.text.words import ASKING_TERMS, terms
 K = TypeVar("K", bound=Hashable)
 _Floats = npt.NDArray[np.float64]
 _DAY_S = 86_400
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = date(1970, 1, 1)
 
 #: How much a long turn is discounted. Chinese life records differ more in length than turns of a
 #: conversation.
@@ -151,7 +151,11 @@ class TurnIndex(Generic[K]):
             self._conversation.append(number)
             self._at.append(at)
             self._asks.append(said.asks)
-            self._speaker.append(self._number_of(said.speaker))
+            if said.speaker is None:
+                self._speaker.append(-1)
+            else:
+                self._spoken[said.speaker] += 1
+                self._speaker.append(self._speakers.setdefault(said.speaker, len(self._speakers)))
             self._today = max(self._today, turn.at.date())
 
     def search(
@@ -174,7 +178,10 @@ class TurnIndex(Generic[K]):
                 return []
             timely, rest = self._timely(question, today)
             about = _asked(terms(rest) or terms(question))
-            similarity = self._similarity(meaning or {})
+            similarity = np.zeros(len(self._keys))
+            for key, near in (meaning or {}).items():
+                if (slot := self._words.slot(key)) is not None:
+                    similarity[slot] = max(0.0, near)
             parts = self._parts(question, about, similarity, timely)
             score = sum(parts.values(), np.zeros(len(self._keys)))
             if conversation is not None:
@@ -217,9 +224,8 @@ class TurnIndex(Generic[K]):
         session = self._sessions(matches, discount, near)
         scale = near.max() or 1.0
         meaning = scale * MEANING * _filled(similarity, near > 0) * (1 + TIME * timely)
-        surroundings = (
-            scale * SESSION_MEANING * self._session_similarity(similarity) * (near + similarity > 0)
-        )
+        sessions_alike = self._session_similarity(similarity)
+        surroundings = scale * SESSION_MEANING * sessions_alike * (near + similarity > 0)
         # The bonus of the time for the meaning counts as meaning: a turn with neither words nor the time gets
         # none.
         time = TIME * timely * (near + session) + TIME_ALONE * _inside(timely)
@@ -231,15 +237,6 @@ class TurnIndex(Generic[K]):
             "meaning": weight * (meaning + surroundings),
             "time": weight * time,
         }
-
-    def _similarity(self, meaning: Mapping[K, float]) -> _Floats:
-        """The similarity in meaning of each turn, at least 0."""
-        similarity = np.zeros(len(self._keys))
-        for key, near in meaning.items():
-            slot = self._words.slot(key)
-            if slot is not None:
-                similarity[slot] = max(0.0, near)
-        return similarity
 
     def _session_similarity(self, similarity: _Floats) -> _Floats:
         """The similarity in meaning of each turn's session: the mean of its nearest few."""
@@ -253,12 +250,6 @@ class TurnIndex(Generic[K]):
             # Turns with equal similarity are removed together: they are the same text, repeated.
             left[left == nearest[session]] = 0
         return (best / SESSION_TURNS)[session]
-
-    def _number_of(self, speaker: str | None) -> int:
-        if speaker is None:
-            return -1
-        self._spoken[speaker] += 1
-        return self._speakers.setdefault(speaker, len(self._speakers))
 
     def _who_speaks(self) -> frozenset[str]:
         least = max(SPEAKER_TURNS, SPEAKER_SHARE * len(self._keys))
@@ -339,9 +330,8 @@ def _timely(at: _Floats, spans: Sequence[Period]) -> _Floats:
     """How well each turn matches the named times: 1 inside (less for a rough time), decreasing with distance."""
     best = np.zeros(len(at))
     for period in spans:
-        first = _seconds(period.first)
-        last = _seconds(period.last) + _DAY_S
-        gap = np.maximum(0, np.maximum(2 * (first - at), at - last)) / _DAY_S
+        first, last = ((day - _EPOCH).days * _DAY_S for day in (period.first, period.last))
+        gap = np.maximum(0, np.maximum(2 * (first - at), at - (last + _DAY_S))) / _DAY_S
         best = np.maximum(best, (ROUGH_TIME if period.rough else 1) * np.exp(-gap / TIME_DAYS))
     return best
 
@@ -349,7 +339,3 @@ def _timely(at: _Floats, spans: Sequence[Period]) -> _Floats:
 def _inside(timely: _Floats) -> npt.NDArray[np.bool_]:
     """Which turns are within a named time, and not only near it."""
     return np.isin(timely, (1, ROUGH_TIME))
-
-
-def _seconds(day: date) -> float:
-    return (datetime(day.year, day.month, day.day, tzinfo=UTC) - _EPOCH).total_seconds()

@@ -188,7 +188,7 @@ class Derivation:
         while (behind := list((plan := await self._plan(find)).behind)) not in ([], before):
             before = behind
             made += await self._read(derived, plan, backlog)
-            if len(behind) < _PAGE and self._holds(plan):
+            if len(behind) < _PAGE and plan.erased == self._erased:
                 # All done; what is written meanwhile is left to the next round, or this one might never end.
                 break
         return made
@@ -214,14 +214,10 @@ class Derivation:
         erased, epoch = self._erased, await self.log.epoch()
         return Plan(await find(), erased, epoch)
 
-    def _holds(self, plan: Plan) -> bool:
-        """Whether nothing was erased since."""
-        return plan.erased == self._erased
-
     async def _batch(self, derived: Derived, plan: Plan) -> int:
         """Process about `BATCH` more turns; returns the exact number. The plan is empty once everything is read."""
         async with self._lock:
-            if not self._holds(plan):
+            if plan.erased != self._erased:
                 plan.clear()
             read: list[Turn] = []
             reached: dict[Scope, int] = {}
@@ -251,18 +247,16 @@ class Derivation:
         self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
     ) -> None:
         """Store the results, then the watermarks; nothing if one of the conversations was erased since `epoch`."""
-        kept = False
         try:
             if read:
                 await derived.take(read, epoch=epoch)
             for scope, seq in reached.items():
                 await self.marks.advance(scope, derived.tier, seq, epoch=epoch)
-            kept = True
-        finally:
-            if not kept:
-                # Refused, cancelled or unreachable: the results stored so far will not be revisited.
-                with anyio.CancelScope(shield=True):
-                    await derived.doubt(epoch)
+        except BaseException:
+            # Refused, cancelled or unreachable: the results stored so far will not be revisited.
+            with anyio.CancelScope(shield=True):
+                await derived.doubt(epoch)
+            raise
 
     async def _give_up(self, plan: Plan, begun: Sequence[ports.Behind]) -> None:
         """Another process erased one of the conversations: read what is left of them from the beginning."""

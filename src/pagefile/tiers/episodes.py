@@ -112,7 +112,8 @@ class Episodes(base.OwnTier):
             index = await self._caught_up(home)
             timeout_s = max(TIMEOUT_S, self.timeout_s)
             ranking = await self._ranked(index, scope, query, limit, at, timeout_s)
-            if copies := _copies(ranking.found):
+            # A fork keeps the ids of the turns it copies: this many may be duplicates.
+            if copies := len(ranking.found) - len({one.key.turn_id for one in ranking.found}):
                 ranking = await self._ranked(index, scope, query, limit * (1 + copies), at, timeout_s)
             found = await self._read(home, ranking.found)
             if found is not None:
@@ -187,18 +188,21 @@ class Episodes(base.OwnTier):
         """The turns that were chosen, as long as the window is built from the same turns."""
         if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
             return self
-        return base.Remembered(self, await self._replayed(past), partial(_same_turns, past))
 
-    async def _replayed(self, past: base.PastWindow) -> list[Candidate]:
+        def same_turns(request: base.WindowRequest) -> bool:
+            before = request if past.before is None else past.before
+            return [turn.id for turn in before.view.turns] == [turn.id for turn in request.view.turns]
+
         rows = base.traced_rows(past.traces[self.name])
         refs = [ports.TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
         near = await self.source.around(_home(past.scope), refs) if refs else ()
         there = {one.turn.id: one.turn for one in near}
-        return [
+        offered = [
             self.candidate(there[turn_id], score, rank)
             for rank, (_, _, turn_id, score) in enumerate(rows)
             if turn_id in there
         ]
+        return base.Remembered(self, offered, same_turns)
 
     # -- ranking ------------------------------------------------------------------------------------------------------
 
@@ -237,14 +241,13 @@ class Episodes(base.OwnTier):
         near, note = (), None
         if len(index.turns):
             near, note = await self._meaning.near(scope, meant, NEAREST, timeout_s)
-        today = (at or self.clock.now()).date()
         search = partial(
             index.turns.search,
             query,
             limit,
             scope.conversation,
             meaning={_Key(one.conversation, one.seq, one.turn_id): one.similarity for one in near},
-            today=today,
+            today=(at or self.clock.now()).date(),
         )
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         return _Ranking([one for one in found if answers(one.parts)], note)
@@ -277,9 +280,7 @@ class Episodes(base.OwnTier):
         """The terms of turns, computed where none are stored."""
         rows = await self.kept.since(request, ANALYZER)
         missing = {(row.conversation, row.seq) for row in rows if row.said is None}
-        if not missing:
-            return rows
-        made = await self._new_rows(request, missing)
+        made = await self._new_rows(request, missing) if missing else ()
         worked_out = {(row.conversation, row.seq): row for row in made}
         return [worked_out.get((row.conversation, row.seq), row) for row in rows]
 
@@ -292,24 +293,13 @@ class Episodes(base.OwnTier):
         return await base.off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
 
     def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
-        forms = episode_forms(turn.at, turn.user, turn.assistant, self.counter.count)
+        forms = episode_forms(turn, self.counter.count)
         return Candidate(f"episode:{turn.id}", "episodes", forms, rank, score)
-
-
-def _same_turns(past: base.PastWindow, request: base.WindowRequest) -> bool:
-    if past.before is None:
-        return True
-    return [turn.id for turn in past.before.view.turns] == [turn.id for turn in request.view.turns]
 
 
 def _home(scope: Scope) -> Scope:
     """The index that serves a scope: the user's, or the conversation's own if there is no user."""
     return scope if scope.user is None else Scope(scope.tenant, scope.user)
-
-
-def _copies(found: Sequence[Found[_Key]]) -> int:
-    """How many may be duplicates: a fork keeps the ids of the turns it copies."""
-    return len(found) - len({one.key.turn_id for one in found})
 
 
 def _each_once(pairs: Iterable[_Read]) -> list[_Read]:

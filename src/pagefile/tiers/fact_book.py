@@ -4,8 +4,9 @@ The facts of a user are cached and indexed in memory until the store reports a c
 from the journal. So a window costs one small query, and adding one fact to ten thousand costs one fact.
 """
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -54,23 +55,16 @@ class Draft:
     agent: str | None = None
 
 
-@dataclass(slots=True)
 class Held:
     """The facts of one user that were not retracted, ready to be searched."""
 
-    stamp: tuple[int, int]
-    facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
-    index: FactIndex[str] = field(default_factory=FactIndex[str])
-    by_key: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    by_attribute: dict[tuple[str | None, str], set[str]] = field(
-        default_factory=dict[tuple[str | None, str], set[str]]
-    )
-
-    @classmethod
-    def of(cls, stamp: tuple[int, int], facts: Iterable[Fact]) -> "Held":
-        held = cls(stamp)
-        held.take(facts)
-        return held
+    def __init__(self, stamp: tuple[int, int], facts: Iterable[Fact] = ()) -> None:
+        self.stamp = stamp
+        self.facts: dict[str, Fact] = {}
+        self.index: FactIndex[str] = FactIndex()
+        self._by_key: defaultdict[str, set[str]] = defaultdict(set)
+        self._by_attribute: defaultdict[tuple[str | None, str], set[str]] = defaultdict(set)
+        self.take(facts)
 
     def take(self, facts: Iterable[Fact]) -> None:
         """Replace facts by their current versions."""
@@ -79,9 +73,14 @@ class Held:
         for fact in facts:
             before = self.facts.pop(fact.id, None)
             if before is not None:
-                self._unlink(before)
+                self._by_key[fact_key(before.text)].discard(fact.id)
+                if before.attribute is not None:
+                    self._by_attribute[before.subject, before.attribute].discard(fact.id)
             if fact.retracted is None and fact.valid_to is None:
-                self._link(fact)
+                self.facts[fact.id] = fact
+                self._by_key[fact_key(fact.text)].add(fact.id)
+                if fact.attribute is not None:
+                    self._by_attribute[fact.subject, fact.attribute].add(fact.id)
                 if before is None or before.text != fact.text:
                     added.append((fact.id, fact.text))
             elif before is not None:
@@ -90,24 +89,13 @@ class Held:
         self.index.add(added)
 
     def equal_to(self, text: str) -> Fact | None:
-        return self._newest(self.by_key.get(fact_key(text), ()))
+        return self._newest(self._by_key.get(fact_key(text), ()))
 
     def about(self, subject: str | None, attribute: str) -> Fact | None:
-        return self._newest(self.by_attribute.get((subject, attribute), ()))
+        return self._newest(self._by_attribute.get((subject, attribute), ()))
 
     def _newest(self, ids: Iterable[str]) -> Fact | None:
         return max((self.facts[i] for i in ids), key=lambda fact: (fact.recorded, fact.id), default=None)
-
-    def _link(self, fact: Fact) -> None:
-        self.facts[fact.id] = fact
-        self.by_key.setdefault(fact_key(fact.text), set()).add(fact.id)
-        if fact.attribute is not None:
-            self.by_attribute.setdefault((fact.subject, fact.attribute), set()).add(fact.id)
-
-    def _unlink(self, fact: Fact) -> None:
-        self.by_key[fact_key(fact.text)].discard(fact.id)
-        if fact.attribute is not None:
-            self.by_attribute[fact.subject, fact.attribute].discard(fact.id)
 
 
 @dataclass(eq=False, repr=False)
@@ -252,9 +240,9 @@ class FactBook:
             epoch, stamp = await self.epoch(), await self.store.changed(owner)
             facts = await self.store.list(owner)
             if (stamp, epoch) == (await self.store.changed(owner), await self.epoch()):
-                return Held.of(stamp, facts)
+                return Held(stamp, facts)
         # They change faster than they can be read: the next caller reads them again.
-        return Held.of(_UNKNOWN, await self.store.list(owner))
+        return Held(_UNKNOWN, await self.store.list(owner))
 
     def _fact(self, owner: Scope, draft: Draft) -> Fact:
         text = checked_text(draft.text, "fact").strip()
@@ -290,7 +278,7 @@ def _check(text: str, quote: str | None) -> None:
         raise InvalidArgumentError(
             f"The fact has {len(text)} characters, at most {MAX_FACT_CHARS} are allowed: split it."
         )
-    secret = secret_in(text) or (secret_in(quote) if quote else None)
+    secret = secret_in(text) or secret_in(quote or "")
     if secret is not None:
         raise FactRejectedError(
             f"This was not kept: it holds {secret}. Leave the secret out of the statement."

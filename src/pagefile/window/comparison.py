@@ -110,13 +110,15 @@ def bill(receipt: Receipt) -> tuple[BlockBill, ...]:
 
 
 def compared(before: Window, after: Window) -> Comparison:
-    return Comparison(
-        before.tokens,
-        after.tokens,
-        tuple(_block_changes(before.receipt, after.receipt)),
-        tuple(_candidate_changes(before.receipt, after.receipt)),
-        tuple(text_diff(before.messages, after.messages)),
-    )
+    receipts = before.receipt, after.receipt
+    was, now = (receipt.tokens_by_block() for receipt in receipts)
+    blocks = [BlockChange(b, was.get(b, 0), now.get(b, 0)) for b in PRIORITY if b in was or b in now]
+    framing = BlockChange("framing", *(receipt.framing for receipt in receipts))
+    old, new = ({verdict.id: verdict for verdict in receipt} for receipt in receipts)
+    changes = [_changed(name, old.get(name), new.get(name)) for name in dict.fromkeys([*new, *old])]
+    changes.sort(key=lambda one: (one.change == "same", RANK[one.block]))
+    diff = tuple(text_diff(before.messages, after.messages))
+    return Comparison(before.tokens, after.tokens, (*blocks, framing), tuple(changes), diff)
 
 
 def shared_messages(before: Sequence[Message], after: Sequence[Message]) -> int:
@@ -129,21 +131,6 @@ def message_tokens(message: Message, count: Count) -> int:
     called = sum(count(one["name"]) + count(one["arguments"]) for one in _functions(message))
     content = text_of(message)
     return MESSAGE_OVERHEAD + (count(content) if content else 0) + called
-
-
-def _block_changes(before: Receipt, after: Receipt) -> Iterator[BlockChange]:
-    was, now = before.tokens_by_block(), after.tokens_by_block()
-    for block in PRIORITY:
-        if block in was or block in now:
-            yield BlockChange(block, was.get(block, 0), now.get(block, 0))
-    yield BlockChange("framing", before.framing, after.framing)
-
-
-def _candidate_changes(before: Receipt, after: Receipt) -> list[CandidateChange]:
-    was = {verdict.id: verdict for verdict in before}
-    now = {verdict.id: verdict for verdict in after}
-    found = [_changed(name, was.get(name), now.get(name)) for name in dict.fromkeys([*now, *was])]
-    return sorted(found, key=lambda one: (one.change == "same", RANK[one.block]))
 
 
 def _changed(name: str, before: Verdict | None, after: Verdict | None) -> CandidateChange:

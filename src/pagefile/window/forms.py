@@ -1,10 +1,9 @@
 """How turns and checkpoints can be shown in a window, from the fullest form to the shortest."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby, zip_longest
+from itertools import accumulate, zip_longest
 from typing import Any
 
 from pagefile.content import Media, Message, media_in, with_media
@@ -136,24 +135,18 @@ def note_of(step: Step, count: Count, wording: Wording) -> Text | None:
 # -- earlier turns beside a question -------------------------------------------------------------------------------------
 
 
-def episode_forms(at: datetime, user: str | None, assistant: str | None, count: Count) -> tuple[Form, ...]:
-    """A past turn, from the fullest form to the shortest, without duplicates."""
+def episode_forms(turn: Turn, count: Count) -> tuple[Form, ...]:
+    """A past turn on one line, from the fullest form to the shortest: each side gets at least half of the room."""
+    said, answered = (" ".join((side or "").split()) for side in (turn.user, turn.assistant))
     forms: dict[str, Form] = {}
     for name, chars in EPISODE_CHARS.items():
-        text = episode_text(at, user, assistant, chars)
+        shown = clip(said, max(chars // 2, chars - len(answered)))
+        reply = clip(answered, max(chars // 2, chars - len(said)))
+        sides = " → ".join(escape(side) for side in (shown, reply) if side)
+        text = f"- [{turn.at:%Y-%m-%d}] {'' if said else '→ '}{sides}"
         if text not in forms:
             forms[text] = Form(count(text), text=text, name=name)
     return tuple(forms.values())
-
-
-def episode_text(at: datetime, user: str | None, assistant: str | None, chars: int) -> str:
-    """One line: the date, what the user said and what was answered; each side gets at least half of the room."""
-    said, answered = (" ".join((side or "").split()) for side in (user, assistant))
-    half = chars // 2
-    shown = clip(said, max(half, chars - len(answered)))
-    reply = clip(answered, max(half, chars - len(said)))
-    sides = " → ".join(escape(side) for side in (shown, reply) if side)
-    return f"- [{at:%Y-%m-%d}] {'' if said else '→ '}{sides}"
 
 
 # -- checkpoints --------------------------------------------------------------------------------------------------------
@@ -265,26 +258,21 @@ def _candidate(
 
 
 def stretches(layout: tuple[Message, ...]) -> list[Stretch]:
-    """A layout in order: what was said, and exchanges of calls with their results."""
-    found: list[Stretch] = []
-    at = 0
-    for _, group in groupby(_numbered(prepared(layout)), key=lambda pair: pair[0]):
-        messages = tuple(message for _, message in group)
-        steps = sorted(step for message in messages for step in calls_of(message))
-        found.append(Stretch(at, messages, tuple(steps)))
-        at += len(messages)
-    return found
+    """A layout in order: what was said, and exchanges of calls with their results.
 
-
-def _numbered(layout: Sequence[Message]) -> Iterator[tuple[int, Message]]:
-    """Each message with the number of its stretch: a new one starts when the speaker changes, and after results."""
-    number, before = 0, ""
-    for message in layout:
-        who = "model" if message.role == "assistant" else "results" if message.role == "tool" else "said"
-        joined = (before, who) in {("model", "model"), ("model", "results"), ("results", "results")}
-        number += not joined
-        before = who
-        yield number, message
+    A new one starts when the speaker changes, and after results.
+    """
+    groups: list[list[Message]] = []
+    before = ""
+    for message in prepared(layout):
+        if (before, message.role) in {("assistant", "assistant"), ("assistant", "tool"), ("tool", "tool")}:
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+        before = message.role
+    starts = accumulate(map(len, groups), initial=0)
+    calls = [sorted(step for message in group for step in calls_of(message)) for group in groups]
+    return [Stretch(*one) for one in zip(starts, map(tuple, groups), map(tuple, calls), strict=False)]
 
 
 def exchange_forms(

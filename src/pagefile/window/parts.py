@@ -203,16 +203,14 @@ _INSTRUCTING = frozenset({"system", "developer"})
 
 def chat(parts: Parts) -> tuple[list[Message], int]:
     """OpenAI's chat messages, and how many of them precede the memory block and the current message."""
-    system, memory = parts.system, parts.beside
-    messages: list[Message] = [{"role": "system", "content": system}] if system else []
-    blobs = parts.blobs
+    messages: list[Message] = [{"role": "system", "content": system}] if (system := parts.system) else []
     for turn in parts.turns:
-        messages += chat_turn(turn, blobs)
+        messages += chat_turn(turn, parts.blobs)
     prefix = len(messages)
-    if memory:
+    if memory := parts.beside:
         messages.append({"role": "user", "content": memory})
     if parts.current is not None:
-        messages += chat_turn(parts.current, blobs)
+        messages += chat_turn(parts.current, parts.blobs)
     return messages, prefix
 
 
@@ -236,10 +234,8 @@ def anthropic(parts: Parts) -> tuple[str, list[Message]]:
 
 
 def responses(parts: Parts) -> tuple[str, list[Message]]:
-    items: list[Message] = []
-    for shown in _turns(parts, "responses"):
-        items += _written(shown, shown.messages, parts, "responses")
-    return parts.system, items
+    turns = [_written(shown, shown.messages, parts, "responses") for shown in _turns(parts, "responses")]
+    return parts.system, [item for turn in turns for item in turn]
 
 
 def _written(shown: ShownTurn, layout: Sequence[Said], parts: Parts, shape: Shape) -> list[Message]:

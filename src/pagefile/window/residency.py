@@ -59,7 +59,13 @@ def resident_pages(
     ]
     staying += sorted(pinned - by_page.keys())
     staying.sort(key=lambda uuid: (uuid not in pinned, -max(by_page.get(uuid, [0])), uuid))
-    return _within(staying, tokens, limit_tokens)
+    kept: list[str] = []
+    for uuid in staying:
+        size = tokens.get(uuid)
+        if size is not None and size <= limit_tokens:
+            kept.append(uuid)
+            limit_tokens -= size
+    return kept
 
 
 def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
@@ -69,16 +75,6 @@ def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
         close = later - earlier < REUSE_TURNS
         established = close or (established and later - earlier <= REUSE_TURNS)
     return established and now - turns[-1] <= REUSE_TURNS
-
-
-def _within(uuids: Sequence[str], tokens: Mapping[str, int], limit_tokens: int) -> list[str]:
-    kept: list[str] = []
-    for uuid in uuids:
-        size = tokens.get(uuid)
-        if size is not None and size <= limit_tokens:
-            kept.append(uuid)
-            limit_tokens -= size
-    return kept
 
 
 def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]:
