@@ -45,7 +45,9 @@ def secret_in(text: str) -> str | None:
 
 def order_in(text: str) -> str | None:
     """What a text instructs a model to do; None if it is not such an instruction."""
-    plain = " ".join(_unhidden(text).split())
+    folded = unicodedata.normalize("NFKC", text).replace("’", "'")
+    # As a reader sees it: without invisible characters.
+    plain = " ".join("".join(char for char in folded if unicodedata.category(char) != "Cf").split())
     return next((what for what, pattern in _ORDERS.items() if pattern.search(plain)), None)
 
 
@@ -65,12 +67,6 @@ def _is_identity(number: str) -> bool:
         return False
     total = sum(int(digit) * weight for digit, weight in zip(number, _IDENTITY_WEIGHTS, strict=False))
     return _IDENTITY_CHECKS[total % 11] == number[17].upper()
-
-
-def _unhidden(text: str) -> str:
-    """The text as a reader sees it: without invisible characters."""
-    folded = unicodedata.normalize("NFKC", text).replace("’", "'")
-    return "".join(char for char in folded if unicodedata.category(char) != "Cf")
 
 
 # -- what people state about themselves --------------------------------------------------------------------------------
@@ -149,9 +145,7 @@ def own_words(text: str) -> str:
 
 def stated(text: str) -> list[Stated]:
     """The lasting statements a message makes about its author, each with its exact quote, in the order of the text."""
-    found: list[Stated] = []
-    for sentence in _sentences(own_words(text)):
-        found += _in_sentence(sentence)
+    found = (one for sentence in _sentences(own_words(text)) for one in _in_sentence(sentence))
     return list({(fact_key(one.text), one.attribute): one for one in found}.values())
 
 
@@ -178,18 +172,15 @@ def _in_sentence(sentence: str) -> Iterator[Stated]:
             value = _TAIL.sub("", match["value"]).strip(" :：、")
             if not value or match.start("quote") < taken or (rule.unless and rule.unless.match(value)):
                 continue
-            if rule.category == "correction":
-                # A correction takes the whole sentence, and nothing else is read from it.
-                quote = sentence[match.start("quote") :].strip()
-                yield _made(rule, value, quote)
+            # A correction takes the whole sentence, and nothing else is read from it.
+            correction = rule.category == "correction"
+            end = None if correction else match.end("quote")
+            quote = sentence[match.start("quote") : end].strip()
+            article = "an" if value[:1].lower() in "aeiou" else "a"
+            said = rule.says.format(value=value, quote=quote.rstrip("。.！! "), article=article)
+            attribute = rule.attribute and rule.attribute.format(key=fact_key(value))
+            yield Stated(said[:300], quote, rule.category, rule.confidence, attribute)
+            if correction:
                 return
-            yield _made(rule, value, sentence[slice(*match.span("quote"))].strip())
             if rule.category == "explicit":
                 taken = len(sentence)
-
-
-def _made(rule: _Rule, value: str, quote: str) -> Stated:
-    article = "an" if value[:1].lower() in "aeiou" else "a"
-    said = rule.says.format(value=value, quote=quote.rstrip("。.！! "), article=article)
-    attribute = rule.attribute and rule.attribute.format(key=fact_key(value))
-    return Stated(said[:300], quote, rule.category, rule.confidence, attribute)

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from hashlib import blake2b, sha256
 from importlib import import_module
 from pathlib import Path
@@ -108,23 +109,21 @@ class EstimateCounter:
             return 0
         total = 0.0
         for match in _PIECES.finditer(text):
-            length = match.end() - match.start()
-            total += self._weigh(match.lastgroup, length, match.group())
+            piece, length = match[0], match.end() - match.start()
+            match match.lastgroup:
+                case "wide":
+                    total += _PER_WIDE * length
+                case "digits":
+                    total += -(-length // 3)
+                case "word":
+                    # Non-ASCII letters (accents, Cyrillic, Arabic) have fewer merges.
+                    total += -(-length // (_WORD_CHARS if piece.isascii() else _WORD_CHARS // 2))
+                case "space":
+                    # The single space before a word is part of the word's token.
+                    total += 0 if piece == " " else 1 + length // 64
+                case _:
+                    total += -(-length // 2)
         return max(1, round(total))
-
-    @staticmethod
-    def _weigh(kind: str | None, length: int, piece: str) -> float:
-        if kind == "wide":
-            return _PER_WIDE * length
-        if kind == "digits":
-            return -(-length // 3)
-        if kind == "word":
-            # Non-ASCII letters (accents, Cyrillic, Arabic) have fewer merges.
-            return -(-length // (_WORD_CHARS if piece.isascii() else _WORD_CHARS // 2))
-        if kind == "space":
-            # The single space before a word is part of the word's token.
-            return 0 if piece == " " else 1 + length // 64
-        return -(-length // 2)
 
     def __repr__(self) -> str:
         return f"<estimated tokens: {self.name}>"
@@ -277,12 +276,7 @@ def _optional(module: str, extra: str, what: str) -> ModuleType:
 #: What `open_counter` accepts, for people to read.
 KNOWN_COUNTERS = (*ENCODINGS, "qwen", "qwen:MODEL", "deepseek", "file:/path/tokenizer.json", "estimate")
 
-_opened: dict[tuple[str, str | None], TokenCounter] = {}
 _opening = threading.Lock()
-
-
-def message_tokens(content_tokens: int) -> int:
-    return content_tokens + MESSAGE_OVERHEAD
 
 
 def open_counter(name: str = "o200k_base", *, ranks_dir: str | None = None) -> TokenCounter:
@@ -294,12 +288,10 @@ def open_counter(name: str = "o200k_base", *, ranks_dir: str | None = None) -> T
     `SettingsError`, a missing optional package `MissingExtraError`.
     """
     with _opening:  # held while a vocabulary loads, so that it loads once
-        counter = _opened.get((name, ranks_dir))
-        if counter is None:
-            counter = _opened[name, ranks_dir] = _open(name, ranks_dir)
-        return counter
+        return _open(name, ranks_dir)
 
 
+@cache
 def _open(name: str, ranks_dir: str | None) -> TokenCounter:
     if name in ENCODINGS:
         return open_encoding(name, ranks_dir) or EstimateCounter(f"{name}~estimate")

@@ -74,19 +74,14 @@ def _error_lines(lines: Sequence[str], levels: Sequence[str], text: str, say: Vo
 
 def _most_frequent(lines: Sequence[str], say: Voice) -> str:
     """The message that most lines share once times and numbers are removed."""
-    step = max(1, len(lines) // _PER_MESSAGE)
-    sample = lines[::step]
-    messages = Counter(_message(line) for line in sample)
+    sample = lines[:: max(1, len(lines) // _PER_MESSAGE)]
+    behind_stamps = (PATTERNS["stamp"].sub("", line[:300], count=1) for line in sample)
+    messages = Counter(_VARIABLE.sub("#", behind).strip(" -[]|:#") for behind in behind_stamps)
     message, count = messages.most_common(1)[0] if messages else ("", 0)
     if count < 2 or not message:
         return ""
     share = count / len(sample)
     return say(f"最常见（{share:.0%}）：", f"Most frequent ({share:.0%}): ") + squeeze(message, 120)
-
-
-def _message(line: str) -> str:
-    behind = PATTERNS["stamp"].sub("", line[:300], count=1)
-    return _VARIABLE.sub("#", behind).strip(" -[]|:#")
 
 
 # -- code --------------------------------------------------------------------------------------------------------------
@@ -118,19 +113,13 @@ def describe_search(text: str, value: JsonValue, say: Voice) -> list[str]:
     named = sources(text)
     number = len(found) or len(named)
     names = say.listed([_without_address(source) for source in named], number, most=230)
-    parts = [
-        say(f"检索结果，{number:,} 个来源：", f"Search results, {number:,} sources: ") + names
-        if names
-        else say("检索结果", "Search results")
-    ]
-    if found:
-        snippets = [_snippet(item) for item in found[:8]]
-        parts += [prose("\n".join(snippets), 240)]
-    else:
-        # What precedes the list of references, if that is more than a line.
-        end = next((start for start, _ in references(text) if start > 200), len(text))
-        parts += [prose(text[:end], 240)]
-    return parts
+    opening = say("检索结果", "Search results")
+    if names:
+        opening += say(f"，{number:,} 个来源：", f", {number:,} sources: ") + names
+    # Without snippets, what precedes the list of references, if that is more than a line.
+    end = next((start for start, _ in references(text) if start > 200), len(text))
+    said = "\n".join(_snippet(item) for item in found[:8]) if found else text[:end]
+    return [opening, prose(said, 240)]
 
 
 def _without_address(source: str) -> str:
@@ -140,8 +129,5 @@ def _without_address(source: str) -> str:
 
 
 def _snippet(item: dict[str, JsonValue]) -> str:
-    for key in ("snippet", "description", "summary", "content", "text", "body"):
-        value = item.get(key)
-        if isinstance(value, str) and value.strip():
-            return value[:300]
-    return ""
+    values = (item.get(key) for key in ("snippet", "description", "summary", "content", "text", "body"))
+    return next((value[:300] for value in values if isinstance(value, str) and value.strip()), "")
