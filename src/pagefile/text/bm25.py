@@ -243,7 +243,6 @@ class WordIndex(SlotIndex[K]):
             self._alive = np.resize(self._alive, 2 * size)
 
     def _pack(self) -> None:
-        """Rewrite the postings without removed documents, keeping the order of insertion."""
         alive, renumbered = self._renumber()
         packed = {word: posting.packed(alive, renumbered) for word, posting in self._postings.items()}
         held = {word: posting for word, posting in packed.items() if posting.slots}

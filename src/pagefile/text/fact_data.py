@@ -28,8 +28,6 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
 
 
 class GivenFact(NamedTuple):
-    """A fact of a memory file."""
-
     text: str
     category: str | None
     confidence: float
@@ -38,8 +36,6 @@ class GivenFact(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One summary of the profile."""
-
     part: str
     name: str
     title: str

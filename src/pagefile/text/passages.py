@@ -318,7 +318,6 @@ def _stems(term: str) -> tuple[str, ...]:
 
 
 def _runs(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
-    """Groups of adjacent passages."""
     run: list[Passage] = []
     for passage in passages:
         if run and passage.start != run[-1].end:

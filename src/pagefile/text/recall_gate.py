@@ -58,7 +58,6 @@ _SELF = re.compile(
 
 
 def points_back(question: str) -> bool:
-    """Whether a question refers to something said before."""
     return _BACK.search(question) is not None
 
 

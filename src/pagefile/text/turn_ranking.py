@@ -79,8 +79,6 @@ class Found(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class Placed(Generic[K]):
-    """A turn and its position."""
-
     key: K
     conversation: str
     at: datetime
@@ -213,7 +211,6 @@ class TurnIndex(Generic[K]):
     def _parts(
         self, question: str, about: Mapping[str, float], similarity: _Floats, timely: _Floats
     ) -> dict[str, _Floats]:
-        """The score of each turn, part by part."""
         spoken = language(question)
         # A Chinese date consists of common characters; an English one may appear in a turn as it was asked.
         matches = self._words.matches(about if spoken == "zh" else _asked(terms(question)))

@@ -6,7 +6,7 @@ continues, the failure is reported, and it recovers by itself.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -59,47 +59,6 @@ class Health:
             logger.info("recall goes by meaning again")
         self.trouble = None
         self._backoff.succeeded()
-
-
-#: How far each conversation is visible, when a past window is rebuilt.
-Horizon = Callable[[], Awaitable[Mapping[str, int]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """Finds the turns closest to a question, with a timeout and without ever failing."""
-
-    vectors: TurnVectors | None
-    health: Health
-    horizon: Horizon | None = None
-
-    async def near(
-        self, scope: Scope, question: str, limit: int, timeout_s: float
-    ) -> tuple[Sequence[ports.VectorHit], str | None]:
-        """The closest turns, and a note for the receipt, if any."""
-        if self.vectors is None:
-            return (), None
-        if not self.health.resting:
-            # Whatever an embedder or a vector store raises: recall by word still works.
-            with guarded(self.health.failed):
-                found = await self._near(self.vectors, scope, question, limit, timeout_s)
-                self.health.well()
-                return found, None
-        return (), f"episodes were looked for by word only: {self.health.trouble}"
-
-    async def _near(
-        self, vectors: TurnVectors, scope: Scope, question: str, limit: int, timeout_s: float
-    ) -> Sequence[ports.VectorHit]:
-        try:
-            with anyio.fail_after(timeout_s):
-                if self.horizon is None:
-                    return await vectors.near(scope, question, limit)
-                # Twice as many, since some of them did not exist yet.
-                found = await vectors.near(scope, question, 2 * limit)
-                ends = await self.horizon()
-        except TimeoutError as error:
-            raise TimeoutError(f"the question's vector was not there within {timeout_s:g} s") from error
-        return [one for one in found if one.seq <= ends.get(one.conversation, 0)][:limit]
 
 
 #: While turns keep coming in, pause between batches for this many times the duration of a batch.
@@ -180,8 +139,14 @@ class Derivation:
     async def _follow(self, derived: Derived, backlog: Backlog, *, sweep: bool) -> int:
         """Read on in the conversations that were written to, or in all of them; returns the number of turns."""
         if not sweep and len(backlog.scopes) <= _PAGE:
-            plan = await self._plan(partial(self._known, derived, backlog.scopes))
-            return await self._read(derived, plan, backlog)
+
+            async def written_to() -> list[ports.Behind]:
+                known = [(scope, await self.marks.known(scope, derived.tier)) for scope in backlog.scopes]
+                return [
+                    ports.Behind(scope, marks.get(scope.conversation or "", 0), 0) for scope, marks in known
+                ]
+
+            return await self._read(derived, await self._plan(written_to), backlog)
         made = 0
         before: list[ports.Behind] = []
         find = partial(self.marks.behind, derived.tier, limit=_PAGE)
@@ -192,11 +157,6 @@ class Derivation:
                 # All done; what is written meanwhile is left to the next round, or this one might never end.
                 break
         return made
-
-    async def _known(self, derived: Derived, scopes: Iterable[Scope]) -> list[ports.Behind]:
-        """The watermarks of conversations that were written to."""
-        known = [(scope, await self.marks.known(scope, derived.tier)) for scope in scopes]
-        return [ports.Behind(scope, marks.get(scope.conversation or "", 0), 0) for scope, marks in known]
 
     async def _read(self, derived: Derived, plan: Plan, backlog: Backlog) -> int:
         made = 0
@@ -269,7 +229,6 @@ class Derivation:
             plan.take_back(one, [ports.Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
 
     def _terms_failed(self, error: Exception) -> None:
-        """Log a failure: as a warning the first time, then at debug level."""
         level = logging.DEBUG if self._told else logging.WARNING
         foreign = None if isinstance(error, PagefileError) else error
         logger.log(level, "could not keep the terms of turns: %s", error, exc_info=foreign)

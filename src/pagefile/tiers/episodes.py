@@ -5,7 +5,7 @@ any), catches up before every recall, and is evicted under memory pressure: it c
 may be behind: a turn without one is found by its words.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import partial
@@ -21,7 +21,7 @@ from pagefile.text.speech import in_first_person
 from pagefile.text.turn_ranking import Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, terms
 from pagefile.tiers import base
-from pagefile.tiers.derivation import Derivation, Horizon, Meaning
+from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window.budget import EPISODES_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate
@@ -36,6 +36,8 @@ NEAREST = 1000
 TIMEOUT_S = 10.0
 #: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
 _CHOICES = 1000
+#: How far each conversation is visible, when a past window is rebuilt.
+Horizon = Callable[[], Awaitable[Mapping[str, int]]]
 
 
 class _Key(NamedTuple):
@@ -95,7 +97,6 @@ class Episodes(base.OwnTier):
     horizon: Horizon | None = None
 
     def __post_init__(self) -> None:
-        self._meaning = Meaning(self.derivation.vectors, self.derivation.health, self.horizon)
         self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.turns.postings)
         self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
@@ -171,7 +172,6 @@ class Episodes(base.OwnTier):
             self.derivation.vectors.forget()
 
     def _drop(self, scope: Scope) -> None:
-        """Drop every index that may hold something of the scope."""
         owner = Scope(scope.tenant, scope.user)
         self._indexes.drop(lambda home: base.within(home, owner))
         self._choices.clear()
@@ -238,9 +238,7 @@ class Episodes(base.OwnTier):
     ) -> _Ranking:
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
-        near, note = (), None
-        if len(index.turns):
-            near, note = await self._meaning.near(scope, meant, NEAREST, timeout_s)
+        near, note = await self._near(scope, meant, timeout_s) if len(index.turns) else ((), None)
         search = partial(
             index.turns.search,
             query,
@@ -251,6 +249,32 @@ class Episodes(base.OwnTier):
         )
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         return _Ranking([one for one in found if answers(one.parts)], note)
+
+    async def _near(
+        self, scope: Scope, question: str, timeout_s: float
+    ) -> tuple[Sequence[ports.VectorHit], str | None]:
+        """The turns closest in meaning, and a note for the receipt, if any. It never fails."""
+        vectors, health = self.derivation.vectors, self.derivation.health
+        if vectors is None:
+            return (), None
+        if not health.resting:
+            # Whatever an embedder or a vector store raises: recall by word still works.
+            with base.guarded(health.failed):
+                try:
+                    with anyio.fail_after(timeout_s):
+                        # For a past window twice as many, since some of them did not exist yet.
+                        limit = NEAREST if self.horizon is None else 2 * NEAREST
+                        found = await vectors.near(scope, question, limit)
+                        ends = None if self.horizon is None else await self.horizon()
+                except TimeoutError as error:
+                    raise TimeoutError(
+                        f"the question's vector was not there within {timeout_s:g} s"
+                    ) from error
+                health.well()
+                if ends is not None:
+                    found = [one for one in found if one.seq <= ends.get(one.conversation, 0)]
+                return found[:NEAREST], None
+        return (), f"episodes were looked for by word only: {health.trouble}"
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[ports.Neighbourhood] | None:
         """The turns themselves; None if one of them is no longer what was ranked."""

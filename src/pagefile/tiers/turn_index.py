@@ -229,7 +229,6 @@ class TurnVectors(Derived):
         self._questions.clear()
 
     def _explained(self, others: Sequence[ports.Collection], elsewhere: Sequence[str]) -> str:
-        """What happened and what to do: another embedder, or another vector store."""
         mine = self.embedder.model.key
         if others:
             there = ", ".join(f"{one.model.key} ({one.vectors:,} vectors)" for one in others)

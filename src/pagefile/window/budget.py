@@ -94,7 +94,6 @@ def _dumped(value: object) -> object:
 
 
 def tools_tokens(texts: Iterable[str], count: Callable[[str], int]) -> int:
-    """Tokens of the schemas: their JSON, plus an overhead for each."""
     return sum(TOOL_OVERHEAD + count(text) for text in texts)
 
 

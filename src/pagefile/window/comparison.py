@@ -177,7 +177,6 @@ def _line_diff(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 
 
 def _lines(message: Message) -> tuple[str, ...]:
-    """A message as lines: the role, then the content."""
     calls = [f"{function['name']} {function['arguments']}" for function in _functions(message)]
     return (f"[{message['role']}]", *calls, *text_of(message).splitlines())
 

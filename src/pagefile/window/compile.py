@@ -34,17 +34,9 @@ from pagefile.window.candidates import (
     joined,
 )
 from pagefile.window.measure import Count, media_tokens
-from pagefile.window.parts import (
-    HEADINGS,
-    Language,
-    MemoryPart,
-    Parts,
-    Placement,
-    chat,
-    memory_text,
-    prefix_hash,
-)
+from pagefile.window.parts import HEADINGS, Language, MemoryPart, Parts, Placement, chat, prefix_hash
 from pagefile.window.receipt import Verdict
+from pagefile.window.wording import WORDINGS
 
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.
@@ -134,7 +126,7 @@ def _frame_cost(name: str, count: Count) -> int:
     if name == "system":
         return MESSAGE_OVERHEAD
     if name == "memory":
-        longest = max(count(memory_text({"facts": [""]}, tongue)) for tongue in ("zh", "en"))
+        longest = max(count(MemoryPart({"facts": ("",)}, tongue).text) for tongue in WORDINGS)
         return MESSAGE_OVERHEAD + longest
     headings = HEADINGS.get(cast("Block", name), {}).values()
     heading = max((count(f"\n{one}") for one in headings), default=0)
@@ -229,7 +221,6 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
 
 
 def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) -> str:
-    """The kept candidate that is dropped first."""
     last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
     if last is None:
         raise BudgetError(

@@ -276,11 +276,7 @@ def stretches(layout: tuple[Message, ...]) -> list[Stretch]:
 
 
 def exchange_forms(
-    turn: Turn,
-    stretch: Stretch | None,
-    steps: Mapping[int, RunningStep],
-    count: Count,
-    wording: Wording = ZH,
+    turn: Turn, stretch: Stretch | None, steps: Mapping[int, RunningStep], count: Count, wording: Wording = ZH
 ) -> tuple[Form, ...]:
     """An exchange of the running turn: the first form shows every result at its fullest, the next one at its
     second fullest, and so on, each with its images and with these only named.

@@ -49,7 +49,6 @@ def kind(text: str) -> Kind:
 
 
 def recognise(text: str) -> Recognised:
-    """The kind, with the parsed value if it is JSON."""
     start = text[: HEAD_CHARS * 2].lstrip("\ufeff \t\r\n")
     head = start[:HEAD_CHARS]
     if PATTERNS["json_start"].match(head) and (found := _json(text, head)) is not None:
@@ -67,7 +66,6 @@ def rows_kind(text: str) -> Literal["csv", "tsv", "jsonl"] | None:
 
 
 def delimiter(text: str) -> str:
-    """The delimiter of a CSV."""
     lines = _whole_lines(text[:HEAD_CHARS].lstrip("\ufeff \t\r\n"))
     return next((mark for mark in "\t,;" if _is_delimited(lines, mark)), ",")
 

@@ -26,7 +26,6 @@ _LANGUAGES = {name: re.compile(pattern) for name, pattern in TABLE["languages"].
 
 
 def describe_log(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The number of lines, the time span, the levels, the first and the last error, and what repeats."""
     total = line_count(text)
     lines = [line[:1000] for line in islice(filter(None, lines_of(text)), MOST_LINES)]
     levels = [_level(line) for line in lines]
@@ -88,7 +87,6 @@ def _most_frequent(lines: Sequence[str], say: Voice) -> str:
 
 
 def describe_code(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The language, the number of lines, what is defined, and what the first comment says."""
     head = text[:20_000]
     scores = {name: len(pattern.findall(head)) for name, pattern in _LANGUAGES.items()}
     best = max(scores, key=lambda name: scores[name])
@@ -108,7 +106,6 @@ def describe_code(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_search(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The number of hits, their titles or sources, and what the first ones say."""
     found = hits(value)
     named = sources(text)
     number = len(found) or len(named)

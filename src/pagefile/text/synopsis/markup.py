@@ -25,7 +25,6 @@ _ELEMENT = re.compile(r"<([A-Za-z_][\w:.-]*)")
 
 
 def describe_markdown(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The title, the outline, counts, and the leading sentences."""
     bare = "\n" + (text if "```" not in text else _FENCED.sub("\n", "\n" + text[:1_000_000]))
     headings = islice(_HEADING.finditer(bare), _MOST_HEADINGS)
     found = [(len(match[1]), match[2].strip(" #*")) for match in headings]
@@ -41,7 +40,6 @@ def describe_markdown(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_html(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The title, the outline, counts, and the leading sentences of the visible text."""
     title = _TITLE.search(text[:_READ_CHARS])
     headings = islice(_HTML_HEADING.finditer(text), _MOST_HEADINGS)
     found = [(int(match[1]), _seen(match[2])) for match in headings]
@@ -59,7 +57,6 @@ def describe_html(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_xml(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The root, the elements and how often they occur, and the text at the beginning."""
     names = Counter(islice((match[1] for match in _ELEMENT.finditer(text)), 100_000))
     root = next(iter(names), "")
     inner = [f"{name} ×{count:,}" for name, count in names.most_common() if name != root]

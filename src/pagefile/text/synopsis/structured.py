@@ -31,7 +31,6 @@ _CHINESE: dict[str, str] = dict(
 
 
 def describe_json(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The shape of JSON: what it contains, how much, under which keys, and how it begins."""
     if isinstance(value, list):
         return [*_describe_array(value, "JSON ", say), *_read_longest(value, say)]
     if isinstance(value, dict):
@@ -40,7 +39,6 @@ def describe_json(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_jsonl(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The number of rows, their keys, and the first row."""
     count = line_count(text)
     first = list(islice(_parsed_lines(text), _ASKED))
     opening = say(f"JSON 行数据，共 {count:,} 行", f"JSON lines, {count:,} rows")
@@ -48,7 +46,6 @@ def describe_jsonl(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_csv(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The number of rows, the columns, the first row."""
     mark = delimiter(text)
     header, first = [*islice(_rows(text, mark), 2), [], []][:2]
     count, exact = _count_rows(text, mark)
@@ -64,7 +61,6 @@ def describe_csv(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_yaml(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The top-level keys, and the number of lines."""
     keys = list(dict.fromkeys(islice((match[1] for match in _YAML_TOP.finditer(text)), 1000)))
     lines = line_count(text)
     shown = say.listed(keys, len(keys), most=300)

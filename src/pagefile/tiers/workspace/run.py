@@ -66,7 +66,6 @@ class Call(NamedTuple):
 
 
 def age_in_words(seconds: float, wording: Wording) -> str:
-    """How long ago, in natural language."""
     minutes = int(max(0.0, seconds) // 60)
     just_now, by_minute, by_hour, by_day = wording.ages
     if minutes < 1:

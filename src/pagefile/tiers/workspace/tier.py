@@ -92,7 +92,6 @@ class Workspaces(base.Tier):
                 workspace.reset()
 
     async def forget(self, scope: Scope) -> base.Counts:
-        """Drop every workspace that may hold something of the scope."""
         for workspace in self._runs.drop(lambda key: base.within(key[0], scope)):
             # A caller may still hold a reference to it.
             workspace.reset_all()
