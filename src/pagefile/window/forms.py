@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import accumulate, zip_longest
+from itertools import accumulate, takewhile, zip_longest
 from typing import Any
 
 from pagefile.content import Media, Message, media_in, with_media
@@ -76,11 +76,9 @@ def with_media_named(forms: Iterable[Form], count: Count) -> tuple[Form, ...]:
     for form in forms:
         found.append(form)
         short = media_named(form, count)
-        if short.tokens < form.tokens:
+        if short.tokens < form.tokens and (shown := short.shown) is not None:
             name = f"{form.name}, media named"
-            shown = short.shown
-            if shown is not None and shown.form == form.name:
-                shown = shown._replace(form=name)
+            shown = shown._replace(form=name if shown.form == form.name else shown.form)
             found.append(short._replace(name=name, shown=shown))
     return tuple(sorted(found, key=lambda form: -form.tokens))
 
@@ -102,10 +100,8 @@ def media_named(form: Form, count: Count, blobs: Container[str | None] | None = 
 def _with_results(turn: Turn, results: Mapping[int, Text], name: str, count: Count) -> Form:
     shown = shown_turn(turn, name, {n: text.text for n, text in results.items()} if results else _NOTHING)
     if shown.layout is not None:
-        costs = {
-            n: (step.call_tokens, results[n].tokens if n in results else step.result_tokens)
-            for n, step in enumerate(turn.steps)
-        }
+        costs = {n: (step.call_tokens, step.result_tokens) for n, step in enumerate(turn.steps)}
+        costs |= {n: (turn.steps[n].call_tokens, text.tokens) for n, text in results.items()}
         return Form(layout_tokens(shown.layout, costs, count), shown, name=name)
     saved = sum([turn.steps[n].result_tokens - text.tokens for n, text in results.items()])
     return Form(turn.tokens - saved, shown, name=name)
@@ -157,65 +153,25 @@ def shown_summary(
 ) -> tuple[str, str]:
     """The summary, then what it does not say itself; and a note on what became of the anchors."""
     missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
-    beside = _that_fit(missing, count, min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE))
+    # The newest within their budget, in the order in which they were said.
+    room = min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE)
+    spent = accumulate(count(anchor) + 1 for anchor in reversed(missing))
+    fitting = sum(1 for _ in takewhile(lambda tokens: tokens <= room, spent))
+    beside = missing[len(missing) - fitting :]
     lines = [wording.so_far + escape(checkpoint.summary)]
     if beside:
         lines.append(wording.anchors + escape("；".join(beside)))
     if checkpoint.archive_refs:
         lines.append(wording.pages + "、".join(checkpoint.archive_refs[-PAGES_SHOWN:]))
-    total, shown = len(checkpoint.anchors), len(beside)
-    survive = total - len(missing) + shown
-    note = f"{survive} of {total} anchors survive, {shown} of them beside the summary"
+    total = len(checkpoint.anchors)
+    survive = total - len(missing) + fitting
+    note = f"{survive} of {total} anchors survive, {fitting} of them beside the summary"
     return "\n".join(lines), note
-
-
-def _that_fit(missing: list[str], count: Count, room: int) -> list[str]:
-    """The newest anchors within their budget, in the order in which they were said."""
-    kept: list[str] = []
-    for anchor in reversed(missing):
-        room -= count(anchor) + 1
-        if room < 0:
-            break
-        kept.append(anchor)
-    return kept[::-1]
 
 
 # -- the running turn in its own window --------------------------------------------------------------------------------
 #
 # Speech is never cut; calls and their results stay or go together.
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Messages of a running turn that are shown or left out together."""
-
-    #: Its position among the messages.
-    at: int
-    messages: tuple[Message, ...]
-    #: The steps called and answered in it; empty for plain messages.
-    steps: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunningStep:
-    """A step of the running turn, and the texts of its page that can be shown for it."""
-
-    step: Step
-    shown: ShownStep
-    texts: Sequence[Text] = ()
-    #: Whether its result gives way to newer ones.
-    demoted: bool = False
-
-    def choices(self, count: Count, wording: Wording) -> list[Text]:
-        """The texts that can be shown for the result, from the fullest to the shortest."""
-        step = self.step
-        found = [] if self.demoted else list(self.texts)
-        if not (self.demoted and step.whole):
-            found.append(Text("full" if step.whole else "placeholder", step.result, step.result_tokens))
-        note = note_of(step, count, wording)
-        if note:
-            found.append(note)
-        return sorted(found, key=lambda text: -text.tokens)
 
 
 def running_turn(
@@ -230,38 +186,38 @@ def running_turn(
     `texts` are those of loaded pages, by index of the step; results of steps in `demoted` give way to newer
     ones.
     """
-    steps = {
-        number: RunningStep(turn.steps[number], shown, texts.get(number, ()), demoted=number in demoted)
-        for number, shown in shown_steps(turn.steps, {}).items()
-    }
-    if turn.layout is not None:
-        return [_candidate(turn, stretch, steps, count, wording) for stretch in stretches(turn.layout)]
-    said = Form(side_tokens(turn.user, turn.user_tokens), ShownTurn(turn.id, "current", turn.user))
-    found = [Candidate(turn.id, "current", (said,))] if turn.user else []
-    for number, step in steps.items():
-        forms = exchange_forms(turn, None, {number: step}, count, wording)
-        found.append(Candidate(f"{turn.id}/step/{number}", "steps", forms, number))
-    return found
+    shown = shown_steps(turn.steps, {})
+    choices: dict[int, list[Text]] = {}
+    for n, step in enumerate(turn.steps):
+        result = Text("full" if step.whole else "placeholder", step.result, step.result_tokens)
+        own = [] if n in demoted and step.whole else [result]
+        loaded = () if n in demoted else texts.get(n, ())
+        note = note_of(step, count, wording)
+        found = [*loaded, *own, *([note] if note else [])]
+        choices[n] = sorted(found, key=lambda text: -text.tokens)
+    if turn.layout is None:
+        said = Form(side_tokens(turn.user, turn.user_tokens), ShownTurn(turn.id, "current", turn.user))
+        question = [Candidate(turn.id, "current", (said,))] if turn.user else []
+        forms = {n: _exchange_forms(turn, None, shown, {n: these}, count) for n, these in choices.items()}
+        return [*question, *(Candidate(f"{turn.id}/step/{n}", "steps", forms[n], n) for n in forms)]
+    candidates: list[Candidate] = []
+    at = 0
+    for messages in _stretches(turn.layout):
+        calls = sorted(step for message in messages for step in calls_of(message))
+        if calls:
+            forms = _exchange_forms(turn, messages, shown, {n: choices[n] for n in calls}, count)
+            candidates.append(Candidate(f"{turn.id}/step/{calls[0]}", "steps", forms, at))
+        else:
+            name = f"{turn.id}/message/{at}" if at else turn.id
+            tokens = layout_tokens(messages, {}, count, running=True)
+            said = Form(tokens, ShownTurn(turn.id, "current", turn.user, layout=messages))
+            candidates.append(Candidate(name, "current", (said,), at))
+        at += len(messages)
+    return candidates
 
 
-def _candidate(
-    turn: Turn, stretch: Stretch, steps: Mapping[int, RunningStep], count: Count, wording: Wording
-) -> Candidate:
-    if not stretch.steps:
-        name = f"{turn.id}/message/{stretch.at}" if stretch.at else turn.id
-        tokens = layout_tokens(stretch.messages, {}, count, running=True)
-        said = Form(tokens, ShownTurn(turn.id, "current", turn.user, layout=stretch.messages))
-        return Candidate(name, "current", (said,), stretch.at)
-    held = {number: steps[number] for number in stretch.steps}
-    forms = exchange_forms(turn, stretch, held, count, wording)
-    return Candidate(f"{turn.id}/step/{stretch.steps[0]}", "steps", forms, stretch.at)
-
-
-def stretches(layout: tuple[Message, ...]) -> list[Stretch]:
-    """A layout in order: what was said, and exchanges of calls with their results.
-
-    A new one starts when the speaker changes, and after results.
-    """
+def _stretches(layout: tuple[Message, ...]) -> list[tuple[Message, ...]]:
+    """The messages that are shown or left out together: a new stretch starts when the speaker changes, and after results."""
     groups: list[list[Message]] = []
     before = ""
     for message in prepared(layout):
@@ -270,35 +226,31 @@ def stretches(layout: tuple[Message, ...]) -> list[Stretch]:
         else:
             groups.append([message])
         before = message.role
-    starts = accumulate(map(len, groups), initial=0)
-    calls = [sorted(step for message in group for step in calls_of(message)) for group in groups]
-    return [Stretch(*one) for one in zip(starts, map(tuple, groups), map(tuple, calls), strict=False)]
+    return [tuple(group) for group in groups]
 
 
-def exchange_forms(
-    turn: Turn, stretch: Stretch | None, steps: Mapping[int, RunningStep], count: Count, wording: Wording = ZH
+def _exchange_forms(
+    turn: Turn,
+    messages: tuple[Message, ...] | None,
+    shown: Mapping[int, ShownStep],
+    choices: Mapping[int, Sequence[Text]],
+    count: Count,
 ) -> tuple[Form, ...]:
     """An exchange of the running turn: the first form shows every result at its fullest, the next one at its
     second fullest, and so on, each with its images and with these only named.
 
-    Without a stretch it is one step of a turn in the short form.
+    Without messages it is one step of a turn in the short form.
     """
-    choices = {number: step.choices(count, wording) for number, step in steps.items()}
     forms: list[Form] = []
     for level in range(max(map(len, choices.values()))):
-        texts = {number: these[min(level, len(these) - 1)] for number, these in choices.items()}
-        name = next(texts[number].name for number, these in choices.items() if level < len(these))
-        shown = ShownTurn(
-            turn.id,
-            "current",
-            None if stretch is None else turn.user,
-            steps={n: step.shown._replace(result=texts[n].text) for n, step in steps.items()},
-            layout=None if stretch is None else stretch.messages,
-        )
-        costs = {n: (step.step.call_tokens, texts[n].tokens) for n, step in steps.items()}
-        if stretch is None:
-            tokens = sum(2 * MESSAGE_OVERHEAD + call + result for call, result in costs.values())
+        texts = {n: these[min(level, len(these) - 1)] for n, these in choices.items()}
+        name = next(texts[n].name for n, these in choices.items() if level < len(these))
+        steps = {n: shown[n]._replace(result=text.text) for n, text in texts.items()}
+        costs = {n: (turn.steps[n].call_tokens, text.tokens) for n, text in texts.items()}
+        if messages is None:
+            user, tokens = None, sum(2 * MESSAGE_OVERHEAD + call + result for call, result in costs.values())
         else:
-            tokens = layout_tokens(stretch.messages, costs, count, running=True)
-        forms.append(Form(tokens, shown, name=name))
-    return tuple(forms) if stretch is None else with_media_named(forms, count)
+            user, tokens = turn.user, layout_tokens(messages, costs, count, running=True)
+        form = ShownTurn(turn.id, "current", user, steps=steps, layout=messages)
+        forms.append(Form(tokens, form, name=name))
+    return tuple(forms) if messages is None else with_media_named(forms, count)

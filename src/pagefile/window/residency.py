@@ -52,13 +52,9 @@ def resident_pages(
     by_page: dict[str, list[int]] = {}
     for use in uses:
         by_page.setdefault(use.uuid, []).append(use.turn)
-    staying = [
-        uuid
-        for uuid, turns in by_page.items()
-        if uuid in pinned or _keeps_being_used(sorted(set(turns)), now)
-    ]
-    staying += sorted(pinned - by_page.keys())
-    staying.sort(key=lambda uuid: (uuid not in pinned, -max(by_page.get(uuid, [0])), uuid))
+    used = {uuid for uuid, turns in by_page.items() if _keeps_being_used(sorted(set(turns)), now)}
+    newest = {uuid: max(turns) for uuid, turns in by_page.items()}
+    staying = sorted(used | pinned, key=lambda uuid: (uuid not in pinned, -newest.get(uuid, 0), uuid))
     kept: list[str] = []
     for uuid in staying:
         size = tokens.get(uuid)
