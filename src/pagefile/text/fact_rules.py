@@ -88,29 +88,20 @@ class Stated:
     subject: str = USER
 
 
-@dataclass(frozen=True, slots=True)
 class _Rule:
-    pattern: re.Pattern[str]
-    says: str
-    category: str
-    confidence: float
-    attribute: str | None
-    unless: re.Pattern[str] | None
+    """A row of the table: a pattern in one of the languages, and what it states."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        tongue = "zh" if "zh" in row else "en"
+        self.pattern = re.compile(filled(f"<<{tongue}_begins>>(?P<quote>{row[tongue]})", _PARTS))
+        self.says: str = row["says"]
+        self.category: str = row["category"]
+        self.confidence: float = row["confidence"]
+        self.attribute: str | None = row.get("attribute")
+        self.unless = re.compile(filled(row["unless"], _PARTS)) if "unless" in row else None
 
 
-def _rule(row: Mapping[str, Any], parts: Mapping[str, str]) -> _Rule:
-    begins, pattern = ("<<zh_begins>>", row["zh"]) if "zh" in row else ("<<en_begins>>", row["en"])
-    return _Rule(
-        re.compile(filled(f"{begins}(?P<quote>{pattern})", parts)),
-        row["says"],
-        row["category"],
-        row["confidence"],
-        row.get("attribute"),
-        re.compile(filled(row["unless"], parts)) if "unless" in row else None,
-    )
-
-
-_RULES = tuple(_rule(row, _PARTS) for row in _TABLE["stated"])
+_RULES = tuple(map(_Rule, _TABLE["stated"]))
 
 #: What is not the user's own text: our memory and our placeholders, framework blocks, code, quotations.
 # What is opened but never closed extends to the end of its line, a placeholder to the end of the text: searching for

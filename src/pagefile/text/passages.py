@@ -7,7 +7,7 @@ Splitting is cheap and never segments words, because every page is split but few
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice, pairwise
 
@@ -108,8 +108,14 @@ def select(
 def render_excerpt(passages: Sequence[Passage], total_chars: int) -> str:
     """Passages as a model reads them: each run of adjacent passages is preceded by a line with its character range."""
     zh = _in_chinese(passages)
+    runs: list[list[Passage]] = []
+    for passage in passages:
+        if runs and passage.start == runs[-1][-1].end:
+            runs[-1].append(passage)
+        else:
+            runs.append([passage])
     out: list[str] = []
-    for run in _runs(passages):
+    for run in runs:
         body = "".join(passage.text for passage in run)
         ended = body if body.endswith("\n") else f"{body}\n"
         out.append(_marker(run[0].start, run[-1].end, total_chars, zh=zh) + ended)
@@ -129,11 +135,9 @@ def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
     if start == end:
         return start, end
     found = units(text)
-    around = found.around(start)
-    if around is not None and around[1] - around[0] <= limit:
+    if (around := found.around(start)) is not None and around[1] - around[0] <= limit:
         start, end = around[0], min(len(text), around[0] + limit)
-    behind = found.around(end)
-    if behind is not None and behind[0] > max(start, offset):
+    if (behind := found.around(end)) is not None and behind[0] > max(start, offset):
         end = behind[0]
     return start, end
 
@@ -236,11 +240,9 @@ def _anywhere(found: Units, start: int, low: int, most: int) -> int:
     """Without a boundary: around a unit if one is in the way, else between words, else between characters."""
     if most >= len(found.text):
         return len(found.text)
-    unit = found.span(most)
-    if unit is not None:
+    if (unit := found.span(most)) is not None:
         return unit[0] if unit[0] > start else unit[1]
-    best = _legal(found, _SOFT, low, most, most)
-    if best is not None:
+    if (best := _legal(found, _SOFT, low, most, most)) is not None:
         return best
     place, text = most, found.text
     while place > low and (
@@ -308,24 +310,9 @@ def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> list[int]:
 
 def _stems(term: str) -> tuple[str, ...]:
     """What a text with this term likely contains: for a number its digits, or its first one in other notations."""
-    digits = _DIGITS.match(term)
-    if digits is not None:
+    if (digits := _DIGITS.match(term)) is not None:
         return (digits.group(), term[0])
     return (term[: max(2, len(term) - 1)] if term.isascii() and len(term) > 2 else term,)
-
-
-# -- showing -----------------------------------------------------------------------------------------------------------
-
-
-def _runs(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
-    run: list[Passage] = []
-    for passage in passages:
-        if run and passage.start != run[-1].end:
-            yield run
-            run = []
-        run.append(passage)
-    if run:
-        yield run
 
 
 def _marker(start: int, end: int, total: int, *, zh: bool) -> str:

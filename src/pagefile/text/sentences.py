@@ -133,7 +133,6 @@ def _tail(text: str, room: int) -> str:
     """At most `room` characters from the end, starting after a boundary."""
     start = len(text) - room
     for boundary in _BOUNDARIES:
-        match = boundary.search(text, start, start + room // 4)
-        if match:
+        if match := boundary.search(text, start, start + room // 4):
             return text[match.end() :].lstrip(" ")
     return text[start:]

@@ -297,10 +297,7 @@ class TurnIndex(Generic[K]):
             counts = np.bincount(session[match.slots], weights=match.counts, minlength=number)
             weight = match.asked * rarity(number, int(np.count_nonzero(counts)))
             scores += weight * (K1 + 1) * counts / (counts + norms)
-        best = scores.max()
-        if not best:
-            return np.zeros(len(near))
-        return SESSION * near.max() / best * scores[session] * (near > 0)
+        return SESSION * near.max() / (scores.max() or 1.0) * scores[session] * (near > 0)
 
 
 def _asked(words: Sequence[str]) -> dict[str, float]:

@@ -67,9 +67,7 @@ def terms(text: str, *, keep_stop_words_if_empty: bool = True) -> list[str]:
         kept += (_remembered if len(found) <= _SHORT else _worked_out)(match.lastgroup, found)
     if kept or not keep_stop_words_if_empty:
         return kept
-    return [
-        term for match in _SCAN.finditer(plain) for _, term in _every_term(match.lastgroup, match.group())
-    ]
+    return [term for match in _SCAN.finditer(plain) for _, term in _every_term(match.lastgroup, match[0])]
 
 
 def _worked_out(kind: str | None, found: str) -> tuple[str, ...]:
@@ -117,8 +115,7 @@ def _latin_terms(found: str) -> Iterator[tuple[str, str]]:
         yield found, found[:MAX_TERM_CHARS]
     for part in parts:
         yield part, _stemmers.english.stemWord(part[:MAX_TERM_CHARS])
-        measure = _NUMBER_UNIT.match(part)
-        if measure:
+        if measure := _NUMBER_UNIT.match(part):
             yield from ((piece, piece) for piece in measure.groups())
 
 

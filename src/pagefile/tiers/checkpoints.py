@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -359,11 +360,6 @@ def nothing_to_cover(head: ConversationInfo, recent_turns: int) -> InvalidArgume
 
 def verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:
     """How many of the newest turns stay: all, or fewer if they alone would fill half of the window, but at least one."""
-    room = window_tokens // VERBATIM_SHARE
-    staying = 0
-    for turn in reversed(newest):
-        room -= turn.tokens
-        if room < 0 and staying:
-            break
-        staying += 1
-    return staying
+    spent = accumulate(turn.tokens for turn in reversed(newest))
+    fitting = sum(tokens <= window_tokens // VERBATIM_SHARE for tokens in spent)
+    return max(fitting, min(1, len(newest)))

@@ -101,20 +101,25 @@ class Derivation:
 
     async def catch_up(self, backlog: Backlog) -> None:
         """Compute what is missing for the conversations that were written to, or for all."""
-        waits = [await self._keep_terms(backlog), await self._make_vectors(backlog)]
-        due = [seconds for seconds in waits if seconds is not None]
+        due: list[float] = []
+
+        def terms_failed(error: Exception) -> None:
+            level = logging.DEBUG if self._told else logging.WARNING
+            foreign = None if isinstance(error, PagefileError) else error
+            logger.log(level, "could not keep the terms of turns: %s", error, exc_info=foreign)
+            self._told = True
+            due.append(_RETRY_S)
+
+        with guarded(terms_failed):
+            await self._follow(self.terms, backlog, sweep=backlog.sweep)
+            self._told = False
+        rest_s = await self._make_vectors(backlog)
+        due += [] if rest_s is None else [rest_s]
         if due:
             raise RetryLater(min(due))
 
-    async def _keep_terms(self, backlog: Backlog) -> float | None:
-        """Returns the seconds until the next attempt if this one failed; no caller waits for it."""
-        with guarded(self._terms_failed):
-            await self._follow(self.terms, backlog, sweep=backlog.sweep)
-            self._told = False
-            return None
-        return _RETRY_S
-
     async def _make_vectors(self, backlog: Backlog) -> float | None:
+        """Returns the seconds until the next attempt if this one failed."""
         if self.vectors is None:
             return None
         if self.health.resting and not backlog.hurried:
@@ -228,12 +233,6 @@ class Derivation:
             heads = () if query is None else await self.log.heads(query)
             plan.take_back(one, [ports.Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
 
-    def _terms_failed(self, error: Exception) -> None:
-        level = logging.DEBUG if self._told else logging.WARNING
-        foreign = None if isinstance(error, PagefileError) else error
-        logger.log(level, "could not keep the terms of turns: %s", error, exc_info=foreign)
-        self._told = True
-
     async def describe(self) -> JsonObject:
         """What makes vectors, where they are, how many there are, and the current problem, if any; calls no model."""
         made = self.vectors
@@ -279,34 +278,27 @@ class Derivation:
         """Compute what is missing with the current embedder and vector store, then remove what others made."""
         if self.vectors is not None:
             await self.vectors.prepare(beside=True)
-        todo: list[Derived] = [self.terms] if self.vectors is None else [self.terms, self.vectors]
-        plans: list[Plan] = []
-        for derived in todo:
-            if from_scratch and tenant is None:
-                await self.marks.drop(derived.tier)
-            # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
-            tier = _NONE if from_scratch else derived.tier
-            plans.append(await self._plan(partial(self.marks.behind, tier, limit=_ALL, tenant=tenant)))
-        total = sum(plan.left for plan in plans)
-        made: list[int] = []
-        for derived, plan in zip(todo, plans, strict=True):
-            turns = 0
+        todo: dict[str, Derived | None] = {"terms": self.terms, "vectors": self.vectors}
+        plans: dict[str, tuple[Derived, Plan]] = {}
+        for name, derived in todo.items():
+            if derived is not None:
+                if from_scratch and tenant is None:
+                    await self.marks.drop(derived.tier)
+                # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
+                tier = _NONE if from_scratch else derived.tier
+                find = partial(self.marks.behind, tier, limit=_ALL, tenant=tenant)
+                plans[name] = derived, await self._plan(find)
+        total = sum(plan.left for _, plan in plans.values())
+        counts = dict.fromkeys((*todo, "dropped"), 0)
+        for name, (derived, plan) in plans.items():
             while plan.behind:
-                turns += await self._batch(derived, plan)
-                progress(total - sum(plan.left for plan in plans), total)
-            made.append(turns)
-        counts = {"terms": made[0], "vectors": sum(made[1:]), "dropped": await self._drop_others()}
+                counts[name] += await self._batch(derived, plan)
+                progress(total - sum(plan.left for _, plan in plans.values()), total)
+        vectors = self.vectors
+        if vectors is not None and not await self.marks.behind(vectors.tier, limit=1):
+            # Vectors of other embedders go once those of the current one are complete.
+            for collection in (await vectors.collections())[1]:
+                counts["dropped"] += await vectors.index.drop(collection.model)
+                await self.marks.drop(tier_of(vectors.index, collection.model))
         self.health.well()
         return counts
-
-    async def _drop_others(self) -> int:
-        """Remove vectors of other embedders, once those of the current one are complete."""
-        vectors = self.vectors
-        if vectors is None or await self.marks.behind(vectors.tier, limit=1):
-            return 0
-        _, others = await vectors.collections()
-        dropped = 0
-        for collection in others:
-            dropped += await vectors.index.drop(collection.model)
-            await self.marks.drop(tier_of(vectors.index, collection.model))
-        return dropped

@@ -209,13 +209,12 @@ class Episodes(base.OwnTier):
     async def _chosen(self, scope: Scope, request: base.WindowRequest) -> _Ranking:
         """What to show: the same for every window of a running turn."""
         running = request.view.open_turn
-        key = None if running is None else (scope, running.id)
-        if key is not None and key in self._choices:
-            return self._choices[key]
-        ranking = await self._choose(scope, request, None if running is None else running.at)
-        if key is not None:
-            self._choices[key] = ranking
-        return ranking
+        if running is None:
+            return await self._choose(scope, request, None)
+        if (scope, running.id) not in self._choices:
+            ranking = await self._choose(scope, request, running.at)
+            self._choices[scope, running.id] = ranking
+        return self._choices[scope, running.id]
 
     async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Ranking:
         query = request.query or ""

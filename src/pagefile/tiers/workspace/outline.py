@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from pagefile.tiers.workspace.results import KEYS, Plain, is_whole, page_range
 
@@ -70,14 +70,10 @@ def outline(lines: Sequence[Entry], max_chars: int, more: str, besides: int = 0)
 
 
 def _first_chapters(lines: Sequence[Entry], max_chars: int, more: str, besides: int) -> str:
-    shown: list[str] = []
     room = max_chars - len(more.format(count=len(lines) + besides))
-    for entry in lines:
-        if entry.level == 0:
-            room -= len(_line(entry)) + 1
-            if room < 0:
-                break
-            shown.append(_line(entry))
+    titles = [_line(entry) for entry in lines if entry.level == 0]
+    taken = accumulate(len(title) + 1 for title in titles)
+    shown = [title for title, chars in zip(titles, taken, strict=True) if chars <= room]
     told = "\n".join([*shown, more.format(count=len(lines) - len(shown) + besides)])
     return told if len(told) <= max_chars else ""
 
@@ -134,16 +130,11 @@ def _node(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
         yield Entry(level, " ".join(title.split())[:TITLE_CHARS], _pages(value))
     for inner in children:
         yield from _walk(inner, level + 1 if title else level)
-    if not title and not children:
-        yield from _named(value, level)
-
-
-def _named(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
-    """Chapters whose titles are the keys."""
-    for title, inner in value.items():
-        if isinstance(inner, list | dict) and title.strip() and title not in _NO_TITLES:
+    # Otherwise the keys are the titles of chapters.
+    for key, inner in () if title or children else value.items():
+        if isinstance(inner, list | dict) and key.strip() and key not in _NO_TITLES:
             pages = _pages(inner) if isinstance(inner, dict) else ""
-            yield Entry(level, " ".join(title.split())[:TITLE_CHARS], pages)
+            yield Entry(level, " ".join(key.split())[:TITLE_CHARS], pages)
             yield from _walk(inner, level + 1)
 
 

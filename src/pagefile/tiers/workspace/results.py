@@ -56,13 +56,12 @@ def to_json(result: object) -> Plain:
 
 def as_text(result: object, value: Plain) -> str:
     """The result as a model reads it: text as it came, anything else as JSON."""
+    if isinstance(result, bytes | bytearray):
+        result = bytes(result).decode("utf-8", "replace")
     if isinstance(result, str):
         return clean(result)
-    if isinstance(result, bytes | bytearray):
-        return clean(bytes(result).decode("utf-8", "replace"))
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = "" if value is None else value
+    return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
 
 
 def clean(text: str) -> str:
@@ -237,19 +236,16 @@ def source_of(item: Mapping[str, Plain]) -> str:
 
 def page_text(value: Plain) -> str:
     """The text of one or more pages, joined."""
-    return _page_text(value, 0).strip()
 
+    def told(value: Plain, depth: int) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and depth <= 4:
+            return "\n\n".join(filter(None, (told(inner, depth + 1) for inner in value)))
+        inside = (value.get(key) for key in KEYS["pages"]) if isinstance(value, dict) and depth <= 4 else ()
+        return next(filter(None, (told(inner, depth + 1) for inner in inside)), "")
 
-def _page_text(value: Plain, depth: int) -> str:
-    if isinstance(value, str):
-        return value
-    if depth > 4:
-        return ""
-    if isinstance(value, list):
-        return "\n\n".join(text for inner in value if (text := _page_text(inner, depth + 1)))
-    if isinstance(value, dict):
-        return next((text for key in KEYS["pages"] if (text := _page_text(value.get(key), depth + 1))), "")
-    return ""
+    return told(value, 0).strip()
 
 
 def page_source(value: Plain, given: Plain) -> str:
@@ -280,10 +276,8 @@ def page_range(known: Mapping[str, Plain], first: Sequence[str], last: Sequence[
 def document_of(value: Plain, given: Plain) -> str:
     """The id of the document a table of contents belongs to; empty if unknown."""
     names = (*KEYS["document"], *KEYS["source"], "title", "name")
-    for known in (given, value):
-        if isinstance(known, dict) and (found := _first_text(known, names)):
-            return found
-    return given.strip() if isinstance(given, str) else ""
+    told = (_first_text(known, names) for known in (given, value) if isinstance(known, dict))
+    return next(filter(None, told), given.strip() if isinstance(given, str) else "")
 
 
 def toc_of(value: Plain) -> dict[str, Plain]:
