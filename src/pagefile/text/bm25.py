@@ -129,8 +129,7 @@ class SlotIndex(ABC, Generic[K]):
 class WordIndex(SlotIndex[K]):
     """BM25 over documents that are added and removed. Thread-safe.
 
-    Equal scores are ordered newest first (by insertion), because of two turns that say the same the later one
-    is more likely to be current.
+    Equal scores: newest first (by insertion), since of two turns that say the same the later is likelier to hold.
     """
 
     def __init__(self) -> None:
@@ -147,10 +146,7 @@ class WordIndex(SlotIndex[K]):
         return self._entries
 
     def add(self, key: K, words: Sequence[str], aside: Sequence[str] = ()) -> float:
-        """Add a document and return its length; an existing key is left as it is.
-
-        Words in `aside` count less than the others, and add less to the length.
-        """
+        """Add a document and return its length, to which words in `aside` add less; an existing key is left as it is."""
         length = len(words) + ASIDE * len(aside)
         with self._lock:
             if key in self._slot_of:

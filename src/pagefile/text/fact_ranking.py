@@ -203,8 +203,7 @@ def scores(
 ) -> Floats:
     """The score of each fact: similarity, relative to the highest, and confidence.
 
-    Relative, because otherwise the two weights would apply to different ranges. If nothing is similar, or
-    there is no query, only confidence counts.
+    Relative, or the two weights would apply to different ranges. If nothing is similar, only confidence counts.
     """
     sure = confidence_weight * np.asarray(confidences, dtype=np.float64)
     if similarities is None or not len(similarities):

@@ -20,8 +20,7 @@ UNSCORED = 0.5
 def normalised(scores: Sequence[object], scale: Scale = "auto") -> list[float]:
     """One score in [0, 1] for each, preserving their order; anything that is not a number gets `UNSCORED`.
 
-    "unit" takes them as they are, "best" scales them by the best of the set, "auto" decides between the two.
-    Idempotent.
+    "unit" takes them as they are, "best" scales them by the best of the set, "auto" decides. Idempotent.
     """
     numbers = [number(score) for score in scores]
     known = [score for score in numbers if score is not None]

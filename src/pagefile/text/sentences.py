@@ -29,8 +29,7 @@ def cjk_share(text: str) -> float:
 def language(text: str) -> Literal["zh", "en"]:
     """The language to answer in: Chinese if its script carries most of the meaning, else English.
 
-    A Chinese character says about as much as three Latin letters, so a Chinese sentence full of product names
-    is still Chinese.
+    A Chinese character says as much as three Latin letters: a sentence full of product names is still Chinese.
     """
     return "zh" if cjk_share(text) >= 0.25 else "en"
 
@@ -59,8 +58,7 @@ _ABBREVIATION = re.compile(
 def sentences(text: str) -> list[str]:
     """The sentences of a text, each with the whitespace after it: joined, they are the text again.
 
-    A line break ends a sentence. Numbers (3.5), abbreviations, list numbers, URLs, code and images are not
-    split.
+    A line break ends a sentence. Numbers (3.5), abbreviations, list numbers, URLs, code, images stay whole.
     """
     found: list[str] = []
     start = 0

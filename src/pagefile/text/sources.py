@@ -61,8 +61,7 @@ def sources(text: str) -> list[str]:
     found = _in_text(text) if value is None else _in_json(value)
     named: dict[str, str] = {}
     for name, address in found:
-        shown = _render(name, address)
-        if shown:
+        if shown := _render(name, address):
             named.setdefault(address or shown, shown)
         if len(named) == MOST:
             break
@@ -138,8 +137,7 @@ def _labelled(text: str) -> Iterator[tuple[int, _Found]]:
         if name:
             yield place, (name, "")
         name, place = entry, match.start()
-        second = _SECOND_LABEL.search(entry)
-        if second:
+        if second := _SECOND_LABEL.search(entry):
             title, address = entry[: second.start()], address or entry[second.end() :]
         if second or address:
             yield place, (title, address)

@@ -75,8 +75,8 @@ def named(question: str, names: Iterable[str]) -> set[str]:
 def in_first_person(question: str, names: Collection[str]) -> str:
     """The question as the people it names would ask it about themselves.
 
-    What they said is in the first person: "What did Mia paint?" is closer to everything Mia said than to "I
-    painted a sunrise", unlike "What did I paint?".
+    What they said is in the first person: "I painted a sunrise" is closer to "What did I paint?" than to
+    "What did Mia paint?", which is close to everything Mia said.
     """
     for name in sorted(names, key=len, reverse=True):
         own = "我" if is_cjk(name[0]) else "I"

@@ -65,11 +65,9 @@ SILENCE_S = 6 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[K]):
-    """A turn and why it was found: the score is the sum of the parts, except two that say how well the turn
-    itself answers.
+    """A turn and why it was found: the score is the sum of the parts, apart from two that tell how well it answers.
 
-    `coverage` is the share of the question's weight whose words it contains, `likeness` its similarity in
-    meaning.
+    `coverage` is the share of the question's weight whose words it has, `likeness` its similarity in meaning.
     """
 
     key: K
@@ -261,8 +259,7 @@ class TurnIndex(Generic[K]):
     def _near(self, matches: Matches, discount: float) -> tuple[_Floats, _Floats]:
         """The score of each turn for the question's words, on its own and with its neighbours.
 
-        Each word counts only at its best place, in the turn itself or, discounted, in a neighbour: repeating
-        a word gains nothing.
+        Each word counts only at its best place, in the turn or, discounted, in a neighbour, however often it occurs.
         """
         size = len(self._keys)
         norms = K1 * (1 - discount + discount / matches.average * matches.lengths)

@@ -181,8 +181,7 @@ class Archive(base.OwnTier):
     ) -> Page:
         """Archive a result that has just arrived; `admit` admits its turn, None if it has no turn.
 
-        What was erased meanwhile may be a different turn of the conversation: then this one is still
-        admitted.
+        What was erased meanwhile may be another turn of the conversation: then this one is still admitted.
         """
         for _ in range(_MOST_ATTEMPTS):
             with suppress(ErasedError):

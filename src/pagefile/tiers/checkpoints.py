@@ -195,9 +195,8 @@ class Checkpoints:
     ) -> Checkpoint:
         """Cover every turn up to one that the summary's author has read.
 
-        `epoch` is `ConversationInfo.epoch` of the view that the author read: if something was erased since, `ErasedError`
-        is raised. With an `expected_version` it must replace that checkpoint (0: none), else `ConflictError`
-        is raised.
+        `epoch` is `ConversationInfo.epoch` of the view that the author read: `ErasedError` if something was erased
+        since. With an `expected_version` it must replace that checkpoint (0: none), else `ConflictError` is raised.
         """
         view = await self.view(scope)
         covered = _Covered.after(view.checkpoint, None)

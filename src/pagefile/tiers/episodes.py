@@ -101,10 +101,7 @@ class Episodes(base.OwnTier):
         self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
     async def recall(self, scope: Scope, query: str, limit: int, at: datetime | None = None) -> list[Hit]:
-        """The turns that best answer the query, best first; in one conversation if the scope names one.
-
-        `at` is the time of the question: "last week" is relative to it.
-        """
+        """The turns that best answer the query asked `at` a time, best first; in one conversation if the scope names one."""
         if not terms(query) or limit < 1:
             return []
         self.meter.count("pagefile_recalls_total")

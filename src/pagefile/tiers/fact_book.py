@@ -125,8 +125,7 @@ class FactBook:
     async def remember(self, scope: Scope, draft: Draft) -> Fact:
         """Store a statement, and return the fact with its outcome.
 
-        However many others write at the same time, each decision is based on what the store holds at that
-        moment.
+        However many others write at the same time, each decision is based on what the store holds then.
         """
         owner = Scope(scope.tenant, scope.user)
         async with self._writers.setdefault(owner, anyio.Lock()):
@@ -231,11 +230,7 @@ class FactBook:
         return await self._read(owner)
 
     async def _read(self, owner: Scope) -> Held:
-        """Everything that is held, read consistently.
-
-        An erasure restores an earlier stamp: a fact that arrived during the read must not end up under that
-        stamp.
-        """
+        """Everything that is held, read consistently: an erasure restores an earlier stamp, which nothing newer may get."""
         for _ in range(_MOST_READS):
             epoch, stamp = await self.epoch(), await self.store.changed(owner)
             facts = await self.store.list(owner)

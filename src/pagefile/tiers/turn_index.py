@@ -50,8 +50,6 @@ class Derived(ABC):
 class Plan:
     """Conversations to read, and the state in which that was decided."""
 
-    __slots__ = ("_again", "_epoch", "behind", "erased", "left")
-
     def __init__(self, behind: Sequence[ports.Behind], erased: int, epoch: int) -> None:
         self.behind = deque(behind)
         self.erased = erased

@@ -154,8 +154,7 @@ def _kept_tokens(verdict: Verdict | None) -> int:
 def text_diff(before: Sequence[Message], after: Sequence[Message]) -> Iterator[DiffLine]:
     """The lines in which two lists of messages differ, with some context; nothing if they are equal.
 
-    Whole messages are compared first, and only those not in both line by line: a window may have thousands of
-    lines.
+    Whole messages are compared first, and only those not in both line by line: there may be thousands of lines.
     """
     if list(before) == list(after):
         return

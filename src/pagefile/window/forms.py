@@ -44,8 +44,7 @@ def turn_forms(
     count: Count,
     wording: Wording = ZH,
 ) -> tuple[Form, ...]:
-    """A done turn: with loaded pages, with placeholders, with one-line notes, without its tools; each with
-    its images and files, and with these only named.
+    """A done turn: with loaded pages, placeholders, one-line notes, or without its tools; media shown, or only named.
 
     What our own tools found was meant for that turn: afterwards only the placeholders remain.
     """
@@ -183,8 +182,7 @@ def running_turn(
 ) -> list[Candidate]:
     """A running turn as candidates of its own window: what was said, and each exchange of calls with their results.
 
-    `texts` are those of loaded pages, by index of the step; results of steps in `demoted` give way to newer
-    ones.
+    `texts` are those of loaded pages, by index of the step; steps in `demoted` give way to newer ones.
     """
     shown = shown_steps(turn.steps, {})
     choices: dict[int, list[Text]] = {}
@@ -236,8 +234,7 @@ def _exchange_forms(
     choices: Mapping[int, Sequence[Text]],
     count: Count,
 ) -> tuple[Form, ...]:
-    """An exchange of the running turn: the first form shows every result at its fullest, the next one at its
-    second fullest, and so on, each with its images and with these only named.
+    """An exchange of the running turn, from every result at its fullest to the shortest; media shown, or only named.
 
     Without messages it is one step of a turn in the short form.
     """

@@ -46,8 +46,7 @@ def resident_pages(
 ) -> list[str]:
     """The pages of earlier turns that stay in full, most recently used first, within the working set.
 
-    `now` is the number of the turn this window is for; `tokens` has every page's size, and a page without one
-    is left out.
+    `now` numbers the turn this window is for; `tokens` has the pages' sizes: one without a size is left out.
     """
     by_page: dict[str, list[int]] = {}
     for use in uses:
@@ -74,8 +73,7 @@ def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
 
 
 def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]:
-    """Which full results are demoted when many medium ones accumulate: the oldest, until the rest fits or
-    only the newest is left.
+    """Which full results are demoted when many accumulate: the oldest, until the rest fits or only the newest is left.
 
     `sizes` are (key, tokens) of results shown in full, oldest first.
     """

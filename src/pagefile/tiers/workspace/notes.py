@@ -246,10 +246,7 @@ class AgentMemory:
         return WORDINGS[self.language]
 
     def _fitting(self, chunks: Sequence[ContentChunk], most: int) -> list[ContentChunk]:
-        """As many chunks as fit: the last are evicted first, but pages beyond their share before good hits.
-
-        A page has a fixed relevance, whatever it says.
-        """
+        """As many chunks as fit: the last go first, but before good hits pages beyond their share, whose score is fixed."""
         kept, page_share = list(chunks), math.floor(most * self.page_share)
         while len(kept) > max(0, most):
             pages = [place for place, chunk in enumerate(kept) if chunk.chunk_type == "page_content"]

@@ -54,10 +54,7 @@ def chapters(lines: Sequence[Entry]) -> list[str]:
 
 
 def outline(lines: Sequence[Entry], max_chars: int, more: str, besides: int = 0) -> str:
-    """As many levels as fit, at least the first chapters; `more` says with {count} how many lines are missing.
-
-    `besides` are missing already.
-    """
+    """As many levels as fit, at least the first chapters; `more` has a {count} of the missing lines, `besides` included."""
     if not lines or max_chars <= 0:
         return ""
     for deepest in range(max(entry.level for entry in lines), -1, -1):

@@ -66,14 +66,9 @@ class Call(NamedTuple):
 
 
 def age_in_words(seconds: float, wording: Wording) -> str:
-    minutes = int(max(0.0, seconds) // 60)
     just_now, by_minute, by_hour, by_day = wording.ages
-    if minutes < 1:
-        return just_now
-    if minutes < 60:
-        return by_minute.format(n=minutes)
-    hours = minutes // 60
-    return by_hour.format(n=hours) if hours < 24 else by_day.format(n=hours // 24)
+    units = ((86_400, by_day), (3_600, by_hour), (60, by_minute))
+    return next((said.format(n=int(seconds // unit)) for unit, said in units if seconds >= unit), just_now)
 
 
 #: A text that could not be archived is kept for equal calls up to this length.
