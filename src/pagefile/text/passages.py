@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice, pairwise
+from typing import NamedTuple
 
 from pagefile.text.bm25 import WordIndex
 from pagefile.text.sentences import clip, language, sentences
@@ -145,8 +146,7 @@ def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
 # -- splitting ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
+class _Limits(NamedTuple):
     """The length of a passage: minimum, target, preferred maximum, maximum."""
 
     least: int

@@ -121,8 +121,7 @@ def _head(text: str, room: int) -> str:
     floor = room - room // 4
     for boundary in _BOUNDARIES:
         # Look one character further: a word that ends at the limit is complete if a space follows it.
-        ends = [min(room, match.end()) for match in boundary.finditer(text, floor, room + 1)]
-        if ends:
+        if ends := [min(room, match.end()) for match in boundary.finditer(text, floor, room + 1)]:
             return text[: ends[-1]]
     return text[:room]
 

@@ -186,8 +186,7 @@ def _from_rs_bpe(name: str, ranks_dir: str | None) -> Callable[[str], int] | Non
 
 
 def _from_tiktoken(name: str, ranks_dir: str | None) -> Callable[[str], int] | None:
-    ranks = _read_ranks(name, ranks_dir)
-    if ranks is None:
+    if (ranks := _read_ranks(name, ranks_dir)) is None:
         return None
     try:
         tiktoken = import_module("tiktoken")

@@ -100,8 +100,7 @@ class Units:
 
 def units(text: str) -> Units:
     """Find the units of a text, in time linear in its length."""
-    json_cuts = json_commas(text)
-    if json_cuts is not None:
+    if (json_cuts := json_commas(text)) is not None:
         return Units(text, "json", [], [], *json_cuts)
     rows = rows_kind(text) is not None
     # In rows, quoted fields of CSV that run over several lines.

@@ -66,8 +66,7 @@ class _Index:
             self.known[key.conversation] = key.seq
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
+class _Ranking(NamedTuple):
     """Turns ranked for a question, and a note on how they were found."""
 
     found: Sequence[Found[_Key]]
@@ -113,8 +112,7 @@ class Episodes(base.OwnTier):
             # A fork keeps the ids of the turns it copies: this many may be duplicates.
             if copies := len(ranking.found) - len({one.key.turn_id for one in ranking.found}):
                 ranking = await self._ranked(index, scope, query, limit * (1 + copies), at, timeout_s)
-            found = await self._read(home, ranking.found)
-            if found is not None:
+            if (found := await self._read(home, ranking.found)) is not None:
                 pairs = _each_once(zip(found, ranking.found, strict=True))
                 return [_hit(near, one) for near, one in pairs][:limit]
             # Something was erased or rewritten meanwhile: rebuild the index from the log.
@@ -130,8 +128,7 @@ class Episodes(base.OwnTier):
             ranking = await self._chosen(scope, request)
             if ranking.note:
                 request.note(ranking.note)
-            found = await self._read(scope, ranking.found)
-            if found is not None:
+            if (found := await self._read(scope, ranking.found)) is not None:
                 shown = _each_once(zip(found, ranking.found, strict=True))
                 request.traces[self.name] = [[*one.key, one.score] for _, one in shown]
                 return [self.candidate(near.turn, one.score, rank) for rank, (near, one) in enumerate(shown)]

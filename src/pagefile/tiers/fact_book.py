@@ -71,8 +71,7 @@ class Held:
         added: list[tuple[str, str]] = []
         gone: list[str] = []
         for fact in facts:
-            before = self.facts.pop(fact.id, None)
-            if before is not None:
+            if (before := self.facts.pop(fact.id, None)) is not None:
                 self._by_key[fact_key(before.text)].discard(fact.id)
                 if before.attribute is not None:
                     self._by_attribute[before.subject, before.attribute].discard(fact.id)
@@ -273,8 +272,7 @@ def _check(text: str, quote: str | None) -> None:
         raise InvalidArgumentError(
             f"The fact has {len(text)} characters, at most {MAX_FACT_CHARS} are allowed: split it."
         )
-    secret = secret_in(text) or secret_in(quote or "")
-    if secret is not None:
+    if (secret := secret_in(text) or secret_in(quote or "")) is not None:
         raise FactRejectedError(
             f"This was not kept: it holds {secret}. Leave the secret out of the statement."
         )
@@ -283,8 +281,7 @@ def _check(text: str, quote: str | None) -> None:
 def refuse_orders(*texts: str) -> None:
     """Raise `FactRejectedError` for text that instructs a model: people may state it, models and rules may not."""
     for text in texts:
-        order = order_in(text)
-        if order is not None:
+        if (order := order_in(text)) is not None:
             raise FactRejectedError(
                 f"This was not kept: it tells a model {order}. Only what is true of the user is a fact."
             )
@@ -300,8 +297,7 @@ def decided(
     For two statements in one conversation the order in the log decides: `later` are the turns after this
     one's, None if unknown.
     """
-    same = held.equal_to(fact.text)
-    if same is not None:
+    if (same := held.equal_to(fact.text)) is not None:
         confirmed = _confirmed(same, fact)
         return "duplicate", () if confirmed == same else (confirmed,)
     other = None if fact.attribute is None else held.about(fact.subject, fact.attribute)

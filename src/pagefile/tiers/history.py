@@ -134,8 +134,7 @@ class History(OwnTier):
         rules = self.rules_of(scope)
         if not self.dedicated or _key(scope) in self._read_with:
             return rules
-        newest = await self.calls.list(scope, limit=1)
-        if not newest:
+        if not (newest := await self.calls.list(scope, limit=1)):
             return rules
         given = cast("dict[str, Any]", newest[0].options)
         reserved = sum(cast("dict[str, Any]", newest[0].receipt).get("reserved", {}).values())
@@ -216,8 +215,7 @@ class History(OwnTier):
         return turn if turn.counter == name else recounted(turn, self.counter.count, name)
 
     def _summary(self, view: LogView, window_tokens: int) -> list[Candidate]:
-        checkpoint = view.checkpoint
-        if checkpoint is None:
+        if (checkpoint := view.checkpoint) is None:
             return []
         text, note = self._shown(checkpoint, window_tokens=window_tokens)
         form = Form(self.counter.count(text), text=text)

@@ -313,8 +313,7 @@ class PageSearch:
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         """The pages whose best passage answers the query, best first; one hit per page."""
-        wanted = terms(query)
-        if not wanted:
+        if not (wanted := terms(query)):
             return []
         index = await self._caught_up(scope)
         best: dict[str, Ranked[_Key]] = {}

@@ -187,8 +187,7 @@ def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
         packing.reasons[step.id] = "over budget"
     for step in admitted:
         extra = packing.left + packing.kept[step.id].tokens
-        fuller = next((form for form in step.forms if form.tokens <= extra), None)
-        if fuller is not None:
+        if (fuller := next((form for form in step.forms if form.tokens <= extra), None)) is not None:
             packing.left = extra - fuller.tokens
             packing.kept[step.id] = fuller
 

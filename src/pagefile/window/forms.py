@@ -2,9 +2,8 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import accumulate, takewhile, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from pagefile.content import Media, Message, media_in, with_media
 from pagefile.records import Checkpoint, Step, Turn
@@ -28,8 +27,7 @@ ANCHOR_TOKENS, ANCHOR_SHARE = 300, 16
 PAGES_SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """An alternative text for a result, and its tokens."""
 
     name: str

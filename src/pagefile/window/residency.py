@@ -9,9 +9,8 @@ did not ask for.
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pagefile.text.fact_ranking import FactIndex
 
@@ -33,8 +32,7 @@ _POINTS_BACK = re.compile(
 SIMILAR_FROM = 0.12
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """A page was fetched or loaded in a turn; turns are numbered from the oldest."""
 
     turn: int
@@ -56,8 +54,7 @@ def resident_pages(
     staying = sorted(used | pinned, key=lambda uuid: (uuid not in pinned, -newest.get(uuid, 0), uuid))
     kept: list[str] = []
     for uuid in staying:
-        size = tokens.get(uuid)
-        if size is not None and size <= limit_tokens:
+        if (size := tokens.get(uuid)) is not None and size <= limit_tokens:
             kept.append(uuid)
             limit_tokens -= size
     return kept
@@ -90,8 +87,7 @@ def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]
 # -- loading ahead ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PageHint:
+class PageHint(NamedTuple):
     """What is known about a page without reading it."""
 
     uuid: str

@@ -4,9 +4,8 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pagefile.records import JsonValue
 from pagefile.text.sources import references
@@ -34,8 +33,7 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
 _MARKDOWN = [_compiled(pattern) for pattern in TABLE["markdown"].values()]
 
 
-@dataclass(frozen=True, slots=True)
-class Recognised:
+class Recognised(NamedTuple):
     """A kind, and what was parsed on the way to it."""
 
     kind: Kind

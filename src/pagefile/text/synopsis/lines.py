@@ -96,8 +96,7 @@ def describe_code(text: str, value: JsonValue, say: Voice) -> list[str]:
     parts = [say(f"代码（{guess}），{lines:,} 行", f"Code ({guess}), {lines:,} lines")]
     if names:
         parts.append(say("定义：", "Defines: ") + say.listed(names, len(names), most=260))
-    comment = PATTERNS["comment"].search(head)
-    if comment:
+    if comment := PATTERNS["comment"].search(head):
         parts.append(say("注释：", "Says: ") + squeeze(comment[1], 150))
     return parts
 

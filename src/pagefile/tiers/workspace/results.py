@@ -223,8 +223,7 @@ def source_of(item: Mapping[str, Plain]) -> str:
     for place in _places(item):
         page = next((place[key] for key in KEYS["page"] if isinstance(place.get(key), int | str)), None)
         document = _first_text(place, KEYS["document"])
-        named = _first_text(place, KEYS["source"])
-        if named:
+        if named := _first_text(place, KEYS["source"]):
             return " ".join(named.split())
         if document and page not in (None, ""):
             return f"{document} P{str(page).removeprefix('P')}"

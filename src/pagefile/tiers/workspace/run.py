@@ -308,8 +308,7 @@ class Workspace:
         rules = self._parts.rules
         if len(text) > rules.threshold + rules.outline_chars + _MOST_AROUND:
             return False
-        uuid = placeholder_uuid(text)
-        if uuid is None:
+        if (uuid := placeholder_uuid(text)) is None:
             return text.startswith(_CACHED)
         try:
             await self._parts.archive.page(self._scope, uuid)

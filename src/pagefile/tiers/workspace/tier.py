@@ -66,8 +66,7 @@ class Workspaces(base.Tier):
         if request.run is None:
             return []
         self.asked(*request.run, request.query)
-        workspace = self._runs.get(request.run)
-        if workspace is None or not self._parts.rules.enabled:
+        if (workspace := self._runs.get(request.run)) is None or not self._parts.rules.enabled:
             return []
         await workspace.refresh()
         hint, chunks = workspace.hint_forms(), workspace.chunk_forms(frozenset(_shown_calls(request)))
