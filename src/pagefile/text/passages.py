@@ -95,7 +95,7 @@ def select(
         needed = price(passage)
         if needed > budget:
             whole = taken or kind("".join(near.text for near in passages[:3])) not in _CLIPPABLE
-            passage = None if whole else _clipped(passage, budget, price)
+            passage = None if whole else _clipped(passage, needed, budget, price)
             if passage is None:
                 if taken and not answering:
                     break
@@ -255,15 +255,16 @@ def _anywhere(found: Units, start: int, low: int, most: int) -> int:
 # -- selecting ---------------------------------------------------------------------------------------------------------
 
 
-def _clipped(passage: Passage, budget: int, price: Callable[[Passage], int]) -> Passage | None:
+def _clipped(passage: Passage, needed: int, budget: int, price: Callable[[Passage], int]) -> Passage | None:
     """As much of the head and tail as fits the budget; None if that is too little, or it must not be cut."""
     if protected(passage.text):
         return None
-    part, room = passage, len(passage.text)
+    room = len(passage.text)
     while room >= _SMALLEST_PART:
-        room = min(room * 9 // 10, room * budget // price(part)) if budget > 0 else 0
+        room = min(room * 9 // 10, room * budget // needed) if budget > 0 else 0
         part = Passage(passage.start, passage.end, clip(passage.text, room))
-        if price(part) <= budget and room >= _SMALLEST_PART:
+        needed = price(part)
+        if needed <= budget and room >= _SMALLEST_PART:
             return part
     return None
 

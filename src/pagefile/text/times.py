@@ -37,7 +37,8 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
 
     def taken(match: re.Match[str], name: str) -> str:
         try:
-            found.append(replace((_NAMED | _ROUGH)[name](match, today), rough=name in _ROUGH))
+            read = _ROUGH.get(name) or _NAMED[name]
+            found.append(replace(read(match, today), rough=name in _ROUGH))
         except (ValueError, OverflowError):  # the 31st of February, the year 0
             return match.group()
         return " "
