@@ -1,6 +1,7 @@
 """Dumps of other memories, whole, damaged and made up: taken over, or refused with an error of ours."""
 
 import json
+import re
 
 import anyio
 import pytest
@@ -23,6 +24,7 @@ VALUES = st.one_of(JSONISH, st.sampled_from(["user", "human", "ai", "assistant",
 DUMPS = st.recursive(
     VALUES, lambda inner: st.one_of(st.dictionaries(KEYS, inner, max_size=5), st.lists(inner, max_size=4)), max_leaves=16
 )  # fmt: skip
+SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 DEEP = [
     {
         "type": "ai",
@@ -71,9 +73,9 @@ def test_a_file_that_is_no_json_is_named(tmp_path, content):
         anyio.run(read_dump, file, "mem0")
 
 
-@given(TEXT.filter(str.strip))
+@given(TEXT.filter(str.strip).filter(lambda text: not SURROGATE_PAIR.search(text)))
 def test_words_of_a_dump_come_back(text):
-    """Exactly, where a database can hold them."""
+    """Exactly, where a database can hold them; JSON itself makes one character of a pair of surrogates."""
     data = json.loads(json.dumps([{"type": "human", "content": text}, {"type": "ai", "content": "好"}]))
     brought = FORMATS["langchain"](data)
     # Two halves of a character are one when JSON was read.

@@ -15,8 +15,8 @@ from pagefile.settings import EmbedderSettings, ModelSettings, Settings
 from pagefile.tiers.archive import Archive, ArchiveRules, Describe
 from pagefile.tiers.base import Counter, Tier
 from pagefile.tiers.checkpoints import Checkpoints, WindowRules
-from pagefile.tiers.derivation import Derivation, Health, Horizon
-from pagefile.tiers.episodes import Episodes
+from pagefile.tiers.derivation import Derivation, Health
+from pagefile.tiers.episodes import Episodes, Horizon
 from pagefile.tiers.fact_book import FactBook
 from pagefile.tiers.facts import FactExtraction, FactRules, Facts
 from pagefile.tiers.history import History

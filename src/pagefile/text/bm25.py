@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,7 @@ class Ranked(Generic[K]):
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """The documents that contain one term of a query, by their slot in the index, and how often."""
 
     asked: float
@@ -50,8 +49,7 @@ class Match:
     counts: npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Matches:
+class Matches(NamedTuple):
     """The matches of a query in an index: enough to score the documents differently."""
 
     terms: Sequence[Match]
@@ -103,8 +101,7 @@ class SlotIndex(ABC, Generic[K]):
 
     def _remove(self, keys: Iterable[K]) -> None:
         for key in keys:
-            slot = self._slot_of.pop(key, None)
-            if slot is not None:
+            if (slot := self._slot_of.pop(key, None)) is not None:
                 self._removed(slot)
         if len(self._keys) - len(self._slot_of) > PACK_AT * len(self._keys):
             self._pack()
@@ -129,8 +126,7 @@ class SlotIndex(ABC, Generic[K]):
 class WordIndex(SlotIndex[K]):
     """BM25 over documents that are added and removed. Thread-safe.
 
-    Equal scores are ordered newest first (by insertion), because of two turns that say the same the later one
-    is more likely to be current.
+    Equal scores: newest first (by insertion), since of two turns that say the same the later is likelier to hold.
     """
 
     def __init__(self) -> None:
@@ -147,10 +143,7 @@ class WordIndex(SlotIndex[K]):
         return self._entries
 
     def add(self, key: K, words: Sequence[str], aside: Sequence[str] = ()) -> float:
-        """Add a document and return its length; an existing key is left as it is.
-
-        Words in `aside` count less than the others, and add less to the length.
-        """
+        """Add a document and return its length, to which words in `aside` add less; an existing key is left as it is."""
         length = len(words) + ASIDE * len(aside)
         with self._lock:
             if key in self._slot_of:
@@ -204,8 +197,7 @@ class WordIndex(SlotIndex[K]):
         number = len(self._slot_of)
         found: list[Match] = []
         for word, much in asked.items():
-            posting = self._postings.get(word)
-            if posting is not None:
+            if (posting := self._postings.get(word)) is not None:
                 slots, counts = self._living(posting)
                 weight = much * rarity(number, len(slots))
                 found.append(Match(much, weight, np.array(slots), np.array(counts)))
@@ -215,8 +207,7 @@ class WordIndex(SlotIndex[K]):
     def share(self, key: K, asked: Mapping[str, float]) -> float:
         """The share (0 to 1) of the terms' weight, by query weight and rarity, that a document contains."""
         with self._lock:
-            slot = self._slot_of.get(key)
-            if slot is None:
+            if (slot := self._slot_of.get(key)) is None:
                 return 0.0
             number = len(self._slot_of)
             held = total = 0.0
@@ -243,7 +234,6 @@ class WordIndex(SlotIndex[K]):
             self._alive = np.resize(self._alive, 2 * size)
 
     def _pack(self) -> None:
-        """Rewrite the postings without removed documents, keeping the order of insertion."""
         alive, renumbered = self._renumber()
         packed = {word: posting.packed(alive, renumbered) for word, posting in self._postings.items()}
         held = {word: posting for word, posting in packed.items() if posting.slots}

@@ -120,11 +120,8 @@ def _bonus(sentence: _Sentence) -> float:
     bonus = _PER_ANCHOR * min(sentence.anchors, _MOST_ANCHORS)
     if sentence.speaker.casefold() in _USERS:
         bonus += _FROM_USER + (_IS_WEIGHTY if _WEIGHTY.search(sentence.text) else 0.0)
-    if sentence.opens:
-        bonus += _OPENS_TEXT
-    if sentence.text.endswith(("?", "？")):
-        bonus += _IS_QUESTION
-    return bonus
+    bonus += _OPENS_TEXT if sentence.opens else 0.0
+    return bonus + (_IS_QUESTION if sentence.text.endswith(("?", "？")) else 0.0)
 
 
 def _choose(
@@ -152,7 +149,9 @@ def _choose(
             best = max(open_still, key=lambda at: (scores[at] * (1 - _REPEATS * said[at]), -at))
             open_still.remove(best)
             sentence = pool[best]
-            if (cost := _cost(sentence, lines)) > left - reserve:
+            # The most it can add: itself and a space, or a new line with its speaker.
+            cost = len(sentence.text if sentence.source in lines else _labelled(sentence)) + 1
+            if cost > left - reserve:
                 continue
             left -= cost
             chosen.add(best)
@@ -161,13 +160,6 @@ def _choose(
                 words = pool[other].words
                 said[other] = max(said[other], len(words & sentence.words) / len(words))
     return chosen
-
-
-def _cost(sentence: _Sentence, lines: set[int]) -> int:
-    """The most a sentence can add: itself and a space, or a new line with its speaker."""
-    if sentence.source in lines:
-        return len(sentence.text) + 1
-    return len(_labelled(sentence)) + 1
 
 
 def _labelled(sentence: _Sentence) -> str:

@@ -28,8 +28,6 @@ SECTIONS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
 
 
 class GivenFact(NamedTuple):
-    """A fact of a memory file."""
-
     text: str
     category: str | None
     confidence: float
@@ -38,8 +36,6 @@ class GivenFact(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One summary of the profile."""
-
     part: str
     name: str
     title: str
@@ -50,12 +46,13 @@ class Section(NamedTuple):
 def given_facts(data: object) -> list[GivenFact]:
     """The facts of memory data, deduplicated by highest confidence; blank and unreadable ones are left out."""
     found: dict[str, GivenFact] = {}
-    for raw in _items(_mapping(data).get("facts")):
-        fact = _fact(raw)
-        if fact is not None:
-            key = fact_key(fact.text)
-            if key not in found or fact.confidence > found[key].confidence:
-                found[key] = fact
+    given = _mapping(data).get("facts")
+    listed = isinstance(given, Sequence) and not isinstance(given, str | bytes)
+    for raw in cast("Sequence[object]", given) if listed else ():
+        if (fact := _fact(raw)) is not None:
+            known = found.setdefault(fact_key(fact.text), fact)
+            if fact.confidence > known.confidence:
+                found[fact_key(fact.text)] = fact
     return list(found.values())
 
 
@@ -70,14 +67,12 @@ def sections(data: object) -> Iterator[Section]:
 
 
 def _fact(raw: object) -> GivenFact | None:
-    if isinstance(raw, str):
-        return GivenFact(raw.strip(), None, DEFAULT_CONFIDENCE) if raw.strip() else None
-    fields = _mapping(raw)
-    text = _text(fields.get("content"))
-    if text is None or not text.strip():
+    fields = {"content": raw} if isinstance(raw, str) else _mapping(raw)
+    text = (_text(fields.get("content")) or "").strip()
+    if not text:
         return None
     return GivenFact(
-        text.strip(),
+        text,
         _text(fields.get("category")),
         coerced_confidence(fields.get("confidence"), DEFAULT_CONFIDENCE),
         _text(fields.get("createdAt")),
@@ -91,9 +86,3 @@ def _text(value: object) -> str | None:
 
 def _mapping(value: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-
-
-def _items(value: object) -> Sequence[object]:
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return cast("Sequence[object]", value)
-    return ()

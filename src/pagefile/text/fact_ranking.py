@@ -203,8 +203,7 @@ def scores(
 ) -> Floats:
     """The score of each fact: similarity, relative to the highest, and confidence.
 
-    Relative, because otherwise the two weights would apply to different ranges. If nothing is similar, or
-    there is no query, only confidence counts.
+    Relative, or the two weights would apply to different ranges. If nothing is similar, only confidence counts.
     """
     sure = confidence_weight * np.asarray(confidences, dtype=np.float64)
     if similarities is None or not len(similarities):
@@ -233,20 +232,17 @@ def _relative(values: Floats) -> Floats:
 
 def diverse(texts: Sequence[str]) -> list[int]:
     """The order in which to show ranked texts: near-duplicates of better ones come last."""
-    kept: list[int] = []
+    kept: dict[int, frozenset[str]] = {}
     repeated: list[int] = []
-    seen: list[frozenset[str]] = []
     for place, text in enumerate(texts[:_DIVERSE_AMONG]):
-        own = _said(text)
-        if _repeats(own, seen):
+        if _repeats(_said(text), kept.values()):
             repeated.append(place)
         else:
-            kept.append(place)
-            seen.append(own)
-    return [*kept, *range(min(len(texts), _DIVERSE_AMONG), len(texts)), *repeated]
+            kept[place] = _said(text)
+    return [*kept, *range(_DIVERSE_AMONG, len(texts)), *repeated]
 
 
-def _repeats(own: frozenset[str], seen: Sequence[frozenset[str]]) -> bool:
+def _repeats(own: frozenset[str], seen: Iterable[frozenset[str]]) -> bool:
     """Whether a text shares nearly all features with an earlier one; sets of very different size are skipped."""
     size = len(own)
     least, most = NEAR_DUPLICATE * size, size / NEAR_DUPLICATE

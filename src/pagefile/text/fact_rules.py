@@ -45,7 +45,9 @@ def secret_in(text: str) -> str | None:
 
 def order_in(text: str) -> str | None:
     """What a text instructs a model to do; None if it is not such an instruction."""
-    plain = " ".join(_unhidden(text).split())
+    folded = unicodedata.normalize("NFKC", text).replace("’", "'")
+    # As a reader sees it: without invisible characters.
+    plain = " ".join("".join(char for char in folded if unicodedata.category(char) != "Cf").split())
     return next((what for what, pattern in _ORDERS.items() if pattern.search(plain)), None)
 
 
@@ -67,12 +69,6 @@ def _is_identity(number: str) -> bool:
     return _IDENTITY_CHECKS[total % 11] == number[17].upper()
 
 
-def _unhidden(text: str) -> str:
-    """The text as a reader sees it: without invisible characters."""
-    folded = unicodedata.normalize("NFKC", text).replace("’", "'")
-    return "".join(char for char in folded if unicodedata.category(char) != "Cf")
-
-
 # -- what people state about themselves --------------------------------------------------------------------------------
 
 #: The subject of statements that people make about themselves.
@@ -92,29 +88,20 @@ class Stated:
     subject: str = USER
 
 
-@dataclass(frozen=True, slots=True)
 class _Rule:
-    pattern: re.Pattern[str]
-    says: str
-    category: str
-    confidence: float
-    attribute: str | None
-    unless: re.Pattern[str] | None
+    """A row of the table: a pattern in one of the languages, and what it states."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        tongue = "zh" if "zh" in row else "en"
+        self.pattern = re.compile(filled(f"<<{tongue}_begins>>(?P<quote>{row[tongue]})", _PARTS))
+        self.says: str = row["says"]
+        self.category: str = row["category"]
+        self.confidence: float = row["confidence"]
+        self.attribute: str | None = row.get("attribute")
+        self.unless = re.compile(filled(row["unless"], _PARTS)) if "unless" in row else None
 
 
-def _rule(row: Mapping[str, Any], parts: Mapping[str, str]) -> _Rule:
-    begins, pattern = ("<<zh_begins>>", row["zh"]) if "zh" in row else ("<<en_begins>>", row["en"])
-    return _Rule(
-        re.compile(filled(f"{begins}(?P<quote>{pattern})", parts)),
-        row["says"],
-        row["category"],
-        row["confidence"],
-        row.get("attribute"),
-        re.compile(filled(row["unless"], parts)) if "unless" in row else None,
-    )
-
-
-_RULES = tuple(_rule(row, _PARTS) for row in _TABLE["stated"])
+_RULES = tuple(map(_Rule, _TABLE["stated"]))
 
 #: What is not the user's own text: our memory and our placeholders, framework blocks, code, quotations.
 # What is opened but never closed extends to the end of its line, a placeholder to the end of the text: searching for
@@ -149,9 +136,7 @@ def own_words(text: str) -> str:
 
 def stated(text: str) -> list[Stated]:
     """The lasting statements a message makes about its author, each with its exact quote, in the order of the text."""
-    found: list[Stated] = []
-    for sentence in _sentences(own_words(text)):
-        found += _in_sentence(sentence)
+    found = (one for sentence in _sentences(own_words(text)) for one in _in_sentence(sentence))
     return list({(fact_key(one.text), one.attribute): one for one in found}.values())
 
 
@@ -178,18 +163,15 @@ def _in_sentence(sentence: str) -> Iterator[Stated]:
             value = _TAIL.sub("", match["value"]).strip(" :：、")
             if not value or match.start("quote") < taken or (rule.unless and rule.unless.match(value)):
                 continue
-            if rule.category == "correction":
-                # A correction takes the whole sentence, and nothing else is read from it.
-                quote = sentence[match.start("quote") :].strip()
-                yield _made(rule, value, quote)
+            # A correction takes the whole sentence, and nothing else is read from it.
+            correction = rule.category == "correction"
+            end = None if correction else match.end("quote")
+            quote = sentence[match.start("quote") : end].strip()
+            article = "an" if value[:1].lower() in "aeiou" else "a"
+            said = rule.says.format(value=value, quote=quote.rstrip("。.！! "), article=article)
+            attribute = rule.attribute and rule.attribute.format(key=fact_key(value))
+            yield Stated(said[:300], quote, rule.category, rule.confidence, attribute)
+            if correction:
                 return
-            yield _made(rule, value, sentence[slice(*match.span("quote"))].strip())
             if rule.category == "explicit":
                 taken = len(sentence)
-
-
-def _made(rule: _Rule, value: str, quote: str) -> Stated:
-    article = "an" if value[:1].lower() in "aeiou" else "a"
-    said = rule.says.format(value=value, quote=quote.rstrip("。.！! "), article=article)
-    attribute = rule.attribute and rule.attribute.format(key=fact_key(value))
-    return Stated(said[:300], quote, rule.category, rule.confidence, attribute)

@@ -7,9 +7,10 @@ Splitting is cheap and never segments words, because every page is split but few
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, pairwise
+from typing import NamedTuple
 
 from pagefile.text.bm25 import WordIndex
 from pagefile.text.sentences import clip, language, sentences
@@ -67,7 +68,8 @@ def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list
     """
     target = max(2, target_chars)
     limits = _Limits(target // 2, target, target * 3 // 2, max(max_chars, target))
-    return list(_passages(text, _cuts(units(text), limits)))
+    cuts = pairwise([0, *_cuts(units(text), limits)])
+    return [Passage(start, end, text[start:end]) for start, end in cuts]
 
 
 def select(
@@ -81,25 +83,43 @@ def select(
     """
     if not passages:
         return []
+    total, zh = passages[-1].end, _in_chinese(passages)
+
+    def price(passage: Passage) -> int:
+        return cost(_marker(passage.start, passage.end, total, zh=zh) + passage.text + "\n")
+
     answering = _answering(passages, query)
-    collection = _Shelf(passages, budget, cost)
+    taken: dict[int, Passage] = {}
     for at in answering or range(len(passages)):
-        if not collection.take(at) and collection.taken and not answering:
-            break
-    return collection.in_order()
+        passage: Passage | None = passages[at]
+        needed = price(passage)
+        if needed > budget:
+            whole = taken or kind("".join(near.text for near in passages[:3])) not in _CLIPPABLE
+            passage = None if whole else _clipped(passage, needed, budget, price)
+            if passage is None:
+                if taken and not answering:
+                    break
+                continue
+            needed = price(passage)
+        taken[at] = passage
+        budget -= needed
+    return [taken[at] for at in sorted(taken)]
 
 
 def render_excerpt(passages: Sequence[Passage], total_chars: int) -> str:
     """Passages as a model reads them: each run of adjacent passages is preceded by a line with its character range."""
-    zh = language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
+    zh = _in_chinese(passages)
+    runs: list[list[Passage]] = []
+    for passage in passages:
+        if runs and passage.start == runs[-1][-1].end:
+            runs[-1].append(passage)
+        else:
+            runs.append([passage])
     out: list[str] = []
-    for run in _runs(passages):
+    for run in runs:
         body = "".join(passage.text for passage in run)
-        out.append(
-            _marker(run[0].start, run[-1].end, total_chars, zh=zh)
-            + body
-            + ("" if body.endswith("\n") else "\n")
-        )
+        ended = body if body.endswith("\n") else f"{body}\n"
+        out.append(_marker(run[0].start, run[-1].end, total_chars, zh=zh) + ended)
     return "".join(out).removesuffix("\n")
 
 
@@ -116,11 +136,9 @@ def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
     if start == end:
         return start, end
     found = units(text)
-    around = found.around(start)
-    if around is not None and around[1] - around[0] <= limit:
+    if (around := found.around(start)) is not None and around[1] - around[0] <= limit:
         start, end = around[0], min(len(text), around[0] + limit)
-    behind = found.around(end)
-    if behind is not None and behind[0] > max(start, offset):
+    if (behind := found.around(end)) is not None and behind[0] > max(start, offset):
         end = behind[0]
     return start, end
 
@@ -128,21 +146,13 @@ def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
 # -- splitting ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
+class _Limits(NamedTuple):
     """The length of a passage: minimum, target, preferred maximum, maximum."""
 
     least: int
     target: int
     near: int
     most: int
-
-
-def _passages(text: str, cuts: Iterable[int]) -> Iterator[Passage]:
-    start = 0
-    for end in cuts:
-        yield Passage(start, end, text[start:end])
-        start = end
 
 
 def _cuts(found: Units, limits: _Limits) -> Iterator[int]:
@@ -153,20 +163,15 @@ def _cuts(found: Units, limits: _Limits) -> Iterator[int]:
     while len(found.text) - start > limits.near:
         end = choose(found, start, limits)
         if jsonl and end - start > limits.most:
-            yield from _inside_row(found.text, start, end, limits)
+            # An overlong row of JSON lines is cut like JSON; a broken one is not cut.
+            row = found.text[start:end]
+            inner = Units(row, "json", [], [], *(json_commas(row) or ([], [])))
+            yield from (start + cut for cut in _cuts(inner, limits))
         else:
             yield end
         start = end
     if start < len(found.text):
         yield len(found.text)
-
-
-def _inside_row(text: str, start: int, end: int, limits: _Limits) -> Iterator[int]:
-    """An overlong row of JSON lines is cut like JSON; a broken one is not cut."""
-    row = text[start:end]
-    commas, depths = json_commas(row) or ([], [])
-    inner = Units(row, "json", [], [], commas, depths)
-    yield from (start + cut for cut in _cuts(inner, limits))
 
 
 def _comma(found: Units, start: int, limits: _Limits) -> int:
@@ -235,69 +240,37 @@ def _anywhere(found: Units, start: int, low: int, most: int) -> int:
     """Without a boundary: around a unit if one is in the way, else between words, else between characters."""
     if most >= len(found.text):
         return len(found.text)
-    unit = found.span(most)
-    if unit is not None:
+    if (unit := found.span(most)) is not None:
         return unit[0] if unit[0] > start else unit[1]
-    best = _legal(found, _SOFT, low, most, most)
-    if best is not None:
+    if (best := _legal(found, _SOFT, low, most, most)) is not None:
         return best
-    place = most
-    while place > low and _is_joined(found.text, place):
+    place, text = most, found.text
+    while place > low and (
+        text[place] in _JOINERS or text[place - 1] == "\u200d" or unicodedata.combining(text[place])
+    ):
         place -= 1
     return place if place > low and found.span(place) is None else most
-
-
-def _is_joined(text: str, place: int) -> bool:
-    return text[place] in _JOINERS or text[place - 1] == "\u200d" or unicodedata.combining(text[place]) > 0
 
 
 # -- selecting ---------------------------------------------------------------------------------------------------------
 
 
-class _Shelf:
-    """Takes passages while there is budget left."""
-
-    def __init__(self, passages: Sequence[Passage], budget: int, cost: Callable[[str], int]) -> None:
-        self.taken: dict[int, Passage] = {}
-        self._passages = passages
-        self._total = passages[-1].end
-        self._left = budget
-        self._cost = cost
-        self._zh = language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
-
-    def take(self, at: int) -> bool:
-        """Take a passage, or the part that fits if it is the first; False if there is no room."""
-        passage: Passage | None = self._passages[at]
-        price = self._price(passage)
-        if price > self._left:
-            passage = None if self.taken else self._clipped(passage, price)
-            if passage is None:
-                return False
-            price = self._price(passage)
-        self.taken[at] = passage
-        self._left -= price
-        return True
-
-    def in_order(self) -> list[Passage]:
-        return [self.taken[at] for at in sorted(self.taken)]
-
-    def _price(self, passage: Passage) -> int:
-        return self._cost(_marker(passage.start, passage.end, self._total, zh=self._zh) + passage.text + "\n")
-
-    def _clipped(self, passage: Passage, price: int) -> Passage | None:
-        """As much of the head and tail as fits the budget; None if that is too little, or it must not be cut."""
-        if kind("".join(near.text for near in self._passages[:3])) not in _CLIPPABLE or protected(
-            passage.text
-        ):
-            return None
-        room = len(passage.text)
-        while room >= _SMALLEST_PART:
-            room = min(room * 9 // 10, room * self._left // price) if self._left > 0 else 0
-            part = Passage(passage.start, passage.end, clip(passage.text, room))
-            price = self._price(part)
-            if price <= self._left and room >= _SMALLEST_PART:
-                return part
+def _clipped(passage: Passage, needed: int, budget: int, price: Callable[[Passage], int]) -> Passage | None:
+    """As much of the head and tail as fits the budget; None if that is too little, or it must not be cut."""
+    if protected(passage.text):
         return None
+    room = len(passage.text)
+    while room >= _SMALLEST_PART:
+        room = min(room * 9 // 10, room * budget // needed) if budget > 0 else 0
+        part = Passage(passage.start, passage.end, clip(passage.text, room))
+        needed = price(part)
+        if needed <= budget and room >= _SMALLEST_PART:
+            return part
+    return None
+
+
+def _in_chinese(passages: Sequence[Passage]) -> bool:
+    return language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
 
 
 def _answering(passages: Sequence[Passage], query: str) -> list[int]:
@@ -338,25 +311,9 @@ def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> list[int]:
 
 def _stems(term: str) -> tuple[str, ...]:
     """What a text with this term likely contains: for a number its digits, or its first one in other notations."""
-    digits = _DIGITS.match(term)
-    if digits is not None:
+    if (digits := _DIGITS.match(term)) is not None:
         return (digits.group(), term[0])
     return (term[: max(2, len(term) - 1)] if term.isascii() and len(term) > 2 else term,)
-
-
-# -- showing -----------------------------------------------------------------------------------------------------------
-
-
-def _runs(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
-    """Groups of adjacent passages."""
-    run: list[Passage] = []
-    for passage in passages:
-        if run and passage.start != run[-1].end:
-            yield run
-            run = []
-        run.append(passage)
-    if run:
-        yield run
 
 
 def _marker(start: int, end: int, total: int, *, zh: bool) -> str:

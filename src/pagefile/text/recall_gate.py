@@ -58,7 +58,6 @@ _SELF = re.compile(
 
 
 def points_back(question: str) -> bool:
-    """Whether a question refers to something said before."""
     return _BACK.search(question) is not None
 
 
@@ -66,9 +65,8 @@ def asking(question: str) -> Asking:
     """What a question is about; for a long message, judged by its beginning and end."""
     if points_back(question):
         return "back"
-    ends = (
-        (question,) if len(question) <= 2 * _READ_CHARS else (question[:_READ_CHARS], question[-_READ_CHARS:])
-    )
+    long = len(question) > 2 * _READ_CHARS
+    ends = (question[:_READ_CHARS], question[-_READ_CHARS:]) if long else (question,)
     return "self" if any(_SELF.search(end) for end in ends) else "anything"
 
 
@@ -97,9 +95,5 @@ def passes(parts: Mapping[str, float], gate: Gate, how: Asking = "anything") -> 
         return coverage >= (SELF_COVERAGE if how == "self" else MIN_COVERAGE)
     covered = coverage >= MIN_COVERAGE and similarity >= COVERED_SIMILARITY
     whole = coverage >= WHOLE_COVERAGE and similarity >= NOT_APART
-    return (
-        covered
-        or whole
-        or similarity >= MIN_SIMILARITY
-        or (coverage >= SOME_COVERAGE and similarity >= NEARER)
-    )
+    near = coverage >= SOME_COVERAGE and similarity >= NEARER
+    return covered or whole or near or similarity >= MIN_SIMILARITY

@@ -20,8 +20,7 @@ UNSCORED = 0.5
 def normalised(scores: Sequence[object], scale: Scale = "auto") -> list[float]:
     """One score in [0, 1] for each, preserving their order; anything that is not a number gets `UNSCORED`.
 
-    "unit" takes them as they are, "best" scales them by the best of the set, "auto" decides between the two.
-    Idempotent.
+    "unit" takes them as they are, "best" scales them by the best of the set, "auto" decides. Idempotent.
     """
     numbers = [number(score) for score in scores]
     known = [score for score in numbers if score is not None]
@@ -31,9 +30,11 @@ def normalised(scores: Sequence[object], scale: Scale = "auto") -> list[float]:
         numbers = [None if score is None else -score for score in numbers]
         known = [-score for score in known]
     best = max(known, default=0.0)
-    if scale == "best" or (scale == "auto" and best > 0 and (best > 1 or best <= FUSED_MOST)):
-        return [_share(score, best) for score in numbers]
-    return [UNSCORED if score is None else min(1.0, max(0.0, score)) for score in numbers]
+    scaled = scale == "best" or (scale == "auto" and best > 0 and (best > 1 or best <= FUSED_MOST))
+    unit = best if scaled else 1.0
+    # With "best", a set without a positive score has none above 0.
+    shares = [None if score is None else score / unit if unit > 0 else 0.0 for score in numbers]
+    return [UNSCORED if share is None else min(1.0, max(0.0, share)) for share in shares]
 
 
 def number(value: object) -> float | None:
@@ -45,9 +46,3 @@ def number(value: object) -> float | None:
     except (ValueError, OverflowError):
         return None
     return found if math.isfinite(found) else None
-
-
-def _share(score: float | None, best: float) -> float:
-    if score is None:
-        return UNSCORED
-    return min(1.0, max(0.0, score / best)) if best > 0 else 0.0

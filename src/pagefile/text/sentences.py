@@ -29,8 +29,7 @@ def cjk_share(text: str) -> float:
 def language(text: str) -> Literal["zh", "en"]:
     """The language to answer in: Chinese if its script carries most of the meaning, else English.
 
-    A Chinese character says about as much as three Latin letters, so a Chinese sentence full of product names
-    is still Chinese.
+    A Chinese character says as much as three Latin letters: a sentence full of product names is still Chinese.
     """
     return "zh" if cjk_share(text) >= 0.25 else "en"
 
@@ -59,8 +58,7 @@ _ABBREVIATION = re.compile(
 def sentences(text: str) -> list[str]:
     """The sentences of a text, each with the whitespace after it: joined, they are the text again.
 
-    A line break ends a sentence. Numbers (3.5), abbreviations, list numbers, URLs, code and images are not
-    split.
+    A line break ends a sentence. Numbers (3.5), abbreviations, list numbers, URLs, code, images stay whole.
     """
     found: list[str] = []
     start = 0
@@ -123,8 +121,7 @@ def _head(text: str, room: int) -> str:
     floor = room - room // 4
     for boundary in _BOUNDARIES:
         # Look one character further: a word that ends at the limit is complete if a space follows it.
-        ends = [min(room, match.end()) for match in boundary.finditer(text, floor, room + 1)]
-        if ends:
+        if ends := [min(room, match.end()) for match in boundary.finditer(text, floor, room + 1)]:
             return text[: ends[-1]]
     return text[:room]
 
@@ -133,7 +130,6 @@ def _tail(text: str, room: int) -> str:
     """At most `room` characters from the end, starting after a boundary."""
     start = len(text) - room
     for boundary in _BOUNDARIES:
-        match = boundary.search(text, start, start + room // 4)
-        if match:
+        if match := boundary.search(text, start, start + room // 4):
             return text[match.end() :].lstrip(" ")
     return text[start:]

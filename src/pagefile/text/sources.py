@@ -61,8 +61,7 @@ def sources(text: str) -> list[str]:
     found = _in_text(text) if value is None else _in_json(value)
     named: dict[str, str] = {}
     for name, address in found:
-        shown = _render(name, address)
-        if shown:
+        if shown := _render(name, address):
             named.setdefault(address or shown, shown)
         if len(named) == MOST:
             break
@@ -99,20 +98,18 @@ def references(text: str) -> list[tuple[int, int]]:
 
 
 def _in_text(text: str) -> Iterator[_Found]:
-    for _, end in references(text):
-        yield from _listed(text, end)
+    for _, start in references(text):
+        # The entries below a heading that announces references, up to the next heading.
+        end = _HEADING.search(text, start, start + _TAIL_CHARS)
+        yield from _in_order(text[start : end.start() if end else start + _TAIL_CHARS], addressed=False)
     yield from _in_order(text[:_HEAD_CHARS])
-
-
-def _listed(text: str, start: int) -> Iterator[_Found]:
-    """The entries below a heading that announces references, up to the next heading."""
-    end = _HEADING.search(text, start, start + _TAIL_CHARS)
-    yield from _in_order(text[start : end.start() if end else start + _TAIL_CHARS], addressed=False)
 
 
 def _in_order(text: str, *, addressed: bool = True) -> list[_Found]:
     lines = "\n" + text
-    found = [*_numbered(lines, addressed=addressed), *_linked(lines), *_labelled(lines)]
+    links = islice(_LINKED.finditer(lines), MOST * 2)
+    linked = [(match.start(), (match[1], _tidy(match[2]))) for match in links]
+    found = [*_numbered(lines, addressed=addressed), *linked, *_labelled(lines)]
     return [source for _, source in sorted(found, key=itemgetter(0))]
 
 
@@ -125,11 +122,6 @@ def _numbered(text: str, *, addressed: bool) -> Iterator[tuple[int, _Found]]:
         name, address = _parted(entry)
         if address or not addressed:
             yield match.start(), (name, address)
-
-
-def _linked(text: str) -> Iterator[tuple[int, _Found]]:
-    for match in islice(_LINKED.finditer(text), MOST * 2):
-        yield match.start(), (match[1], _tidy(match[2]))
 
 
 def _labelled(text: str) -> Iterator[tuple[int, _Found]]:
@@ -145,8 +137,7 @@ def _labelled(text: str) -> Iterator[tuple[int, _Found]]:
         if name:
             yield place, (name, "")
         name, place = entry, match.start()
-        second = _SECOND_LABEL.search(entry)
-        if second:
+        if second := _SECOND_LABEL.search(entry):
             title, address = entry[: second.start()], address or entry[second.end() :]
         if second or address:
             yield place, (title, address)
@@ -181,16 +172,21 @@ def _read(text: str) -> JsonValue:
 def _in_json(value: JsonValue) -> Iterator[_Found]:
     """Sources of the objects in lists, at most two levels down; then those of texts wrapped in JSON."""
     objects = list(islice(_objects(value, 2), _MOST_OBJECTS))
-    yield from (source for item in objects for source in _of_object(item))
-    for text in islice(_texts(objects), 20):
+    for item in objects:
+        name, address = _first(item, _JSON_NAMES), _first(item, _JSON_ADDRESSES)
+        if re.match(_URL, name) and not address:
+            name, address = "", name
+        # A name alone is a source only if it is that of a document.
+        if address or _first(item, ("source", "title")):
+            yield name, address
+    texts = (text for item in objects if len(text := _first(item, _JSON_TEXTS)) > 20)
+    for text in islice(texts, 20):
         yield from _in_text(text)
 
 
 def _objects(value: JsonValue, depth: int) -> Iterator[dict[str, JsonValue]]:
     if isinstance(value, list):
-        for item in value:
-            if isinstance(item, dict):
-                yield item
+        yield from (item for item in value if isinstance(item, dict))
     elif isinstance(value, dict):
         yield value
         if depth:
@@ -198,21 +194,5 @@ def _objects(value: JsonValue, depth: int) -> Iterator[dict[str, JsonValue]]:
                 yield from _objects(inner, depth - 1)
 
 
-def _of_object(item: dict[str, JsonValue]) -> Iterator[_Found]:
-    name, address = _first(item, _JSON_NAMES), _first(item, _JSON_ADDRESSES)
-    if re.match(_URL, name) and not address:
-        name, address = "", name
-    # A name alone is a source only if it is that of a document.
-    if address or _first(item, ("source", "title")):
-        yield name, address
-
-
 def _first(item: dict[str, JsonValue], keys: Iterable[str]) -> str:
     return next((value for key in keys if isinstance(value := item.get(key), str) and value.strip()), "")
-
-
-def _texts(objects: Iterable[dict[str, JsonValue]]) -> Iterator[str]:
-    for item in objects:
-        text = _first(item, _JSON_TEXTS)
-        if len(text) > 20:
-            yield text

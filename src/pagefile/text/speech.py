@@ -8,7 +8,7 @@ it looks for (`docs/decisions/0012-recall-fusion.md`).
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +33,7 @@ _CHINESE_QUESTION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Speech:
+class Speech(NamedTuple):
     """The terms of a turn without its marks, and what the marks say."""
 
     words: Sequence[str]
@@ -45,8 +44,7 @@ class Speech:
 def said_terms(text: str) -> list[str]:
     """The terms of what was said, marking a speaker's name before it (`Mia: …`, 李雷：…) and a question at its end."""
     found = terms(text)
-    prefix = _PREFIX.match(text)
-    if prefix and len(prefix[1]) <= _MAX_NAME_CHARS:
+    if (prefix := _PREFIX.match(text)) and len(prefix[1]) <= _MAX_NAME_CHARS:
         found.append(prefix[1].casefold().replace(" ", "_") + _SPEAKER)
     if text.rstrip().endswith(("?", "？")):
         found.append(_ASKS)
@@ -75,8 +73,8 @@ def named(question: str, names: Iterable[str]) -> set[str]:
 def in_first_person(question: str, names: Collection[str]) -> str:
     """The question as the people it names would ask it about themselves.
 
-    What they said is in the first person: "What did Mia paint?" is closer to everything Mia said than to "I
-    painted a sunrise", unlike "What did I paint?".
+    What they said is in the first person: "I painted a sunrise" is closer to "What did I paint?" than to
+    "What did Mia paint?", which is close to everything Mia said.
     """
     for name in sorted(names, key=len, reverse=True):
         own = "我" if is_cjk(name[0]) else "I"

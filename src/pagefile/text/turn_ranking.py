@@ -10,7 +10,7 @@ from array import array
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from pagefile.text.words import ASKING_TERMS, terms
 K = TypeVar("K", bound=Hashable)
 _Floats = npt.NDArray[np.float64]
 _DAY_S = 86_400
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = date(1970, 1, 1)
 
 #: How much a long turn is discounted. Chinese life records differ more in length than turns of a
 #: conversation.
@@ -65,11 +65,9 @@ SILENCE_S = 6 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[K]):
-    """A turn and why it was found: the score is the sum of the parts, except two that say how well the turn
-    itself answers.
+    """A turn and why it was found: the score is the sum of the parts, apart from two that tell how well it answers.
 
-    `coverage` is the share of the question's weight whose words it contains, `likeness` its similarity in
-    meaning.
+    `coverage` is the share of the question's weight whose words it has, `likeness` its similarity in meaning.
     """
 
     key: K
@@ -79,8 +77,6 @@ class Found(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class Placed(Generic[K]):
-    """A turn and its position."""
-
     key: K
     conversation: str
     at: datetime
@@ -151,7 +147,11 @@ class TurnIndex(Generic[K]):
             self._conversation.append(number)
             self._at.append(at)
             self._asks.append(said.asks)
-            self._speaker.append(self._number_of(said.speaker))
+            if said.speaker is None:
+                self._speaker.append(-1)
+            else:
+                self._spoken[said.speaker] += 1
+                self._speaker.append(self._speakers.setdefault(said.speaker, len(self._speakers)))
             self._today = max(self._today, turn.at.date())
 
     def search(
@@ -174,7 +174,10 @@ class TurnIndex(Generic[K]):
                 return []
             timely, rest = self._timely(question, today)
             about = _asked(terms(rest) or terms(question))
-            similarity = self._similarity(meaning or {})
+            similarity = np.zeros(len(self._keys))
+            for key, near in (meaning or {}).items():
+                if (slot := self._words.slot(key)) is not None:
+                    similarity[slot] = max(0.0, near)
             parts = self._parts(question, about, similarity, timely)
             score = sum(parts.values(), np.zeros(len(self._keys)))
             if conversation is not None:
@@ -206,7 +209,6 @@ class TurnIndex(Generic[K]):
     def _parts(
         self, question: str, about: Mapping[str, float], similarity: _Floats, timely: _Floats
     ) -> dict[str, _Floats]:
-        """The score of each turn, part by part."""
         spoken = language(question)
         # A Chinese date consists of common characters; an English one may appear in a turn as it was asked.
         matches = self._words.matches(about if spoken == "zh" else _asked(terms(question)))
@@ -217,9 +219,8 @@ class TurnIndex(Generic[K]):
         session = self._sessions(matches, discount, near)
         scale = near.max() or 1.0
         meaning = scale * MEANING * _filled(similarity, near > 0) * (1 + TIME * timely)
-        surroundings = (
-            scale * SESSION_MEANING * self._session_similarity(similarity) * (near + similarity > 0)
-        )
+        sessions_alike = self._session_similarity(similarity)
+        surroundings = scale * SESSION_MEANING * sessions_alike * (near + similarity > 0)
         # The bonus of the time for the meaning counts as meaning: a turn with neither words nor the time gets
         # none.
         time = TIME * timely * (near + session) + TIME_ALONE * _inside(timely)
@@ -231,15 +232,6 @@ class TurnIndex(Generic[K]):
             "meaning": weight * (meaning + surroundings),
             "time": weight * time,
         }
-
-    def _similarity(self, meaning: Mapping[K, float]) -> _Floats:
-        """The similarity in meaning of each turn, at least 0."""
-        similarity = np.zeros(len(self._keys))
-        for key, near in meaning.items():
-            slot = self._words.slot(key)
-            if slot is not None:
-                similarity[slot] = max(0.0, near)
-        return similarity
 
     def _session_similarity(self, similarity: _Floats) -> _Floats:
         """The similarity in meaning of each turn's session: the mean of its nearest few."""
@@ -254,12 +246,6 @@ class TurnIndex(Generic[K]):
             left[left == nearest[session]] = 0
         return (best / SESSION_TURNS)[session]
 
-    def _number_of(self, speaker: str | None) -> int:
-        if speaker is None:
-            return -1
-        self._spoken[speaker] += 1
-        return self._speakers.setdefault(speaker, len(self._speakers))
-
     def _who_speaks(self) -> frozenset[str]:
         least = max(SPEAKER_TURNS, SPEAKER_SHARE * len(self._keys))
         return frozenset(name for name, turns in self._spoken.items() if turns >= least)
@@ -273,8 +259,7 @@ class TurnIndex(Generic[K]):
     def _near(self, matches: Matches, discount: float) -> tuple[_Floats, _Floats]:
         """The score of each turn for the question's words, on its own and with its neighbours.
 
-        Each word counts only at its best place, in the turn itself or, discounted, in a neighbour: repeating
-        a word gains nothing.
+        Each word counts only at its best place, in the turn or, discounted, in a neighbour, however often it occurs.
         """
         size = len(self._keys)
         norms = K1 * (1 - discount + discount / matches.average * matches.lengths)
@@ -309,10 +294,7 @@ class TurnIndex(Generic[K]):
             counts = np.bincount(session[match.slots], weights=match.counts, minlength=number)
             weight = match.asked * rarity(number, int(np.count_nonzero(counts)))
             scores += weight * (K1 + 1) * counts / (counts + norms)
-        best = scores.max()
-        if not best:
-            return np.zeros(len(near))
-        return SESSION * near.max() / best * scores[session] * (near > 0)
+        return SESSION * near.max() / (scores.max() or 1.0) * scores[session] * (near > 0)
 
 
 def _asked(words: Sequence[str]) -> dict[str, float]:
@@ -339,9 +321,8 @@ def _timely(at: _Floats, spans: Sequence[Period]) -> _Floats:
     """How well each turn matches the named times: 1 inside (less for a rough time), decreasing with distance."""
     best = np.zeros(len(at))
     for period in spans:
-        first = _seconds(period.first)
-        last = _seconds(period.last) + _DAY_S
-        gap = np.maximum(0, np.maximum(2 * (first - at), at - last)) / _DAY_S
+        first, last = ((day - _EPOCH).days * _DAY_S for day in (period.first, period.last))
+        gap = np.maximum(0, np.maximum(2 * (first - at), at - (last + _DAY_S))) / _DAY_S
         best = np.maximum(best, (ROUGH_TIME if period.rough else 1) * np.exp(-gap / TIME_DAYS))
     return best
 
@@ -349,7 +330,3 @@ def _timely(at: _Floats, spans: Sequence[Period]) -> _Floats:
 def _inside(timely: _Floats) -> npt.NDArray[np.bool_]:
     """Which turns are within a named time, and not only near it."""
     return np.isin(timely, (1, ROUGH_TIME))
-
-
-def _seconds(day: date) -> float:
-    return (datetime(day.year, day.month, day.day, tzinfo=UTC) - _EPOCH).total_seconds()

@@ -100,11 +100,12 @@ class Units:
 
 def units(text: str) -> Units:
     """Find the units of a text, in time linear in its length."""
-    json_cuts = json_commas(text)
-    if json_cuts is not None:
+    if (json_cuts := json_commas(text)) is not None:
         return Units(text, "json", [], [], *json_cuts)
     rows = rows_kind(text) is not None
-    spans = _quoted_line_breaks(text) if rows else protected(text)
+    # In rows, quoted fields of CSV that run over several lines.
+    fields = _QUOTED_FIELD.finditer(text) if rows and '"' in text else ()
+    spans = [field.span() for field in fields if "\n" in field[0]] if rows else protected(text)
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
     return Units(text, "rows" if rows else "text", starts, ends, [], [])
 
@@ -152,8 +153,9 @@ def _fences(text: str) -> Iterator[Span]:
         start, mark, _, _ = fences[at]
         closing = None
         if len(mark) < hopeless[mark[0]]:
-            later = range(at + 1, len(fences))
-            closing = next((other for other in later if _closes(fences[other], mark)), None)
+            later = ((other, *fences[other][1:3]) for other in range(at + 1, len(fences)))
+            closes = (n for n, end, rest in later if end.startswith(mark) and not rest.strip())
+            closing = next(closes, None)
             if closing is None:
                 hopeless[mark[0]] = len(mark)
         if closing is not None:
@@ -174,10 +176,6 @@ def _fence(text: str, match: re.Match[str]) -> _Fence | None:
     if not alone or (mark[0] == "`" and "`" in rest):
         return None
     return line, mark, rest, min(match.end() + 1, len(text))
-
-
-def _closes(fence: _Fence, mark: str) -> bool:
-    return fence[1][0] == mark[0] and len(fence[1]) >= len(mark) and not fence[2].strip()
 
 
 def _tables(text: str) -> Iterator[Span]:
@@ -207,20 +205,9 @@ def _inline(text: str) -> list[Span]:
     linked, tagged = "](" in text, ">" in text
     if not linked:
         return [match.span() for match in _TAGS.finditer(text)] if tagged else []
-    pattern = _LINKS_AND_TAGS if tagged else _LINKS
-    return [(_with_bang(text, match.start()), match.end()) for match in pattern.finditer(text)]
-
-
-def _with_bang(text: str, start: int) -> int:
-    """Where an image begins: its "!" is not part of the pattern, which is searched for by its bracket."""
-    return start - 1 if start and text[start] == "[" and text[start - 1] == "!" else start
-
-
-def _quoted_line_breaks(text: str) -> list[Span]:
-    """Quoted fields of CSV that run over several lines."""
-    if '"' not in text:
-        return []
-    return [match.span() for match in _QUOTED_FIELD.finditer(text) if "\n" in match.group()]
+    found = [match.span() for match in (_LINKS_AND_TAGS if tagged else _LINKS).finditer(text)]
+    # The "!" of an image is not part of the pattern, which is searched for by its bracket.
+    return [(start - text.endswith("![", 0, start + 1), end) for start, end in found]
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

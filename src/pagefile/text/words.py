@@ -67,9 +67,7 @@ def terms(text: str, *, keep_stop_words_if_empty: bool = True) -> list[str]:
         kept += (_remembered if len(found) <= _SHORT else _worked_out)(match.lastgroup, found)
     if kept or not keep_stop_words_if_empty:
         return kept
-    return [
-        term for match in _SCAN.finditer(plain) for _, term in _every_term(match.lastgroup, match.group())
-    ]
+    return [term for match in _SCAN.finditer(plain) for _, term in _every_term(match.lastgroup, match[0])]
 
 
 def _worked_out(kind: str | None, found: str) -> tuple[str, ...]:
@@ -94,8 +92,10 @@ def _every_term(kind: str | None, found: str) -> Iterator[tuple[str, str]]:
         case "thousands":
             yield found, found.replace(",", "")
         case "measure":
-            yield found, found
-            yield from _parts(found)
+            # Also the number and the unit of 500毫克 or 3.5mg.
+            number = re.sub(r"[^\d.]+\Z", "", found)
+            parts = (found,) if number == found else (found, number, found[len(number) :])
+            yield from ((part, part) for part in parts)
         case _:
             yield from _date_terms(found)
 
@@ -103,20 +103,9 @@ def _every_term(kind: str | None, found: str) -> Iterator[tuple[str, str]]:
 def _date_terms(date: str) -> Iterator[tuple[str, str]]:
     """A date as written, and as year-month-day, so that 2024年5月3日 and 2024/5/3 find each other."""
     numbers = re.findall(r"\d+", date)
-    yield date, date
     iso = f"{numbers[0]}-{int(numbers[1]):02}-{int(numbers[2]):02}"
-    if iso != date:
-        yield iso, iso
-    for number in numbers:
-        yield number, number
-
-
-def _parts(measure: str) -> Iterator[tuple[str, str]]:
-    """The number and the unit of a measure such as 500毫克 or 3.5mg."""
-    number = re.sub(r"[^\d.]+\Z", "", measure)
-    if number != measure:
-        yield number, number
-        yield measure[len(number) :], measure[len(number) :]
+    written = (date,) if iso == date else (date, iso)
+    yield from ((term, term) for term in (*written, *numbers))
 
 
 def _latin_terms(found: str) -> Iterator[tuple[str, str]]:
@@ -125,14 +114,9 @@ def _latin_terms(found: str) -> Iterator[tuple[str, str]]:
     if parts != [found]:
         yield found, found[:MAX_TERM_CHARS]
     for part in parts:
-        yield part, _stem(part)
-        measure = _NUMBER_UNIT.match(part)
-        if measure:
+        yield part, _stemmers.english.stemWord(part[:MAX_TERM_CHARS])
+        if measure := _NUMBER_UNIT.match(part):
             yield from ((piece, piece) for piece in measure.groups())
-
-
-def _stem(word: str) -> str:
-    return _stemmers.english.stemWord(word[:MAX_TERM_CHARS])
 
 
 @cache

@@ -83,11 +83,9 @@ class Archive(base.OwnTier):
         *,
         describe: Describe | None = None,
     ) -> None:
-        self._log = store.log
-        self._reader = store.reader
+        self._store = store
         self._pages = store.pages
         self._keeper = store.page_keeper
-        self._index = store.page_index
         self._counter = counter
         self._clock = clock
         self._rules = rules
@@ -155,7 +153,9 @@ class Archive(base.OwnTier):
         """The step with its result, or with the placeholder of its page."""
         if raw.tool == LOAD_TOOL and (loaded := await self._kept_load(scope, raw)) is not None:
             return loaded
-        if len(raw.result) <= self._kept_chars(raw):
+        # Quoted results get no page, unless they are too long to be ours.
+        ours = ANSWER_CHARS if page_in.is_quoted(raw.tool, raw.result) else 0
+        if len(raw.result) <= max(ours, self._rules.page_from):
             return measured_step(raw, self._counter.count)
         try:
             page = await self.archived(scope, raw, turn_id, admit)
@@ -177,13 +177,11 @@ class Archive(base.OwnTier):
         step: Step,
         turn_id: str,
         admit: base.Admit | None = None,
-        *,
         thread: str | None = None,
     ) -> Page:
         """Archive a result that has just arrived; `admit` admits its turn, None if it has no turn.
 
-        What was erased meanwhile may be a different turn of the conversation: then this one is still
-        admitted.
+        What was erased meanwhile may be another turn of the conversation: then this one is still admitted.
         """
         for _ in range(_MOST_ATTEMPTS):
             with suppress(ErasedError):
@@ -193,8 +191,8 @@ class Archive(base.OwnTier):
 
     async def claim(self, scope: Scope) -> int:
         """The epoch for a page without a turn; the page itself is the use that decides the conversation's owner."""
-        epoch = await self._reader.epoch()
-        await self._log.claim(scope, epoch=epoch)
+        epoch = await self._store.reader.epoch()
+        await self._store.log.claim(scope, epoch=epoch)
         return epoch
 
     async def store(
@@ -206,7 +204,11 @@ class Archive(base.OwnTier):
         """
         prepare = partial(_draft, scope, step, turn_id, self._counter)
         draft = await base.off_loop(prepare, len(step.result), page_in.THREAD_FROM_CHARS)
-        summary = await self._described(step.result) or draft.page.result_summary
+        summary = draft.page.result_summary
+        if self._describe is not None:
+            # Whatever the model raises: the extracted synopsis is good enough.
+            with base.guarded(self.report), anyio.fail_after(DESCRIBE_TIMEOUT_S):
+                summary = (await self._describe(step.result)).strip()[:SUMMARY_CHARS] or summary
         page = replace(draft.page, created=self._clock.now(), thread=thread, result_summary=summary)
         return await self._pages.put(replace(draft, page=page, epoch=epoch))
 
@@ -219,17 +221,8 @@ class Archive(base.OwnTier):
         if page.purged is not None:
             return await self._pages.put(PageDraft(own, "", epoch=epoch, origin=scope))
         _, text = await self._pages.load(scope, uuid)
-        spans = [one.spans for one in await self._index.read(scope, [uuid])]
+        spans = [one.spans for one in await self._store.page_index.read(scope, [uuid])]
         return await self._pages.put(PageDraft(own, text, *spans, epoch=epoch, origin=scope))
-
-    async def _described(self, text: str) -> str | None:
-        """A model's description of a result; None without a model, or if it fails."""
-        if self._describe is None:
-            return None
-        # Whatever the model raises: the extracted synopsis is good enough.
-        with base.guarded(self.report), anyio.fail_after(DESCRIBE_TIMEOUT_S):
-            return (await self._describe(text)).strip()[:SUMMARY_CHARS]
-        return None
 
     async def equal_call(self, scope: Scope, tool: str, value: JsonValue) -> Page | None:
         """A recent enough page of an equal call by the same user; None unless reuse is enabled."""
@@ -270,16 +263,11 @@ class Archive(base.OwnTier):
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 
-    def _kept_chars(self, step: Step) -> int:
-        """Results with more characters get a page. Quoted results get none, unless they are too long to be ours."""
-        quoted = page_in.is_quoted(step.tool, step.result)
-        return max(ANSWER_CHARS, self._rules.page_from) if quoted else self._rules.page_from
-
     async def _kept_load(self, scope: Scope, step: Step) -> Step | None:
         """A step that loaded a page is stored as a note, since the page is already on disk. None if it loaded none."""
-        uuid = page_in.loaded_uuid(step)
+        uuid = page_in.asked(step).get("uuid")
         try:
-            page, _ = await self._pages.load(scope, uuid or "")
+            page, _ = await self._pages.load(scope, uuid if isinstance(uuid, str) else "")
         except (HandleNotFoundError, StoreError):
             return None
         note = self._rules.wording.loaded.format(uuid=page.uuid, chars=len(step.result))

@@ -173,8 +173,7 @@ class Tier(ABC):
     async def absorb(self, turn: Turn) -> bool:
         """A turn was begun, completed or aborted, and is in the log; `turn.status` says which.
 
-        Return True to have `maintain` called for its conversation in the background. The caller is waiting:
-        keep this short.
+        Return True to have `maintain` called for its conversation in the background. Keep it short: a caller waits.
         """
         return False
 
@@ -195,8 +194,7 @@ class Tier(ABC):
     async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """What this tier would put into the window, in its own order of preference.
 
-        Candidates of third-party tiers are texts that may be cut, each with a unique id. A window waits two
-        seconds for them.
+        Candidates of third-party tiers are texts that may be cut, with unique ids; a window waits two seconds for them.
         """
         return ()
 
@@ -218,10 +216,7 @@ class Tier(ABC):
         """Catch up with a conversation. Must be idempotent; if it raises, it is retried after a pause."""
 
     async def maintain_all(self, backlog: Backlog) -> None:
-        """Catch up with several conversations at once, for a tier whose pace asks for that.
-
-        If it raises, all of them are retried after a pause.
-        """
+        """Catch up with several conversations at once, if the pace asks for that; if it raises, all are retried later."""
         left = await self.behind() if backlog.sweep else ()
         for scope in dict.fromkeys((*backlog.scopes, *left)):
             await backlog.attempt(scope)

@@ -10,6 +10,8 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
+from typing import NamedTuple
 from uuid import uuid4
 
 import anyio
@@ -53,8 +55,7 @@ def summary_chars(window_tokens: int) -> int:
     return max(60, min(SUMMARY_CHARS, window_tokens // SUMMARY_SHARE))
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """A summary, and what went wrong while it was made."""
 
     text: str
@@ -74,21 +75,15 @@ async def summary_of(
     errors: list[Exception] = []
     # Whatever a model or a caller's function raises: the conversation must continue.
     with guarded(errors.append):
-        return Summary(await _in_parts(said, previous, summarizer, max_chars))
+        so_far = previous
+        for part in parts(said, summarizer.max_input_chars):
+            with anyio.fail_after(SUMMARY_TIMEOUT_S):
+                text = await summarizer.summarize(ports.SummaryRequest(so_far, tuple(part), max_chars))
+            so_far = usable(text, max_chars)
+        return Summary(so_far or "")
     (error,) = errors
     extracted = summarize(said, max_chars=max_chars, previous=previous)
     return Summary(extracted, f"{type(error).__name__}: {error}")
-
-
-async def _in_parts(
-    said: Sequence[tuple[str, str]], previous: str | None, summarizer: ports.Summarizer, max_chars: int
-) -> str:
-    so_far = previous
-    for part in parts(said, summarizer.max_input_chars):
-        with anyio.fail_after(SUMMARY_TIMEOUT_S):
-            text = await summarizer.summarize(ports.SummaryRequest(so_far, tuple(part), max_chars))
-        so_far = usable(text, max_chars)
-    return so_far or ""
 
 
 def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:
@@ -109,7 +104,7 @@ def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tupl
 
 def usable(text: str, max_chars: int) -> str:
     """A summary without repetitions and of bounded length; raises if nothing is left."""
-    kept = "".join(dict.fromkeys(sentence for sentence in sentences(text.strip())))
+    kept = "".join(dict.fromkeys(sentences(text.strip())))
     if not kept.strip():
         raise ValueError("the summarizer returned nothing")
     return cut(kept, max_chars).strip()
@@ -196,19 +191,12 @@ class Checkpoints:
         return await self._apply(self._draft(scope, covered, view))
 
     async def cover(
-        self,
-        scope: Scope,
-        summary: str,
-        through_seq: int,
-        *,
-        epoch: int,
-        expected_version: int | None = None,
+        self, scope: Scope, summary: str, through_seq: int, *, epoch: int, expected_version: int | None = None
     ) -> Checkpoint:
         """Cover every turn up to one that the summary's author has read.
 
-        `epoch` is `ConversationInfo.epoch` of the view that the author read: if something was erased since, `ErasedError`
-        is raised. With an `expected_version` it must replace that checkpoint (0: none), else `ConflictError`
-        is raised.
+        `epoch` is `ConversationInfo.epoch` of the view that the author read: `ErasedError` if something was erased
+        since. With an `expected_version` it must replace that checkpoint (0: none), else `ConflictError` is raised.
         """
         view = await self.view(scope)
         covered = _Covered.after(view.checkpoint, None)
@@ -221,10 +209,9 @@ class Checkpoints:
         if not covered.summary:
             raise InvalidArgumentError("The summary is empty: give some text.")
         covered.through_seq = through_seq
+        expected = _version(view) if expected_version is None else expected_version
         # This view is newer than the one the author read, and so is its epoch.
-        draft = replace(self._draft(scope, covered, view), epoch=epoch)
-        if expected_version is not None:
-            draft = replace(draft, expected_version=expected_version)
+        draft = replace(self._draft(scope, covered, view), epoch=epoch, expected_version=expected)
         return await self._apply(draft)
 
     async def reset(self, scope: Scope) -> Reset:
@@ -261,8 +248,8 @@ class Checkpoints:
         self, scope: Scope, view: ports.LogView, rules: WindowRules
     ) -> ports.CheckpointDraft | None:
         erasures = self._erasures
-        staying = partial(verbatim, window_tokens=rules.window_tokens)
         covered = _Covered.after(view.checkpoint, summary_chars(rules.window_tokens))
+        staying = partial(verbatim, window_tokens=rules.window_tokens)
         await self._cover(covered, scope, view, rules.recent_turns, staying)
         if not covered.through_seq:
             return None
@@ -372,11 +359,6 @@ def nothing_to_cover(head: ConversationInfo, recent_turns: int) -> InvalidArgume
 
 def verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:
     """How many of the newest turns stay: all, or fewer if they alone would fill half of the window, but at least one."""
-    room = window_tokens // VERBATIM_SHARE
-    staying = 0
-    for turn in reversed(newest):
-        room -= turn.tokens
-        if room < 0 and staying:
-            break
-        staying += 1
-    return staying
+    spent = accumulate(turn.tokens for turn in reversed(newest))
+    fitting = sum(tokens <= window_tokens // VERBATIM_SHARE for tokens in spent)
+    return max(fitting, min(1, len(newest)))

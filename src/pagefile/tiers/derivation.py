@@ -6,7 +6,7 @@ continues, the failure is reported, and it recovers by itself.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -61,47 +61,6 @@ class Health:
         self._backoff.succeeded()
 
 
-#: How far each conversation is visible, when a past window is rebuilt.
-Horizon = Callable[[], Awaitable[Mapping[str, int]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """Finds the turns closest to a question, with a timeout and without ever failing."""
-
-    vectors: TurnVectors | None
-    health: Health
-    horizon: Horizon | None = None
-
-    async def near(
-        self, scope: Scope, question: str, limit: int, timeout_s: float
-    ) -> tuple[Sequence[ports.VectorHit], str | None]:
-        """The closest turns, and a note for the receipt, if any."""
-        if self.vectors is None:
-            return (), None
-        if not self.health.resting:
-            # Whatever an embedder or a vector store raises: recall by word still works.
-            with guarded(self.health.failed):
-                found = await self._near(self.vectors, scope, question, limit, timeout_s)
-                self.health.well()
-                return found, None
-        return (), f"episodes were looked for by word only: {self.health.trouble}"
-
-    async def _near(
-        self, vectors: TurnVectors, scope: Scope, question: str, limit: int, timeout_s: float
-    ) -> Sequence[ports.VectorHit]:
-        try:
-            with anyio.fail_after(timeout_s):
-                if self.horizon is None:
-                    return await vectors.near(scope, question, limit)
-                # Twice as many, since some of them did not exist yet.
-                found = await vectors.near(scope, question, 2 * limit)
-                ends = await self.horizon()
-        except TimeoutError as error:
-            raise TimeoutError(f"the question's vector was not there within {timeout_s:g} s") from error
-        return [one for one in found if one.seq <= ends.get(one.conversation, 0)][:limit]
-
-
 #: While turns keep coming in, pause between batches for this many times the duration of a batch.
 REST_SHARE = 4.0
 #: Turns per batch. An erasure, or embedding a question, waits for one batch at most.
@@ -142,20 +101,25 @@ class Derivation:
 
     async def catch_up(self, backlog: Backlog) -> None:
         """Compute what is missing for the conversations that were written to, or for all."""
-        waits = [await self._keep_terms(backlog), await self._make_vectors(backlog)]
-        due = [seconds for seconds in waits if seconds is not None]
+        due: list[float] = []
+
+        def terms_failed(error: Exception) -> None:
+            level = logging.DEBUG if self._told else logging.WARNING
+            foreign = None if isinstance(error, PagefileError) else error
+            logger.log(level, "could not keep the terms of turns: %s", error, exc_info=foreign)
+            self._told = True
+            due.append(_RETRY_S)
+
+        with guarded(terms_failed):
+            await self._follow(self.terms, backlog, sweep=backlog.sweep)
+            self._told = False
+        rest_s = await self._make_vectors(backlog)
+        due += [] if rest_s is None else [rest_s]
         if due:
             raise RetryLater(min(due))
 
-    async def _keep_terms(self, backlog: Backlog) -> float | None:
-        """Returns the seconds until the next attempt if this one failed; no caller waits for it."""
-        with guarded(self._terms_failed):
-            await self._follow(self.terms, backlog, sweep=backlog.sweep)
-            self._told = False
-            return None
-        return _RETRY_S
-
     async def _make_vectors(self, backlog: Backlog) -> float | None:
+        """Returns the seconds until the next attempt if this one failed."""
         if self.vectors is None:
             return None
         if self.health.resting and not backlog.hurried:
@@ -180,23 +144,24 @@ class Derivation:
     async def _follow(self, derived: Derived, backlog: Backlog, *, sweep: bool) -> int:
         """Read on in the conversations that were written to, or in all of them; returns the number of turns."""
         if not sweep and len(backlog.scopes) <= _PAGE:
-            plan = await self._plan(partial(self._known, derived, backlog.scopes))
-            return await self._read(derived, plan, backlog)
+
+            async def written_to() -> list[ports.Behind]:
+                known = [(scope, await self.marks.known(scope, derived.tier)) for scope in backlog.scopes]
+                return [
+                    ports.Behind(scope, marks.get(scope.conversation or "", 0), 0) for scope, marks in known
+                ]
+
+            return await self._read(derived, await self._plan(written_to), backlog)
         made = 0
         before: list[ports.Behind] = []
         find = partial(self.marks.behind, derived.tier, limit=_PAGE)
         while (behind := list((plan := await self._plan(find)).behind)) not in ([], before):
             before = behind
             made += await self._read(derived, plan, backlog)
-            if len(behind) < _PAGE and self._holds(plan):
+            if len(behind) < _PAGE and plan.erased == self._erased:
                 # All done; what is written meanwhile is left to the next round, or this one might never end.
                 break
         return made
-
-    async def _known(self, derived: Derived, scopes: Iterable[Scope]) -> list[ports.Behind]:
-        """The watermarks of conversations that were written to."""
-        known = [(scope, await self.marks.known(scope, derived.tier)) for scope in scopes]
-        return [ports.Behind(scope, marks.get(scope.conversation or "", 0), 0) for scope, marks in known]
 
     async def _read(self, derived: Derived, plan: Plan, backlog: Backlog) -> int:
         made = 0
@@ -214,14 +179,10 @@ class Derivation:
         erased, epoch = self._erased, await self.log.epoch()
         return Plan(await find(), erased, epoch)
 
-    def _holds(self, plan: Plan) -> bool:
-        """Whether nothing was erased since."""
-        return plan.erased == self._erased
-
     async def _batch(self, derived: Derived, plan: Plan) -> int:
         """Process about `BATCH` more turns; returns the exact number. The plan is empty once everything is read."""
         async with self._lock:
-            if not self._holds(plan):
+            if plan.erased != self._erased:
                 plan.clear()
             read: list[Turn] = []
             reached: dict[Scope, int] = {}
@@ -251,18 +212,16 @@ class Derivation:
         self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
     ) -> None:
         """Store the results, then the watermarks; nothing if one of the conversations was erased since `epoch`."""
-        kept = False
         try:
             if read:
                 await derived.take(read, epoch=epoch)
             for scope, seq in reached.items():
                 await self.marks.advance(scope, derived.tier, seq, epoch=epoch)
-            kept = True
-        finally:
-            if not kept:
-                # Refused, cancelled or unreachable: the results stored so far will not be revisited.
-                with anyio.CancelScope(shield=True):
-                    await derived.doubt(epoch)
+        except BaseException:
+            # Refused, cancelled or unreachable: the results stored so far will not be revisited.
+            with anyio.CancelScope(shield=True):
+                await derived.doubt(epoch)
+            raise
 
     async def _give_up(self, plan: Plan, begun: Sequence[ports.Behind]) -> None:
         """Another process erased one of the conversations: read what is left of them from the beginning."""
@@ -273,13 +232,6 @@ class Derivation:
             query = None if owner is None else ports.ConversationQuery(owner, limit=1)
             heads = () if query is None else await self.log.heads(query)
             plan.take_back(one, [ports.Behind(head.scope, 0, head.last_seq) for head in heads], epoch)
-
-    def _terms_failed(self, error: Exception) -> None:
-        """Log a failure: as a warning the first time, then at debug level."""
-        level = logging.DEBUG if self._told else logging.WARNING
-        foreign = None if isinstance(error, PagefileError) else error
-        logger.log(level, "could not keep the terms of turns: %s", error, exc_info=foreign)
-        self._told = True
 
     async def describe(self) -> JsonObject:
         """What makes vectors, where they are, how many there are, and the current problem, if any; calls no model."""
@@ -326,34 +278,27 @@ class Derivation:
         """Compute what is missing with the current embedder and vector store, then remove what others made."""
         if self.vectors is not None:
             await self.vectors.prepare(beside=True)
-        todo: list[Derived] = [self.terms] if self.vectors is None else [self.terms, self.vectors]
-        plans: list[Plan] = []
-        for derived in todo:
-            if from_scratch and tenant is None:
-                await self.marks.drop(derived.tier)
-            # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
-            tier = _NONE if from_scratch else derived.tier
-            plans.append(await self._plan(partial(self.marks.behind, tier, limit=_ALL, tenant=tenant)))
-        total = sum(plan.left for plan in plans)
-        made: list[int] = []
-        for derived, plan in zip(todo, plans, strict=True):
-            turns = 0
+        todo: dict[str, Derived | None] = {"terms": self.terms, "vectors": self.vectors}
+        plans: dict[str, tuple[Derived, Plan]] = {}
+        for name, derived in todo.items():
+            if derived is not None:
+                if from_scratch and tenant is None:
+                    await self.marks.drop(derived.tier)
+                # The watermarks of a single tenant cannot be dropped: use a tier name that has none.
+                tier = _NONE if from_scratch else derived.tier
+                find = partial(self.marks.behind, tier, limit=_ALL, tenant=tenant)
+                plans[name] = derived, await self._plan(find)
+        total = sum(plan.left for _, plan in plans.values())
+        counts = dict.fromkeys((*todo, "dropped"), 0)
+        for name, (derived, plan) in plans.items():
             while plan.behind:
-                turns += await self._batch(derived, plan)
-                progress(total - sum(plan.left for plan in plans), total)
-            made.append(turns)
-        counts = {"terms": made[0], "vectors": sum(made[1:]), "dropped": await self._drop_others()}
+                counts[name] += await self._batch(derived, plan)
+                progress(total - sum(plan.left for _, plan in plans.values()), total)
+        vectors = self.vectors
+        if vectors is not None and not await self.marks.behind(vectors.tier, limit=1):
+            # Vectors of other embedders go once those of the current one are complete.
+            for collection in (await vectors.collections())[1]:
+                counts["dropped"] += await vectors.index.drop(collection.model)
+                await self.marks.drop(tier_of(vectors.index, collection.model))
         self.health.well()
         return counts
-
-    async def _drop_others(self) -> int:
-        """Remove vectors of other embedders, once those of the current one are complete."""
-        vectors = self.vectors
-        if vectors is None or await self.marks.behind(vectors.tier, limit=1):
-            return 0
-        _, others = await vectors.collections()
-        dropped = 0
-        for collection in others:
-            dropped += await vectors.index.drop(collection.model)
-            await self.marks.drop(tier_of(vectors.index, collection.model))
-        return dropped

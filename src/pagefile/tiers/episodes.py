@@ -5,7 +5,7 @@ any), catches up before every recall, and is evicted under memory pressure: it c
 may be behind: a turn without one is found by its words.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from functools import partial
@@ -21,7 +21,7 @@ from pagefile.text.speech import in_first_person
 from pagefile.text.turn_ranking import Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, terms
 from pagefile.tiers import base
-from pagefile.tiers.derivation import Derivation, Horizon, Meaning
+from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window.budget import EPISODES_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate
@@ -36,6 +36,8 @@ NEAREST = 1000
 TIMEOUT_S = 10.0
 #: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
 _CHOICES = 1000
+#: How far each conversation is visible, when a past window is rebuilt.
+Horizon = Callable[[], Awaitable[Mapping[str, int]]]
 
 
 class _Key(NamedTuple):
@@ -64,8 +66,7 @@ class _Index:
             self.known[key.conversation] = key.seq
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranking:
+class _Ranking(NamedTuple):
     """Turns ranked for a question, and a note on how they were found."""
 
     found: Sequence[Found[_Key]]
@@ -95,15 +96,11 @@ class Episodes(base.OwnTier):
     horizon: Horizon | None = None
 
     def __post_init__(self) -> None:
-        self._meaning = Meaning(self.derivation.vectors, self.derivation.health, self.horizon)
         self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.turns.postings)
         self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
     async def recall(self, scope: Scope, query: str, limit: int, at: datetime | None = None) -> list[Hit]:
-        """The turns that best answer the query, best first; in one conversation if the scope names one.
-
-        `at` is the time of the question: "last week" is relative to it.
-        """
+        """The turns that best answer the query asked `at` a time, best first; in one conversation if the scope names one."""
         if not terms(query) or limit < 1:
             return []
         self.meter.count("pagefile_recalls_total")
@@ -112,10 +109,10 @@ class Episodes(base.OwnTier):
             index = await self._caught_up(home)
             timeout_s = max(TIMEOUT_S, self.timeout_s)
             ranking = await self._ranked(index, scope, query, limit, at, timeout_s)
-            if copies := _copies(ranking.found):
+            # A fork keeps the ids of the turns it copies: this many may be duplicates.
+            if copies := len(ranking.found) - len({one.key.turn_id for one in ranking.found}):
                 ranking = await self._ranked(index, scope, query, limit * (1 + copies), at, timeout_s)
-            found = await self._read(home, ranking.found)
-            if found is not None:
+            if (found := await self._read(home, ranking.found)) is not None:
                 pairs = _each_once(zip(found, ranking.found, strict=True))
                 return [_hit(near, one) for near, one in pairs][:limit]
             # Something was erased or rewritten meanwhile: rebuild the index from the log.
@@ -131,8 +128,7 @@ class Episodes(base.OwnTier):
             ranking = await self._chosen(scope, request)
             if ranking.note:
                 request.note(ranking.note)
-            found = await self._read(scope, ranking.found)
-            if found is not None:
+            if (found := await self._read(scope, ranking.found)) is not None:
                 shown = _each_once(zip(found, ranking.found, strict=True))
                 request.traces[self.name] = [[*one.key, one.score] for _, one in shown]
                 return [self.candidate(near.turn, one.score, rank) for rank, (near, one) in enumerate(shown)]
@@ -170,7 +166,6 @@ class Episodes(base.OwnTier):
             self.derivation.vectors.forget()
 
     def _drop(self, scope: Scope) -> None:
-        """Drop every index that may hold something of the scope."""
         owner = Scope(scope.tenant, scope.user)
         self._indexes.drop(lambda home: base.within(home, owner))
         self._choices.clear()
@@ -187,31 +182,33 @@ class Episodes(base.OwnTier):
         """The turns that were chosen, as long as the window is built from the same turns."""
         if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
             return self
-        return base.Remembered(self, await self._replayed(past), partial(_same_turns, past))
 
-    async def _replayed(self, past: base.PastWindow) -> list[Candidate]:
+        def same_turns(request: base.WindowRequest) -> bool:
+            before = request if past.before is None else past.before
+            return [turn.id for turn in before.view.turns] == [turn.id for turn in request.view.turns]
+
         rows = base.traced_rows(past.traces[self.name])
         refs = [ports.TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
         near = await self.source.around(_home(past.scope), refs) if refs else ()
         there = {one.turn.id: one.turn for one in near}
-        return [
+        offered = [
             self.candidate(there[turn_id], score, rank)
             for rank, (_, _, turn_id, score) in enumerate(rows)
             if turn_id in there
         ]
+        return base.Remembered(self, offered, same_turns)
 
     # -- ranking ------------------------------------------------------------------------------------------------------
 
     async def _chosen(self, scope: Scope, request: base.WindowRequest) -> _Ranking:
         """What to show: the same for every window of a running turn."""
         running = request.view.open_turn
-        key = None if running is None else (scope, running.id)
-        if key is not None and key in self._choices:
-            return self._choices[key]
-        ranking = await self._choose(scope, request, None if running is None else running.at)
-        if key is not None:
-            self._choices[key] = ranking
-        return ranking
+        if running is None:
+            return await self._choose(scope, request, None)
+        if (scope, running.id) not in self._choices:
+            ranking = await self._choose(scope, request, running.at)
+            self._choices[scope, running.id] = ranking
+        return self._choices[scope, running.id]
 
     async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Ranking:
         query = request.query or ""
@@ -234,20 +231,43 @@ class Episodes(base.OwnTier):
     ) -> _Ranking:
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
-        near, note = (), None
-        if len(index.turns):
-            near, note = await self._meaning.near(scope, meant, NEAREST, timeout_s)
-        today = (at or self.clock.now()).date()
+        near, note = await self._near(scope, meant, timeout_s) if len(index.turns) else ((), None)
         search = partial(
             index.turns.search,
             query,
             limit,
             scope.conversation,
             meaning={_Key(one.conversation, one.seq, one.turn_id): one.similarity for one in near},
-            today=today,
+            today=(at or self.clock.now()).date(),
         )
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         return _Ranking([one for one in found if answers(one.parts)], note)
+
+    async def _near(
+        self, scope: Scope, question: str, timeout_s: float
+    ) -> tuple[Sequence[ports.VectorHit], str | None]:
+        """The turns closest in meaning, and a note for the receipt, if any. It never fails."""
+        vectors, health = self.derivation.vectors, self.derivation.health
+        if vectors is None:
+            return (), None
+        if not health.resting:
+            # Whatever an embedder or a vector store raises: recall by word still works.
+            with base.guarded(health.failed):
+                try:
+                    with anyio.fail_after(timeout_s):
+                        # For a past window twice as many, since some of them did not exist yet.
+                        limit = NEAREST if self.horizon is None else 2 * NEAREST
+                        found = await vectors.near(scope, question, limit)
+                        ends = None if self.horizon is None else await self.horizon()
+                except TimeoutError as error:
+                    raise TimeoutError(
+                        f"the question's vector was not there within {timeout_s:g} s"
+                    ) from error
+                health.well()
+                if ends is not None:
+                    found = [one for one in found if one.seq <= ends.get(one.conversation, 0)]
+                return found[:NEAREST], None
+        return (), f"episodes were looked for by word only: {health.trouble}"
 
     async def _read(self, home: Scope, found: Sequence[Found[_Key]]) -> list[ports.Neighbourhood] | None:
         """The turns themselves; None if one of them is no longer what was ranked."""
@@ -277,9 +297,7 @@ class Episodes(base.OwnTier):
         """The terms of turns, computed where none are stored."""
         rows = await self.kept.since(request, ANALYZER)
         missing = {(row.conversation, row.seq) for row in rows if row.said is None}
-        if not missing:
-            return rows
-        made = await self._new_rows(request, missing)
+        made = await self._new_rows(request, missing) if missing else ()
         worked_out = {(row.conversation, row.seq): row for row in made}
         return [worked_out.get((row.conversation, row.seq), row) for row in rows]
 
@@ -292,24 +310,13 @@ class Episodes(base.OwnTier):
         return await base.off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
 
     def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
-        forms = episode_forms(turn.at, turn.user, turn.assistant, self.counter.count)
+        forms = episode_forms(turn, self.counter.count)
         return Candidate(f"episode:{turn.id}", "episodes", forms, rank, score)
-
-
-def _same_turns(past: base.PastWindow, request: base.WindowRequest) -> bool:
-    if past.before is None:
-        return True
-    return [turn.id for turn in past.before.view.turns] == [turn.id for turn in request.view.turns]
 
 
 def _home(scope: Scope) -> Scope:
     """The index that serves a scope: the user's, or the conversation's own if there is no user."""
     return scope if scope.user is None else Scope(scope.tenant, scope.user)
-
-
-def _copies(found: Sequence[Found[_Key]]) -> int:
-    """How many may be duplicates: a fork keeps the ids of the turns it copies."""
-    return len(found) - len({one.key.turn_id for one in found})
 
 
 def _each_once(pairs: Iterable[_Read]) -> list[_Read]:

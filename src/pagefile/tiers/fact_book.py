@@ -4,8 +4,9 @@ The facts of a user are cached and indexed in memory until the store reports a c
 from the journal. So a window costs one small query, and adding one fact to ten thousand costs one fact.
 """
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -54,34 +55,31 @@ class Draft:
     agent: str | None = None
 
 
-@dataclass(slots=True)
 class Held:
     """The facts of one user that were not retracted, ready to be searched."""
 
-    stamp: tuple[int, int]
-    facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
-    index: FactIndex[str] = field(default_factory=FactIndex[str])
-    by_key: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    by_attribute: dict[tuple[str | None, str], set[str]] = field(
-        default_factory=dict[tuple[str | None, str], set[str]]
-    )
-
-    @classmethod
-    def of(cls, stamp: tuple[int, int], facts: Iterable[Fact]) -> "Held":
-        held = cls(stamp)
-        held.take(facts)
-        return held
+    def __init__(self, stamp: tuple[int, int], facts: Iterable[Fact] = ()) -> None:
+        self.stamp = stamp
+        self.facts: dict[str, Fact] = {}
+        self.index: FactIndex[str] = FactIndex()
+        self._by_key: defaultdict[str, set[str]] = defaultdict(set)
+        self._by_attribute: defaultdict[tuple[str | None, str], set[str]] = defaultdict(set)
+        self.take(facts)
 
     def take(self, facts: Iterable[Fact]) -> None:
         """Replace facts by their current versions."""
         added: list[tuple[str, str]] = []
         gone: list[str] = []
         for fact in facts:
-            before = self.facts.pop(fact.id, None)
-            if before is not None:
-                self._unlink(before)
+            if (before := self.facts.pop(fact.id, None)) is not None:
+                self._by_key[fact_key(before.text)].discard(fact.id)
+                if before.attribute is not None:
+                    self._by_attribute[before.subject, before.attribute].discard(fact.id)
             if fact.retracted is None and fact.valid_to is None:
-                self._link(fact)
+                self.facts[fact.id] = fact
+                self._by_key[fact_key(fact.text)].add(fact.id)
+                if fact.attribute is not None:
+                    self._by_attribute[fact.subject, fact.attribute].add(fact.id)
                 if before is None or before.text != fact.text:
                     added.append((fact.id, fact.text))
             elif before is not None:
@@ -90,24 +88,13 @@ class Held:
         self.index.add(added)
 
     def equal_to(self, text: str) -> Fact | None:
-        return self._newest(self.by_key.get(fact_key(text), ()))
+        return self._newest(self._by_key.get(fact_key(text), ()))
 
     def about(self, subject: str | None, attribute: str) -> Fact | None:
-        return self._newest(self.by_attribute.get((subject, attribute), ()))
+        return self._newest(self._by_attribute.get((subject, attribute), ()))
 
     def _newest(self, ids: Iterable[str]) -> Fact | None:
         return max((self.facts[i] for i in ids), key=lambda fact: (fact.recorded, fact.id), default=None)
-
-    def _link(self, fact: Fact) -> None:
-        self.facts[fact.id] = fact
-        self.by_key.setdefault(fact_key(fact.text), set()).add(fact.id)
-        if fact.attribute is not None:
-            self.by_attribute.setdefault((fact.subject, fact.attribute), set()).add(fact.id)
-
-    def _unlink(self, fact: Fact) -> None:
-        self.by_key[fact_key(fact.text)].discard(fact.id)
-        if fact.attribute is not None:
-            self.by_attribute[fact.subject, fact.attribute].discard(fact.id)
 
 
 @dataclass(eq=False, repr=False)
@@ -137,8 +124,7 @@ class FactBook:
     async def remember(self, scope: Scope, draft: Draft) -> Fact:
         """Store a statement, and return the fact with its outcome.
 
-        However many others write at the same time, each decision is based on what the store holds at that
-        moment.
+        However many others write at the same time, each decision is based on what the store holds then.
         """
         owner = Scope(scope.tenant, scope.user)
         async with self._writers.setdefault(owner, anyio.Lock()):
@@ -243,18 +229,14 @@ class FactBook:
         return await self._read(owner)
 
     async def _read(self, owner: Scope) -> Held:
-        """Everything that is held, read consistently.
-
-        An erasure restores an earlier stamp: a fact that arrived during the read must not end up under that
-        stamp.
-        """
+        """Everything that is held, read consistently: an erasure restores an earlier stamp, which nothing newer may get."""
         for _ in range(_MOST_READS):
             epoch, stamp = await self.epoch(), await self.store.changed(owner)
             facts = await self.store.list(owner)
             if (stamp, epoch) == (await self.store.changed(owner), await self.epoch()):
-                return Held.of(stamp, facts)
+                return Held(stamp, facts)
         # They change faster than they can be read: the next caller reads them again.
-        return Held.of(_UNKNOWN, await self.store.list(owner))
+        return Held(_UNKNOWN, await self.store.list(owner))
 
     def _fact(self, owner: Scope, draft: Draft) -> Fact:
         text = checked_text(draft.text, "fact").strip()
@@ -290,8 +272,7 @@ def _check(text: str, quote: str | None) -> None:
         raise InvalidArgumentError(
             f"The fact has {len(text)} characters, at most {MAX_FACT_CHARS} are allowed: split it."
         )
-    secret = secret_in(text) or (secret_in(quote) if quote else None)
-    if secret is not None:
+    if (secret := secret_in(text) or secret_in(quote or "")) is not None:
         raise FactRejectedError(
             f"This was not kept: it holds {secret}. Leave the secret out of the statement."
         )
@@ -300,8 +281,7 @@ def _check(text: str, quote: str | None) -> None:
 def refuse_orders(*texts: str) -> None:
     """Raise `FactRejectedError` for text that instructs a model: people may state it, models and rules may not."""
     for text in texts:
-        order = order_in(text)
-        if order is not None:
+        if (order := order_in(text)) is not None:
             raise FactRejectedError(
                 f"This was not kept: it tells a model {order}. Only what is true of the user is a fact."
             )
@@ -317,8 +297,7 @@ def decided(
     For two statements in one conversation the order in the log decides: `later` are the turns after this
     one's, None if unknown.
     """
-    same = held.equal_to(fact.text)
-    if same is not None:
+    if (same := held.equal_to(fact.text)) is not None:
         confirmed = _confirmed(same, fact)
         return "duplicate", () if confirmed == same else (confirmed,)
     other = None if fact.attribute is None else held.about(fact.subject, fact.attribute)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from operator import itemgetter
 
 import numpy as np
@@ -213,11 +212,9 @@ class Facts(base.OwnTier):
         """The user's facts, most relevant to the last turns first: as many as the budget may hold, and a few more."""
         if request.scope.user is None or not self.rules.enabled:
             return []
-        held = await self.book.held(Scope(request.scope.tenant, request.scope.user))
+        held = await self.book.held(request.scope)
         request.traces[self.name] = held.stamp[0]
-        about = conversation_context(request.view.turns, request.query, self.rules.context_turns)
-        ranked = await self.ranked(held, about, request.note)
-        return self._within(ranked)
+        return self._within(await self.ranked(held, self._topic(request), request.note))
 
     async def ranked(self, held: Held, about: str, note: base.Note) -> list[tuple[Fact, float]]:
         """Everything held about a user with its score, best first; without a topic, by confidence."""
@@ -238,14 +235,15 @@ class Facts(base.OwnTier):
 
     async def _similarities(self, held: Held, facts: Sequence[Fact], about: str, note: base.Note) -> Floats:
         words = held.index.similarity_array(about, [fact.id for fact in facts])
-        if self.embedder is None:
-            return words
         try:
-            dense = await self._dense(self.embedder, facts, about)
+            return (
+                words
+                if self.embedder is None
+                else blended(words, await self._dense(self.embedder, facts, about))
+            )
         except ModelError as error:
             note(f"facts were compared by words alone: {error}")
             return words
-        return blended(words, dense)
 
     async def _dense(self, embedder: ports.Embedder, facts: Sequence[Fact], about: str) -> Floats:
         """The cosine similarity of each fact to the topic; a text is embedded once."""
@@ -286,29 +284,22 @@ class Facts(base.OwnTier):
         """The facts in the order of the receipt, as long as the topic is the same."""
         if self.name not in past.traces or past.changed("query", "facts."):
             return self
-        return base.Remembered(self, await self._replayed(past), partial(self._same_topic, past))
-
-    async def _replayed(self, past: base.PastWindow) -> list[Candidate]:
-        if past.traces[self.name] == base.FAILED or past.scope.user is None:
-            return []
-        owner = Scope(past.scope.tenant, past.scope.user)
-        held = {f"fact:{fact.id}": fact for fact in (await self.book.held(owner)).facts.values()}
         offered: list[Candidate] = []
+        failed = past.traces[self.name] == base.FAILED or past.scope.user is None
+        facts = () if failed else (await self.book.held(past.scope)).facts.values()
+        held = {f"fact:{fact.id}": fact for fact in facts}
         for rank, verdict in enumerate(past.receipt):
-            if verdict.block not in {"facts", "corrections"}:
+            if failed or verdict.block not in {"facts", "corrections"}:
                 continue
             if verdict.id in held:
                 offered.append(self.candidate(held[verdict.id], verdict.score, rank))
             elif not verdict.id.startswith("fact:"):
                 offered.append(Candidate(verdict.id, verdict.block, (), rank, note=verdict.note))
-        return offered
+        then = None if past.before is None else self._topic(past.before)
+        return base.Remembered(self, offered, lambda request: then in {None, self._topic(request)})
 
-    def _same_topic(self, past: base.PastWindow, request: base.WindowRequest) -> bool:
-        most = self.rules.context_turns
-        return past.before is None or (
-            conversation_context(request.view.turns, request.query, most)
-            == conversation_context(past.before.view.turns, past.before.query, most)
-        )
+    def _topic(self, request: base.WindowRequest) -> str:
+        return conversation_context(request.view.turns, request.query, self.rules.context_turns)
 
     def candidate(self, fact: Fact, score: float | None, rank: int) -> Candidate:
         shown = escape(" ".join(fact.text.split()))

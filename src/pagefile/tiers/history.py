@@ -1,10 +1,10 @@
 """The history tier: recent turns verbatim, older ones as a checkpoint's summary."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, cast
 
 from pagefile.errors import ErasedError
@@ -70,7 +70,9 @@ class History(OwnTier):
         #: The window each conversation was last read with, and the tokens of its live turns.
         self._read_with: Lru[_Key, WindowRules] = Lru(_TRACKED)
         self._live: Lru[_Key, int] = Lru(_TRACKED)
-        self._shown = lru_cache(_REMEMBERED)(self._shown_text)
+        self._shown = lru_cache(_REMEMBERED)(
+            partial(shown_summary, count=self.counter.count, wording=self.wording)
+        )
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
@@ -132,8 +134,7 @@ class History(OwnTier):
         rules = self.rules_of(scope)
         if not self.dedicated or _key(scope) in self._read_with:
             return rules
-        newest = await self.calls.list(scope, limit=1)
-        if not newest:
+        if not (newest := await self.calls.list(scope, limit=1)):
             return rules
         given = cast("dict[str, Any]", newest[0].options)
         reserved = sum(cast("dict[str, Any]", newest[0].receipt).get("reserved", {}).values())
@@ -170,19 +171,25 @@ class History(OwnTier):
             forms = turn_forms(turn, request.pages, resting, self.counter.count, self.wording)
             block = "recent" if number >= recent_from else "older"
             candidates.append(Candidate(turn.id, block, forms, turn.seq or 0))
-        return [
-            *self._safety(view),
-            *self._summary(view, request.window_tokens),
-            *_unread(view),
-            *candidates,
-            *self._guide(request, demoted=bool(demoted)),
-        ]
+        unread = view.head.live_turns - len(view.turns)
+        if unread > 0:
+            tokens = max(0, view.head.live_tokens - sum(turn.tokens for turn in view.turns))
+            name = f"{unread} older turns"
+            candidates.append(Candidate(name, "older", (), position=-1, unread_tokens=tokens))
+        # Allergies and medical history are in every window and never cut.
+        safety = self._text("safety", safety_text(view.profile, self.wording))
+        guide = self._text("guide", self.wording.guide if self._needs_guide(request, demoted) else "")
+        return [*safety, *self._summary(view, request.window_tokens), *candidates, *guide]
 
     def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
         """The open turn as the current message of its own window, with its tool results so far."""
         turn = self._counted(turn)
         _note_losses([turn], request)
-        _note_waiting(turn, request)
+        # Calls without a result, which no provider accepts.
+        for step in (turn.steps[number] for number in sorted(waiting_steps(turn.messages))):
+            request.note(
+                f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
+            )
         demoted = _running_demoted(turn.steps, self.running_tokens)
         return running_turn(turn, request.running, demoted, self.counter.count, self.wording)
 
@@ -191,38 +198,29 @@ class History(OwnTier):
         message = Form(MESSAGE_OVERHEAD + self.counter.count(query), ShownTurn("", "current", query))
         return Candidate("current", "current", (message,))
 
-    def _guide(self, request: WindowRequest, *, demoted: bool) -> list[Candidate]:
-        """Tells the model how to load a page, if this window may contain a placeholder."""
+    def _needs_guide(self, request: WindowRequest, demoted: Mapping[str, AbstractSet[int]]) -> bool:
+        """Whether this window may contain a placeholder, so that the model must know how to load a page."""
         view = request.view
         running = view.open_turn.steps if view.open_turn is not None else ()
-        away = demoted or any(step.page and not step.whole for turn in view.turns for step in turn.steps)
+        away = any(step.page and not step.whole for turn in view.turns for step in turn.steps)
         tight = sum(step.page_tokens for step in running if step.page) > request.window_tokens // 2
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
-        if not (away or tight or covered or _running_demoted(running, self.running_tokens)):
-            return []
-        guide = self.wording.guide
-        return [Candidate("guide", "guide", (Form(self.counter.count(guide), text=guide),))]
+        return bool(demoted or away or tight or covered or _running_demoted(running, self.running_tokens))
 
-    def _safety(self, view: LogView) -> list[Candidate]:
-        """Allergies and medical history: in every window, never cut."""
-        text = safety_text(view.profile, self.wording)
-        return [Candidate("safety", "safety", (Form(self.counter.count(text), text=text),))] if text else []
+    def _text(self, name: Literal["guide", "safety"], text: str) -> list[Candidate]:
+        return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []
 
     def _counted(self, turn: Turn) -> Turn:
         name = self.counter.name
         return turn if turn.counter == name else recounted(turn, self.counter.count, name)
 
     def _summary(self, view: LogView, window_tokens: int) -> list[Candidate]:
-        checkpoint = view.checkpoint
-        if checkpoint is None:
+        if (checkpoint := view.checkpoint) is None:
             return []
-        text, note = self._shown(checkpoint, window_tokens)
+        text, note = self._shown(checkpoint, window_tokens=window_tokens)
         form = Form(self.counter.count(text), text=text)
         covers = f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {note}"
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]
-
-    def _shown_text(self, checkpoint: Checkpoint, window_tokens: int) -> tuple[str, str]:
-        return shown_summary(checkpoint, self.counter.count, window_tokens, self.wording)
 
 
 def _rules(request: WindowRequest) -> WindowRules:
@@ -262,23 +260,6 @@ def _note_losses(turns: Sequence[Turn], request: WindowRequest) -> None:
                 request.note(
                     f"the archive was down: {step.lost_chars} characters of a result of {step.tool!r} in turn {turn.id} are gone"
                 )
-
-
-def _note_waiting(turn: Turn, request: WindowRequest) -> None:
-    """Note calls of the running turn without a result, which no provider accepts."""
-    for number in sorted(waiting_steps(turn.messages)):
-        step = turn.steps[number]
-        request.note(
-            f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
-        )
-
-
-def _unread(view: LogView) -> list[Candidate]:
-    turns = view.head.live_turns - len(view.turns)
-    tokens = view.head.live_tokens - sum(turn.tokens for turn in view.turns)
-    if turns <= 0:
-        return []
-    return [Candidate(f"{turns} older turns", "older", (), position=-1, unread_tokens=max(0, tokens))]
 
 
 def safety_text(profile: JsonObject | None, wording: Wording = ZH) -> str:

@@ -8,8 +8,8 @@ are stored beside the page, so that the index of a user can be rebuilt without r
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
@@ -74,12 +74,7 @@ def is_quoted(tool: str, result: str) -> bool:
     return tool in LOADING_TOOLS or (tool == RECALL_TOOL and _RECALLED.match(result) is not None)
 
 
-def loaded_uuid(step: Step) -> str | None:
-    uuid = _asked(step).get("uuid")
-    return uuid if step.tool == LOAD_TOOL and isinstance(uuid, str) else None
-
-
-def _asked(step: Step | None) -> Mapping[str, object]:
+def asked(step: Step | None) -> Mapping[str, object]:
     """The arguments of a call of our own tools; none for any other step."""
     if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
         return {}
@@ -157,7 +152,8 @@ class Paging:
         """
         view = request.view
         wanted = await self._wanted(request)
-        running = dict(_running(view))
+        steps = () if view.open_turn is None else view.open_turn.steps
+        running = {number: step for number, step in enumerate(steps) if step.page and not step.whole}
         share = max(LEAST_EXCERPT_TOKENS, request.window_tokens // (2 * max(1, len(wanted) + len(running))))
         held = {step.page for step in running.values()}
         wanted = [uuid for uuid in wanted if uuid not in held]
@@ -171,20 +167,18 @@ class Paging:
             if texts and uuid in places:
                 request.pages[places[uuid]] = texts
             elif texts:
-                elsewhere.append(self._entry(uuid, texts, rank))
+                # In the memory block, escaped like everything there.
+                shown = [(text.name, f"- 📎 [存档:{uuid}]\n{escape(text.text)}") for text in texts]
+                forms = tuple(Form(self.counter.count(text), text=text, name=name) for name, text in shown)
+                elsewhere.append(Candidate(f"page:{uuid}", "loaded", forms, rank))
         return elsewhere
-
-    def _entry(self, uuid: str, texts: Sequence[Text], rank: int) -> Candidate:
-        """A page in the memory block, escaped like everything there."""
-        shown = [(text.name, f"- 📎 [存档:{uuid}]\n{escape(text.text)}") for text in texts]
-        forms = tuple(Form(self.counter.count(text), text=text, name=name) for name, text in shown)
-        return Candidate(f"page:{uuid}", "loaded", forms, rank)
 
     async def _wanted(self, request: WindowRequest) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""
         view = request.view
-        loads = [(at, page) for at, _, _, step, page in _paged(view) if step.tool in LOADING_TOOLS]
-        sizes = {page: step.page_tokens for _, _, _, step, page in _paged(view)}
+        paged = list(_paged(view))
+        loads = [residency.Use(at, page) for at, _, _, step, page in paged if step.tool in LOADING_TOOLS]
+        sizes = {page: step.page_tokens for _, _, _, step, page in paged}
         pinned: set[str] = set()
         if sizes or (view.checkpoint is not None and view.checkpoint.archive_refs):
             for page in await self.keeper.pinned(request.scope):
@@ -193,7 +187,7 @@ class Paging:
             request.traces["pinned"] = sorted(pinned)
         picked = residency.pages_to_load(self.strategy, request.query or "", _hints(view))
         resident = residency.resident_pages(
-            [residency.Use(*load) for load in loads],
+            loads,
             len(view.turns),
             pinned=pinned,
             tokens=sizes,
@@ -209,41 +203,37 @@ class Paging:
             text, tokens = await self._text(request.scope, uuid)
             half = request.window_tokens // 2
             # The same part as `call_tool` returns.
-            if (asked := asked_range(_asked(step), text)) is not None:
-                part = fitting_slice(text, *asked, half, self.counter.count)
+            if (wanted := asked_range(asked(step), text)) is not None:
+                part = fitting_slice(text, *wanted, half, self.counter.count)
                 return (Text("part", part, self.counter.count(part)),)
-            query = _asked_query(step) or request.query or ""
+            given = asked(step).get("query")
+            own = given if isinstance(given, str) and given.strip() else ""
             forms: list[Text] = []
             # A page requested by name is shown whole up to half of the window, as in `call_tool`.
             loading = step is not None and step.tool in LOADING_TOOLS
             most = half if loading else request.window_tokens
-            if tokens <= most and not _asked_query(step):
+            if tokens <= most and not own:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
-                shown = await self._excerpt((request.scope, uuid, query, share), text)
-                forms.append(Text("passages", *shown))
+                key = request.scope, uuid, own or request.query or "", share
+                forms.append(Text("passages", *await self._excerpt(key, text)))
             return tuple(forms)
         except PagefileError as error:
             request.note(f"page {uuid} stays a placeholder: {error}")
             return ()
 
     async def _text(self, scope: Scope, uuid: str) -> tuple[str, int]:
-        key = (scope, uuid)
-        # Another process may have purged or erased it since; loading it says which.
-        if key in self._texts and not await self._is_there(scope, uuid):
-            self._texts.pop(key)
+        if (kept := self._texts.get((scope, uuid))) is not None:
+            with suppress(HandleNotFoundError):
+                if (await self.keeper.page(scope, uuid)).purged is None:
+                    return kept
+            # Another process has purged or erased it since; loading it says which.
+            self._texts.pop((scope, uuid), None)
             self._excerpts.clear()
-        if key not in self._texts:
-            page, text = await self.pages.load(scope, uuid)
-            tokens = page.tokens if page.counter == self.counter.name else self.counter.count(text)
-            self._texts[key] = text, tokens
-        return self._texts[key]
-
-    async def _is_there(self, scope: Scope, uuid: str) -> bool:
-        try:
-            return (await self.keeper.page(scope, uuid)).purged is None
-        except HandleNotFoundError:
-            return False
+        page, text = await self.pages.load(scope, uuid)
+        tokens = page.tokens if page.counter == self.counter.name else self.counter.count(text)
+        self._texts[scope, uuid] = text, tokens
+        return text, tokens
 
     async def _excerpt(self, key: tuple[Scope, str, str, int], text: str) -> tuple[str, int]:
         if key not in self._excerpts:
@@ -274,14 +264,6 @@ def _places(view: LogView) -> dict[str, tuple[str, int]]:
     return loaded | fetched
 
 
-def _running(view: LogView) -> Iterator[tuple[int, Step]]:
-    """The steps of the running turn whose results are pages."""
-    if view.open_turn is not None:
-        for number, step in enumerate(view.open_turn.steps):
-            if step.page and not step.whole:
-                yield number, step
-
-
 def _hints(view: LogView) -> list[residency.PageHint]:
     """What is known about the pages in the history, oldest first, from their placeholders."""
     hints: dict[str, residency.PageHint] = {}
@@ -289,11 +271,6 @@ def _hints(view: LogView) -> list[residency.PageHint]:
         if not step.whole and step.tool not in LOADING_TOOLS and placeholder_uuid(step.result):
             hints[page] = residency.PageHint(page, f"{turn.user or ''} {gist(step.result)}")
     return list(hints.values())
-
-
-def _asked_query(step: Step | None) -> str | None:
-    query = _asked(step).get("query")
-    return query if isinstance(query, str) and query.strip() else None
 
 
 #: Pages whose terms are read at a time.
@@ -336,8 +313,7 @@ class PageSearch:
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         """The pages whose best passage answers the query, best first; one hit per page."""
-        wanted = terms(query)
-        if not wanted:
+        if not (wanted := terms(query)):
             return []
         index = await self._caught_up(scope)
         best: dict[str, Ranked[_Key]] = {}
@@ -375,17 +351,14 @@ class PageSearch:
             missing = [uuid for uuid in there if uuid not in index.pages]
             for start in range(0, len(missing), _BATCH):
                 for page in await self.index.read(scope, missing[start : start + _BATCH]):
-                    await self._take(scope, index, page)
+                    passages = page.terms
+                    if passages is None:
+                        _, text = await self.pages.load(scope, page.uuid)
+                        passages = await anyio.to_thread.run_sync(segmented, text, page.spans)
+                        await self.index.write(scope, page.uuid, passages)
+                    await anyio.to_thread.run_sync(index.add, page, passages)
         self._indexes.trim()
         return index
-
-    async def _take(self, scope: Scope, index: _Index, page: PageTerms) -> None:
-        passages = page.terms
-        if passages is None:
-            _, text = await self.pages.load(scope, page.uuid)
-            passages = await anyio.to_thread.run_sync(partial(segmented, text, page.spans))
-            await self.index.write(scope, page.uuid, passages)
-        await anyio.to_thread.run_sync(partial(index.add, page, passages))
 
 
 def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:

@@ -50,8 +50,6 @@ class Derived(ABC):
 class Plan:
     """Conversations to read, and the state in which that was decided."""
 
-    __slots__ = ("_again", "_epoch", "behind", "erased", "left")
-
     def __init__(self, behind: Sequence[ports.Behind], erased: int, epoch: int) -> None:
         self.behind = deque(behind)
         self.erased = erased
@@ -153,7 +151,9 @@ class TurnVectors(Derived):
 
     async def collections(self) -> tuple[int, list[ports.Collection]]:
         """The number of this embedder's vectors, and the vectors of others."""
-        model = await self._model()
+        if not self.embedder.dimension:
+            await self.embedder.ready()
+        model = self.embedder.model
         collections = await self.index.collections()
         own = sum(one.vectors for one in collections if one.model == model)
         return own, [one for one in collections if one.model != model and one.vectors]
@@ -211,7 +211,10 @@ class TurnVectors(Derived):
             self.any = (await self.collections())[0] > 0
         if not self.any:
             return ()
-        return await self.index.search(self.embedder.model, scope, await self._question(question), limit)
+        text = question.strip()
+        if text not in self._questions:
+            self._questions[text] = blended(list(await self._embedded(question_texts(text) or ("",))))
+        return await self.index.search(self.embedder.model, scope, self._questions[text], limit)
 
     async def _embedded(self, texts: Sequence[str]) -> ports.Vector:
         parts = [
@@ -223,19 +226,7 @@ class TurnVectors(Derived):
     def forget(self) -> None:
         self._questions.clear()
 
-    async def _question(self, question: str) -> ports.Vector:
-        text = question.strip()
-        if text not in self._questions:
-            self._questions[text] = blended(list(await self._embedded(question_texts(text) or ("",))))
-        return self._questions[text]
-
-    async def _model(self) -> ports.EmbeddingModel:
-        if not self.embedder.dimension:
-            await self.embedder.ready()
-        return self.embedder.model
-
     def _explained(self, others: Sequence[ports.Collection], elsewhere: Sequence[str]) -> str:
-        """What happened and what to do: another embedder, or another vector store."""
         mine = self.embedder.model.key
         if others:
             there = ", ".join(f"{one.model.key} ({one.vectors:,} vectors)" for one in others)

@@ -66,8 +66,7 @@ def share_of(window_tokens: int, most: int) -> int:
 
 def tool_texts(tools: object) -> tuple[str, ...]:
     """Each schema as compact JSON, whatever its shape; raises `SettingsError` for anything but a list of objects."""
-    single = isinstance(tools, (str, bytes, Mapping))
-    if single or not isinstance(tools, Iterable):
+    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
         kind = type(cast("object", tools)).__name__
         raise SettingsError(f"tools must be a list of schemas, not {kind}: write tools=[schema].")
     return tuple(_text(tool) for tool in cast("Iterable[object]", tools))
@@ -94,7 +93,6 @@ def _dumped(value: object) -> object:
 
 
 def tools_tokens(texts: Iterable[str], count: Callable[[str], int]) -> int:
-    """Tokens of the schemas: their JSON, plus an overhead for each."""
     return sum(TOOL_OVERHEAD + count(text) for text in texts)
 
 

@@ -5,7 +5,7 @@ each knows its exact tokens, counted when the text was written and not when the 
 tuples, which are twice as fast to create as frozen dataclasses: a window has hundreds of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from pagefile.content import Media, Text, with_media
@@ -56,15 +56,11 @@ def slim_turn(turn: Turn) -> ShownTurn:
     """A turn without its tools: only what user and assistant said, with images and files named, those of tools too."""
     if turn.layout is None:
         return ShownTurn(turn.id, "slim", turn.user, turn.assistant)
-    said = tuple(_said(laid_out(with_media(prepared(turn.layout), named))))
-    return ShownTurn(turn.id, "slim", turn.user, turn.assistant, layout=said)
-
-
-def _said(layout: Sequence[Said]) -> Iterator[Said]:
-    for message in layout:
-        parts = tuple(part for part in message.parts if isinstance(part, (Text, Media)))
-        if parts and message.role in {"user", "assistant"}:
-            yield Said(message.role, parts)
+    layout = laid_out(with_media(prepared(turn.layout), named))
+    spoken = [message for message in layout if message.role in {"user", "assistant"}]
+    said = [(one, tuple(part for part in one.parts if isinstance(part, (Text, Media)))) for one in spoken]
+    shown = tuple(Said(one.role, parts) for one, parts in said if parts)
+    return ShownTurn(turn.id, "slim", turn.user, turn.assistant, layout=shown)
 
 
 def joined(pieces: Sequence[ShownTurn]) -> ShownTurn:

@@ -1,5 +1,6 @@
 """Compares two windows: what entered, what left, what changed its form, and how the texts differ."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -99,24 +100,25 @@ class Comparison:
 
 def bill(receipt: Receipt) -> tuple[BlockBill, ...]:
     """The context bill: each block that had a candidate, in order of priority."""
-    found: list[BlockBill] = []
-    for block in PRIORITY:
-        mine = [verdict for verdict in receipt if verdict.block == block]
-        if mine:
-            kept = [verdict for verdict in mine if verdict.kept]
-            tokens = sum(verdict.tokens for verdict in kept)
-            found.append(BlockBill(block, tokens, len(kept), len(mine) - len(kept)))
-    return tuple(found)
+    tokens, offered = receipt.tokens_by_block(), Counter(verdict.block for verdict in receipt)
+    kept = Counter(verdict.block for verdict in receipt.kept)
+    return tuple(
+        BlockBill(block, tokens.get(block, 0), kept[block], offered[block] - kept[block])
+        for block in PRIORITY
+        if block in offered
+    )
 
 
 def compared(before: Window, after: Window) -> Comparison:
-    return Comparison(
-        before.tokens,
-        after.tokens,
-        tuple(_block_changes(before.receipt, after.receipt)),
-        tuple(_candidate_changes(before.receipt, after.receipt)),
-        tuple(text_diff(before.messages, after.messages)),
-    )
+    receipts = before.receipt, after.receipt
+    was, now = (receipt.tokens_by_block() for receipt in receipts)
+    blocks = [BlockChange(b, was.get(b, 0), now.get(b, 0)) for b in PRIORITY if b in was or b in now]
+    framing = BlockChange("framing", *(receipt.framing for receipt in receipts))
+    old, new = ({verdict.id: verdict for verdict in receipt} for receipt in receipts)
+    changes = [_changed(name, old.get(name), new.get(name)) for name in dict.fromkeys([*new, *old])]
+    changes.sort(key=lambda one: (one.change == "same", RANK[one.block]))
+    diff = tuple(text_diff(before.messages, after.messages))
+    return Comparison(before.tokens, after.tokens, (*blocks, framing), tuple(changes), diff)
 
 
 def shared_messages(before: Sequence[Message], after: Sequence[Message]) -> int:
@@ -129,21 +131,6 @@ def message_tokens(message: Message, count: Count) -> int:
     called = sum(count(one["name"]) + count(one["arguments"]) for one in _functions(message))
     content = text_of(message)
     return MESSAGE_OVERHEAD + (count(content) if content else 0) + called
-
-
-def _block_changes(before: Receipt, after: Receipt) -> Iterator[BlockChange]:
-    was, now = before.tokens_by_block(), after.tokens_by_block()
-    for block in PRIORITY:
-        if block in was or block in now:
-            yield BlockChange(block, was.get(block, 0), now.get(block, 0))
-    yield BlockChange("framing", before.framing, after.framing)
-
-
-def _candidate_changes(before: Receipt, after: Receipt) -> list[CandidateChange]:
-    was = {verdict.id: verdict for verdict in before}
-    now = {verdict.id: verdict for verdict in after}
-    found = [_changed(name, was.get(name), now.get(name)) for name in dict.fromkeys([*now, *was])]
-    return sorted(found, key=lambda one: (one.change == "same", RANK[one.block]))
 
 
 def _changed(name: str, before: Verdict | None, after: Verdict | None) -> CandidateChange:
@@ -167,30 +154,33 @@ def _kept_tokens(verdict: Verdict | None) -> int:
 def text_diff(before: Sequence[Message], after: Sequence[Message]) -> Iterator[DiffLine]:
     """The lines in which two lists of messages differ, with some context; nothing if they are equal.
 
-    Whole messages are compared first, and only those not in both line by line: a window may have thousands of
-    lines.
+    Whole messages are compared first, and only those not in both line by line: there may be thousands of lines.
     """
     if list(before) == list(after):
         return
-    was, now = [_lines(message) for message in before], [_lines(message) for message in after]
+    was, now = ([_lines(message) for message in messages] for messages in (before, after))
     lines: list[DiffLine] = []
     for tag, i, j, k, m in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         old, new = list(chain(*was[i:j])), list(chain(*now[k:m]))
         lines += [DiffLine("=", line) for line in old] if tag == "equal" else _line_diff(old, new)
-    yield from _shortened(lines)
+    # Equal lines that are far from any difference are left out.
+    shown: set[int] = set()
+    for place, line in enumerate(lines):
+        if line.sign != "=":
+            shown.update(range(place - _AROUND, place + _AROUND + 1))
+    for is_shown, run in groupby(range(len(lines)), key=shown.__contains__):
+        places = list(run)
+        yield from [lines[place] for place in places] if is_shown else [DiffLine("…", str(len(places)))]
 
 
 def _line_diff(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
     for tag, i, j, k, m in SequenceMatcher(None, old, new, autojunk=True).get_opcodes():
-        if tag == "equal":
-            yield from (DiffLine("=", line) for line in old[i:j])
-        else:
-            yield from (DiffLine("-", line) for line in old[i:j])
-            yield from (DiffLine("+", line) for line in new[k:m])
+        signs: Sequence[Literal["=", "-", "+"]] = ("=",) if tag == "equal" else ("-", "+")
+        for sign, lines in zip(signs, (old[i:j], new[k:m]), strict=False):
+            yield from (DiffLine(sign, line) for line in lines)
 
 
 def _lines(message: Message) -> tuple[str, ...]:
-    """A message as lines: the role, then the content."""
     calls = [f"{function['name']} {function['arguments']}" for function in _functions(message)]
     return (f"[{message['role']}]", *calls, *text_of(message).splitlines())
 
@@ -198,14 +188,3 @@ def _lines(message: Message) -> tuple[str, ...]:
 def _functions(message: Message) -> list[Mapping[str, str]]:
     calls = cast("Sequence[Mapping[str, Mapping[str, str]]]", message.get("tool_calls") or ())
     return [call["function"] for call in calls]
-
-
-def _shortened(lines: Sequence[DiffLine]) -> Iterator[DiffLine]:
-    """Leaves out equal lines that are far from any difference."""
-    shown: set[int] = set()
-    for place, line in enumerate(lines):
-        if line.sign != "=":
-            shown.update(range(max(0, place - _AROUND), min(len(lines), place + _AROUND + 1)))
-    for is_shown, run in groupby(range(len(lines)), key=shown.__contains__):
-        places = list(run)
-        yield from [lines[place] for place in places] if is_shown else [DiffLine("…", str(len(places)))]

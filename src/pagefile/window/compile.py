@@ -34,17 +34,9 @@ from pagefile.window.candidates import (
     joined,
 )
 from pagefile.window.measure import Count, media_tokens
-from pagefile.window.parts import (
-    HEADINGS,
-    Language,
-    MemoryPart,
-    Parts,
-    Placement,
-    chat,
-    memory_text,
-    prefix_hash,
-)
+from pagefile.window.parts import HEADINGS, Language, MemoryPart, Parts, Placement, chat, prefix_hash
 from pagefile.window.receipt import Verdict
+from pagefile.window.wording import WORDINGS
 
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.
@@ -134,7 +126,7 @@ def _frame_cost(name: str, count: Count) -> int:
     if name == "system":
         return MESSAGE_OVERHEAD
     if name == "memory":
-        longest = max(count(memory_text({"facts": [""]}, tongue)) for tongue in ("zh", "en"))
+        longest = max(count(MemoryPart({"facts": ("",)}, tongue).text) for tongue in WORDINGS)
         return MESSAGE_OVERHEAD + longest
     headings = HEADINGS.get(cast("Block", name), {}).values()
     heading = max((count(f"\n{one}") for one in headings), default=0)
@@ -148,24 +140,19 @@ def compile_window(
     layout = layout or Layout()
     ordered = sorted(candidates, key=_keeping_order)
     given_up: frozenset[str] = frozenset()
+    required = [candidate for candidate in ordered if candidate.block in REQUIRED]
     while True:
-        packing = _packed(ordered, budget, count, given_up)
+        packing = _Packing(budget, count, given_up, left=budget.tokens - REPLY_OVERHEAD)
+        if not all(packing.offer(candidate) for candidate in required):
+            raise BudgetError(_too_large(required, budget, count))
+        _pack_steps(packing, [c for c in ordered if c.block == "steps"])
+        _pack_rest(packing, [c for c in ordered if c.block not in REQUIRED and c.block != "steps"])
+        _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
         compiled = _assemble(packing, ordered, layout)
         if compiled.tokens <= budget.tokens:
             return compiled
         # Joined texts cost more than their parts: drop the lowest in rank, and see what fits in its place.
         given_up |= {_last_in_rank(packing, ordered, compiled.tokens)}
-
-
-def _packed(ordered: Sequence[Candidate], budget: Budget, count: Count, given_up: frozenset[str]) -> _Packing:
-    packing = _Packing(budget, count, given_up, left=budget.tokens - REPLY_OVERHEAD)
-    required = [candidate for candidate in ordered if candidate.block in REQUIRED]
-    if not all(packing.offer(candidate) for candidate in required):
-        raise BudgetError(_too_large(required, budget, count))
-    _pack_steps(packing, [c for c in ordered if c.block == "steps"])
-    _pack_rest(packing, [c for c in ordered if c.block not in REQUIRED and c.block != "steps"])
-    _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
-    return packing
 
 
 def _keeping_order(candidate: Candidate) -> tuple[int, int]:
@@ -200,8 +187,7 @@ def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
         packing.reasons[step.id] = "over budget"
     for step in admitted:
         extra = packing.left + packing.kept[step.id].tokens
-        fuller = next((form for form in step.forms if form.tokens <= extra), None)
-        if fuller is not None:
+        if (fuller := next((form for form in step.forms if form.tokens <= extra), None)) is not None:
             packing.left = extra - fuller.tokens
             packing.kept[step.id] = fuller
 
@@ -234,7 +220,6 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
 
 
 def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) -> str:
-    """The kept candidate that is dropped first."""
     last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
     if last is None:
         raise BudgetError(
@@ -252,6 +237,8 @@ def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -
     own = sum([packing.kept[c.id].tokens for c in kept if not _FRAMES[c.block]])
     texts = sum([packing.kept[c.id].tokens for c in kept if _FRAMES[c.block]])
     tokens = REPLY_OVERHEAD + shared + own
+    turns = [candidate for candidate in ordered if candidate.block in TURNS]
+    turns_kept = sum([packing.kept[turn.id].tokens for turn in turns if turn.id in packing.kept])
     return Compiled(
         parts=parts,
         messages=messages,
@@ -259,7 +246,7 @@ def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -
         framing=tokens - own - texts,
         prefix_hash=prefix_hash(messages[:prefix]),
         prefix_messages=prefix,
-        wanted_tokens=tokens + _turn_tokens_left_out(packing, ordered),
+        wanted_tokens=tokens + sum([turn.tokens for turn in turns]) - turns_kept,
         verdicts=tuple([_verdict(packing, candidate) for candidate in ordered]),
     )
 
@@ -287,25 +274,16 @@ def _shown(packing: _Packing, wanted: list[Candidate]) -> list[ShownTurn]:
     return [shown for candidate in wanted if (shown := packing.kept[candidate.id].shown) is not None]
 
 
-def _turn_tokens_left_out(packing: _Packing, ordered: Sequence[Candidate]) -> int:
-    turns = [candidate for candidate in ordered if candidate.block in TURNS]
-    kept = sum([packing.kept[turn.id].tokens for turn in turns if turn.id in packing.kept])
-    return sum([turn.tokens for turn in turns]) - kept
-
-
 def _verdict(packing: _Packing, candidate: Candidate) -> Verdict:
     form = packing.kept.get(candidate.id)
+    name, tokens = (None, candidate.tokens) if form is None else (form.name, form.tokens)
     if form is None:
-        reason, name, tokens = packing.reasons[candidate.id], None, candidate.tokens
+        reason = packing.reasons[candidate.id]
+    elif candidate.block in REQUIRED:
+        reason = "never cut"
     else:
-        reason, name, tokens = _reason(candidate, form), form.name, form.tokens
+        reason = "fits" if form is candidate.forms[0] else f"fits as {name}"
     # Positional: there is one per turn, and keywords would take twice as long.
     return Verdict(
         candidate.id, candidate.block, form is not None, name, tokens, reason, candidate.score, candidate.note
     )
-
-
-def _reason(candidate: Candidate, form: Form) -> str:
-    if candidate.block in REQUIRED:
-        return "never cut"
-    return "fits" if form is candidate.forms[0] else f"fits as {form.name}"

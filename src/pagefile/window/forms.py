@@ -1,11 +1,9 @@
 """How turns and checkpoints can be shown in a window, from the fullest form to the shortest."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from datetime import datetime
-from itertools import groupby, zip_longest
-from typing import Any
+from itertools import accumulate, takewhile, zip_longest
+from typing import Any, NamedTuple
 
 from pagefile.content import Media, Message, media_in, with_media
 from pagefile.records import Checkpoint, Step, Turn
@@ -29,8 +27,7 @@ ANCHOR_TOKENS, ANCHOR_SHARE = 300, 16
 PAGES_SHOWN = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """An alternative text for a result, and its tokens."""
 
     name: str
@@ -45,8 +42,7 @@ def turn_forms(
     count: Count,
     wording: Wording = ZH,
 ) -> tuple[Form, ...]:
-    """A done turn: with loaded pages, with placeholders, with one-line notes, without its tools; each with
-    its images and files, and with these only named.
+    """A done turn: with loaded pages, placeholders, one-line notes, or without its tools; media shown, or only named.
 
     What our own tools found was meant for that turn: afterwards only the placeholders remain.
     """
@@ -77,11 +73,9 @@ def with_media_named(forms: Iterable[Form], count: Count) -> tuple[Form, ...]:
     for form in forms:
         found.append(form)
         short = media_named(form, count)
-        if short.tokens < form.tokens:
+        if short.tokens < form.tokens and (shown := short.shown) is not None:
             name = f"{form.name}, media named"
-            shown = short.shown
-            if shown is not None and shown.form == form.name:
-                shown = shown._replace(form=name)
+            shown = shown._replace(form=name if shown.form == form.name else shown.form)
             found.append(short._replace(name=name, shown=shown))
     return tuple(sorted(found, key=lambda form: -form.tokens))
 
@@ -103,10 +97,8 @@ def media_named(form: Form, count: Count, blobs: Container[str | None] | None = 
 def _with_results(turn: Turn, results: Mapping[int, Text], name: str, count: Count) -> Form:
     shown = shown_turn(turn, name, {n: text.text for n, text in results.items()} if results else _NOTHING)
     if shown.layout is not None:
-        costs = {
-            n: (step.call_tokens, results[n].tokens if n in results else step.result_tokens)
-            for n, step in enumerate(turn.steps)
-        }
+        costs = {n: (step.call_tokens, step.result_tokens) for n, step in enumerate(turn.steps)}
+        costs |= {n: (turn.steps[n].call_tokens, text.tokens) for n, text in results.items()}
         return Form(layout_tokens(shown.layout, costs, count), shown, name=name)
     saved = sum([turn.steps[n].result_tokens - text.tokens for n, text in results.items()])
     return Form(turn.tokens - saved, shown, name=name)
@@ -136,24 +128,18 @@ def note_of(step: Step, count: Count, wording: Wording) -> Text | None:
 # -- earlier turns beside a question -------------------------------------------------------------------------------------
 
 
-def episode_forms(at: datetime, user: str | None, assistant: str | None, count: Count) -> tuple[Form, ...]:
-    """A past turn, from the fullest form to the shortest, without duplicates."""
+def episode_forms(turn: Turn, count: Count) -> tuple[Form, ...]:
+    """A past turn on one line, from the fullest form to the shortest: each side gets at least half of the room."""
+    said, answered = (" ".join((side or "").split()) for side in (turn.user, turn.assistant))
     forms: dict[str, Form] = {}
     for name, chars in EPISODE_CHARS.items():
-        text = episode_text(at, user, assistant, chars)
+        shown = clip(said, max(chars // 2, chars - len(answered)))
+        reply = clip(answered, max(chars // 2, chars - len(said)))
+        sides = " → ".join(escape(side) for side in (shown, reply) if side)
+        text = f"- [{turn.at:%Y-%m-%d}] {'' if said else '→ '}{sides}"
         if text not in forms:
             forms[text] = Form(count(text), text=text, name=name)
     return tuple(forms.values())
-
-
-def episode_text(at: datetime, user: str | None, assistant: str | None, chars: int) -> str:
-    """One line: the date, what the user said and what was answered; each side gets at least half of the room."""
-    said, answered = (" ".join((side or "").split()) for side in (user, assistant))
-    half = chars // 2
-    shown = clip(said, max(half, chars - len(answered)))
-    reply = clip(answered, max(half, chars - len(said)))
-    sides = " → ".join(escape(side) for side in (shown, reply) if side)
-    return f"- [{at:%Y-%m-%d}] {'' if said else '→ '}{sides}"
 
 
 # -- checkpoints --------------------------------------------------------------------------------------------------------
@@ -164,65 +150,25 @@ def shown_summary(
 ) -> tuple[str, str]:
     """The summary, then what it does not say itself; and a note on what became of the anchors."""
     missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
-    beside = _that_fit(missing, count, min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE))
+    # The newest within their budget, in the order in which they were said.
+    room = min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE)
+    spent = accumulate(count(anchor) + 1 for anchor in reversed(missing))
+    fitting = sum(1 for _ in takewhile(lambda tokens: tokens <= room, spent))
+    beside = missing[len(missing) - fitting :]
     lines = [wording.so_far + escape(checkpoint.summary)]
     if beside:
         lines.append(wording.anchors + escape("；".join(beside)))
     if checkpoint.archive_refs:
         lines.append(wording.pages + "、".join(checkpoint.archive_refs[-PAGES_SHOWN:]))
-    total, shown = len(checkpoint.anchors), len(beside)
-    survive = total - len(missing) + shown
-    note = f"{survive} of {total} anchors survive, {shown} of them beside the summary"
+    total = len(checkpoint.anchors)
+    survive = total - len(missing) + fitting
+    note = f"{survive} of {total} anchors survive, {fitting} of them beside the summary"
     return "\n".join(lines), note
-
-
-def _that_fit(missing: list[str], count: Count, room: int) -> list[str]:
-    """The newest anchors within their budget, in the order in which they were said."""
-    kept: list[str] = []
-    for anchor in reversed(missing):
-        room -= count(anchor) + 1
-        if room < 0:
-            break
-        kept.append(anchor)
-    return kept[::-1]
 
 
 # -- the running turn in its own window --------------------------------------------------------------------------------
 #
 # Speech is never cut; calls and their results stay or go together.
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Messages of a running turn that are shown or left out together."""
-
-    #: Its position among the messages.
-    at: int
-    messages: tuple[Message, ...]
-    #: The steps called and answered in it; empty for plain messages.
-    steps: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RunningStep:
-    """A step of the running turn, and the texts of its page that can be shown for it."""
-
-    step: Step
-    shown: ShownStep
-    texts: Sequence[Text] = ()
-    #: Whether its result gives way to newer ones.
-    demoted: bool = False
-
-    def choices(self, count: Count, wording: Wording) -> list[Text]:
-        """The texts that can be shown for the result, from the fullest to the shortest."""
-        step = self.step
-        found = [] if self.demoted else list(self.texts)
-        if not (self.demoted and step.whole):
-            found.append(Text("full" if step.whole else "placeholder", step.result, step.result_tokens))
-        note = note_of(step, count, wording)
-        if note:
-            found.append(note)
-        return sorted(found, key=lambda text: -text.tokens)
 
 
 def running_turn(
@@ -234,87 +180,72 @@ def running_turn(
 ) -> list[Candidate]:
     """A running turn as candidates of its own window: what was said, and each exchange of calls with their results.
 
-    `texts` are those of loaded pages, by index of the step; results of steps in `demoted` give way to newer
-    ones.
+    `texts` are those of loaded pages, by index of the step; steps in `demoted` give way to newer ones.
     """
-    steps = {
-        number: RunningStep(turn.steps[number], shown, texts.get(number, ()), demoted=number in demoted)
-        for number, shown in shown_steps(turn.steps, {}).items()
-    }
-    if turn.layout is not None:
-        return [_candidate(turn, stretch, steps, count, wording) for stretch in stretches(turn.layout)]
-    said = Form(side_tokens(turn.user, turn.user_tokens), ShownTurn(turn.id, "current", turn.user))
-    found = [Candidate(turn.id, "current", (said,))] if turn.user else []
-    for number, step in steps.items():
-        forms = exchange_forms(turn, None, {number: step}, count, wording)
-        found.append(Candidate(f"{turn.id}/step/{number}", "steps", forms, number))
-    return found
-
-
-def _candidate(
-    turn: Turn, stretch: Stretch, steps: Mapping[int, RunningStep], count: Count, wording: Wording
-) -> Candidate:
-    if not stretch.steps:
-        name = f"{turn.id}/message/{stretch.at}" if stretch.at else turn.id
-        tokens = layout_tokens(stretch.messages, {}, count, running=True)
-        said = Form(tokens, ShownTurn(turn.id, "current", turn.user, layout=stretch.messages))
-        return Candidate(name, "current", (said,), stretch.at)
-    held = {number: steps[number] for number in stretch.steps}
-    forms = exchange_forms(turn, stretch, held, count, wording)
-    return Candidate(f"{turn.id}/step/{stretch.steps[0]}", "steps", forms, stretch.at)
-
-
-def stretches(layout: tuple[Message, ...]) -> list[Stretch]:
-    """A layout in order: what was said, and exchanges of calls with their results."""
-    found: list[Stretch] = []
+    shown = shown_steps(turn.steps, {})
+    choices: dict[int, list[Text]] = {}
+    for n, step in enumerate(turn.steps):
+        result = Text("full" if step.whole else "placeholder", step.result, step.result_tokens)
+        own = [] if n in demoted and step.whole else [result]
+        loaded = () if n in demoted else texts.get(n, ())
+        note = note_of(step, count, wording)
+        found = [*loaded, *own, *([note] if note else [])]
+        choices[n] = sorted(found, key=lambda text: -text.tokens)
+    if turn.layout is None:
+        said = Form(side_tokens(turn.user, turn.user_tokens), ShownTurn(turn.id, "current", turn.user))
+        question = [Candidate(turn.id, "current", (said,))] if turn.user else []
+        forms = {n: _exchange_forms(turn, None, shown, {n: these}, count) for n, these in choices.items()}
+        return [*question, *(Candidate(f"{turn.id}/step/{n}", "steps", forms[n], n) for n in forms)]
+    candidates: list[Candidate] = []
     at = 0
-    for _, group in groupby(_numbered(prepared(layout)), key=lambda pair: pair[0]):
-        messages = tuple(message for _, message in group)
-        steps = sorted(step for message in messages for step in calls_of(message))
-        found.append(Stretch(at, messages, tuple(steps)))
+    for messages in _stretches(turn.layout):
+        calls = sorted(step for message in messages for step in calls_of(message))
+        if calls:
+            forms = _exchange_forms(turn, messages, shown, {n: choices[n] for n in calls}, count)
+            candidates.append(Candidate(f"{turn.id}/step/{calls[0]}", "steps", forms, at))
+        else:
+            name = f"{turn.id}/message/{at}" if at else turn.id
+            tokens = layout_tokens(messages, {}, count, running=True)
+            said = Form(tokens, ShownTurn(turn.id, "current", turn.user, layout=messages))
+            candidates.append(Candidate(name, "current", (said,), at))
         at += len(messages)
-    return found
+    return candidates
 
 
-def _numbered(layout: Sequence[Message]) -> Iterator[tuple[int, Message]]:
-    """Each message with the number of its stretch: a new one starts when the speaker changes, and after results."""
-    number, before = 0, ""
-    for message in layout:
-        who = "model" if message.role == "assistant" else "results" if message.role == "tool" else "said"
-        joined = (before, who) in {("model", "model"), ("model", "results"), ("results", "results")}
-        number += not joined
-        before = who
-        yield number, message
+def _stretches(layout: tuple[Message, ...]) -> list[tuple[Message, ...]]:
+    """The messages that are shown or left out together: a new stretch starts when the speaker changes, and after results."""
+    groups: list[list[Message]] = []
+    before = ""
+    for message in prepared(layout):
+        if (before, message.role) in {("assistant", "assistant"), ("assistant", "tool"), ("tool", "tool")}:
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+        before = message.role
+    return [tuple(group) for group in groups]
 
 
-def exchange_forms(
+def _exchange_forms(
     turn: Turn,
-    stretch: Stretch | None,
-    steps: Mapping[int, RunningStep],
+    messages: tuple[Message, ...] | None,
+    shown: Mapping[int, ShownStep],
+    choices: Mapping[int, Sequence[Text]],
     count: Count,
-    wording: Wording = ZH,
 ) -> tuple[Form, ...]:
-    """An exchange of the running turn: the first form shows every result at its fullest, the next one at its
-    second fullest, and so on, each with its images and with these only named.
+    """An exchange of the running turn, from every result at its fullest to the shortest; media shown, or only named.
 
-    Without a stretch it is one step of a turn in the short form.
+    Without messages it is one step of a turn in the short form.
     """
-    choices = {number: step.choices(count, wording) for number, step in steps.items()}
     forms: list[Form] = []
     for level in range(max(map(len, choices.values()))):
-        texts = {number: these[min(level, len(these) - 1)] for number, these in choices.items()}
-        name = next(texts[number].name for number, these in choices.items() if level < len(these))
-        shown = ShownTurn(
-            turn.id,
-            "current",
-            None if stretch is None else turn.user,
-            steps={n: step.shown._replace(result=texts[n].text) for n, step in steps.items()},
-            layout=None if stretch is None else stretch.messages,
-        )
-        costs = {n: (step.step.call_tokens, texts[n].tokens) for n, step in steps.items()}
-        if stretch is None:
-            tokens = sum(2 * MESSAGE_OVERHEAD + call + result for call, result in costs.values())
+        texts = {n: these[min(level, len(these) - 1)] for n, these in choices.items()}
+        name = next(texts[n].name for n, these in choices.items() if level < len(these))
+        steps = {n: shown[n]._replace(result=text.text) for n, text in texts.items()}
+        costs = {n: (turn.steps[n].call_tokens, text.tokens) for n, text in texts.items()}
+        if messages is None:
+            user, tokens = None, sum(2 * MESSAGE_OVERHEAD + call + result for call, result in costs.values())
         else:
-            tokens = layout_tokens(stretch.messages, costs, count, running=True)
-        forms.append(Form(tokens, shown, name=name))
-    return tuple(forms) if stretch is None else with_media_named(forms, count)
+            user, tokens = turn.user, layout_tokens(messages, costs, count, running=True)
+        form = ShownTurn(turn.id, "current", user, steps=steps, layout=messages)
+        forms.append(Form(tokens, form, name=name))
+    return tuple(forms) if messages is None else with_media_named(forms, count)

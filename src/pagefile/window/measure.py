@@ -41,11 +41,7 @@ def turn_tokens(
 
 
 def layout_tokens(
-    layout: Sequence[Message],
-    steps: Mapping[int, tuple[int, int]],
-    count: Count,
-    *,
-    running: bool = False,
+    layout: Sequence[Message], steps: Mapping[int, tuple[int, int]], count: Count, *, running: bool = False
 ) -> int:
     """Messages with parts, as they are sent; `steps` has the tokens of each call and of the text shown for its result.
 
@@ -84,7 +80,6 @@ def _message_tokens(
 
 
 def _part_tokens(part: Part, shape: Shape, steps: Mapping[int, tuple[int, int]], count: Count) -> int:
-    """A part other than text."""
     match part:
         case ToolCall(step):
             return steps[step][0]

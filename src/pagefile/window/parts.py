@@ -45,19 +45,6 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def memory_text(sections: Mapping[Block, Sequence[str]], tongue: Language, *, note: bool = True) -> str:
-    """The `<memory>` block: what was found for this question, escaped, with a note that it has no authority."""
-    lines: list[str] = []
-    for block in MEMORY:
-        if texts := sections.get(block):
-            heading = [HEADINGS[block][tongue]] if block in HEADINGS else []
-            lines += [f"<{block}>", *heading, *texts, f"</{block}>"]
-    if not lines:
-        return ""
-    noted = [_MEMORY_NOTE[tongue]] if note else []
-    return "\n".join(["<memory>", *noted, *lines, "</memory>"])
-
-
 def prefix_hash(messages: Iterable[Message]) -> str:
     """The same for equal messages, and fast, since it is computed for every window."""
     fields: list[Any] = []
@@ -99,8 +86,14 @@ class MemoryPart:
 
     @property
     def text(self) -> str:
-        """The memory block as it appears in a message; empty if there is nothing."""
-        return memory_text(self.sections, self.language, note=self.note)
+        """The `<memory>` block as it appears in a message; empty if there is nothing."""
+        lines: list[str] = []
+        for block in MEMORY:
+            if texts := self.sections.get(block):
+                heading = [HEADINGS[block][self.language]] if block in HEADINGS else []
+                lines += [f"<{block}>", *heading, *texts, f"</{block}>"]
+        noted = [_MEMORY_NOTE[self.language]] if self.note else []
+        return "\n".join(["<memory>", *noted, *lines, "</memory>"]) if lines else ""
 
     def with_section(self, block: Block, texts: Iterable[str]) -> "MemoryPart":
         """The same with the texts of one block replaced; an empty block is removed."""
@@ -203,16 +196,14 @@ _INSTRUCTING = frozenset({"system", "developer"})
 
 def chat(parts: Parts) -> tuple[list[Message], int]:
     """OpenAI's chat messages, and how many of them precede the memory block and the current message."""
-    system, memory = parts.system, parts.beside
-    messages: list[Message] = [{"role": "system", "content": system}] if system else []
-    blobs = parts.blobs
+    messages: list[Message] = [{"role": "system", "content": system}] if (system := parts.system) else []
     for turn in parts.turns:
-        messages += chat_turn(turn, blobs)
+        messages += chat_turn(turn, parts.blobs)
     prefix = len(messages)
-    if memory:
+    if memory := parts.beside:
         messages.append({"role": "user", "content": memory})
     if parts.current is not None:
-        messages += chat_turn(parts.current, blobs)
+        messages += chat_turn(parts.current, parts.blobs)
     return messages, prefix
 
 
@@ -236,10 +227,8 @@ def anthropic(parts: Parts) -> tuple[str, list[Message]]:
 
 
 def responses(parts: Parts) -> tuple[str, list[Message]]:
-    items: list[Message] = []
-    for shown in _turns(parts, "responses"):
-        items += _written(shown, shown.messages, parts, "responses")
-    return parts.system, items
+    turns = [_written(shown, shown.messages, parts, "responses") for shown in _turns(parts, "responses")]
+    return parts.system, [item for turn in turns for item in turn]
 
 
 def _written(shown: ShownTurn, layout: Sequence[Said], parts: Parts, shape: Shape) -> list[Message]:

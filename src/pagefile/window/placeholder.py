@@ -87,8 +87,7 @@ def step_note(step: Step, wording: Wording = ZH) -> str:
 
 def answer_note(step: Step) -> str:
     """What remains of an answer of our own reading tools that has no page: the placeholders of the pages it quotes."""
-    lines = {found[1]: found[0] for found in _SHORT_LINE.finditer(step.result)}
-    if lines:
+    if lines := {found[1]: found[0] for found in _SHORT_LINE.finditer(step.result)}:
         return "\n".join(lines.values())
     uuids = list(dict.fromkeys(re.findall(_UUID, step.result)))[:_PAGES_NAMED]
     calls = [f'{LOAD_TOOL}(uuid="{uuid}")' for uuid in uuids]

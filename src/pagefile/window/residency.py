@@ -9,9 +9,8 @@ did not ask for.
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from pagefile.text.fact_ranking import FactIndex
 
@@ -33,8 +32,7 @@ _POINTS_BACK = re.compile(
 SIMILAR_FROM = 0.12
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """A page was fetched or loaded in a turn; turns are numbered from the oldest."""
 
     turn: int
@@ -46,20 +44,20 @@ def resident_pages(
 ) -> list[str]:
     """The pages of earlier turns that stay in full, most recently used first, within the working set.
 
-    `now` is the number of the turn this window is for; `tokens` has every page's size, and a page without one
-    is left out.
+    `now` numbers the turn this window is for; `tokens` has the pages' sizes: one without a size is left out.
     """
     by_page: dict[str, list[int]] = {}
     for use in uses:
         by_page.setdefault(use.uuid, []).append(use.turn)
-    staying = [
-        uuid
-        for uuid, turns in by_page.items()
-        if uuid in pinned or _keeps_being_used(sorted(set(turns)), now)
-    ]
-    staying += sorted(pinned - by_page.keys())
-    staying.sort(key=lambda uuid: (uuid not in pinned, -max(by_page.get(uuid, [0])), uuid))
-    return _within(staying, tokens, limit_tokens)
+    used = {uuid for uuid, turns in by_page.items() if _keeps_being_used(sorted(set(turns)), now)}
+    newest = {uuid: max(turns) for uuid, turns in by_page.items()}
+    staying = sorted(used | pinned, key=lambda uuid: (uuid not in pinned, -newest.get(uuid, 0), uuid))
+    kept: list[str] = []
+    for uuid in staying:
+        if (size := tokens.get(uuid)) is not None and size <= limit_tokens:
+            kept.append(uuid)
+            limit_tokens -= size
+    return kept
 
 
 def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
@@ -71,19 +69,8 @@ def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
     return established and now - turns[-1] <= REUSE_TURNS
 
 
-def _within(uuids: Sequence[str], tokens: Mapping[str, int], limit_tokens: int) -> list[str]:
-    kept: list[str] = []
-    for uuid in uuids:
-        size = tokens.get(uuid)
-        if size is not None and size <= limit_tokens:
-            kept.append(uuid)
-            limit_tokens -= size
-    return kept
-
-
 def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]:
-    """Which full results are demoted when many medium ones accumulate: the oldest, until the rest fits or
-    only the newest is left.
+    """Which full results are demoted when many accumulate: the oldest, until the rest fits or only the newest is left.
 
     `sizes` are (key, tokens) of results shown in full, oldest first.
     """
@@ -100,8 +87,7 @@ def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]
 # -- loading ahead ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PageHint:
+class PageHint(NamedTuple):
     """What is known about a page without reading it."""
 
     uuid: str

@@ -6,7 +6,7 @@ import pytest
 from pagefile import Memory, Settings
 from pagefile.errors import StoreUnavailableError
 from pagefile.ports import Embedder
-from pagefile.tiers.derivation import BATCH
+from pagefile.tiers.derivation import BATCH, Derivation
 from pagefile.tiers.episodes import Episodes
 from tests.findings.security.looking import tables_with
 from tests.integration.engine.apart_home import ApartIndex
@@ -87,17 +87,16 @@ async def test_what_was_read_before_an_erasure_is_read_again(tmp_path, monkeypat
         chat = memory.conversation("chat", user_id="ada")
         for number in range(BATCH + 3):
             await chat.record(f"words {number}", "Noted.", id=f"t{number}")
-        reader = memory.engine.tier(Episodes).derivation.reader
-        batch = reader.batch
+        batch = Derivation._batch
 
-        async def erased_behind(derived, plan, turns):
-            made = await batch(derived, plan, turns)
+        async def erased_behind(derivation, derived, plan):
+            made = await batch(derivation, derived, plan)
             if home.rows:
-                monkeypatch.setattr(reader, "batch", batch)
+                monkeypatch.setattr(Derivation, "_batch", batch)
                 await other.forget(conversation_id="chat", user_id="ada", turn_id="t0")
             return made
 
-        monkeypatch.setattr(reader, "batch", erased_behind)
+        monkeypatch.setattr(Derivation, "_batch", erased_behind)
         await memory.rebuild()
         assert set(range(2, BATCH + 4)) == {row.seq for row, _ in home.rows.values()}
 

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from pagefile.text.synopsis import kind, synopsis
+from pagefile.text.synopsis import synopsis
+from pagefile.text.synopsis.kinds import kind
 
 from .samples import CHINESE, GO, PYTHON, YAML
 

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from pagefile.text.synopsis import kind
-from pagefile.text.synopsis.kinds import MAX_JSON_CHARS, delimiter, rows_kind
+from pagefile.text.synopsis.kinds import MAX_JSON_CHARS, delimiter, kind, rows_kind
 
 from .samples import CHINESE, GO, PYTHON, YAML
 

@@ -12,7 +12,7 @@ from pagefile.testing import FakeClock, FlakyStore
 from pagefile.text.tokens import open_counter
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspaces
-from pagefile.tiers.workspace.run import MAX_CALLS, MAX_TOCS
+from pagefile.tiers.workspace.run import HELD_CHARS, MAX_CALLS, MAX_TOCS
 from tests.engines import engine_over
 
 COUNTER = open_counter()
@@ -108,6 +108,18 @@ async def test_a_newer_result_takes_the_place_of_the_older(workspace):
     await workspace.absorb("get_toc", {}, SMALL)
     await workspace.absorb("get_toc", {}, "# 新目录")
     assert "# 新目录" == (await workspace.lookup("get_toc")).text
+
+
+@pytest.mark.parametrize("newer", [None, "", {"error": "gone"}, "x" * (HELD_CHARS + 1)])
+async def test_a_newer_result_that_cannot_be_kept_ends_the_older(clock, newer):
+    """An error, nothing, or a long text while the archive is down: then the tool has to be asked again."""
+    store = FlakyStore(InMemoryStore(clock))
+    workspace = engine_of(store, clock).tier(Workspaces).of(SCOPE)
+    await workspace.absorb("get_toc", {"reg_id": "a"}, False)
+    assert "false" == (await workspace.lookup("get_toc", {"reg_id": "a"})).text
+    store.fail(["pages.put"])
+    await workspace.absorb("get_toc", {"reg_id": "a"}, newer)
+    assert await workspace.lookup("get_toc", {"reg_id": "a"}) is None
 
 
 async def test_calls_and_tables_of_contents_are_bounded(workspace):

@@ -1,8 +1,7 @@
 """What is left of an answer of our own reading tools, once its turn is over."""
 
 from pagefile.records import Step
-from pagefile.shapes.steps import shown_steps
-from pagefile.window.forms import RunningStep
+from pagefile.window.forms import note_of
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import SEARCH_TOOL
 from pagefile.window.wording import ZH
@@ -14,8 +13,8 @@ OTHER = UUID.replace("123e", "987f")
 def notes(result, tool=SEARCH_TOOL):
     """The texts that stand for a result when there is little room."""
     step = measured_step(Step(tool, {"query": "阀门"}, result, "call"), len)
-    shown = shown_steps([step], {})[0]
-    return [text.text for text in RunningStep(step, shown).choices(len, ZH) if text.name == "note"]
+    note = note_of(step, len, ZH)
+    return [note.text] if note else []
 
 
 def test_the_placeholders_are_left():

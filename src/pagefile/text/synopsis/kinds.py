@@ -4,9 +4,8 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pagefile.records import JsonValue
 from pagefile.text.sources import references
@@ -34,8 +33,7 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
 _MARKDOWN = [_compiled(pattern) for pattern in TABLE["markdown"].values()]
 
 
-@dataclass(frozen=True, slots=True)
-class Recognised:
+class Recognised(NamedTuple):
     """A kind, and what was parsed on the way to it."""
 
     kind: Kind
@@ -49,13 +47,10 @@ def kind(text: str) -> Kind:
 
 
 def recognise(text: str) -> Recognised:
-    """The kind, with the parsed value if it is JSON."""
     start = text[: HEAD_CHARS * 2].lstrip("\ufeff \t\r\n")
     head = start[:HEAD_CHARS]
-    if PATTERNS["json_start"].match(head):
-        found = _json(text, head)
-        if found is not None:
-            return found
+    if PATTERNS["json_start"].match(head) and (found := _json(text, head)) is not None:
+        return found
     return Recognised(_markup(head) or _lines(text, head) or _source(head))
 
 
@@ -65,13 +60,10 @@ def rows_kind(text: str) -> Literal["csv", "tsv", "jsonl"] | None:
     if PATTERNS["json_start"].match(head):
         return "jsonl" if _is_jsonl(text) else None
     lines = _whole_lines(head)
-    if _is_log(lines, "level", 80):
-        return None
-    return _delimited(lines)
+    return None if _is_log(lines, "level", 80) else _delimited(lines)
 
 
 def delimiter(text: str) -> str:
-    """The delimiter of a CSV."""
     lines = _whole_lines(text[:HEAD_CHARS].lstrip("\ufeff \t\r\n"))
     return next((mark for mark in "\t,;" if _is_delimited(lines, mark)), ",")
 
@@ -150,9 +142,8 @@ def _is_whole(line: str) -> bool:
 
 
 def _markup(head: str) -> Kind | None:
-    if PATTERNS["html"].match(head):
-        return "html"
-    if len(PATTERNS["html_tag"].findall(head)) >= 5 and head.startswith("<"):
+    tagged = head.startswith("<") and len(PATTERNS["html_tag"].findall(head)) >= 5
+    if tagged or PATTERNS["html"].match(head):
         return "html"
     if PATTERNS["xml"].match(head) and "</" in head:
         return "html" if PATTERNS["html"].search(head) else "xml"
@@ -165,10 +156,7 @@ def _lines(text: str, head: str) -> Kind | None:
     lines = _whole_lines(head)
     if _is_log(lines, "level", 80):
         return "log"
-    delimited = _delimited(lines)
-    if delimited:
-        return delimited
-    return "log" if _is_log(lines, "stamp", 50) else None
+    return _delimited(lines) or ("log" if _is_log(lines, "stamp", 50) else None)
 
 
 def _is_log(lines: Sequence[str], mark: str, within: int) -> bool:

@@ -26,7 +26,6 @@ _LANGUAGES = {name: re.compile(pattern) for name, pattern in TABLE["languages"].
 
 
 def describe_log(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The number of lines, the time span, the levels, the first and the last error, and what repeats."""
     total = line_count(text)
     lines = [line[:1000] for line in islice(filter(None, lines_of(text)), MOST_LINES)]
     levels = [_level(line) for line in lines]
@@ -74,9 +73,9 @@ def _error_lines(lines: Sequence[str], levels: Sequence[str], text: str, say: Vo
 
 def _most_frequent(lines: Sequence[str], say: Voice) -> str:
     """The message that most lines share once times and numbers are removed."""
-    step = max(1, len(lines) // _PER_MESSAGE)
-    sample = lines[::step]
-    messages = Counter(_message(line) for line in sample)
+    sample = lines[:: max(1, len(lines) // _PER_MESSAGE)]
+    behind_stamps = (PATTERNS["stamp"].sub("", line[:300], count=1) for line in sample)
+    messages = Counter(_VARIABLE.sub("#", behind).strip(" -[]|:#") for behind in behind_stamps)
     message, count = messages.most_common(1)[0] if messages else ("", 0)
     if count < 2 or not message:
         return ""
@@ -84,16 +83,10 @@ def _most_frequent(lines: Sequence[str], say: Voice) -> str:
     return say(f"最常见（{share:.0%}）：", f"Most frequent ({share:.0%}): ") + squeeze(message, 120)
 
 
-def _message(line: str) -> str:
-    behind = PATTERNS["stamp"].sub("", line[:300], count=1)
-    return _VARIABLE.sub("#", behind).strip(" -[]|:#")
-
-
 # -- code --------------------------------------------------------------------------------------------------------------
 
 
 def describe_code(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The language, the number of lines, what is defined, and what the first comment says."""
     head = text[:20_000]
     scores = {name: len(pattern.findall(head)) for name, pattern in _LANGUAGES.items()}
     best = max(scores, key=lambda name: scores[name])
@@ -103,8 +96,7 @@ def describe_code(text: str, value: JsonValue, say: Voice) -> list[str]:
     parts = [say(f"代码（{guess}），{lines:,} 行", f"Code ({guess}), {lines:,} lines")]
     if names:
         parts.append(say("定义：", "Defines: ") + say.listed(names, len(names), most=260))
-    comment = PATTERNS["comment"].search(head)
-    if comment:
+    if comment := PATTERNS["comment"].search(head):
         parts.append(say("注释：", "Says: ") + squeeze(comment[1], 150))
     return parts
 
@@ -113,24 +105,17 @@ def describe_code(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_search(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The number of hits, their titles or sources, and what the first ones say."""
     found = hits(value)
     named = sources(text)
     number = len(found) or len(named)
     names = say.listed([_without_address(source) for source in named], number, most=230)
-    parts = [
-        say(f"检索结果，{number:,} 个来源：", f"Search results, {number:,} sources: ") + names
-        if names
-        else say("检索结果", "Search results")
-    ]
-    if found:
-        snippets = [_snippet(item) for item in found[:8]]
-        parts += [prose("\n".join(snippets), 240)]
-    else:
-        # What precedes the list of references, if that is more than a line.
-        end = next((start for start, _ in references(text) if start > 200), len(text))
-        parts += [prose(text[:end], 240)]
-    return parts
+    opening = say("检索结果", "Search results")
+    if names:
+        opening += say(f"，{number:,} 个来源：", f", {number:,} sources: ") + names
+    # Without snippets, what precedes the list of references, if that is more than a line.
+    end = next((start for start, _ in references(text) if start > 200), len(text))
+    said = "\n".join(_snippet(item) for item in found[:8]) if found else text[:end]
+    return [opening, prose(said, 240)]
 
 
 def _without_address(source: str) -> str:
@@ -140,8 +125,5 @@ def _without_address(source: str) -> str:
 
 
 def _snippet(item: dict[str, JsonValue]) -> str:
-    for key in ("snippet", "description", "summary", "content", "text", "body"):
-        value = item.get(key)
-        if isinstance(value, str) and value.strip():
-            return value[:300]
-    return ""
+    values = (item.get(key) for key in ("snippet", "description", "summary", "content", "text", "body"))
+    return next((value[:300] for value in values if isinstance(value, str) and value.strip()), "")

@@ -25,11 +25,9 @@ _ELEMENT = re.compile(r"<([A-Za-z_][\w:.-]*)")
 
 
 def describe_markdown(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The title, the outline, counts, and the leading sentences."""
     bare = "\n" + (text if "```" not in text else _FENCED.sub("\n", "\n" + text[:1_000_000]))
-    found = [
-        (len(match[1]), match[2].strip(" #*")) for match in islice(_HEADING.finditer(bare), _MOST_HEADINGS)
-    ]
+    headings = islice(_HEADING.finditer(bare), _MOST_HEADINGS)
+    found = [(len(match[1]), match[2].strip(" #*")) for match in headings]
     images = text.count("![")
     counts = {
         "heading": len(found),
@@ -42,11 +40,9 @@ def describe_markdown(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_html(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The title, the outline, counts, and the leading sentences of the visible text."""
     title = _TITLE.search(text[:_READ_CHARS])
-    found = [
-        (int(match[1]), _seen(match[2])) for match in islice(_HTML_HEADING.finditer(text), _MOST_HEADINGS)
-    ]
+    headings = islice(_HTML_HEADING.finditer(text), _MOST_HEADINGS)
+    found = [(int(match[1]), _seen(match[2])) for match in headings]
     folded = text.casefold()
     counts = {
         "heading": len(found),
@@ -61,7 +57,6 @@ def describe_html(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_xml(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The root, the elements and how often they occur, and the text at the beginning."""
     names = Counter(islice((match[1] for match in _ELEMENT.finditer(text)), 100_000))
     root = next(iter(names), "")
     inner = [f"{name} ×{count:,}" for name, count in names.most_common() if name != root]
@@ -101,11 +96,8 @@ _COUNTED = {
 
 
 def _counted(counts: dict[str, int], say: Voice) -> str:
-    shown: list[str] = []
-    for what, count in counts.items():
-        chinese, english = _COUNTED[what]
-        if count:
-            shown.append(say(f"{count:,} {chinese}", f"{count:,} {english}{'s' * (count > 1)}"))
+    named = [(count, *_COUNTED[what]) for what, count in counts.items() if count]
+    shown = [say(f"{n:,} {chinese}", f"{n:,} {english}{'s' * (n > 1)}") for n, chinese, english in named]
     return say("含 ", "Holds ") + say("、", ", ").join(shown) if shown else ""
 
 

@@ -31,7 +31,6 @@ _CHINESE: dict[str, str] = dict(
 
 
 def describe_json(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The shape of JSON: what it contains, how much, under which keys, and how it begins."""
     if isinstance(value, list):
         return [*_describe_array(value, "JSON ", say), *_read_longest(value, say)]
     if isinstance(value, dict):
@@ -40,7 +39,6 @@ def describe_json(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_jsonl(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The number of rows, their keys, and the first row."""
     count = line_count(text)
     first = list(islice(_parsed_lines(text), _ASKED))
     opening = say(f"JSON 行数据，共 {count:,} 行", f"JSON lines, {count:,} rows")
@@ -48,7 +46,6 @@ def describe_jsonl(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_csv(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The number of rows, the columns, the first row."""
     mark = delimiter(text)
     header, first = [*islice(_rows(text, mark), 2), [], []][:2]
     count, exact = _count_rows(text, mark)
@@ -64,16 +61,11 @@ def describe_csv(text: str, value: JsonValue, say: Voice) -> list[str]:
 
 
 def describe_yaml(text: str, value: JsonValue, say: Voice) -> list[str]:
-    """The top-level keys, and the number of lines."""
     keys = list(dict.fromkeys(islice((match[1] for match in _YAML_TOP.finditer(text)), 1000)))
     lines = line_count(text)
     shown = say.listed(keys, len(keys), most=300)
-    return [
-        say(
-            f"YAML，{lines:,} 行，{len(keys)} 个顶层键：{shown}",
-            f"YAML, {lines:,} lines, {len(keys)} keys at the top: {shown}",
-        )
-    ]
+    chinese = f"YAML，{lines:,} 行，{len(keys)} 个顶层键：{shown}"
+    return [say(chinese, f"YAML, {lines:,} lines, {len(keys)} keys at the top: {shown}")]
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
@@ -87,10 +79,9 @@ def _describe_array(items: Sequence[JsonValue], name: str, say: Voice) -> list[s
 
 def _describe_items(items: Sequence[JsonValue], say: Voice) -> list[str]:
     objects = [item for item in items if isinstance(item, dict)]
-    if not objects and any(isinstance(item, list) for item in items):
-        objects = [
-            item for row in items if isinstance(row, list) for item in row[:10] if isinstance(item, dict)
-        ]
+    if not objects:
+        nested = (item for row in items if isinstance(row, list) for item in row[:10])
+        objects = [item for item in nested if isinstance(item, dict)]
     if not objects:
         values = [_show(item, say) for item in items[:20]]
         return [say("前几项：", "First: ") + say.listed(values, len(values), most=300)] if values else []
@@ -162,10 +153,8 @@ def _show(value: JsonValue, say: Voice) -> str:
         keys = say.listed(list(islice(value, 5)), len(value), most=60, name_chars=20)
         return say(f"对象（{keys}）", f"object ({keys})")
     if isinstance(value, list):
-        return say(
-            f"{len(value):,} 个{_of_what(value, say)}",
-            f"array of {len(value):,} {_of_what(value, say)}",
-        )
+        what = _of_what(value, say)
+        return say(f"{len(value):,} 个{what}", f"array of {len(value):,} {what}")
     return json.dumps(value)
 
 
@@ -175,9 +164,9 @@ def _is_short(value: JsonValue) -> bool:
 
 def _of_what(items: Sequence[JsonValue], say: Voice) -> str:
     kinds = {_KIND_OF[type(item)] for item in items[:_ASKED]}
-    kind = kinds.pop() if len(kinds) == 1 else ""
-    if not kind:
+    if len(kinds) != 1:
         return say("元素", "items")
+    (kind,) = kinds
     return say(_CHINESE[kind], f"{kind}s")
 
 
@@ -195,14 +184,9 @@ def _parsed_lines(text: str) -> Iterator[JsonValue]:
 
 def _rows(text: str, mark: str) -> Iterator[list[str]]:
     """The rows at the beginning, up to the first that cannot be parsed."""
-    try:
-        yield from (
-            row
-            for row in csv.reader(text[:64_000].lstrip("\ufeff").splitlines(keepends=True), delimiter=mark)
-            if row
-        )
-    except csv.Error:
-        return
+    lines = text[:64_000].lstrip("\ufeff").splitlines(keepends=True)
+    with suppress(csv.Error):
+        yield from filter(None, csv.reader(lines, delimiter=mark))
 
 
 def _count_rows(text: str, mark: str) -> tuple[int, bool]:
@@ -210,10 +194,7 @@ def _count_rows(text: str, mark: str) -> tuple[int, bool]:
     lines = line_count(text.strip("\n")) - 1
     if '"' not in text:
         return lines, True
-    if len(text) > _COUNTED_CHARS:
-        return lines, False
-    try:
-        rows = sum(1 for row in csv.reader(text.splitlines(keepends=True), delimiter=mark) if row)
-    except csv.Error:
-        return lines, False
-    return rows - 1, True
+    if len(text) <= _COUNTED_CHARS:
+        with suppress(csv.Error):
+            return sum(map(bool, csv.reader(text.splitlines(keepends=True), delimiter=mark))) - 1, True
+    return lines, False

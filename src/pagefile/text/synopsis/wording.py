@@ -41,8 +41,7 @@ class Voice:
         shown: list[str] = []
         room = most
         for name in names:
-            short = squeeze(name, name_chars)
-            if not short:
+            if not (short := squeeze(name, name_chars)):
                 total -= 1
                 continue
             if shown and len(short) + 2 > room:

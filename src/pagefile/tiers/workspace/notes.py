@@ -126,11 +126,10 @@ class AgentMemory:
 
     def cache_toc(self, reg_id: str, toc: dict[str, Plain]) -> None:
         """缓存目录"""
-        if not self.enabled:
-            return
-        self.toc_cache[reg_id] = toc
-        self._learn_chapters()
-        logger.debug("[Memory] 缓存目录: %s", reg_id)
+        if self.enabled:
+            self.toc_cache[reg_id] = toc
+            self._learn_chapters()
+            logger.debug("[Memory] 缓存目录: %s", reg_id)
 
     def drop_toc(self, reg_id: str) -> None:
         self.toc_cache.pop(reg_id, None)
@@ -187,21 +186,18 @@ class AgentMemory:
         metadata: Mapping[str, JsonValue] = _NOTHING,
     ) -> None:
         """添加页面内容摘要"""
-        if not self.enabled:
-            return
-        text = clean(content).strip()[: self.page_chars]
-        self.add_chunk(ContentChunk(text, clean(source), relevance, "page_content", dict(metadata)))
-        logger.debug("[Memory] 添加页面内容: %s", source)
+        if self.enabled:
+            text = clean(content).strip()[: self.page_chars]
+            self.add_chunk(ContentChunk(text, clean(source), relevance, "page_content", dict(metadata)))
+            logger.debug("[Memory] 添加页面内容: %s", source)
 
     # -- 上下文生成 ---------------------------------------------------------------------------------------------------
 
     def get_memory_context(self) -> str:
         """生成记忆上下文，用于注入系统提示词"""
-        shown = self.shown()
-        if not shown:
-            return ""
-        parts = [chunk_text(place, chunk.source, chunk.content) for place, chunk in enumerate(shown, 1)]
-        return "\n".join([self.wording.notes_title, *parts])
+        shown = enumerate(self.shown(), 1)
+        parts = [chunk_text(place, chunk.source, chunk.content) for place, chunk in shown]
+        return "\n".join([self.wording.notes_title, *parts]) if parts else ""
 
     def get_toc_cache_hint(self) -> str:
         """生成目录缓存提示; with the outline, which shows what need not be fetched again."""
@@ -250,10 +246,7 @@ class AgentMemory:
         return WORDINGS[self.language]
 
     def _fitting(self, chunks: Sequence[ContentChunk], most: int) -> list[ContentChunk]:
-        """As many chunks as fit: the last are evicted first, but pages beyond their share before good hits.
-
-        A page has a fixed relevance, whatever it says.
-        """
+        """As many chunks as fit: the last go first, but before good hits pages beyond their share, whose score is fixed."""
         kept, page_share = list(chunks), math.floor(most * self.page_share)
         while len(kept) > max(0, most):
             pages = [place for place, chunk in enumerate(kept) if chunk.chunk_type == "page_content"]
@@ -272,8 +265,7 @@ class AgentMemory:
             if told and len(self.toc_cache) > 1:
                 lines.append(f"## {reg_id}")
             lines += told.splitlines()
-            uuid = toc.get(ARCHIVED)
-            if isinstance(uuid, str):
+            if isinstance(uuid := toc.get(ARCHIVED), str):
                 lines.append(self.wording.toc_page.format(name=reg_id, uuid=uuid))
         if lines or not self.known_chapters:
             return lines
@@ -283,10 +275,8 @@ class AgentMemory:
     def _lines_of(self, reg_id: str) -> list[Entry]:
         """A table of contents is parsed once, not for every prompt."""
         toc = self.toc_cache[reg_id]
-        known = self._read.get(reg_id)
-        if known is None or known[0] is not toc:
-            known = toc, entries(toc)
-            self._read[reg_id] = known
+        if (known := self._read.get(reg_id)) is None or known[0] is not toc:
+            known = self._read[reg_id] = toc, entries(toc)
         return known[1]
 
 
@@ -335,23 +325,16 @@ def remember(
         return 0
     before = {id(chunk) for chunk in notes.relevant_chunks}
     if rule.remembers == "toc":
-        _remember_toc(notes, result, metadata.get(ARCHIVED), whole=whole)
+        toc = toc_of(result.value)
+        kept = dict(toc) if whole else compact(entries(toc), MAX_LINES)
+        if isinstance(uuid := metadata.get(ARCHIVED), str):
+            kept[ARCHIVED] = uuid
+        notes.cache_toc(document_of(result.value, result.given) or bare_name(result.tool), kept)
     elif rule.remembers == "search":
         value = result.value if isinstance(result.value, list) else [result.value]
         notes.add_search_results(value, scale=rule.scale, metadata=metadata)
     elif rule.remembers == "page" and (text := page_text(result.value)):
-        notes.add_page_content(text, _place(result), rule.relevance, metadata=metadata)
+        asked = f"{bare_name(result.tool)} {canonical(result.given)}"[:100]
+        source = page_source(result.value, result.given) or asked
+        notes.add_page_content(text, source, rule.relevance, metadata=metadata)
     return sum(id(chunk) not in before for chunk in notes.relevant_chunks)
-
-
-def _remember_toc(notes: AgentMemory, result: Result, uuid: JsonValue, *, whole: bool) -> None:
-    toc = toc_of(result.value)
-    kept: dict[str, Plain] = dict(toc) if whole else compact(entries(toc), MAX_LINES)
-    if isinstance(uuid, str):
-        kept[ARCHIVED] = uuid
-    notes.cache_toc(document_of(result.value, result.given) or bare_name(result.tool), kept)
-
-
-def _place(result: Result) -> str:
-    asked = canonical(result.given)
-    return page_source(result.value, result.given) or f"{bare_name(result.tool)} {asked}"[:100]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from pagefile.tiers.workspace.results import KEYS, Plain, is_whole, page_range
 
@@ -15,6 +15,8 @@ TITLE_CHARS = 60
 #: The key under which a table of contents says how many of its lines were left out.
 LEFT_OUT = "left_out"
 _MAX_DEPTH = 12
+#: A title, and the page number after dots or a gap.
+_LED_TO = re.compile(r"(.*[^ \t.…·])[ \t.…·]{2,}([0-9]+)")
 _DOTTED = re.compile(r"^\d+((?:\.\d+)+)")
 
 
@@ -52,10 +54,7 @@ def chapters(lines: Sequence[Entry]) -> list[str]:
 
 
 def outline(lines: Sequence[Entry], max_chars: int, more: str, besides: int = 0) -> str:
-    """As many levels as fit, at least the first chapters; `more` says with {count} how many lines are missing.
-
-    `besides` are missing already.
-    """
+    """As many levels as fit, at least the first chapters; `more` has a {count} of the missing lines, `besides` included."""
     if not lines or max_chars <= 0:
         return ""
     for deepest in range(max(entry.level for entry in lines), -1, -1):
@@ -68,14 +67,10 @@ def outline(lines: Sequence[Entry], max_chars: int, more: str, besides: int = 0)
 
 
 def _first_chapters(lines: Sequence[Entry], max_chars: int, more: str, besides: int) -> str:
-    shown: list[str] = []
     room = max_chars - len(more.format(count=len(lines) + besides))
-    for entry in lines:
-        if entry.level == 0:
-            room -= len(_line(entry)) + 1
-            if room < 0:
-                break
-            shown.append(_line(entry))
+    titles = [_line(entry) for entry in lines if entry.level == 0]
+    taken = accumulate(len(title) + 1 for title in titles)
+    shown = [title for title, chars in zip(titles, taken, strict=True) if chars <= room]
     told = "\n".join([*shown, more.format(count=len(lines) - len(shown) + besides)])
     return told if len(told) <= max_chars else ""
 
@@ -99,20 +94,16 @@ def _walk(value: Plain, level: int) -> Iterator[Entry]:
         return
     if isinstance(value, str):
         yield from _text_lines(value, max(0, level))
-    elif isinstance(value, list):
-        yield from _series(value, level)
     elif isinstance(value, dict):
         yield from _node(value, level)
-
-
-def _series(values: Sequence[Plain], level: int) -> Iterator[Entry]:
-    """The lines of a list; a flat one gives the depth of each in `level`."""
-    depths = [_depth(inner) for inner in values]
-    known = {depth for depth in depths if depth is not None}
-    least = min(known, default=0)
-    flat = len(known) > 1 and not any(_children(inner) for inner in values if isinstance(inner, dict))
-    for inner, depth in zip(values, depths, strict=True):
-        yield from _walk(inner, level + (depth or least) - least if flat else level)
+    elif isinstance(value, list):
+        # A flat list gives the depth of each entry in `level`.
+        depths = [_depth(inner) for inner in value]
+        known = {depth for depth in depths if depth is not None}
+        least = min(known, default=0)
+        flat = len(known) > 1 and not any(_children(inner) for inner in value if isinstance(inner, dict))
+        for inner, depth in zip(value, depths, strict=True):
+            yield from _walk(inner, level + (depth or least) - least if flat else level)
 
 
 def _depth(value: Plain) -> int | None:
@@ -136,16 +127,11 @@ def _node(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
         yield Entry(level, " ".join(title.split())[:TITLE_CHARS], _pages(value))
     for inner in children:
         yield from _walk(inner, level + 1 if title else level)
-    if not title and not children:
-        yield from _named(value, level)
-
-
-def _named(value: Mapping[str, Plain], level: int) -> Iterator[Entry]:
-    """Chapters whose titles are the keys."""
-    for title, inner in value.items():
-        if isinstance(inner, list | dict) and title.strip() and title not in _NO_TITLES:
+    # Otherwise the keys are the titles of chapters.
+    for key, inner in () if title or children else value.items():
+        if isinstance(inner, list | dict) and key.strip() and key not in _NO_TITLES:
             pages = _pages(inner) if isinstance(inner, dict) else ""
-            yield Entry(level, " ".join(title.split())[:TITLE_CHARS], pages)
+            yield Entry(level, " ".join(key.split())[:TITLE_CHARS], pages)
             yield from _walk(inner, level + 1)
 
 
@@ -172,19 +158,11 @@ def _text_lines(text: str, level: int) -> Iterator[Entry]:
         title = bare.lstrip("#").lstrip("-*+•").strip()
         if not title:
             continue
-        title, page = _led_to(title)
+        led = _LED_TO.fullmatch(title)
+        title, page = led.groups() if led else (title, "")
         title = " ".join(title.split())
         dotted = _DOTTED.match(title)
         hashes = len(bare) - len(bare.lstrip("#"))
         indent = (len(line) - len(line.lstrip())) // 2
         depth = dotted[1].count(".") if dotted else max(0, hashes - 1) or indent
         yield Entry(level + min(depth, _MAX_DEPTH), title[:TITLE_CHARS], f"P{page}" if page else "")
-
-
-def _led_to(title: str) -> tuple[str, str]:
-    """A title and the page number after dots or a gap."""
-    rest = title.rstrip("0123456789")
-    name = rest.rstrip(" \t.…·")
-    if len(rest) < len(title) and name and len(rest) - len(name) >= 2:
-        return name, title[len(rest) :]
-    return title, ""

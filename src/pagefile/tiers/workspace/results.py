@@ -24,6 +24,8 @@ _TOO_LONG = 10**4_000
 #: Under which keys tools return things.
 KEYS: Mapping[str, Sequence[str]] = table("pagefile.tiers.workspace", "keys")
 
+_MEDIA_BLOCKS = ("image", "audio", "resource", "resource_link")
+
 R = TypeVar("R")
 #: Plain JSON as `json.loads` gives it.
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
@@ -54,13 +56,12 @@ def to_json(result: object) -> Plain:
 
 def as_text(result: object, value: Plain) -> str:
     """The result as a model reads it: text as it came, anything else as JSON."""
+    if isinstance(result, bytes | bytearray):
+        result = bytes(result).decode("utf-8", "replace")
     if isinstance(result, str):
         return clean(result)
-    if isinstance(result, bytes | bytearray):
-        return clean(bytes(result).decode("utf-8", "replace"))
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = "" if value is None else value
+    return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
 
 
 def clean(text: str) -> str:
@@ -98,17 +99,16 @@ class _Reading:
         if isinstance(value, float):
             return number(value)
         if isinstance(value, bytes | bytearray | memoryview):
-            return _decoded(bytes(cast("bytes", value)))
+            # Images and other binary data, which a model cannot read, raise here.
+            return clean(bytes(cast("bytes", value)).decode())
         if depth > MAX_DEPTH or self._left < 0:
             return None
-        return self._read_more(value, depth)
-
-    def _read_more(self, value: object, depth: int) -> Plain:
         if isinstance(value, Mapping):
             items = self._while_room(cast("Mapping[object, object]", value).items())
             return _unwrapped({clean(str(key)): self.read(inner, depth + 1) for key, inner in items})
         if isinstance(value, list | tuple | set | frozenset):
-            return self._series(cast("Iterable[object]", value), depth)
+            items = self._while_room(cast("Iterable[object]", value))
+            return _joined([self.read(inner, depth + 1) for inner in items])
         dump = getattr(value, "model_dump", None)
         if callable(dump):
             return self.read(cast("Callable[[], object]", dump)(), depth + 1)
@@ -123,20 +123,15 @@ class _Reading:
     def _while_room(self, values: Iterable[R]) -> Iterator[R]:
         return takewhile(lambda _: self._left >= 0, values)
 
-    def _series(self, value: Iterable[object], depth: int) -> Plain:
-        read = [self.read(inner, depth + 1) for inner in self._while_room(value)]
-        texts = [block["text"] for block in read if isinstance(block, dict) and _is_text_block(block)]
-        if texts and all(isinstance(block, dict) and _is_block(block) for block in read):
-            return "\n".join(str(text) for text in texts)
-        return read
 
-
-def _decoded(data: bytes) -> str | None:
-    """Bytes that are text; None for images and other binary data, which a model cannot read."""
-    try:
-        return clean(data.decode())
-    except UnicodeDecodeError:
-        return None
+def _joined(values: list[Plain]) -> Plain:
+    """The text of a list of content blocks; any other list as it is."""
+    blocks = [value for value in values if isinstance(value, dict)]
+    texts = [block["text"] for block in blocks if _is_text_block(block)]
+    others = [block for block in blocks if block.get("type") in _MEDIA_BLOCKS]
+    if texts and len(texts) + len(others) == len(values):
+        return "\n".join(map(str, texts))
+    return values
 
 
 def _unwrapped(value: dict[str, Plain]) -> Plain:
@@ -157,10 +152,6 @@ def _is_text_block(value: Mapping[str, Plain]) -> bool:
         and isinstance(value.get("text"), str)
         and set(value) <= set(KEYS["block"])
     )
-
-
-def _is_block(value: Mapping[str, Plain]) -> bool:
-    return _is_text_block(value) or value.get("type") in ("image", "audio", "resource", "resource_link")
 
 
 def _read_text(text: str) -> Plain:
@@ -210,49 +201,50 @@ def _hit(item: Plain, tool: str) -> FoundHit | None:
         item = _read_text(item)
     if isinstance(item, str):
         item = {"content": item}
-    if not isinstance(item, dict):
-        return None
-    content = _first_text(item, KEYS["content"])
-    if not content:
+    content = _first_text(item, KEYS["content"]) if isinstance(item, dict) else ""
+    if not isinstance(item, dict) or not content:
         return None
     extra = {key: inner for key, inner in item.items() if _is_small(inner) and inner != content}
     source = source_of(item) or f"{tool}: {content[:24]}"
-    return FoundHit(content, source, _score(item), _is_table(item), extra)
+    scores = (place.get(name) for place in _places(item) for name in KEYS["score"])
+    score = next((found for found in scores if number(found) is not None), None)
+    is_table = bool(item.get("table_id")) or "table" in (item.get(name) for name in KEYS["kind"])
+    return FoundHit(content, source, score, is_table, extra)
+
+
+def _places(item: Mapping[str, Plain]) -> list[Mapping[str, Plain]]:
+    """Where a result tells about itself: in its own fields, and in its metadata."""
+    inner = item.get("metadata")
+    return [item, inner] if isinstance(inner, dict) else [item]
 
 
 def source_of(item: Mapping[str, Plain]) -> str:
     """Where a result comes from, such as `angui_2024 P85`; empty if it does not say."""
-    inner = item.get("metadata")
-    places: list[Mapping[str, Plain]] = [item, *([inner] if isinstance(inner, dict) else [])]
-    for place in places:
+    for place in _places(item):
         page = next((place[key] for key in KEYS["page"] if isinstance(place.get(key), int | str)), None)
         document = _first_text(place, KEYS["document"])
-        named = _first_text(place, KEYS["source"])
-        if named:
+        if named := _first_text(place, KEYS["source"]):
             return " ".join(named.split())
         if document and page not in (None, ""):
             return f"{document} P{str(page).removeprefix('P')}"
         if document or page not in (None, ""):
             title = _first_text(place, ("title", "name", "chapter", "section"))
             return f"{document or title} {title if page in (None, '') else f'P{page}'}".strip()
-    return next((title for place in places if (title := _first_text(place, ("title", "name")))), "")
+    return next((title for place in _places(item) if (title := _first_text(place, ("title", "name")))), "")
 
 
 def page_text(value: Plain) -> str:
     """The text of one or more pages, joined."""
-    return _page_text(value, 0).strip()
 
+    def told(value: Plain, depth: int) -> str:
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list) and depth <= 4:
+            return "\n\n".join(filter(None, (told(inner, depth + 1) for inner in value)))
+        inside = (value.get(key) for key in KEYS["pages"]) if isinstance(value, dict) and depth <= 4 else ()
+        return next(filter(None, (told(inner, depth + 1) for inner in inside)), "")
 
-def _page_text(value: Plain, depth: int) -> str:
-    if isinstance(value, str):
-        return value
-    if depth > 4:
-        return ""
-    if isinstance(value, list):
-        return "\n\n".join(text for inner in value if (text := _page_text(inner, depth + 1)))
-    if isinstance(value, dict):
-        return next((text for key in KEYS["pages"] if (text := _page_text(value.get(key), depth + 1))), "")
-    return ""
+    return told(value, 0).strip()
 
 
 def page_source(value: Plain, given: Plain) -> str:
@@ -283,10 +275,8 @@ def page_range(known: Mapping[str, Plain], first: Sequence[str], last: Sequence[
 def document_of(value: Plain, given: Plain) -> str:
     """The id of the document a table of contents belongs to; empty if unknown."""
     names = (*KEYS["document"], *KEYS["source"], "title", "name")
-    for known in (given, value):
-        if isinstance(known, dict) and (found := _first_text(known, names)):
-            return found
-    return given.strip() if isinstance(given, str) else ""
+    told = (_first_text(known, names) for known in (given, value) if isinstance(known, dict))
+    return next(filter(None, told), given.strip() if isinstance(given, str) else "")
 
 
 def toc_of(value: Plain) -> dict[str, Plain]:
@@ -304,20 +294,6 @@ def _first_text(item: Mapping[str, Plain], names: Sequence[str]) -> str:
         if name in KEYS["document"] and is_whole(found):
             return str(found)
     return ""
-
-
-def _score(item: Mapping[str, Plain]) -> object:
-    inner = item.get("metadata")
-    for place in (item, inner if isinstance(inner, dict) else {}):
-        for name in KEYS["score"]:
-            if number(place.get(name)) is not None:
-                return place[name]
-    return None
-
-
-def _is_table(item: Mapping[str, Plain]) -> bool:
-    kinds = (item.get(name) for name in KEYS["kind"])
-    return bool(item.get("table_id")) or "table" in kinds
 
 
 def _is_small(value: Plain) -> bool:

@@ -43,7 +43,6 @@ class ToolRule:
             )
 
     def matches(self, tool: str) -> bool:
-        """Whether it applies to a tool."""
         return fnmatchcase(tool, self.pattern) or fnmatchcase(bare_name(tool), self.pattern)
 
 

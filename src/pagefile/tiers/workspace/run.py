@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
 from pagefile.ports import Clock
-from pagefile.records import JsonValue, Page, Scope, Step
+from pagefile.records import Page, Scope, Step
 from pagefile.text.sentences import clip, cut
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Counter, off_loop
@@ -66,15 +66,9 @@ class Call(NamedTuple):
 
 
 def age_in_words(seconds: float, wording: Wording) -> str:
-    """How long ago, in natural language."""
-    minutes = int(max(0.0, seconds) // 60)
     just_now, by_minute, by_hour, by_day = wording.ages
-    if minutes < 1:
-        return just_now
-    if minutes < 60:
-        return by_minute.format(n=minutes)
-    hours = minutes // 60
-    return by_hour.format(n=hours) if hours < 24 else by_day.format(n=hours // 24)
+    units = ((86_400, by_day), (3_600, by_hour), (60, by_minute))
+    return next((said.format(n=int(seconds // unit)) for unit, said in units if seconds >= unit), just_now)
 
 
 #: A text that could not be archived is kept for equal calls up to this length.
@@ -234,26 +228,25 @@ class Workspace:
         got = await off_loop(partial(Result.of, tool, input, result), size, _THREAD_FROM_CHARS)
         if await self._is_ours(got.text):
             return Absorbed(rule.remembers, 0, got.text, whole=False, archive_uuid=placeholder_uuid(got.text))
-        uuid, page = archive_uuid, None
-        if uuid is None and self._needs_page(got, rule):
-            page = await self._archived(got)
-            uuid = None if page is None else page.uuid
-        short = len(got.text) <= self._parts.rules.threshold
-        told: dict[str, JsonValue] = {"tool": got.tool}
-        told |= {ARCHIVED: uuid} if uuid is not None else {}
-        told |= {"call_id": call_id} if call_id is not None else {}
+        page = await self._archived(got, rule) if archive_uuid is None else None
+        uuid = archive_uuid if page is None else page.uuid
+        rules = self._parts.rules
+        short = len(got.text) <= rules.threshold
+        told = {"tool": got.tool, ARCHIVED: uuid, "call_id": call_id}
+        about = {name: value for name, value in told.items() if value is not None}
         # A concurrent call may have been faster or have reset everything: the oldest epoch applies to all
         # that is kept.
         self._since = epoch if self._since is None else min(epoch, self._since)
-        chunks = remember(self.notes, rule, got, told, whole=short)
+        chunks = remember(self.notes, rule, got, about, whole=short)
         while len(self.notes.toc_cache) > MAX_TOCS:
             self.notes.drop_toc(next(iter(self.notes.toc_cache)))
-        shown = self._outline(got) if rule.remembers == "toc" else ""
-        if rule.cacheable and not got.failed:
+        lines = entries(toc_of(got.value)) if rule.remembers == "toc" else ()
+        shown = outline(lines, rules.outline_chars, self._parts.wording.toc_more)
+        if rule.cacheable:
             self._keep_call((tool, canonical(input)), got, uuid, shown)
-        if page is None or short:
-            return Absorbed(rule.remembers, chunks, got.text, whole=True, archive_uuid=uuid)
-        return Absorbed(rule.remembers, chunks, self._stand_in(page, shown), whole=False, archive_uuid=uuid)
+        whole = page is None or short
+        text = got.text if page is None or short else self._stand_in(page, shown)
+        return Absorbed(rule.remembers, chunks, text, whole=whole, archive_uuid=uuid)
 
     # -- prompts ----------------------------------------------------------------------------------------------------
 
@@ -272,9 +265,7 @@ class Workspace:
         """The hint about tables of contents, from the fullest outline to none at all; empty if there are none."""
         most = self._parts.rules.outline_chars
         sizes = [most, *(size for size in _SHORTER_OUTLINES if size < most)]
-        told = dict.fromkeys(escape(self.notes.toc_hint(size)) for size in sizes)
-        names = ("full", "short", "bare")
-        return tuple(self._form(text, name) for text, name in zip(told, names, strict=False) if text)
+        return self._forms(self.notes.toc_hint(size) for size in sizes)
 
     def chunk_forms(self, seen: frozenset[str] = frozenset()) -> list[tuple[ContentChunk, tuple[Form, ...]]]:
         """The chunks for a prompt, best first, without those of the calls that are `seen` in it anyway."""
@@ -317,8 +308,7 @@ class Workspace:
         rules = self._parts.rules
         if len(text) > rules.threshold + rules.outline_chars + _MOST_AROUND:
             return False
-        uuid = placeholder_uuid(text)
-        if uuid is None:
+        if (uuid := placeholder_uuid(text)) is None:
             return text.startswith(_CACHED)
         try:
             await self._parts.archive.page(self._scope, uuid)
@@ -328,15 +318,13 @@ class Workspace:
             self._failed(error)
         return True
 
-    def _needs_page(self, got: Result, rule: ToolRule) -> bool:
-        if is_quoted(got.tool, got.text):
-            return False
+    async def _archived(self, got: Result, rule: ToolRule) -> Page | None:
+        """A long result as a page, the same one for the same call and result; None if the store is down."""
         rules = self._parts.rules
         ruled = rule.remembers != "nothing" or rule.cacheable
-        return len(got.text) > (min(rules.page_from, rules.threshold) if ruled else rules.threshold)
-
-    async def _archived(self, got: Result) -> Page | None:
-        """The result as a page, the same one for the same call and result; None if the store is down."""
+        most = min(rules.page_from, rules.threshold) if ruled else rules.threshold
+        if len(got.text) <= most or is_quoted(got.tool, got.text):
+            return None
         call_id = f"{got.tool} {canonical(got.given)}"[:200]
         step = Step(got.tool[:100] or "tool", got.given, got.text, call_id)
         try:
@@ -349,38 +337,40 @@ class Workspace:
             return None
 
     def _keep_call(self, key: tuple[str, str], got: Result, uuid: str | None, shown: str) -> None:
-        """Short results are kept in memory, long ones only in the archive."""
+        """Short results are kept in memory, long ones only in the archive; what cannot be kept ends the older one."""
         at_hand = len(got.text) <= (HELD_CHARS if uuid is None else self._parts.rules.threshold)
-        if at_hand or uuid is not None:
+        if not got.failed and (at_hand or uuid is not None):
             text = got.text if at_hand else None
             self._calls[key] = Call(self._parts.clock.now(), text, uuid, shown)
+        else:
+            self._calls.pop(key, None)
 
     async def _served(self, call: Call, budget_tokens: int | None) -> tuple[str, bool] | None:
         """The answer to a repeated call, and whether it is complete; None if its page is gone or unreachable."""
-        if call.text is not None and self._fits(call.text, budget_tokens):
-            return call.text, True
-        if call.archive_uuid is None:
-            return self._cut(call.text or "", call.outline, budget_tokens), False
+        archive, count, threshold = (
+            self._parts.archive,
+            self._parts.counter.count,
+            self._parts.rules.threshold,
+        )
+        text, uuid = call.text or "", call.archive_uuid
+        fits = len(text) <= threshold if budget_tokens is None else count(text) <= budget_tokens
+        if call.text is not None and fits:
+            return text, True
+        if uuid is None:
+            # It could not be archived: its outline, its head and its tail.
+            told = "\n".join(part for part in (call.outline, clip(text, threshold)) if part)
+            if budget_tokens is not None:
+                told = fitting_slice(told, 0, None, max(1, budget_tokens), count)
+            return told, False
         try:
-            return await self._served_page(call, call.archive_uuid, budget_tokens)
-        except HandleNotFoundError:
-            return None
+            page = await archive.page(self._scope, uuid)
+            if budget_tokens is not None and page.tokens <= budget_tokens:
+                return (await archive.load(self._scope, uuid))[1], True
         except PagefileError as error:
-            self._failed(error)
+            if not isinstance(error, HandleNotFoundError):
+                self._failed(error)
             return None
-
-    async def _served_page(self, call: Call, uuid: str, budget_tokens: int | None) -> tuple[str, bool] | None:
-        page = await self._parts.archive.page(self._scope, uuid)
-        if page.purged is not None:
-            return None
-        if budget_tokens is not None and page.tokens <= budget_tokens:
-            return (await self._parts.archive.load(self._scope, uuid))[1], True
-        return self._stand_in(page, call.outline, budget_tokens), False
-
-    def _fits(self, text: str, budget_tokens: int | None) -> bool:
-        if budget_tokens is None:
-            return len(text) <= self._parts.rules.threshold
-        return self._parts.counter.count(text) <= budget_tokens
+        return None if page.purged else (self._stand_in(page, call.outline, budget_tokens), False)
 
     def _stand_in(self, page: Page, shown: str, budget_tokens: int | None = None) -> str:
         """The placeholder of a page, with the outline of a table of contents if there is room."""
@@ -391,29 +381,20 @@ class Workspace:
                 return text
         return short_placeholder(page, wording)
 
-    def _cut(self, text: str, shown: str, budget_tokens: int | None) -> str:
-        """A long result that could not be archived: its outline, its head and its tail."""
-        told = "\n".join(part for part in (shown, clip(text, self._parts.rules.threshold)) if part)
-        if budget_tokens is None:
-            return told
-        return fitting_slice(told, 0, None, max(1, budget_tokens), self._parts.counter.count)
-
-    def _outline(self, got: Result) -> str:
-        lines = entries(toc_of(got.value))
-        return outline(lines, self._parts.rules.outline_chars, self._parts.wording.toc_more)
-
     def _chunk_forms(self, chunk: ContentChunk, place: int) -> tuple[Form, ...]:
         uuid = chunk.metadata.get(ARCHIVED)
         lines = [self._parts.wording.notes_title] if place == 1 else []
         more = [self._parts.wording.notes_page.format(uuid=uuid)] if uuid else []
         contents = (chunk.content, cut(chunk.content, _SHORTER_CHUNK))
-        texts = [[*lines, chunk_text(place, chunk.source, content), *more] for content in contents]
-        told = dict.fromkeys(escape("\n".join(text)) for text in texts)
-        return tuple(self._form(text, name) for text, name in zip(told, ("full", "short"), strict=False))
+        texts = ([*lines, chunk_text(place, chunk.source, content), *more] for content in contents)
+        return self._forms("\n".join(text) for text in texts)
 
-    def _form(self, text: str, name: str) -> Form:
+    def _forms(self, texts: Iterable[str]) -> tuple[Form, ...]:
+        """Texts from the fullest to the shortest, escaped, each once."""
+        told = zip(dict.fromkeys(escape(text) for text in texts), ("full", "short", "bare"), strict=False)
         # Count the line break that joins it to what follows as one token.
-        return Form(self._parts.counter.count(text) + 1, text=text, name=name)
+        count = self._parts.counter.count
+        return tuple(Form(count(text) + 1, text=text, name=name) for text, name in told if text)
 
     def _failed(self, error: Exception) -> None:
         first, self._told = not self._told, True

@@ -32,12 +32,9 @@ class Workspaces(base.Tier):
 
     def of(self, scope: Scope, run: str = "") -> Workspace:
         """The workspace of a run; empty if the run is new or was evicted."""
-        key = (scope, run)
-        found = self._runs.get(key)
-        if found is None:
-            found = Workspace(self._parts, scope, run)
-            found.ask(self._asked.get(key))
-            self._runs[key] = found
+        if (found := self._runs.get((scope, run))) is None:
+            found = self._runs[scope, run] = Workspace(self._parts, scope, run)
+            found.ask(self._asked.get((scope, run)))
         return found
 
     def asked(self, scope: Scope, run: str, query: str | None) -> None:
@@ -69,16 +66,15 @@ class Workspaces(base.Tier):
         if request.run is None:
             return []
         self.asked(*request.run, request.query)
-        workspace = self._runs.get(request.run)
-        if workspace is None or not self._parts.rules.enabled:
+        if (workspace := self._runs.get(request.run)) is None or not self._parts.rules.enabled:
             return []
         await workspace.refresh()
-        hint = workspace.hint_forms()
-        found = [Candidate("toc", "chunks", hint, 0)] if hint else []
-        for rank, (chunk, forms) in enumerate(workspace.chunk_forms(frozenset(_shown_calls(request))), 1):
-            name = f"chunk:{chunk.chunk_type}:{chunk.source}"
-            found.append(Candidate(name, "chunks", forms, rank, chunk.relevance_score))
-        return found
+        hint, chunks = workspace.hint_forms(), workspace.chunk_forms(frozenset(_shown_calls(request)))
+        toc = [Candidate("toc", "chunks", hint, 0)] if hint else []
+        return toc + [
+            Candidate(f"chunk:{one.chunk_type}:{one.source}", "chunks", forms, rank, one.relevance_score)
+            for rank, (one, forms) in enumerate(chunks, 1)
+        ]
 
     async def replay(self, past: base.PastWindow) -> base.Tier:
         """A workspace lives only in its process: what it had at hand is what was recorded."""
@@ -92,7 +88,6 @@ class Workspaces(base.Tier):
                 workspace.reset()
 
     async def forget(self, scope: Scope) -> base.Counts:
-        """Drop every workspace that may hold something of the scope."""
         for workspace in self._runs.drop(lambda key: base.within(key[0], scope)):
             # A caller may still hold a reference to it.
             workspace.reset_all()
