@@ -31,6 +31,7 @@ import asyncpg
 import httpx
 
 from tests.acceptance.cli_calling import pagefile
+from tests.servers.forked import forking
 from tests.servers.ports import free_port
 from tests.servers.postgres import PostgresServer
 from tests.servers.valkey import ValkeyServer
@@ -93,9 +94,10 @@ class Racer:
         log = (place.folder / "logs" / f"{name}.stderr").open("ab")
         command = [sys.executable, "-m", "tests.races.process", place.url, place.sessions, str(PAUSE_S), how]
         pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, stderr=log, env=place.environment, limit=1 << 26
-        )
+        with forking():
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=pipe, stdout=pipe, stderr=log, env=place.environment, limit=1 << 26
+            )
         racer = cls(name, process, log)
         await asyncio.wait_for(racer._answers[0], START_S)
         return racer
@@ -143,9 +145,10 @@ class Service:
         if place.sessions:
             named["PAGEFILE_SESSIONS"] = place.sessions
         command = [sys.executable, "-m", "pagefile", "serve", "--port", str(port), "--db", place.url]
-        process = await asyncio.create_subprocess_exec(
-            *command, stdout=log, stderr=log, env={**place.environment, **named}, cwd=place.folder
-        )
+        with forking():
+            process = await asyncio.create_subprocess_exec(
+                *command, stdout=log, stderr=log, env={**place.environment, **named}, cwd=place.folder
+            )
         # A connection that is kept may be closed by the service just when it is used again.
         limits = httpx.Limits(max_keepalive_connections=0)
         base = f"http://127.0.0.1:{port}"
@@ -295,10 +298,11 @@ class Race:
     async def command(self, *arguments, codes=(0,)) -> str:
         """`pagefile …` in a process of its own."""
         pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "pagefile", "--db", self.place.url, *arguments,
-            stdout=pipe, stderr=asyncio.subprocess.STDOUT, env={**self.place.environment, **_named(SERVICE, self.place)},
-        )  # fmt: skip
+        with forking():
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "pagefile", "--db", self.place.url, *arguments,
+                stdout=pipe, stderr=asyncio.subprocess.STDOUT, env={**self.place.environment, **_named(SERVICE, self.place)},
+            )  # fmt: skip
         said, _ = await asyncio.wait_for(process.communicate(), ANSWER_S)
         with (self.place.folder / "logs" / "commands.log").open("ab") as log:
             log.write(said)

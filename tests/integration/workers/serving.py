@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.servers.forked import Forked
 from tests.servers.ports import free_port
 
 #: A machine that is busy with other tests is no failure.
@@ -98,7 +99,9 @@ def served(folder, url, *options, port=None, module="pagefile", env=None, **sett
     port = port or free_port()
     named = {f"PAGEFILE_{name.upper()}": str(value) for name, value in settings.items()}
     command = [sys.executable, "-m", module, "serve", "--port", str(port), "--db", url, *options]
-    process = subprocess.Popen(
+    # Another module changes Pagefile before it starts.
+    start = Forked if module == "pagefile" else subprocess.Popen
+    process = start(
         command,
         cwd=folder,
         env={**os.environ, **named, **(env or {})},
