@@ -8,8 +8,8 @@ Usage: python -I -B import_alone.py PACKAGE [MODULE TO HIDE]...
 import gc
 import importlib
 import json
-import pkgutil
 import sys
+from pathlib import Path
 
 import pagefile
 from pagefile.errors import MissingExtraError
@@ -18,7 +18,10 @@ from pagefile.errors import MissingExtraError
 NEEDS_PYTEST = ("pagefile.testing",)
 
 package, *hidden = sys.argv[1:]
-found = ["pagefile", *(module.name for module in pkgutil.walk_packages(pagefile.__path__, "pagefile."))]
+# From the files: `pkgutil.walk_packages` would import every package to look into it.
+home = Path(pagefile.__path__[0])
+paths = sorted(path.relative_to(home.parent).with_suffix("") for path in home.rglob("*.py"))
+found = [".".join(path.parts).removesuffix(".__init__") for path in paths]
 names = [name for name in found if f"{name}.".startswith(f"{package}.")]
 missing_extra = MissingExtraError.__name__
 outcome: dict[str, list[str]] = {"imported": [], "missing": [], "failed": []}

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from pagefile import Memory, Settings
 from pagefile.cli.app import app
 from pagefile.settings import EmbedderSettings, FactSettings
+from tests.servers.forked import Forked
 from tests.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.waits]
@@ -27,7 +28,7 @@ TALK = "My name is Ada and I am allergic to penicillin. " + "We talk about garde
 @contextmanager
 def worker(db):
     """`pagefile worker` over a database, ready."""
-    process = subprocess.Popen(
+    process = Forked(
         [sys.executable, "-m", "pagefile", "worker", "--db", str(db)],
         stdout=subprocess.PIPE,
         text=True,
