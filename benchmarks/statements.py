@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import Database
-from pagefile.stores.postgres.driver import Connection, Row, Statement, sql
+from pagefile.stores.postgres.driver import Connection, Row, sql
 
 #: The table of the turns.
 LOG = "ai_message"
@@ -22,7 +22,7 @@ class Asked:
     values: Sequence[Any]
 
     @classmethod
-    def of(cls, name: str | Statement, values: Mapping[str, Any]) -> "Asked":
+    def of(cls, name: str, values: Mapping[str, Any]) -> "Asked":
         """The statement of this name."""
         statement = sql(name) if isinstance(name, str) else name
         return cls(statement.text, statement.given(values))
@@ -34,20 +34,20 @@ def watched() -> Generator[list[Asked]]:
     seen: list[Asked] = []
     rows, row, count, many = Connection.rows, Connection.row, Connection.count, Connection.many
 
-    async def watched_rows(self: Connection, name: str | Statement, values: Mapping[str, Any]) -> list[Row]:
+    async def watched_rows(self: Connection, name: str, values: Mapping[str, Any]) -> list[Row]:
         seen.append(Asked.of(name, values))
         return await rows(self, name, values)
 
-    async def watched_row(self: Connection, name: str | Statement, values: Mapping[str, Any]) -> Row | None:
+    async def watched_row(self: Connection, name: str, values: Mapping[str, Any]) -> Row | None:
         seen.append(Asked.of(name, values))
         return await row(self, name, values)
 
-    async def watched_count(self: Connection, name: str | Statement, values: Mapping[str, Any]) -> int:
+    async def watched_count(self: Connection, name: str, values: Mapping[str, Any]) -> int:
         seen.append(Asked.of(name, values))
         return await count(self, name, values)
 
     async def watched_many(
-        self: Connection, name: str | Statement, rows: Sequence[Mapping[str, Any]]
+        self: Connection, name: str, rows: Sequence[Mapping[str, Any]]
     ) -> None:
         seen.extend(Asked.of(name, values) for values in rows)
         await many(self, name, rows)

@@ -140,7 +140,7 @@ async def test_a_deleted_database_acknowledges_nothing(tmp_path):
 # -- copies ------------------------------------------------------------------------------------------------------------
 
 
-@still_open("security-F11")
+@finding("security-F11")
 async def test_an_import_drops_no_fact(tmp_path):
     """Every fact of an export is there after the import, also where the file has no journal of how facts changed."""
     async with Memory.open("memory://", settings=PLAIN) as memory:
