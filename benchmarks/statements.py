@@ -24,7 +24,7 @@ class Asked:
     @classmethod
     def of(cls, name: str, values: Mapping[str, Any]) -> "Asked":
         """The statement of this name."""
-        statement = sql(name) if isinstance(name, str) else name
+        statement = sql(name)
         return cls(statement.text, statement.given(values))
 
 
