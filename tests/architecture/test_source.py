@@ -40,7 +40,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "cli/__init__.py::main": "most of a short command's time, and Ctrl-C is one line there too",
     "cli/app.py::_imported": "a command's module is imported once it is asked for",
     "cli/bench.py::_found": "the benchmarks of a checkout, which no wheel has",
-    "cli/serve.py::_server": "the extra service, and half a second that no other command needs",
+    "cli/serve.py::serve": "the extra service, and half a second that no other command needs",
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
     "standalone/milvus_collection.py::_pymilvus": "the extra milvus, and three seconds that nobody needs who has no such client",

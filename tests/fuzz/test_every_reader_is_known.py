@@ -25,7 +25,7 @@ READERS: dict[str, str] = {
     "client/transport.py::Caller._answered": "tests/acceptance/test_client.py",
     "client/transport.py::_problem": STREAMS,
     "client/remote.py::": OWN,
-    "client/remote.py::_kind": STREAMS,
+    "client/remote.py::Client.export": STREAMS,
     "client/transport.py::events_in": STREAMS,
     "engine/arguments.py::checked_json": RESULTS,
     "engine/fact_import.py::_moment": IMPORTS,
@@ -41,11 +41,10 @@ READERS: dict[str, str] = {
     "models/extractors.py::_parsed": STREAMS,
     "schema.py::moment_from": FILES,
     "service/exposure.py::is_loopback": FILES,
-    "service/inspector_auth.py::_explained.sent": OWN,
     "service/inspector_auth.py::form_of": "tests/acceptance/test_inspector.py",
     "service/reference.py::completed": OWN,
     "service/transfer.py::_check": IMPORTS,
-    "settings/sources.py::_parsed": FILES,
+    "settings/sources.py::_from_file": FILES,
     "shapes/skeleton.py::Filling._resolved": OWN,
     "shapes/anthropic.py::_block_at": OWN,
     "shapes/tool_arguments.py::decoded": MESSAGES,
@@ -72,7 +71,7 @@ READERS: dict[str, str] = {
     "tiers/page_in.py::checked_uuid": FILES,
     "tiers/workspace/results.py::_read_text": RESULTS,
     "window/parts.py::parts_from": OWN,
-    "wire/requests.py::_examples": OWN,
+    "wire/requests.py::examples": OWN,
 }
 
 
