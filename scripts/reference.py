@@ -435,7 +435,7 @@ def who_may(path: str, endpoint: Callable[..., Any] | None) -> str:
 
 def _route(operation: Operation, endpoint: Callable[..., Any], document: Mapping[str, Any]) -> Iterator[str]:
     spec = operation.spec
-    yield f"### {operation.method} `{operation.path}` {{#{operation.anchor}}}\n"
+    yield f"### {operation.method} `{operation.path}` {{#{operation.head['anchor']}}}\n"
     yield f"{inspect.cleandoc(spec['description'])}\n"
     yield f"Who may: {who_may(operation.path, endpoint)}.\n"
     schemas = document["components"]["schemas"]

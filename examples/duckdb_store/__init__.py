@@ -1,6 +1,6 @@
 """A Pagefile store in a DuckDB file: a player and a dialect, over the verbs and statements of `pagefile.stores.sql`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -67,7 +67,7 @@ class DuckPlayer(Player):
 
         self._connection = await anyio.to_thread.run_sync(self._translated, connect)
 
-    async def read(self, play: Callable[[], Play[T]]) -> T:
+    async def read(self, play: Callable[[], Play[T]], *, often: Hashable = None) -> T:
         return await self._play(play)
 
     async def write(self, play: Callable[[], Play[T]], *, again: bool = True, erases: bool = False) -> T:

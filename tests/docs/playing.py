@@ -26,6 +26,7 @@ import yaml
 
 from pagefile.cli import serve
 from pagefile.cli.app import COMMANDS
+from pagefile.service import workers
 from pagefile.settings import Settings
 from pagefile.settings.sources import load
 from tests.acceptance.cli_calling import pagefile
@@ -193,7 +194,9 @@ class Player:
                 patch.setenv(name, value)
             if "serve" in arguments:
                 patch.setattr(serve, "_listening", lambda service: socket.create_server(("127.0.0.1", 0)))
-                patch.setattr(serve, "_server", lambda settings: lambda listener: self._serve(settings))
+                patch.setattr(workers, "check", lambda settings: None)
+                for start in ("serve_one", "serve_many"):
+                    patch.setattr(workers, start, lambda settings, listener: self._serve(settings))
             said = pagefile(*arguments)
         failed = re.search(r"^error: ", shown, re.MULTILINE) is not None
         assert failed == (said.code != 0), f"{where}: ended with {said.code}: {said.err}"

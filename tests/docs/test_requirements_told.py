@@ -40,10 +40,19 @@ def page(document: str) -> Path:
 
 
 def imports(module: str) -> set[str]:
-    """The modules and names that a module imports, at its top or inside."""
+    """The modules and names that a module imports, at its top or inside, and what it uses of the modules."""
     source = Path(str(find_spec(module).origin)).read_text(encoding="utf-8")
-    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    nodes = list(ast.walk(ast.parse(source)))
+    found = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     plain = {name.name for node in found if isinstance(node, ast.Import) for name in node.names}
+    places = {
+        name.name: node.module for node in found if isinstance(node, ast.ImportFrom) for name in node.names
+    }
+    plain |= {
+        f"{places[node.value.id]}.{node.value.id}.{node.attr}"
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in places
+    }
     return plain.union(
         *(
             {str(node.module), *(f"{node.module}.{name.name}" for name in node.names)}

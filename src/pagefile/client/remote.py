@@ -157,10 +157,11 @@ def messages_of(messages: Iterable[object]) -> list[records.JsonValue]:
 def steps_of(steps: Iterable[arguments.StepLike]) -> list[dict[str, object]]:
     """Steps as they are sent; a call without an id gets one from the service."""
     given = list(steps)
+    checked = arguments.checked_steps(given, "", ANY_LENGTH)
     ids = [step.call_id if isinstance(step, records.Step) else step.get("call_id") for step in given]
     return [
         {"tool": step.tool, "input": step.input, "result": step.result, **({"call_id": own} if own else {})}
-        for own, step in zip(ids, arguments.checked_steps(given, "", ANY_LENGTH), strict=True)
+        for own, step in zip(ids, checked, strict=True)
     ]
 
 

@@ -24,6 +24,17 @@ Play: TypeAlias = Generator[Ask, Any, T]
 # `yield "count", "turn_insert", values`.
 
 
+def played(play: Play[T], answer: Callable[[Ask], Any]) -> T:
+    """The result of a verb, with each of its statements run by `answer`."""
+    answered: Any = None
+    while True:
+        try:
+            ask = play.send(answered)
+        except StopIteration as end:
+            return end.value
+        answered = answer(ask)
+
+
 def skipped(wanted: Wanted) -> Any:
     """The result of a statement that is empty in a dialect, which does not need it: a lock, where there is one writer."""
     answers: dict[Wanted, Any] = {"row": None, "rows": [], "count": 0, "many": None}
