@@ -46,9 +46,7 @@ def watched() -> Generator[list[Asked]]:
         seen.append(Asked.of(name, values))
         return await count(self, name, values)
 
-    async def watched_many(
-        self: Connection, name: str, rows: Sequence[Mapping[str, Any]]
-    ) -> None:
+    async def watched_many(self: Connection, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         seen.extend(Asked.of(name, values) for values in rows)
         await many(self, name, rows)
 
