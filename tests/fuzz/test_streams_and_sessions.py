@@ -116,12 +116,13 @@ CHUNKS = st.lists(
 def test_an_answer_in_pieces_is_whole_or_refused(chunks):
     """The texts come in order; the end is told, or is an error."""
     answer = _Answer("m")
-    for chunk in chunks:
-        answer.take(chunk)
+    said = [answer.take(chunk) for chunk in chunks]
+    assert [chunk.choices[0].delta.content or "" for chunk in chunks] == said
     try:
         last = answer.last()
     except ModelOutputError:
         return
+    assert last.calls or "".join(said).strip()
     assert len({call.id for call in last.calls}) <= len(last.calls)
     for call in last.calls:
         read_arguments(call.arguments)

@@ -18,7 +18,7 @@ from pagefile import errors
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import on_behalf
 from pagefile.lru import Lru
-from pagefile.ports import LogView
+from pagefile.ports import EntryQuery, LogView
 from pagefile.records import Scope, Turn
 from pagefile.standalone.app_requests import (
     Asked,
@@ -284,9 +284,10 @@ class AgentApp:
         scope = await self._log.owned(conversation_id)
         if not checkpoint_message_id:
             return await self._messages_after(scope, 0)
-        for checkpoint in await self._chat(scope).checkpoints():
-            if checkpoint.id == checkpoint_message_id:
-                return await self._messages_after(scope, checkpoint.seq)
+        query = EntryQuery(scope, kinds=frozenset({"checkpoint"}), limit=_EVERYTHING)
+        for entry in await self._log.reader.entries(query):
+            if entry.id == checkpoint_message_id:
+                return await self._messages_after(scope, entry.seq or 0)
         raise errors.NotFoundError(
             f"Conversation {conversation_id!r} has no checkpoint {checkpoint_message_id!r}."
         )

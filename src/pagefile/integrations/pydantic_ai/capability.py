@@ -1,6 +1,7 @@
 """`PagefileMemory`: the hooks, each delegating to the memory of its run."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AsyncExitStack
 from contextvars import Context, copy_context
 from copy import copy
 from functools import partial
@@ -137,11 +138,10 @@ class PagefileMemory(AbstractCapability[Any]):
         if run is None:
             return await handler()
         await run.begin()
-        try:
+        async with AsyncExitStack() as unless_done:
+            unless_done.push_async_callback(run.abort)
             result = await handler()
-        except BaseException:
-            await run.abort()
-            raise
+            unless_done.pop_all()
         await run.complete(result.output, result.all_messages())
         return result
 

@@ -27,15 +27,18 @@ async def _transaction(raw: RawConnection) -> AsyncGenerator[None]:
     """A transaction that is rolled back even when its task is cancelled: a cancelled rollback would leave it open."""
     transaction = raw.transaction()
     await transaction.start()
+    done = False
     try:
         yield
-    except BaseException:
-        # The caller wants to know the first error.
-        with CancelScope(shield=True), suppress(*driver.LOST, *driver.REFUSED):
-            await transaction.rollback()
-        raise
-    with CancelScope(shield=True):
-        await transaction.commit()
+        done = True
+    finally:
+        with CancelScope(shield=True):
+            if done:
+                await transaction.commit()
+            else:
+                # The caller wants to know the first error.
+                with suppress(*driver.LOST, *driver.REFUSED):
+                    await transaction.rollback()
 
 
 class Database(Player):
