@@ -4,15 +4,13 @@ Two file formats: `traj-*.jsonl.gz` holds chat messages with the tool calls as J
 events of coding agents.
 """
 
-import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmarks.trajectories import plain_call, split_calls, user_text
-from pagefile.errors import NotFoundError, TransferError
+from benchmarks.trajectories import files_of_runs, plain_call, runs_of_file, split_calls, user_text
 from pagefile.records import JsonValue
 
 PATTERNS = ("coding-runs*.jsonl.gz", "traj-*.jsonl.gz")
@@ -41,26 +39,17 @@ class Run:
 
 def run_files(folder: Path) -> list[Path]:
     """The files of runs in a folder; an error says so when there are none."""
-    found = sorted(path for pattern in PATTERNS for path in folder.glob(pattern))
-    if not found:
-        raise NotFoundError(
-            f"There are no runs in {str(folder)!r}: --data must name a folder with {' or '.join(PATTERNS)} files."
-        )
-    return found
+    return files_of_runs(folder, *PATTERNS)
 
 
 def read_runs(path: Path) -> Iterator[Run]:
     """The runs of a file, one a line."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                given = json.loads(line)
-                name = given.get("run") or given.get("traj_id") or ""
-                yield Run(f"{path.stem}/{number} {name}".strip()[:200], tuple(_events(given)))
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise TransferError(
-            f"{path.name}: this is not a file of runs ({type(error).__name__}: {error})."
-        ) from error
+    return runs_of_file(path, _run)
+
+
+def _run(given: Any, place: str) -> Run:
+    name = given.get("run") or given.get("traj_id") or ""
+    return Run(f"{place} {name}".strip()[:200], tuple(_events(given)))
 
 
 def _events(given: Any) -> Iterator[Event]:

@@ -6,15 +6,17 @@ whatever no result answers stays text, so that nothing a model wrote is left out
 
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from pagefile.errors import NotFoundError, TransferError
 from pagefile.records import JsonObject, JsonValue
 
 PATTERN = "traj-*.jsonl.gz"
+
+R = TypeVar("R")
 
 Role = Literal["system", "user", "assistant", "tool"]
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
@@ -39,23 +41,33 @@ class Trajectory:
 
 def trajectory_files(folder: Path) -> list[Path]:
     """The files of runs in a folder; an error says so when there are none."""
-    found = sorted(folder.glob(PATTERN))
-    if not found:
-        raise NotFoundError(
-            f"There are no runs in {str(folder)!r}: --data must name a folder with {PATTERN} files."
-        )
-    return found
+    return files_of_runs(folder, PATTERN)
 
 
 def read_trajectories(path: Path) -> Iterator[Trajectory]:
     """The runs of a file, one a line."""
+    return runs_of_file(path, _trajectory)
+
+
+def files_of_runs(folder: Path, *patterns: str) -> list[Path]:
+    """The files that match one of the patterns."""
+    found = sorted(path for pattern in patterns for path in folder.glob(pattern))
+    if not found:
+        raise NotFoundError(
+            f"There are no runs in {str(folder)!r}: --data must name a folder with {' or '.join(patterns)} files."
+        )
+    return found
+
+
+def runs_of_file(path: Path, make: Callable[[Any, str], R]) -> Iterator[R]:
+    """What is made of each line, given its JSON and its place in the file."""
     try:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
-                yield _trajectory(json.loads(line), f"{path.stem}/{number}")
+                yield make(json.loads(line), f"{path.stem}/{number}")
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise TransferError(
-            f"{path.name}: this is no file of runs ({type(error).__name__}: {error})."
+            f"{path.name}: this is not a file of runs ({type(error).__name__}: {error})."
         ) from error
 
 

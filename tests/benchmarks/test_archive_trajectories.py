@@ -117,8 +117,8 @@ def test_what_is_no_run_is_named(tmp_path: Path):
         trajectory_files(tmp_path)
     plain = tmp_path / "traj-b.jsonl.gz"
     plain.write_text("{}")
-    with pytest.raises(TransferError, match=r"traj-b.jsonl.gz: this is no file of runs \(BadGzipFile"):
+    with pytest.raises(TransferError, match=r"traj-b.jsonl.gz: this is not a file of runs \(BadGzipFile"):
         list(read_trajectories(plain))
     for line in ({}, [], {"messages": [{"role": "robot", "content": ""}]}):
-        with pytest.raises(TransferError, match="this is no file of runs"):
+        with pytest.raises(TransferError, match="this is not a file of runs"):
             list(read_trajectories(written(tmp_path / "traj-c.jsonl.gz", line)))

@@ -36,7 +36,7 @@ def _scored(shown_of):
 
 
 def test_what_the_agent_copies_must_have_been_in_view():
-    """The line stands in the result only: whole it is in view, cut it is not."""
+    """The line is in the result only: whole it is in view, cut it is not."""
     assert [(LINE,)] == [moment.spans for moment in moments(RUN) if moment.spans]
     whole = _scored(lambda event: event.text)
     cut = _scored(lambda event: event.text[:120])
