@@ -544,3 +544,29 @@ def test_summary_and_window_have_everything(script):
                 assert len(recent) == min(max(len(everything) - covered, 6), 40, len(everything))
 
     anyio.run(play)
+
+
+async def test_messages_are_counted_from_the_last_count_on(open_memory, monkeypatch):
+    """A summary is asked for with every prompt: it must not read the whole conversation each time."""
+    store = ConversationStore(open_memory)
+    read = []
+
+    async def watched(scope, after_seq, whole=store.turns_after):
+        async for turn in whole(scope, after_seq):
+            read.append(turn.user)
+            yield turn
+
+    monkeypatch.setattr(store, "turns_after", watched)
+    await talk(store, *range(6))
+    assert 12 == await store.count_messages("c") == await store.count_messages("c")
+    assert [f"问{number}。" for number in range(6)] == read
+    await talk(store, 6)
+    assert 14 == await store.count_messages("c")
+    assert "问6。" == read[-1]
+    assert 7 == len(read)
+    await store.conversation("c").reset()
+    await talk(store, 7)
+    assert 2 == await store.count_messages("c")
+    await open_memory.forget(conversation_id="c")
+    await talk(store, 8, 9)
+    assert 4 == await store.count_messages("c")
