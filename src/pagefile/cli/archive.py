@@ -2,9 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -14,12 +13,12 @@ from pagefile.cli.measures import moment, number, plural, size, size_text, span,
 from pagefile.cli.options import Full, Limit, Newest, Query, Yes, in_conversation, of_user
 from pagefile.cli.output import clipped, say, shortened, show_table, visible, warn
 from pagefile.engine import Memory
+from pagefile.engine.log_queries import all_pages
+from pagefile.engine.ownership import check_opens
 from pagefile.engine.page_tools import load_text
 from pagefile.records import Listing, Page, PageHit, Scope
 from pagefile.tiers.archive import Archive
 
-#: Pages read at a time.
-_BATCH = 1000
 #: Columns left beside the numbers in an 80-column terminal.
 _BESIDE = 44
 
@@ -33,25 +32,16 @@ InConversation = Annotated[str | None, in_conversation(help="Only pages of this 
 # -- reading with full access to the database: any page of a tenant, or all of them --------------------------------------
 
 
-async def _page(memory: Memory, scope: Scope, uuid: str) -> Page:
-    """A page, whatever its owner."""
-    return await memory.engine.tier(Archive).page(scope, uuid)
-
-
 async def _every_page(
     cli: Invocation, memory: Memory, user_id: str | None = None, conversation: str | None = None
 ) -> AsyncIterator[Page]:
     """All pages of a scope, newest first."""
-    pages: Callable[..., Awaitable[Listing[Page]]] = partial(memory.pages, user_id=user_id, tenant=cli.tenant)
+    scope = Scope(cli.scope.tenant, user_id)
     if conversation is not None:
-        pages = (await cli.chat(memory, conversation, user_id, must_exist=False)).pages
-    found = await pages(limit=_BATCH)
-    while True:
-        for page in found:
-            yield page
-        if found.next is None:
-            return
-        found = await pages(limit=_BATCH, after=found.next)
+        scope = (await cli.chat(memory, conversation, user_id, must_exist=False)).scope
+        await check_opens(memory.engine.store.reader, scope)
+    async for page in all_pages(memory.engine.store.pages, scope):
+        yield page
 
 
 # -- listing -------------------------------------------------------------------------------------------------------------
@@ -137,7 +127,7 @@ def show(
     start = offset or 0
 
     async def work(memory: Memory) -> tuple[Page, str | None]:
-        page = await _page(memory, cli.scope, uuid)
+        page = await memory.page(uuid, tenant=cli.tenant)
         if not full and not in_part:
             return page, None
         wanted: dict[str, Any] = {"query": query, "offset": start, "limit": limit}
@@ -235,7 +225,7 @@ def purge(
     """Remove the texts of archived pages; what they were stays as a tombstone, pinned pages stay whole."""
     if not uuids and older_than is None and max_bytes is None:
         raise BadParameter("say what to purge: --uuid, --older-than or --max-bytes")
-    named = cli.run(lambda memory: _checked(memory, cli.scope, uuids or ()))
+    named = cli.run(lambda memory: _checked(cli, memory, uuids or ()))
     conditions = {
         plural(len(named), "named page"): bool(named),
         f"pages older than {span_text(older_than or timedelta())}": older_than is not None,
@@ -258,9 +248,9 @@ def purge(
     )
 
 
-async def _checked(memory: Memory, scope: Scope, uuids: Iterable[str]) -> list[str]:
+async def _checked(cli: Invocation, memory: Memory, uuids: Iterable[str]) -> list[str]:
     """The uuids as stored; a missing page is an error before anything is removed."""
-    pages = [await _page(memory, scope, uuid) for uuid in uuids]
+    pages = [await memory.page(uuid, tenant=cli.tenant) for uuid in uuids]
     for page in pages:
         if page.pinned:
             warn(f"{page.uuid} is pinned and stays: `pagefile archive unpin` it first.")

@@ -380,9 +380,7 @@ class Engine:
 
     def go_on_without_store(self, error: StoreError) -> None:
         """Report that the store failed while a window was made, or raise it if the settings say so."""
-        if self.settings.on_tier_error == "raise":
-            raise error
-        self.failed("store", error)
+        self._caught("store", _unnoted, error)
 
     def failed(self, tier: str, error: Exception, *, logs: bool = True) -> None:
         """Count and log a failure that no caller has to handle; `logs=False` only counts, for repeats of a logged one."""

@@ -8,19 +8,10 @@ from base64 import b64decode
 from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from pagefile import records
@@ -65,18 +56,6 @@ Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 AsList = Field(strict=False)
 
 
-class _Checked(BaseModel):
-    """A line whose fields are not all there is to check."""
-
-    @model_validator(mode="after")
-    def _checked(self) -> Self:
-        self.check()
-        return self
-
-    def check(self) -> None:
-        """Raise `ValueError` with what is wrong."""
-
-
 class Line(Mirror[R]):
     """A line, or a part of one, with the fields of a record: nothing is converted, and unknown fields are refused."""
 
@@ -113,7 +92,7 @@ class HeaderLine(Body):
     version: Annotated[int, Field(ge=VERSION, le=VERSION)]
 
 
-class ConversationLine(_Checked, Body):
+class ConversationLine(Body):
     """The lines up to the next of its kind belong to this conversation."""
 
     type: Literal["conversation"]
@@ -124,7 +103,7 @@ class ConversationLine(_Checked, Body):
     language: Text | None = None
     timezone: Text | None = None
 
-    def check(self) -> None:
+    def model_post_init(self, context: Any, /) -> None:
         self.labels()
 
     def labels(self) -> Labels:
@@ -182,14 +161,14 @@ class TurnLine(_Owned[records.Turn]):
     seq: Number | None
 
 
-class MediaLine(_Checked, _Owned[None]):
+class MediaLine(_Owned[None]):
     """The bytes of an image or a file, before the first turn that has it."""
 
     type: Literal["media"]
     hash: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     data: Bytes
 
-    def check(self) -> None:
+    def model_post_init(self, context: Any, /) -> None:
         if sha256(self.data).hexdigest() != self.hash:
             raise ValueError("its bytes are not what its hash says")
 
@@ -226,11 +205,11 @@ class PageLine(_Owned[records.Page]):
     text: Text
 
 
-class SessionLine(_Checked, _OfConversation[None]):
+class SessionLine(_OfConversation[None]):
     type: Literal["session"]
     value: JsonMap
 
-    def check(self) -> None:
+    def model_post_init(self, context: Any, /) -> None:
         # Windows are built from it.
         if not isinstance(self.value.get("user_snapshot"), dict | None):
             raise ValueError("user_snapshot must be an object")  # noqa: TRY004 - pydantic reports ValueError only
@@ -265,8 +244,8 @@ class ReceiptLine(_Recorded[Receipt]):
     degraded: Annotated[tuple[Text, ...], AsList]
 
 
-class SnapshotLine(_Checked, _Recorded[Snapshot]):
-    def check(self) -> None:
+class SnapshotLine(_Recorded[Snapshot]):
+    def model_post_init(self, context: Any, /) -> None:
         made = self.record()
         if max(made.reset_seq, made.covered_through_seq, made.checkpoint_seq or 0) > made.last_seq:
             raise ValueError("it was made of places behind the end of its log")
@@ -296,14 +275,14 @@ class OptionsLine(_Recorded[None]):
     moment: SnapshotLine
 
 
-class CallLine(_Checked, _OfConversation[records.WindowRecord]):
+class CallLine(_OfConversation[records.WindowRecord]):
     type: Literal["call"]
     id: Id
     turn_id: Id | None
     options: JsonMap
     receipt: JsonMap
 
-    def check(self) -> None:
+    def model_post_init(self, context: Any, /) -> None:
         """Refuse a call whose window could not be explained or rebuilt; the recorded JSON itself stays as it came."""
         try:
             ReceiptLine.model_validate(self.receipt)
@@ -359,7 +338,7 @@ class RevisionLine(Line[records.Revision]):
         return self.record(scope=owner, before=before, after=after)
 
 
-class ItemLine(_Checked, Line[StoredItem]):
+class ItemLine(Line[StoredItem]):
     """A value of the item store by namespace and key, with the vectors it is searched by."""
 
     type: Literal["item"]
@@ -370,7 +349,7 @@ class ItemLine(_Checked, Line[StoredItem]):
     #: Little-endian 4-byte floats, row by row, in base64.
     vectors: Bytes | None = None
 
-    def check(self) -> None:
+    def model_post_init(self, context: Any, /) -> None:
         self.kept()
 
     def kept(self) -> KeptItem:

@@ -26,6 +26,9 @@ class Metric:
 _MOST_CONVERSATIONS = 10_000
 _SECONDS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 _TOKENS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+_CHARS = (30, 100, 300, 600, 1_200, 3_000)
+_RATIOS = (0.1, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0, 2.0, 10.0)
+_WAITING = (0, 1, 3, 10, 30, 100, 1_000)
 
 
 def _counter(name: str, tells: str, *labels: str) -> Metric:
@@ -39,16 +42,8 @@ def _histogram(name: str, tells: str, buckets: tuple[float, ...], *labels: str) 
 #: Every metric there is.
 METRICS: tuple[Metric, ...] = (
     _counter("pagefile_checkpoints_total", "Checkpoints that took effect."),
-    _histogram(
-        "pagefile_summary_chars",
-        "Characters of the summaries of checkpoints.",
-        (30, 100, 300, 600, 1_200, 3_000),
-    ),
-    _histogram(
-        "pagefile_token_ratio",
-        "How full windows would be with every live turn in them.",
-        (0.1, 0.25, 0.5, 0.6, 0.75, 0.9, 1.0, 2.0, 10.0),
-    ),
+    _histogram("pagefile_summary_chars", "Characters of the summaries of checkpoints.", _CHARS),
+    _histogram("pagefile_token_ratio", "How full windows would be with every live turn in them.", _RATIOS),
     _histogram("pagefile_store_seconds", "Time of database calls.", _SECONDS, "verb"),
     _histogram("pagefile_session_seconds", "Time to read a session value.", _SECONDS),
     _counter("pagefile_session_cache_total", "Session reads answered by the cache, or not.", "result"),
@@ -64,9 +59,7 @@ METRICS: tuple[Metric, ...] = (
     _counter("pagefile_page_faults_total", "Archived pages loaded."),
     _counter("pagefile_degraded_total", "Times that something failed and work continued without it.", "tier"),
     _histogram(
-        "pagefile_background_waiting",
-        "Conversations waiting for background work when one begins.",
-        (0, 1, 3, 10, 30, 100, 1_000),
+        "pagefile_background_waiting", "Conversations waiting for background work when one begins.", _WAITING
     ),
     Metric("pagefile_tasks", "gauge", "Tasks that run in the process that answers."),
 )
