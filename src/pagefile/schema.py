@@ -35,7 +35,6 @@ def visible(value: str) -> str:
 
 
 def moment_from(value: object) -> datetime:
-    """A time given as text."""
     if not isinstance(value, str):
         raise ValueError("give the time as text in ISO 8601, for instance 2026-01-31T09:30:00Z")  # noqa: TRY004 - pydantic reports ValueError only
     try:

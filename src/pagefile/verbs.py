@@ -16,6 +16,7 @@ from pagefile.schema import Params
 from pagefile.wire import requests as ask
 from pagefile.wire import responses as out
 from pagefile.wire import windows
+from pagefile.wire.responses import Page
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,9 +72,6 @@ class Verb(Generic[P, R]):
     def arguments(self, asked: BaseModel) -> dict[str, Any]:
         return {name: _given(field, getattr(asked, field)) for name, field in self.fields.items()}
 
-    def answered(self, returned: R) -> BaseModel:
-        return self.answer.of(returned)
-
 
 def _given(field: str, value: Any) -> Any:
     if field == "older_than_s":
@@ -111,7 +109,7 @@ ABORT = Verb(Conversation.abort, "POST /v1/turns/abort", ask.AbortTurn, out.Turn
 MESSAGES = Verb(Conversation.messages, "GET /v1/turns/messages", ask.MessagesParams, out.MessagesOut)
 FORK = Verb(Conversation.fork, "POST /v1/conversations/fork", ask.ForkConversation, out.ForkOut, creates=True)
 CONTEXT = Verb(Conversation.context, "POST /v1/context", ask.AskContext, windows.WindowOut)
-CHAT_RECALL = Verb(Conversation.recall, "POST /v1/recall", ask.AskRecall, out.Page[out.HitOut])
+CHAT_RECALL = Verb(Conversation.recall, "POST /v1/recall", ask.AskRecall, Page[out.HitOut])
 LOAD = Verb(
     Conversation.load,
     "POST /v1/load",
@@ -121,9 +119,9 @@ LOAD = Verb(
     "was purged is gone (410), an unknown or foreign uuid was never there (404).",
 )
 CHAT_PAGE = Verb(Conversation.page, "GET /v1/pages/page", ask.PageParams, out.PageOut)
-CHAT_PAGES = Verb(Conversation.pages, "GET /v1/pages", ask.PagesParams, out.Page[out.PageOut])
+CHAT_PAGES = Verb(Conversation.pages, "GET /v1/pages", ask.PagesParams, Page[out.PageOut])
 CHAT_SEARCH = Verb(
-    Conversation.search_tool_history, "POST /v1/pages/search", ask.SearchPages, out.Page[out.PageHitOut]
+    Conversation.search_tool_history, "POST /v1/pages/search", ask.SearchPages, Page[out.PageHitOut]
 )
 FETCHED = Verb(Conversation.fetched, "POST /v1/pages/fetched", ask.FindFetched, out.FetchedOut)
 PIN = Verb(Conversation.pin, "POST /v1/pages/pin", ask.PinPage, out.PageOut, changes=True)
@@ -139,7 +137,7 @@ CHECKPOINT = Verb(
     Conversation.checkpoint, "POST /v1/checkpoints", ask.MakeCheckpoint, out.CheckpointOut, creates=True
 )
 RESET = Verb(Conversation.reset, "POST /v1/reset", ask.ResetConversation, out.ResetOut, creates=True)
-CHAT_TURNS = Verb(Conversation.turns, "GET /v1/turns", ask.TurnsParams, out.Page[out.TurnOut])
+CHAT_TURNS = Verb(Conversation.turns, "GET /v1/turns", ask.TurnsParams, Page[out.TurnOut])
 LOG = Verb(Conversation.log, "GET /v1/log", ask.LogParams, out.LogPage)
 HEAD = Verb(
     Conversation.head,
@@ -157,35 +155,31 @@ SESSION = Verb(
     about="The session value of a conversation.",
     remark=_NOT_THERE,
 )
-CHECKPOINTS = Verb(
-    Conversation.checkpoints, "GET /v1/checkpoints", ask.MarksParams, out.Page[out.CheckpointOut]
-)
-CALLS = Verb(Conversation.calls, "GET /v1/calls", ask.CallsParams, out.Page[out.CallOut])
+CHECKPOINTS = Verb(Conversation.checkpoints, "GET /v1/checkpoints", ask.MarksParams, Page[out.CheckpointOut])
+CALLS = Verb(Conversation.calls, "GET /v1/calls", ask.CallsParams, Page[out.CallOut])
 EXPLAIN = Verb(Conversation.explain, "GET /v1/explain", ask.ExplainParams, windows.ExplanationOut)
 REPLAY = Verb(Conversation.replay, "POST /v1/replay", ask.AskReplay, windows.ReplayOut)
-COSTS = Verb(Conversation.costs, "GET /v1/costs", ask.CostsParams, out.Page[windows.CostOut])
+COSTS = Verb(Conversation.costs, "GET /v1/costs", ask.CostsParams, Page[windows.CostOut])
 
 # -- a memory ----------------------------------------------------------------------------------------------------------
 
 CONVERSATIONS = Verb(
-    Memory.conversations, "GET /v1/conversations", ask.ConversationsParams, out.Page[out.ConversationOut]
+    Memory.conversations, "GET /v1/conversations", ask.ConversationsParams, Page[out.ConversationOut]
 )
-TURNS = Verb(
-    Memory.turns, "GET /v1/turns/done", ask.DoneTurnsParams, out.Page[out.TurnOut], name="done_turns"
-)
+TURNS = Verb(Memory.turns, "GET /v1/turns/done", ask.DoneTurnsParams, Page[out.TurnOut], name="done_turns")
 RECALL = Verb(
     Memory.recall,
     "POST /v1/recall",
     ask.AskRecall,
-    out.Page[out.HitOut],
+    Page[out.HitOut],
     about="Past turns of a conversation, or of all conversations of a user, that answer the query, best first, each with its "
     "neighbours.",
 )
 REMEMBER = Verb(Memory.remember, "POST /v1/facts", ask.RememberFact, out.FactOut, creates=True)
-FACTS = Verb(Memory.facts, "GET /v1/facts", ask.FactsParams, out.Page[out.FactOut])
+FACTS = Verb(Memory.facts, "GET /v1/facts", ask.FactsParams, Page[out.FactOut])
 RETRACT = Verb(Memory.retract, "POST /v1/facts/retract", ask.RetractFact, out.FactOut, changes=True)
 FACT_REVISIONS = Verb(
-    Memory.fact_revisions, "GET /v1/facts/revisions", ask.FactRevisionsParams, out.Page[out.RevisionOut]
+    Memory.fact_revisions, "GET /v1/facts/revisions", ask.FactRevisionsParams, Page[out.RevisionOut]
 )
 UNDO = Verb(Memory.undo, "POST /v1/facts/undo", ask.UndoFacts, out.RevisionOut, changes=True)
 IMPORT_FACTS = Verb(
@@ -211,13 +205,13 @@ PAGE = Verb(
     out.PageOut,
     about="What is known of an archived tool result without its text, even when that was purged.",
 )
-PAGES = Verb(Memory.pages, "GET /v1/pages", ask.PagesParams, out.Page[out.PageOut])
+PAGES = Verb(Memory.pages, "GET /v1/pages", ask.PagesParams, Page[out.PageOut])
 PEEK = Verb(Memory.peek, "GET /v1/pages/text", ask.PeekParams, out.LoadOut)
 SEARCH = Verb(
     Memory.search_tool_history,
     "POST /v1/pages/search",
     ask.SearchPages,
-    out.Page[out.PageHitOut],
+    Page[out.PageHitOut],
     about="Archived tool results that answer a query, best first, each with its best passage.",
 )
 PURGE = Verb(Memory.purge, "POST /v1/pages/purge", ask.PurgePages, out.PurgeOut, changes=True)

@@ -66,7 +66,10 @@ def show(
     turns, checkpoints, more = cli.run(work)
 
     def shown() -> None:
-        _show_turns(conversation, turns, full=full)
+        owner = turns[-1].scope.user
+        say(f"Conversation {clipped(conversation)}" + (f" of {clipped(owner)}" if owner else "") + "\n")
+        columns = (">seq", "status", "said", ">tokens", "who", "text")
+        show_table(columns, [row for turn in turns for row in _rows(turn, full=full)])
         if more:
             say(f"\nThere are earlier turns: --limit {limit * 10} shows more.")
         if checkpoints:
@@ -88,13 +91,6 @@ def _list(cli: Invocation, user_id: str | None, limit: int) -> None:
         },
         missing="There are no conversations here yet: `pagefile record` writes a turn.",
     )
-
-
-def _show_turns(conversation: str, turns: Sequence[Turn], *, full: bool) -> None:
-    owner = turns[-1].scope.user
-    say(f"Conversation {clipped(conversation)}" + (f" of {clipped(owner)}" if owner else "") + "\n")
-    columns = (">seq", "status", "said", ">tokens", "who", "text")
-    show_table(columns, [row for turn in turns for row in _rows(turn, full=full)])
 
 
 def _rows(turn: Turn, *, full: bool) -> Iterator[tuple[Cell, ...]]:

@@ -26,7 +26,10 @@ def demo(
     Their ids begin with `demo-`; nothing else in the database is touched, and a second run adds nothing.
     """
     if remove:
-        _remove(cli)
+        counts = cli.run(remove_demo)
+        total, shown_counts = sum(counts.values()), partial(show_counts, counts, "Erased the demo")
+        missing = "There is no demo here to remove."
+        cli.answer({"counts": counts, "total": total}, shown_counts, found=total, missing=missing)
         return
     with counting("Writing turns", at_end="Indexing") as told:
         try:
@@ -49,11 +52,3 @@ def _show(report: DemoReport, settings: Settings) -> None:
     say("pagefile show                list the conversations")
     say("pagefile calls demo-clinic   list the windows of one, to explain and to replay")
     say("pagefile demo --remove       take them out again")
-
-
-def _remove(cli: Invocation) -> None:
-    counts = cli.run(remove_demo)
-    total = sum(counts.values())
-    missing = "There is no demo here to remove."
-    shown_counts = partial(show_counts, counts, "Erased the demo")
-    cli.answer({"counts": counts, "total": total}, shown_counts, found=total, missing=missing)

@@ -125,9 +125,7 @@ def like(
 ) -> Callable[[Callable[..., Coroutine[Any, Any, R]]], Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]]:
     """Gives a method the parameters and the docstring of the library's, for verbs that need more than a request."""
 
-    def decorate(
-        method: Callable[..., Coroutine[Any, Any, R]],
-    ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, R]]:
+    def decorate(method: Callable[..., Coroutine[Any, Any, R]]) -> Any:
         @wraps(verb)
         async def call(self: Remote, *args: P.args, **kwargs: P.kwargs) -> R:
             bound = signature(verb).bind(self, *args, **kwargs)
@@ -194,6 +192,9 @@ CHECKS: Mapping[str, Check] = {
 }
 
 
+_is_place = partial(arguments.at_least, 0, name="after")
+
+
 def _begun(chat: "ClientConversation", turn: records.Turn) -> records.Turn:
     chat.open_turn = turn if turn.status == "open" else None
     return turn
@@ -250,12 +251,7 @@ class ClientConversation(Remote):
 
     record = remote(verbs.RECORD, id=partial(records.checked_id, name="turn id"))
     begin = remote(verbs.BEGIN, then=_begun, id=partial(records.checked_id, name="turn id"))
-    extend = remote(
-        verbs.EXTEND,
-        first=_after_known_messages,
-        then=_noticed,
-        after=partial(arguments.at_least, 0, name="after"),
-    )
+    extend = remote(verbs.EXTEND, first=_after_known_messages, then=_noticed, after=_is_place)
     step = remote(verbs.STEP, first=_checked_step, then=_noticed, call_id=None)
     complete = remote(verbs.COMPLETE, then=_noticed)
     messages = remote(verbs.MESSAGES)
@@ -415,9 +411,7 @@ class Client(Remote):
     undo = remote(verbs.UNDO)
 
     facts = remote(verbs.FACTS, whole=True)
-    fact_revisions = remote(
-        verbs.FACT_REVISIONS, whole=True, after=partial(arguments.at_least, 0, name="after")
-    )
+    fact_revisions = remote(verbs.FACT_REVISIONS, whole=True, after=_is_place)
 
     @like(Memory.import_facts)
     async def import_facts(

@@ -17,13 +17,10 @@ from pagefile.verbs import Verb
 from pagefile.wire.chat import ChatEvent
 from pagefile.wire.responses import LINES, Problem, kinds_of_error
 
+_REFUSED = ("validation", "invalid-json", "invalid-query", "media-type", "body-too-large")
 #: Codes without an error class: the request was refused for its content, or was sent to the wrong place.
 _OTHER: dict[str, type[errors.PagefileError]] = {
-    "validation": errors.InvalidArgumentError,
-    "invalid-json": errors.InvalidArgumentError,
-    "invalid-query": errors.InvalidArgumentError,
-    "media-type": errors.InvalidArgumentError,
-    "body-too-large": errors.InvalidArgumentError,
+    **dict.fromkeys(_REFUSED, errors.InvalidArgumentError),
     "route-not-found": errors.NotFoundError,
     "misdirected": errors.SettingsError,
     # The service is starting or stopping: to its caller, it is temporarily unavailable.
@@ -114,7 +111,6 @@ class Caller:
             raise errors.ClosedError("This client is closed: use it inside `async with Client(…)`.")
 
     async def close(self) -> None:
-        """Close the connections. Safe to call twice."""
         self._closed = True
         await self._http.aclose()
 

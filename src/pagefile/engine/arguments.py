@@ -76,7 +76,6 @@ def _timezones() -> frozenset[object]:
 
 
 def checked_steps(steps: Iterable[StepLike], turn_id: str, max_chars: int) -> tuple[Step, ...]:
-    """The steps of a turn, each with its own call id."""
     return tuple(checked_step(step, turn_id, number, max_chars) for number, step in enumerate(steps))
 
 
@@ -337,7 +336,6 @@ def check_erased(
 def check_purged(
     uuids: Sequence[str] | None, older_than: timedelta | None, max_bytes: int | None, **_: object
 ) -> None:
-    """Purging without saying what removes nothing."""
     if uuids is None and older_than is None and max_bytes is None:
         raise InvalidArgumentError("purge() removes what you name: give uuids, older_than or max_bytes.")
 

@@ -59,7 +59,6 @@ class Conversation:
 
     @property
     def _engine(self) -> Engine:
-        """The engine, unless the memory was closed."""
         self._any_engine.check_open()
         return self._any_engine
 
@@ -208,7 +207,8 @@ class Conversation:
         taken raises `ConflictError`.
         """
         engine, turn_id = self._engine, checks.turn_id_of(turn)
-        scope = await forked(engine, self._desk, self._scope, turn_id, name=id, before=before)
+        name = str(uuid4()) if id is None else records.checked_id(id, "conversation id")
+        scope = await behind_erasures(lambda: forked(self._desk, turn_id, name=name, before=before))
         return Conversation(engine, scope, agent=self._agent, labels=self._labels)
 
     # -- windows out ----------------------------------------------------------------------------------------------
@@ -457,7 +457,6 @@ class Conversation:
         return await self._engine.store.log.advance(await self._desk.ending(text, known))
 
     async def _absorbed(self, turn: records.Turn) -> records.Turn:
-        """Pass a turn that is in the log to the tiers."""
         engine = self._any_engine
         engine.meter.count("pagefile_turns_total", status=turn.status)
         await engine.absorb(turn)

@@ -221,7 +221,6 @@ class Engine:
         return outsiders.decided("reconsider", answer)
 
     def handed_out(self, request: WindowRequest, window: Window, note: Note) -> None:
-        """Tell the tiers that a window is going to its caller."""
         for tier in self.active:
             if type(tier).shown is Tier.shown:
                 continue

@@ -20,6 +20,7 @@ import anyio.to_thread
 from pagefile import ports, records
 from pagefile.content import JsonValue, media_in, message_json
 from pagefile.engine import export_lines as lines
+from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, all_items, all_pages, entries_of, facts_of, heads_of
 from pagefile.errors import NotFoundError, StoreCorruptError, StoreUnavailableError
 from pagefile.json_values import to_json
@@ -36,13 +37,11 @@ _ALL = 1_000_000
 _LATER = ("project", "agent", "layout")
 
 
-async def export_to(
-    store: ports.Store, path: str | PathLike[str], scope: records.Scope, *, clock: ports.Clock
-) -> dict[str, int]:
+async def export_to(engine: Engine, path: str | PathLike[str], scope: records.Scope) -> dict[str, int]:
     """Write a scope to a file; returns how many records of each kind."""
     counts: Counter[str] = Counter()
     async with written_whole(Path(path)) as file:
-        async for kind, line in export_lines(store, scope, clock=clock):
+        async for kind, line in export_lines(engine, scope):
             counts[kind] += kind != lines.FORMAT
             await file.write(line)
     return dict(+counts)
@@ -63,16 +62,15 @@ async def written_whole(target: Path) -> AsyncGenerator[anyio.AsyncFile[str]]:
             await anyio.Path(partial).unlink(missing_ok=True)
 
 
-async def export_lines(
-    store: ports.Store, scope: records.Scope, *, clock: ports.Clock
-) -> AsyncGenerator[tuple[str, str]]:
+async def export_lines(engine: Engine, scope: records.Scope) -> AsyncGenerator[tuple[str, str]]:
     """The lines of an export, each with the kind of its record; the first identifies the format.
 
     A new kind does not change the version: an older reader imports what it knows, and then asks for an
     upgrade.
     """
+    await engine.write_calls()
     yield lines.FORMAT, line_of({"type": lines.FORMAT, "version": lines.VERSION})
-    async for record in _records(store, scope, clock):
+    async for record in _records(engine.store, scope, engine.clock):
         yield str(record["type"]), line_of(record)
 
 

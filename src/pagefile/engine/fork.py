@@ -4,15 +4,13 @@ from collections import ChainMap
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from uuid import uuid4
 
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, entries_of
-from pagefile.engine.messages import Desk, behind_erasures
+from pagefile.engine.messages import Desk
 from pagefile.errors import ConflictError, HandleNotFoundError
 from pagefile.ports import EntryQuery, LogReader, ViewRequest, labels_of
-from pagefile.records import Checkpoint, Entry, Scope, Step, Turn, checked_id
+from pagefile.records import Checkpoint, Entry, Scope, Step, Turn
 from pagefile.stores.rules import no_turn
 from pagefile.tiers.archive import Archive
 from pagefile.window.measure import measured_step, step_tokens
@@ -20,19 +18,9 @@ from pagefile.window.measure import measured_step, step_tokens
 _SLICE = 1_000
 
 
-async def forked(
-    engine: Engine, desk: Desk, scope: Scope, turn_id: str, *, name: str | None, before: bool
-) -> Scope:
+async def forked(desk: Desk, turn_id: str, *, name: str, before: bool) -> Scope:
     """Copy the log up to a turn (or up to the one before it) into a new conversation, and return its scope."""
-    name = str(uuid4()) if name is None else checked_id(name, "conversation id")
-    copy = partial(_forked, engine, desk, scope, turn_id, name=name, before=before)
-    return await behind_erasures(copy)
-
-
-async def _forked(
-    engine: Engine, desk: Desk, scope: Scope, turn_id: str, *, name: str, before: bool
-) -> Scope:
-    reader = engine.store.reader
+    engine, scope, reader = desk.engine, desk.scope, desk.engine.store.reader
     # Checked before anything is copied; a concurrent writer is detected when the log is written.
     if await reader.owner(replace(scope, conversation=name)):
         raise ConflictError(f"There is a conversation {name!r} already: fork into a new one.")

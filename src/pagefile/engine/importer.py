@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from pagefile import ports, records
 from pagefile.content import Message, ToolCall, ToolResult, media_in
 from pagefile.engine import export_lines as lines
+from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, entries_of
 from pagefile.engine.snapshots import KEY
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, TransferError
@@ -103,13 +104,6 @@ class Reader:
         yield from self._people.values()
         yield from filter(None, (self._items, self._loose))
 
-    def unreadable(self, error: OSError | UnicodeDecodeError) -> TransferError:
-        if isinstance(error, OSError):
-            return TransferError(f"Cannot read {self._name}: {error}.")
-        return TransferError(
-            f"{self._name} is not UTF-8 text near line {self.number + 1}: it is not a Pagefile export."
-        )
-
     def _taken(self, line: lines.ExportLine) -> Iterator[_Batch]:
         match line:
             case lines.ConversationLine():
@@ -140,7 +134,6 @@ class Reader:
         return records.Scope(self._tenant, line.user_id, line.conversation_id)
 
     def _ended(self) -> Iterator[_Batch]:
-        """The conversation that ends here, if any."""
         chat, self._chat = self._chat, None
         if chat is not None:
             yield chat
@@ -239,7 +232,6 @@ class Reader:
         )
 
     def _astray(self, kind: str) -> TransferError:
-        """The error for a valid line in the wrong place."""
         return TransferError(
             f"The {kind} on line {self.number} of {self._name} is outside its conversation: the file is damaged; nothing of it "
             "was imported."
@@ -325,12 +317,7 @@ async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
 
 
 async def import_from(
-    store: ports.Store,
-    path: str | PathLike[str],
-    tenant: str,
-    *,
-    clock: ports.Clock,
-    called: str | None = None,
+    engine: Engine, path: str | PathLike[str], tenant: str, *, called: str | None = None
 ) -> dict[str, int]:
     """Read an export line by line; each conversation is written atomically. `called` is the file's name in errors.
 
@@ -339,48 +326,46 @@ async def import_from(
     """
     name = repr(str(path)) if called is None else called
     await anyio.to_thread.run_sync(_check, path, tenant, name)
-    reader, writer = Reader(tenant, name), _Writer(store, clock)
-    batches = _batches(reader, path)
+    reader, writer = Reader(tenant, name), _Writer(engine.store, engine.clock)
+    batches = _batches(reader, path, name)
     while (batch := await anyio.to_thread.run_sync(next, batches, None)) is not None:
         await writer.write(batch)
     await writer.write_marks()
     if reader.unknown is not None:
         raise TransferError(f"{reader.unknown}: upgrade Pagefile; all that is known was imported.")
+    engine.worker.scan()
     return dict(writer.counts)
 
 
-def _batches(reader: Reader, path: str | PathLike[str]) -> Iterator[_Batch]:
+def _batches(reader: Reader, path: str | PathLike[str], name: str) -> Iterator[_Batch]:
     try:
         with Path(path).open(encoding=_ENCODING) as file:
             for line in file:
                 yield from reader.read(line)
-    except (OSError, UnicodeDecodeError) as error:
-        raise reader.unreadable(error) from error
+    except OSError as error:
+        raise TransferError(f"Cannot read {name}: {error}.") from error
+    except UnicodeDecodeError as error:
+        what = f"{name} is not UTF-8 text near line {reader.number + 1}"
+        raise TransferError(f"{what}: it is not a Pagefile export.") from error
     yield from reader.rest()
 
 
 def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
-    reader = Reader(tenant, name)
-    for batch in _batches(reader, path):
-        _check_batch(batch, name)
+    """A conversation in an export has all of its entries, and a user's revisions follow from one another."""
+    reader, what = Reader(tenant, name), ""
+    try:
+        for batch in _batches(reader, path, name):
+            if isinstance(batch, _Chat):
+                what = f"The conversation {batch.scope.conversation!r}"
+                check_whole(restoration(batch.entries).ended if batch.entries else ())
+            elif isinstance(batch, _Person) and not batch.items:
+                what = f"The history of the facts of user {batch.owner.user!r}"
+                restored(batch.owner, (), batch.revisions)
+    except InvalidArgumentError as error:
+        told = f"{what} in {name} is damaged ({error}); nothing of the file was imported."
+        raise TransferError(told) from error
     if reader.number == 0:
         raise TransferError(f"{name} is empty: it is not a Pagefile export.")
-
-
-def _check_batch(batch: _Batch, name: str) -> None:
-    """A conversation in an export has all of its entries, and a user's revisions follow from one another."""
-    what = ""
-    try:
-        if isinstance(batch, _Chat):
-            what = f"The conversation {batch.scope.conversation!r}"
-            check_whole(restoration(batch.entries).ended if batch.entries else ())
-        elif isinstance(batch, _Person) and not batch.items:
-            what = f"The history of the facts of user {batch.owner.user!r}"
-            restored(batch.owner, (), batch.revisions)
-    except InvalidArgumentError as error:
-        raise TransferError(
-            f"{what} in {name} is damaged ({error}); nothing of the file was imported."
-        ) from error
 
 
 @dataclass(slots=True)
@@ -404,7 +389,12 @@ class _Writer:
             case _Person(owner, items=items):
                 self.counts["item"] += await self.store.items.restore(owner, items, now=self.clock.now())
             case list():
-                await self._write_loose(batch)
+                # If the conversation has an owner here, only that owner's windows are imported.
+                owned = await self.store.reader.owner(batch[0].scope)
+                theirs = [call for call in batch if owned in (None, call.scope)]
+                if owned is None:
+                    await self.store.log.claim(theirs[0].scope)
+                self._count("call", await self.store.calls.restore(theirs))
             case (page, text):
                 try:
                     await self.store.page_keeper.page(page.scope, page.uuid)
@@ -424,14 +414,6 @@ class _Writer:
         """Kinds without new records are omitted."""
         if new:
             self.counts[kind] += new
-
-    async def _write_loose(self, calls: Sequence[records.WindowRecord]) -> None:
-        """If the conversation has an owner here, only that owner's windows are imported."""
-        owned = await self.store.reader.owner(calls[0].scope)
-        theirs = [call for call in calls if owned in (None, call.scope)]
-        if owned is None:
-            await self.store.log.claim(theirs[0].scope)
-        self._count("call", await self.store.calls.restore(theirs))
 
     async def _write_chat(self, chat: _Chat) -> None:
         """A conversation: its log and its session, then what refers to positions in that log."""

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import wraps
-from types import TracebackType
 from typing import Any, Concatenate, Generic, NoReturn, ParamSpec, Protocol, TypeVar, cast
 
 import anyio
@@ -76,9 +75,7 @@ class Opening(AbstractAsyncContextManager[T], Generic[T]):
             opened.set_result(memory)
             await self._ended.wait()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, place: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and issubclass(kind, asyncio.CancelledError) and self._keeping is not None:
             # Whoever is cancelled does not wait for what is left to do: it is made up for later.
             self._keeping.cancel()

@@ -441,18 +441,14 @@ class Memory:
         from pagefile.engine.export import export_to  # noqa: PLC0415 - see import_
 
         scope = await self._on_behalf(tenant, user_id, conversation_id)
-        await self.engine.write_calls()
-        return await export_to(self.engine.store, path, scope, clock=self.engine.clock)
+        return await export_to(self.engine, path, scope)
 
     async def import_(self, path: str | PathLike[str], *, tenant: str | None = None) -> dict[str, int]:
         """Read an export; existing data is left as it is. Returns how many of each kind were new."""
         # Imported late: building the schemas of its lines takes a fifth of a second.
         from pagefile.engine.importer import import_from  # noqa: PLC0415
 
-        own = self._scope(tenant).tenant
-        counts = await import_from(self.engine.store, path, own, clock=self.engine.clock)
-        self.engine.worker.scan()
-        return counts
+        return await import_from(self.engine, path, self._scope(tenant).tenant)
 
     async def describe(self) -> records.JsonObject:
         """What this memory runs on: the store, the tokenizer, the window, page faults, and how often each tier failed.

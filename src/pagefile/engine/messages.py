@@ -203,19 +203,16 @@ class Desk:
             for part in message.parts
         ):
             raise InvalidArgumentError("messages must contain at least one message that is not empty.")
-        settings = self.engine.settings
+        most = self.engine.settings.max_message_chars
         for place, message in enumerate(found.messages):
-            chars, most = (
-                len(json.dumps(message_json(message), ensure_ascii=False)),
-                settings.max_message_chars,
-            )
+            chars = len(json.dumps(message_json(message), ensure_ascii=False))
             if chars > most:
                 raise InvalidArgumentError(
                     f"messages[{place}] has {chars:,} characters without its tool results and files, at most {most:,} are allowed: "
                     "give large material as a tool result or a file, split it, or raise the setting max_message_chars."
                 )
         for step in (*found.steps, *found.results.values()):
-            arguments.check_result(step.tool, step.result, settings.max_result_chars)
+            arguments.check_result(step.tool, step.result, self.engine.settings.max_result_chars)
         return found
 
     async def _kept_steps(
@@ -290,22 +287,15 @@ class Desk:
         steps = [await self._complete_step(turn, number) for number in range(len(turn.steps))]
         return given_back(turn.messages, steps, await self.blobs(turn), shape)
 
-    async def whole_step(self, step: Step) -> Step:
-        """The step with the text of its page; unchanged if that was purged, or if the step only showed a page."""
-        if step.page is None or step.whole or loaded_chars(step.result) is not None:
-            return step
-        try:
-            _, text = await self.engine.store.pages.load(self.scope, step.page)
-        except PagefileError:
-            return step
-        return Step(step.tool, step.input, text, step.call_id, step.call_tokens)
-
     async def _complete_step(self, turn: Turn, number: int) -> Step:
-        """The step with its whole result; for one that showed a page, what it showed, read again."""
+        """The step with its whole result, unless that was purged; for one that showed a page, what it showed, read again."""
         step = turn.steps[number]
-        if step.whole or loaded_chars(step.result) is None:
-            return await self.whole_step(step)
+        if step.page is None or step.whole:
+            return step
         try:
+            if loaded_chars(step.result) is None:
+                _, text = await self.engine.store.pages.load(self.scope, step.page)
+                return Step(step.tool, step.input, text, step.call_id, step.call_tokens)
             text = await loaded_again(self.engine, self.scope, turn, number)
         except PagefileError:
             return step

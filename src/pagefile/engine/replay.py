@@ -177,12 +177,13 @@ async def _made(
     was: Made | None = None,
 ) -> Made:
     """The window of a call from the tiers over the past; `was` is the window as it was, if this one has `changes`."""
-    settings, rewrite = _settings(now.settings, snapshot, changes), None
+    settings = _settings(now.settings, snapshot, changes)
     # With its owner at the time.
     scope = replace(call.scope, user=snapshot.owner)
+    reader = snapshots.PastReader(now.store.reader, scope, snapshot, call.turn_id)
     if "archive.threshold" in changes or "language" in changes:
-        rewrite = _Rewriter(now.store, scope, counter, settings)
-    past = snapshots.PastStore(now.store, scope, snapshot, call.turn_id, rewrite)
+        reader.rewrite = _Rewriter(now.store, scope, counter, settings)
+    past = snapshots.PastStore(now.store, reader)
     kit = replace(
         now.kit,
         store=past,

@@ -21,7 +21,7 @@ from pagefile.engine.messages import as_of, steps_of
 from pagefile.errors import HandleNotFoundError, NotFoundError, StoreError
 from pagefile.settings import Settings
 from pagefile.settings.model import RENAMED
-from pagefile.tiers.base import traced_rows
+from pagefile.tiers.base import WindowRequest, traced_rows
 from pagefile.window.wording import ZH
 
 #: Settings that decide what a window contains; the rest is in the arguments of `context()`.
@@ -81,14 +81,8 @@ _NAMES = tuple(known.name for known in fields(Snapshot))
 _OF_THE_LOG = ("last_seq", "reset_seq", "covered_through_seq", "live_turns", "live_tokens")
 
 
-def snapshot_of(
-    view: ports.LogView,
-    settings: Settings,
-    traces: Mapping[str, records.JsonValue],
-    at: datetime,
-    messages_hash: str,
-) -> Snapshot:
-    head = view.head
+def snapshot_of(request: WindowRequest, settings: Settings, at: datetime, messages_hash: str) -> Snapshot:
+    view, head = request.view, request.view.head
     return Snapshot(
         at=at,
         owner=head.scope.user,
@@ -98,7 +92,7 @@ def snapshot_of(
         messages=0 if view.open_turn is None else len(view.open_turn.messages),
         profile={key: value for key, value in (view.profile or {}).items() if key in ZH.safety} or None,
         settings=_deciding(settings),
-        traces=traces,
+        traces=request.traces,
         messages_hash=messages_hash,
     )
 
@@ -144,29 +138,19 @@ async def _refused(self: object, *args: object, **kwargs: object) -> Any:
 
 
 class PastStore(ports.Store):
-    """The ports as they were then. Only what a window reads is supported.
+    """The ports as they were then. Only what a window reads is supported."""
 
-    `rewrite` is applied to a turn before a window sees it, if other settings would have stored it differently.
-    """
-
-    def __init__(
-        self,
-        store: ports.Store,
-        scope: records.Scope,
-        snapshot: Snapshot,
-        turn_id: str | None,
-        rewrite: Rewrite | None,
-    ) -> None:
+    def __init__(self, store: ports.Store, reader: "PastReader") -> None:
         # What a window reads of the other ports never changes; nothing is written, since no turn is absorbed
         # and no worker runs.
         for port in ports.Store.__annotations__:
             setattr(self, port, getattr(store, port))
-        self.ends = _Ends(store.reader, scope, snapshot)
-        self.reader = _PastReader(store.reader, scope, snapshot, turn_id, rewrite or _unchanged)
+        self.reader = reader
+        self.ends = _Ends(store.reader, reader.scope, reader.snapshot)
         self.source = _PastSource(store.source, self.ends)
         self.terms = _PastTerms(store.terms, self.ends)
-        self.facts = _PastFacts(store.facts, snapshot)
-        self.page_keeper = _PastPages(store.page_keeper, snapshot)
+        self.facts = _PastFacts(store.facts, reader.snapshot)
+        self.page_keeper = _PastPages(store.page_keeper, reader.snapshot)
 
     erase = describe = _refused
 
@@ -178,12 +162,14 @@ class PastStore(ports.Store):
 
 
 @dataclass(eq=False, slots=True)
-class _PastReader(ports.LogReader):
+class PastReader(ports.LogReader):
     now: ports.LogReader
     scope: records.Scope
     snapshot: Snapshot
+    #: The turn that was open.
     turn_id: str | None
-    rewrite: Rewrite
+    #: Applied to a turn before a window sees it, if other settings would have stored it differently.
+    rewrite: Rewrite = _unchanged
 
     async def epoch(self, scope: records.Scope | None = None) -> int:
         return await self.now.epoch(scope)

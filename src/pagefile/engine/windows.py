@@ -269,7 +269,7 @@ def _call(
     engine: Engine, scope: Scope, made: Made, request: Request, at: datetime, digest: str
 ) -> WindowRecord:
     window = made.window
-    snapshot = snapshot_of(made.request.view, engine.settings, made.request.traces, at, digest)
+    snapshot = snapshot_of(made.request, engine.settings, at, digest)
     return WindowRecord(
         id=window.id,
         scope=scope,

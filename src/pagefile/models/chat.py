@@ -87,7 +87,13 @@ class _Answer:
         if choice.delta is None:
             return ""
         for piece in choice.delta.tool_calls or ():
-            self._call(piece)
+            # Some servers omit the index and send each call in one piece.
+            index = len(self.calls) if piece.index is None else piece.index
+            call = self.calls.setdefault(index, _Call())
+            call.id = piece.id or call.id
+            if piece.function is not None:
+                call.name += piece.function.name or ""
+                call.arguments += piece.function.arguments or ""
         text = choice.delta.content or ""
         self.spoke = self.spoke or bool(text.strip())
         return text
@@ -102,15 +108,6 @@ class _Answer:
         calls = (call for _, call in sorted(self.calls.items()))
         whole = tuple(ToolCall(call.id or f"call_{uuid4().hex}", call.name, call.arguments) for call in calls)
         return Spoken(calls=whole, finish=self.finish)
-
-    def _call(self, piece: Any) -> None:
-        # Some servers omit the index and send each call in one piece.
-        index = len(self.calls) if piece.index is None else piece.index
-        call = self.calls.setdefault(index, _Call())
-        call.id = piece.id or call.id
-        if piece.function is not None:
-            call.name += piece.function.name or ""
-            call.arguments += piece.function.arguments or ""
 
 
 def _errors() -> tuple[type[Exception], ...]:

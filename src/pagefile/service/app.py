@@ -105,19 +105,9 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             *_traces(service),
             Middleware(InspectorAuth),
             Middleware(ErrorMiddleware),
-            Middleware(
-                RequestGuard,
-                names=exposure.allowed_names(service),
-                origins=exposure.named_origins(service),
-                max_body_bytes=service.max_body_bytes,
-                max_import_bytes=service.max_import_bytes,
-            ),
+            Middleware(RequestGuard, names=exposure.allowed_names(service), service=service),
             *exposure.across_origins(service),
-            Middleware(
-                AuthMiddleware,
-                require_keys=exposure.requires_keys(service),
-                requests_per_minute=service.requests_per_minute,
-            ),
+            Middleware(AuthMiddleware, service=service),
             Middleware(IdempotencyMiddleware),
         ],
         exception_handlers={

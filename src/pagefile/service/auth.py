@@ -26,7 +26,9 @@ from pagefile import records
 from pagefile.engine import Memory
 from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequestsError, UnauthorizedError
 from pagefile.inspector import urls
+from pagefile.service.exposure import requires_keys
 from pagefile.service.problems import refused
+from pagefile.settings import ServiceSettings
 from pagefile.stores.key_secrets import presented
 
 logger = logging.getLogger("pagefile.service")
@@ -92,10 +94,10 @@ class RateLimit:
 class AuthMiddleware:
     """Authentication middleware. A key that is sent is always checked; where keys are required, a request without one is refused."""
 
-    def __init__(self, app: ASGIApp, *, require_keys: bool, requests_per_minute: int) -> None:
+    def __init__(self, app: ASGIApp, *, service: ServiceSettings) -> None:
         self._app = app
-        self._require = require_keys
-        self._limit = RateLimit(requests_per_minute)
+        self._require = requires_keys(service)
+        self._limit = RateLimit(service.requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

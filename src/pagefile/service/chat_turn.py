@@ -32,6 +32,8 @@ _STREAM = {
     "content": {"text/event-stream": {"schema": {"type": "string"}, "example": examples()["ChatEvents"]}},
 }
 
+_NO_MODEL = "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again."
+
 #: Sends an event.
 Tell: TypeAlias = Callable[[wire.ChatEvent], Awaitable[None]]
 
@@ -160,9 +162,8 @@ class ChatRun:
 
     async def _checkpoint(self) -> wire.ChatCheckpoint:
         """The current checkpoint; version 0 if there is none."""
-        view = await self.memory.engine.store.reader.view(
-            ViewRequest(self.chat.scope, budget_tokens=0, min_turns=0)
-        )
+        request = ViewRequest(self.chat.scope, budget_tokens=0, min_turns=0)
+        view = await self.memory.engine.store.reader.view(request)
         if view.checkpoint is None:
             return wire.ChatCheckpoint(id="", version=0, covered_through_seq=0)
         return wire.ChatCheckpoint.model_validate(view.checkpoint, from_attributes=True)
@@ -189,11 +190,6 @@ async def stream(request: Request, body: wire.AskChat) -> Response:
     """
     model = cast("ChatModel | None", request.app.state.model)
     if model is None:
-        return answered(
-            to_problem(
-                "no-model",
-                "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again.",
-            )
-        )
+        return answered(to_problem("no-model", _NO_MODEL))
     run = await ChatRun.begun(open_memory(request.app), model, chat_of(request, body), body)
     return EventStream(run.run, run.end)

@@ -69,8 +69,7 @@ class EventStream(StreamingResponse):
             await self._work(say)
 
     async def _sent(self, out_of: MemoryObjectReceiveStream[bytes], send: Send) -> None:
-        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
-        await send(start)
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         while True:
             data = HEARTBEAT
             try:

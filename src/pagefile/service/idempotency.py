@@ -57,7 +57,7 @@ class _Kept:
 
 
 class IdempotencyMiddleware:
-    """Idempotency middleware: keeps responses by key and replays them."""
+    """Keeps responses by key and replays them."""
 
     def __init__(self, app: ASGIApp, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app

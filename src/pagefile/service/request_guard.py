@@ -20,8 +20,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.inspector import urls
-from pagefile.service.exposure import ANY, host_name, is_loopback
+from pagefile.service.exposure import ANY, host_name, is_loopback, named_origins
 from pagefile.service.problems import answered, to_problem, unforeseen
+from pagefile.settings import ServiceSettings
 from pagefile.wire.responses import Problem
 
 logger = logging.getLogger("pagefile.service")
@@ -87,20 +88,12 @@ class ErrorMiddleware:
 class RequestGuard:
     """Rejects what no route should see: a foreign Host, a cross-site request, an oversized body, a query string that is not valid text."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        names: frozenset[str],
-        origins: frozenset[str],
-        max_body_bytes: int,
-        max_import_bytes: int,
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, names: frozenset[str], service: ServiceSettings) -> None:
         self._app = app
         self._names = names
-        self._origins = origins
-        self._sizes = _Size("service.max_body_bytes", max_body_bytes)
-        self._uploads = _Size("service.max_import_bytes", max_import_bytes)
+        self._origins = named_origins(service)
+        self._sizes = _Size("service.max_body_bytes", service.max_body_bytes)
+        self._uploads = _Size("service.max_import_bytes", service.max_import_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)

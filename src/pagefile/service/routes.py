@@ -105,7 +105,7 @@ def _plain_route(
         if made is not None:
             key = request.headers.get(HEADER)
             arguments[made] = arguments[made] or made_id(key, *(getattr(asked, name) for name in among))
-        return written(here.answered(await here.method(owner, **arguments)), here.status)
+        return written(here.answer.of(await here.method(owner, **arguments)), here.status)
 
     route.__annotations__["asked"] = Annotated[verb.request, Query()] if verb.in_query else verb.request
     return route

@@ -19,7 +19,7 @@ from pagefile.engine import Memory
 from pagefile.engine.export import export_lines
 from pagefile.engine.export_lines import LINE, HeaderLine, described, first_fault
 from pagefile.engine.importer import import_from, lines_of
-from pagefile.engine.ownership import looked_up
+from pagefile.engine.ownership import on_behalf
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.auth import open_memory
@@ -56,8 +56,7 @@ async def export(request: Request, params: Annotated[ExportParams, Query()]) -> 
     memory = open_memory(request.app)
     memory.engine.check_open()
     named = Scope(params.tenant or DEFAULT_TENANT, params.user_id, params.conversation_id)
-    scope = await looked_up(memory, named)
-    await memory.engine.write_calls()
+    scope = await on_behalf(memory.engine.store.reader, named)
     headers = {"Content-Disposition": 'attachment; filename="pagefile-export.jsonl"'}
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
 
@@ -80,8 +79,7 @@ async def import_(request: Request, params: Annotated[ImportParams, Query()]) ->
         except OSError as error:
             raise StoreFullError(f"The upload cannot be stored: {error}.") from error
         tenant = params.tenant or DEFAULT_TENANT
-        counts = await import_from(engine.store, path, tenant, clock=engine.clock, called="the upload")
-        engine.worker.scan()
+        counts = await import_from(engine, path, tenant, called="the upload")
     return ImportOut(counts=counts)
 
 
@@ -95,7 +93,7 @@ async def settle(request: Request, body: Settle) -> SettledOut:
 async def _chunks(memory: Memory, scope: Scope) -> AsyncGenerator[str]:
     gathered: list[str] = []
     size = 0
-    async for _, line in export_lines(memory.engine.store, scope, clock=memory.engine.clock):
+    async for _, line in export_lines(memory.engine, scope):
         gathered.append(line)
         size += len(line)
         if size >= _CHUNK_CHARS:

@@ -155,10 +155,7 @@ class LogPage(Page[EntryOut]):
 class ConversationOut(OfConversation[records.ConversationInfo]):
     """A conversation in one row."""
 
-    about = {
-        "turns": "Done turns since the reset.",
-        "live_turns": "Done turns that no checkpoint covers.",
-    }
+    about = {"turns": "Done turns since the reset.", "live_turns": "Done turns that no checkpoint covers."}
     without = frozenset({"epoch"})
 
 
@@ -226,10 +223,7 @@ class PageOut(OfScope[records.Page]):
 class PageHitOut(Mirror[records.PageHit]):
     """An archived tool result that matches the query."""
 
-    about = {
-        "passage": "Its best passage.",
-        "start": "The offset of the passage: an `offset` for /v1/load.",
-    }
+    about = {"passage": "Its best passage.", "start": "The offset of the passage: an `offset` for /v1/load."}
 
 
 class FetchedOut(Alone):

@@ -188,10 +188,7 @@ class ExplanationOut(Mirror[Explanation]):
 class CostOut(Mirror[Cost]):
     """What one call cost, and what it would have cost without Pagefile."""
 
-    about = {
-        "seq": "The last entry of the log at the time; null when not known.",
-        "tokens_without": _WITHOUT,
-    }
+    about = {"seq": "The last entry of the log at the time; null when not known.", "tokens_without": _WITHOUT}
 
 
 # -- a call replayed ---------------------------------------------------------------------------------------------------

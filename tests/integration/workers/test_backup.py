@@ -33,9 +33,7 @@ async def written(url):
 
 async def everything(url):
     async with Memory.open(settings=Settings(url=url, embedder=PLAIN)) as memory:
-        lines = [
-            line async for _, line in export_lines(memory.engine.store, Scope(), clock=memory.engine.clock)
-        ]
+        lines = [line async for _, line in export_lines(memory.engine, Scope())]
         return lines, await memory.engine.store.keys.list()
 
 

@@ -68,10 +68,7 @@ class World:
         """Everything of a scope; of nobody's, the one conversation there is."""
         if scope.user is None:
             scope = Scope(scope.tenant, None, "chat of None")
-        return [
-            line
-            async for _, line in export_lines(self.memory.engine.store, scope, clock=self.memory.engine.clock)
-        ]
+        return [line async for _, line in export_lines(self.memory.engine, scope)]
 
     async def key(self, scope: Scope) -> dict[str, str]:
         """How to show a new key of a scope."""

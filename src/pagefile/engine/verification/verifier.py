@@ -19,17 +19,8 @@ from pagefile.records import Turn
 _BATCH = 500
 #: Findings that are true regardless of concurrent writes.
 _TOLD_ANYWAY = frozenset(
-    {
-        "log-unreadable",
-        "log-digest",
-        "log-tokens",
-        "log-terms",
-        "log-cut",
-        "page-ref",
-        "page-erased",
-        "media-ref",
-        "media-bytes",
-    }
+    {"log-unreadable", "log-digest", "log-tokens", "log-terms", "log-cut"}
+    | {"page-ref", "page-erased", "media-ref", "media-bytes"}
 )
 #: Rows that belong to nothing: the level and the kind of the finding, and what is wrong.
 _ORPHANS: Mapping[str, tuple[Level, str, str]] = {
