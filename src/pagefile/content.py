@@ -142,12 +142,8 @@ def message_json(message: Message) -> JsonObject:
 def message_from(value: JsonObject) -> Message:
     """The inverse of `message_json`."""
     given = cast("Mapping[str, Any]", value)
-    return Message(
-        given["role"],
-        tuple(part_from(part) for part in given["parts"]),
-        given.get("shape", "plain"),
-        given.get("given"),
-    )
+    parts = tuple(part_from(part) for part in given["parts"])
+    return Message(given["role"], parts, given.get("shape", "plain"), given.get("given"))
 
 
 def part_json(part: Part) -> JsonObject:

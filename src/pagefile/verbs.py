@@ -65,9 +65,8 @@ class Verb(Generic[P, R]):
             if (field := name if name in request.model_fields else _FIELDS.get(name)) in request.model_fields
         }
         #: That of the method, except for what lives in the agent's own process, which no request has a field for.
-        self.signature = own.replace(
-            parameters=[this, *(one for one in parameters if one.name in self.fields)]
-        )
+        sent = [one for one in parameters if one.name in self.fields]
+        self.signature = own.replace(parameters=[this, *sent])
 
     def arguments(self, asked: BaseModel) -> dict[str, Any]:
         return {name: _given(field, getattr(asked, field)) for name, field in self.fields.items()}

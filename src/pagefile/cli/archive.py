@@ -35,7 +35,6 @@ InConversation = Annotated[str | None, in_conversation(help="Only pages of this 
 async def _every_page(
     cli: Invocation, memory: Memory, user_id: str | None = None, conversation: str | None = None
 ) -> AsyncIterator[Page]:
-    """All pages of a scope, newest first."""
     scope = Scope(cli.scope.tenant, user_id)
     if conversation is not None:
         scope = (await cli.chat(memory, conversation, user_id, must_exist=False)).scope

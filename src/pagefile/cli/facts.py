@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -54,16 +54,9 @@ def remember(
     confidence: Annotated[float, Option(min=0, max=1, help="How sure it is.")] = 1.0,
 ) -> None:
     """Store a lasting statement about a user."""
+    about: dict[str, Any] = {"category": category, "attribute": attribute, "confidence": confidence}
     fact = cli.run(
-        lambda memory: memory.remember(
-            text,
-            user_id=user_id,
-            tenant=cli.tenant,
-            category=category,
-            attribute=attribute,
-            confidence=confidence,
-        ),
-        must_exist=False,
+        lambda memory: memory.remember(text, user_id=user_id, tenant=cli.tenant, **about), must_exist=False
     )
     told = _TOLD[fact.outcome or "stored"]
     cli.answer(fact, f"{told} about {clipped(user_id)}: {clipped(fact.text)} (id {fact.id})")

@@ -64,10 +64,7 @@ class Invocation:
         return self.loaded().settings
 
     def loaded(self, overrides: Mapping[str, object] | None = None, *, patient: bool = True) -> Loaded:
-        """The effective settings and where they came from.
-
-        `patient` commands are short-lived: they wait for a slow embedder, unless the settings give a timeout.
-        """
+        """The effective settings; `patient` commands wait for a slow embedder, unless a timeout is set."""
         db = self.place.db
         url = db if db is None or "://" in db else f"sqlite:///{quote(db)}"
         found = load(file=self.place.config, overrides={"url": url, **(overrides or {})})
@@ -128,10 +125,7 @@ class Invocation:
         apart: bool = False,
         hint: str = "",
     ) -> None:
-        """Answer with records, shown as by `show_records`; if there are none, fail with `missing`.
-
-        Scripts get the `value`, if that is more than the records; people get the `hint` below the table.
-        """
+        """Answer with records, or fail with `missing`; scripts get the `value` if given, people the `hint` below the table."""
 
         def shown() -> None:
             show_records(found, columns, apart=apart)

@@ -79,13 +79,9 @@ def verify(
 
 def _quiet(settings: Settings) -> Settings:
     """Settings that disable background writes: verifying must not change anything."""
-    return replace(
-        settings,
-        indexing="manual",
-        checkpoints="manual",
-        facts=replace(settings.facts, extract="off"),
-        archive=replace(settings.archive, retention_days=0.0, max_bytes=0),
-    )
+    facts = replace(settings.facts, extract="off")
+    archive = replace(settings.archive, retention_days=0.0, max_bytes=0)
+    return replace(settings, indexing="manual", checkpoints="manual", facts=facts, archive=archive)
 
 
 def _show(report: Report, *, repair: bool) -> None:

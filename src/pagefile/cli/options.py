@@ -9,26 +9,12 @@ from typer import Argument, Option
 
 from pagefile.cli.measures import when
 
-_WHERE = "Where"
-Db = Annotated[
-    str | None,
-    Option(
-        "--db",
-        metavar="URL|PATH",
-        help="The database; a bare path means SQLite. By default `url` of the settings.",
-        rich_help_panel=_WHERE,
-    ),
-]
-ConfigFile = Annotated[
-    Path | None,
-    Option(
-        "--config",
-        metavar="FILE",
-        help="The settings file. By default $PAGEFILE_CONFIG, or a pagefile.toml, .yaml or .yml here.",
-        rich_help_panel=_WHERE,
-    ),
-]
-Tenant = Annotated[str | None, Option(help="The tenant, `default` unless given.", rich_help_panel=_WHERE)]
+_where = partial(Option, rich_help_panel="Where")
+_DB_HELP = "The database; a bare path means SQLite. By default `url` of the settings."
+_CONFIG_HELP = "The settings file. By default $PAGEFILE_CONFIG, or a pagefile.toml, .yaml or .yml here."
+Db = Annotated[str | None, _where("--db", metavar="URL|PATH", help=_DB_HELP)]
+ConfigFile = Annotated[Path | None, _where("--config", metavar="FILE", help=_CONFIG_HELP)]
+Tenant = Annotated[str | None, _where(help="The tenant, `default` unless given.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON and nothing else.")]
 UserId = Annotated[str | None, Option(help="The user it belongs to.")]
 Full = Annotated[bool, Option("--full", help="Print whole texts and every row.")]

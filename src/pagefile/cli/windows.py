@@ -97,10 +97,8 @@ def _show_totals(window: Window) -> None:
     say(f"{bar(share)} {share:.0%}")
     say(f"{number(window.tokens)} of {number(window.budget)} tokens ({_counter(receipt)})")
     say(" · ".join([*parts, f"framing {number(receipt.framing)}"]))
-    if receipt.reserved:
-        say(
-            "reserved: " + " · ".join(f"{kind} {number(tokens)}" for kind, tokens in receipt.reserved.items())
-        )
+    if reserved := " · ".join(f"{kind} {number(tokens)}" for kind, tokens in receipt.reserved.items()):
+        say(f"reserved: {reserved}")
     due = ", a checkpoint is due" if window.should_checkpoint else ""
     say(f"mode {window.mode} · ratio {window.ratio:.2f}{due} · prefix {window.prefix_hash[:12]}")
     say(f"kept {len(receipt.kept)}, left out {len(receipt.dropped)}")

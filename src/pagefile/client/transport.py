@@ -75,8 +75,6 @@ _FIRST_WAIT_S = 0.1
 
 
 class Caller:
-    """One service, with the timeout and retries for calling it."""
-
     def __init__(
         self,
         url: str,

@@ -39,10 +39,8 @@ class Conversation:
     ) -> None:
         self._any_engine = engine
         self._scope = scope
-        self._agent = checks.id_or_none(agent, "agent")
-        self._labels = labels
         self._open_turn: records.Turn | None = None
-        self._desk = Desk(engine, scope, self._agent, labels)
+        self._desk = Desk(engine, scope, checks.id_or_none(agent, "agent"), labels)
 
     def __repr__(self) -> str:
         return f"Conversation({self.id!r}, user_id={self._scope.user!r}, tenant={self._scope.tenant!r})"
@@ -209,7 +207,7 @@ class Conversation:
         engine, turn_id = self._engine, checks.turn_id_of(turn)
         name = str(uuid4()) if id is None else records.checked_id(id, "conversation id")
         scope = await behind_erasures(lambda: forked(self._desk, turn_id, name=name, before=before))
-        return Conversation(engine, scope, agent=self._agent, labels=self._labels)
+        return Conversation(engine, scope, agent=self._desk.agent, labels=self._desk.labels)
 
     # -- windows out ----------------------------------------------------------------------------------------------
 
@@ -358,10 +356,9 @@ class Conversation:
         Open turns come last.
         """
         chosen: Kind | None = checks.one_of(kind, KINDS, "kind")
-        if chosen is None:
-            return await self._entries(KINDS, after, limit, newest=newest)
-        # The next match may be far away, so it is not read.
-        return await self._entries((chosen,), after, limit, newest=newest, ahead=0)
+        # The next match of one kind may be far away, so it is not read.
+        kinds, ahead = (KINDS, 1) if chosen is None else ((chosen,), 0)
+        return await self._entries(kinds, after, limit, newest=newest, ahead=ahead)
 
     async def head(self) -> records.ConversationInfo:
         """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""
@@ -416,18 +413,13 @@ class Conversation:
 
     async def costs(self, *, limit: int = 50) -> list[Cost]:
         """What the newest calls cost, oldest first, each beside what it would have cost without Pagefile."""
-        scope, count = await self._opened(), checks.at_least(1, limit, "limit")
-        await self._engine.catch_up_calls()
-        newest = await self._engine.store.calls.list(scope, limit=count)
-        return await costs_of(self._engine, scope, newest[::-1])
+        newest = await self.calls(limit=limit)
+        return await costs_of(self._engine, self._scope, newest[::-1])
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
     async def _opened(self) -> records.Scope:
-        """The scope, unless it belongs to another user.
-
-        For verbs that read what is stored beside the log; the log's own verbs check the owner themselves.
-        """
+        """The scope, unless it belongs to another user: for verbs that read beside the log, which checks that itself."""
         await check_opens(self._engine.store.reader, self._scope)
         return self._scope
 

@@ -263,10 +263,7 @@ class Engine:
     async def erase(
         self, scope: Scope, *, turn_id: str | None = None, page: str | None = None, scrub: bool = False
     ) -> ErasureReceipt:
-        """Erase a scope, or one turn or page of it, through every tier and the store, and count what was removed.
-
-        `scrub` rewrites the store's files too.
-        """
+        """Erase a scope, or one turn or page of it, everywhere, and count what went; `scrub` rewrites the store's files too."""
         await self.calls.flush()
         scope = await on_behalf(self.store.reader, scope)
         await self.elsewhere.begin()

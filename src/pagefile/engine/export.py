@@ -65,8 +65,7 @@ async def written_whole(target: Path) -> AsyncGenerator[anyio.AsyncFile[str]]:
 async def export_lines(engine: Engine, scope: records.Scope) -> AsyncGenerator[tuple[str, str]]:
     """The lines of an export, each with the kind of its record; the first identifies the format.
 
-    A new kind does not change the version: an older reader imports what it knows, and then asks for an
-    upgrade.
+    A new kind does not change the version: older readers import what they know, and ask for an upgrade.
     """
     await engine.write_calls()
     yield lines.FORMAT, line_of({"type": lines.FORMAT, "version": lines.VERSION})

@@ -368,21 +368,12 @@ class ItemLine(Line[StoredItem]):
         return KeptItem(self.record(), rows, self.maker)
 
 
+EntryLine: TypeAlias = TurnLine | CheckpointLine | ResetLine
+#: What is stored beside the log of a conversation, on lines between its own.
+BesideLine: TypeAlias = SessionLine | WatermarkLine | MediaLine
+_OfUser: TypeAlias = FactLine | RevisionLine | ItemLine
 ExportLine: TypeAlias = Annotated[
-    HeaderLine
-    | ConversationLine
-    | SessionLine
-    | PageLine
-    | TurnLine
-    | MediaLine
-    | MissingLine
-    | CheckpointLine
-    | ResetLine
-    | CallLine
-    | WatermarkLine
-    | FactLine
-    | RevisionLine
-    | ItemLine,
+    HeaderLine | ConversationLine | EntryLine | BesideLine | PageLine | CallLine | MissingLine | _OfUser,
     Field(discriminator="type"),
 ]
 LINE: TypeAdapter[ExportLine] = TypeAdapter(ExportLine, config=ConfigDict(defer_build=True))

@@ -68,8 +68,6 @@ async def _entries(reader: LogReader, scope: Scope, turn_id: str, *, before: boo
 
 
 class _Copy:
-    """Entries of a log as they are in another conversation."""
-
     def __init__(self, engine: Engine, scope: Scope, there: Scope, epoch: int) -> None:
         self.engine, self.epoch = engine, epoch
         self.scope, self.there = scope, there

@@ -114,8 +114,12 @@ class Reader:
                 yield line.record(scope=self._of(line)), line.text
             case lines.TurnLine() | lines.CheckpointLine() | lines.ResetLine():
                 self._take_entry(line)
-            case lines.SessionLine() | lines.WatermarkLine() | lines.MediaLine():
-                self._take_beside(line)
+            case lines.SessionLine():
+                self._chat_of(line).session = line.value
+            case lines.WatermarkLine():
+                self._chat_of(line).read = line.seq
+            case lines.MediaLine():
+                self._chat_of(line).blobs[line.hash] = line.data
             case lines.CallLine():
                 yield from self._take_call(line.record(scope=self._of(line)))
             case lines.FactLine() | lines.RevisionLine():
@@ -138,7 +142,7 @@ class Reader:
         if chat is not None:
             yield chat
 
-    def _take_entry(self, line: lines.TurnLine | lines.CheckpointLine | lines.ResetLine) -> None:
+    def _take_entry(self, line: lines.EntryLine) -> None:
         chat = self._within(line.type)
         entry = line.record(scope=chat.scope)
         if isinstance(entry, records.Turn) and entry.layout is not None:
@@ -152,17 +156,10 @@ class Reader:
             )
         return self._chat
 
-    def _take_beside(self, line: lines.SessionLine | lines.WatermarkLine | lines.MediaLine) -> None:
-        chat = self._chat
-        if chat is None or line.conversation_id != chat.scope.conversation:
+    def _chat_of(self, line: lines.BesideLine) -> _Chat:
+        if self._chat is None or line.conversation_id != self._chat.scope.conversation:
             raise self._astray(line.type)
-        match line:
-            case lines.SessionLine():
-                chat.session = line.value
-            case lines.WatermarkLine():
-                chat.read = line.seq
-            case lines.MediaLine():
-                chat.blobs[line.hash] = line.data
+        return self._chat
 
     def _take_call(self, call: records.WindowRecord) -> Iterator[_Batch]:
         """A call must follow its conversation, unless it refers to nothing in it: that conversation may be unwritten."""
@@ -319,10 +316,9 @@ async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
 async def import_from(
     engine: Engine, path: str | PathLike[str], tenant: str, *, called: str | None = None
 ) -> dict[str, int]:
-    """Read an export line by line; each conversation is written atomically. `called` is the file's name in errors.
+    """Read an export; each conversation is written atomically. `called` is the file's name in errors.
 
-    The file is read to its end first: if any line is damaged, nothing is written. An unknown kind of record
-    is not damage: it is skipped, and reported at the end.
+    An unknown kind of record is not damage: it is skipped, and reported at the end.
     """
     name = repr(str(path)) if called is None else called
     await anyio.to_thread.run_sync(_check, path, tenant, name)
@@ -370,8 +366,6 @@ def _check(path: str | PathLike[str], tenant: str, name: str) -> None:
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes what was read, and counts what was new."""
-
     store: ports.Store
     clock: ports.Clock
     counts: Counter[str] = field(default_factory=Counter[str])

@@ -13,8 +13,6 @@ from pagefile.window.receipt import Receipt
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric: its name, kind, description and labels."""
-
     name: str
     kind: Literal["counter", "histogram", "gauge"]
     tells: str
@@ -74,8 +72,6 @@ class NoMeter(Meter):
 
 
 class MeteredSessions(SessionStore):
-    """Session values with timed reads."""
-
     def __init__(self, sessions: SessionStore, meter: Meter, cache: SessionCache | None) -> None:
         self._sessions = sessions
         self._meter = meter

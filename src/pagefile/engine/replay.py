@@ -184,16 +184,8 @@ async def _made(
     if "archive.threshold" in changes or "language" in changes:
         reader.rewrite = _Rewriter(now.store, scope, counter, settings)
     past = snapshots.PastStore(now.store, reader)
-    kit = replace(
-        now.kit,
-        store=past,
-        settings=settings,
-        clock=_Stopped(snapshot.at),
-        counter=counter,
-        meter=NoMeter(),
-        extractor=None,
-        horizon=past.ends.known,
-    )
+    quiet = replace(now.kit, meter=NoMeter(), extractor=None, clock=_Stopped(snapshot.at))
+    kit = replace(quiet, store=past, settings=settings, counter=counter, horizon=past.ends.known)
     before = None if was is None else was.request
     window = PastWindow(scope, snapshot.traces, receipt_from(call.receipt), changes, before)
     # Third-party tiers have no past of their own: they offer what was recorded.

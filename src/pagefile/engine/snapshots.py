@@ -217,7 +217,6 @@ class PastReader(ports.LogReader):
         return next((one for one in found if isinstance(one, records.Checkpoint) and one.seq == seq), None)
 
     async def _open_turn(self, turn_id: str) -> records.Turn:
-        """The turn that was open then, in its state at the time."""
         found = await turn_then(self.now, self.scope, turn_id, self.snapshot)
         if found is None:
             raise NotFoundError(f"Turn {turn_id!r}, for which this window was made, is gone.")

@@ -56,9 +56,7 @@ class Kit:
 def chat_model(settings: ModelSettings) -> OpenAIChat | None:
     if not settings.name:
         return None
-    return OpenAIChat(
-        settings.name, base_url=settings.base_url, api_key=settings.api_key, timeout_s=settings.timeout_s
-    )
+    return OpenAIChat(settings.name, **_endpoint(settings))
 
 
 def named_embedder(settings: EmbedderSettings, name: str | None) -> Embedder | None:
@@ -68,13 +66,11 @@ def named_embedder(settings: EmbedderSettings, name: str | None) -> Embedder | N
         return None
     if name == "use-multilingual":
         return UniversalSentenceEncoder()
-    return OpenAIEmbedder(
-        name,
-        base_url=settings.base_url,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        dimension=settings.dimension or None,
-    )
+    return OpenAIEmbedder(name, **_endpoint(settings), dimension=settings.dimension or None)
+
+
+def _endpoint(settings: ModelSettings | EmbedderSettings) -> dict[str, Any]:
+    return {"base_url": settings.base_url, "api_key": settings.api_key, "timeout_s": settings.timeout_s}
 
 
 def summarizer_of(

@@ -1,7 +1,4 @@
-"""Validates what third-party tiers return: it is not type-checked, and a window must be compiled whatever they do.
-
-Our own tiers bypass this, so that it adds no cost to a window.
-"""
+"""Validates what third-party tiers return: a window must be compiled whatever they do. Our own bypass it, at no cost."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import isawaitable

@@ -141,9 +141,7 @@ class Line:
             await self._try(_LOOKING, self._look)
         with self._hurrying():
             asked = self._hurry_up()
-            await self._end_of(
-                (key, task) for key, task in asked if key is not None or self._poll_s is not None
-            )
+            await self._end_of(one for one in asked if one[0] is not None or self._poll_s is not None)
 
     @contextmanager
     def _hurrying(self) -> Generator[None]:
@@ -385,6 +383,5 @@ class Worker:
             await line.settle()
 
     async def drain(self) -> None:
-        """Finish what was started here, and leave the rest to the next process."""
         for line in self.lines.values():
             await line.drain()

@@ -32,24 +32,10 @@ _ABOUT = (
 )
 
 
+_BUSY = (routes.windows, routes.turns, routes.calls, chat_turn.routes, routes.archive, routes.conversations)
+_REST = (routes.facts, transfer.routes, routes.health, reference.routes, inspector.routes)
 #: Matched in this order, so the busiest come first.
-_ROUTES: list[BaseRoute] = [
-    route
-    for group in (
-        routes.windows,
-        routes.turns,
-        routes.calls,
-        chat_turn.routes,
-        routes.archive,
-        routes.conversations,
-        routes.facts,
-        transfer.routes,
-        routes.health,
-        reference.routes,
-        inspector.routes,
-    )
-    for route in group.routes
-]
+_ROUTES: list[BaseRoute] = [route for group in (*_BUSY, *_REST) for route in group.routes]
 
 
 class _Service(FastAPI):
@@ -70,10 +56,7 @@ class _Service(FastAPI):
 
 
 def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
-    """The service, ready for uvicorn. The memory is opened at startup and drained at shutdown.
-
-    `metrics` is the directory in which several workers aggregate their metrics.
-    """
+    """The service, ready for uvicorn; `metrics` is the directory in which several workers aggregate theirs."""
     service = settings.service
 
     @asynccontextmanager

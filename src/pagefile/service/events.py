@@ -26,11 +26,9 @@ Say: TypeAlias = Callable[[str, BaseModel], Awaitable[None]]
 
 
 class EventStream(StreamingResponse):
-    """A response whose body is the events that `work` sends.
+    """A response whose body is the events that `work` sends, which must handle its own failures.
 
-    Args:
-        work: sends events; it must handle its own failures.
-        clean_up: called once at the end, whatever happened, and shielded from cancellation.
+    `clean_up` is called once at the end, whatever happened, and shielded from cancellation.
     """
 
     media_type = "text/event-stream"

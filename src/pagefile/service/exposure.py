@@ -1,8 +1,10 @@
 """Who can reach the service: only this machine, unless there are keys."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from ipaddress import IPv6Address, ip_address
+from typing import Any
 
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -16,9 +18,12 @@ ANY = "*"
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([\w.-]+))(?::\d{0,5})?", re.ASCII)
 _ORIGIN = re.compile(r"https?://(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::\d{1,5})?", re.ASCII)
-#: Headers that web pages of other origins may send, and read.
-_SENT = ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-API-Key")
-_READ = ("Content-Disposition", "Retry-After")
+#: What web pages of other origins may do, and which headers they may send and read.
+_CORS: Mapping[str, Any] = {
+    "allow_methods": ("GET", "POST", "PUT", "DELETE"),
+    "allow_headers": ("Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "X-API-Key"),
+    "expose_headers": ("Content-Disposition", "Retry-After"),
+}
 
 
 def requires_keys(service: ServiceSettings) -> bool:
@@ -89,18 +94,8 @@ def named_origins(service: ServiceSettings) -> frozenset[str]:
 
 def across_origins(service: ServiceSettings) -> list[Middleware]:
     """The CORS middleware; empty unless origins are configured."""
-    origins = named_origins(service)
-    if not origins:
-        return []
-    return [
-        Middleware(
-            CORSMiddleware,
-            allow_origins=sorted(origins),
-            allow_methods=["GET", "POST", "PUT", "DELETE"],
-            allow_headers=list(_SENT),
-            expose_headers=list(_READ),
-        )
-    ]
+    origins = sorted(named_origins(service))
+    return [Middleware(CORSMiddleware, allow_origins=origins, **_CORS)] if origins else []
 
 
 def _listed(text: str | None) -> list[str]:

@@ -140,10 +140,7 @@ def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Resp
 
 
 def problem_of(error: PagefileError, *, shown: tuple[type[PagefileError], ...] = ()) -> Problem:
-    """The problem for one of our own errors.
-
-    Server-side failures are logged, and the caller only gets the general description, except of those `shown`.
-    """
+    """The problem for one of our own errors. Server-side failures are logged; callers get no details, except of those `shown`."""
     kind = Kind.of(type(error))
     if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
         return to_problem(kind, str(error))

@@ -5,11 +5,11 @@ import re
 import shutil
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import anyio
-import anyio.to_thread
 from fastapi import Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import ValidationError
@@ -24,6 +24,7 @@ from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.auth import open_memory
 from pagefile.service.routes import at_verb, router
+from pagefile.tiers.base import off_loop
 from pagefile.wire.requests import ExportParams, ImportParams, Settle
 from pagefile.wire.responses import LINES, ImportOut, SettledOut
 
@@ -107,10 +108,7 @@ async def _checked(chunks: AsyncIterator[bytes], user_id: str | None) -> AsyncGe
     number = 0
     async for line in lines_of(chunks):
         number += 1
-        if len(line) < _THREAD_FROM_BYTES:
-            _check(line, number, user_id)
-        else:
-            await anyio.to_thread.run_sync(_check, line, number, user_id)
+        await off_loop(partial(_check, line, number, user_id), len(line), _THREAD_FROM_BYTES)
         yield line
     if number == 0:
         raise TransferError("The upload is empty: send an export, as GET /v1/export makes it.")

@@ -237,9 +237,8 @@ class Vectors(Check):
         if vectors is None or not mark:
             return []
         try:
-            held = await vectors.index.held(
-                vectors.embedder.model, kept.scope, after, max(turn.seq or 0 for turn in turns)
-            )
+            last = max(turn.seq or 0 for turn in turns)
+            held = await vectors.index.held(vectors.embedder.model, kept.scope, after, last)
             if held is None:
                 return self._without(f"{vectors.index.name} does not tell which turns have vectors")
             self.tally.checked["vectors"] += len(held)
@@ -360,10 +359,7 @@ class Calls(Check):
 
 
 async def wrong_facts(check: Check, owner: Scope) -> list[Finding]:
-    """Checks that a user's facts follow from their changes, and were read where they say.
-
-    Facts that change all the time are not checked.
-    """
+    """Checks that a user's facts follow from their changes and were read where they say, unless they change all the time."""
     told = partial(at, owner, "damage")
     try:
         facts, revisions, consistent = await facts_of(check.engine.store.facts, owner)
