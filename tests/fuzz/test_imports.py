@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pagefile import Memory, PagefileError, Settings, TransferError
 from pagefile.engine.export_lines import LINE
-from pagefile.engine.ownership import on_behalf
+from pagefile.engine.ownership import looked_up
 from pagefile.records import Scope
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import format_memory_for_injection, get_memory_data
@@ -79,7 +79,7 @@ async def looked_at(memory: Memory) -> None:
     """Every recorded call explained, every change of facts read: or an error that says why not."""
     for place in ("甲/1", "乙:2", "丙"):
         # Whose it is, the damaged line may have changed.
-        scope = await on_behalf(memory.engine.store.reader, Scope("default", None, place))
+        scope = await looked_up(memory, Scope("default", None, place))
         chat = memory.conversation(place, user_id=scope.user)
         for call in await chat.calls():
             with suppress(PagefileError):

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
 from pagefile.cli.output import Cell, print_json, say, show_records, visible, warn
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.ownership import on_behalf
+from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
 from pagefile.records import DEFAULT_TENANT, Listing, Scope
 from pagefile.settings import Settings
@@ -96,7 +96,7 @@ class Invocation:
     ) -> Conversation:
         """A conversation as its owner sees it, unless another user is named."""
         named = memory.conversation(conversation, user_id=user_id, tenant=self.tenant).scope
-        owner = (await on_behalf(memory.engine.store.reader, named)).user
+        owner = (await looked_up(memory, named)).user
         chat = memory.conversation(conversation, user_id=owner, tenant=self.tenant)
         if must_exist and not await chat.turns(limit=1, newest=True):
             raise NotFoundError(

@@ -92,13 +92,9 @@ class Caller:
             raise errors.SettingsError(f"retries is {retries}: it must be at least 0.")
         headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         # Proxies and certificates are for the caller to set: nothing is read from the environment.
+        ssl = _authorities() if url.startswith("https://") else SSLContext(PROTOCOL_TLS_CLIENT)
         self._http = httpx.AsyncClient(
-            base_url=url,
-            headers=headers,
-            timeout=timeout_s,
-            transport=transport,
-            trust_env=False,
-            verify=_authorities() if url.startswith("https://") else SSLContext(PROTOCOL_TLS_CLIENT),
+            base_url=url, headers=headers, timeout=timeout_s, transport=transport, trust_env=False, verify=ssl
         )
         self._url = url
         self._retries = retries

@@ -89,13 +89,9 @@ def checked_step(step: StepLike, turn_id: str, number: int, max_chars: int) -> S
         )
     result = result_text(given.get("result"))
     check_result(tool, result, max_chars)
-    call_id = given.get("call_id")
-    return Step(
-        tool=tool,
-        input=checked_json(given.get("input"), f"input of {tool!r}"),
-        result=result,
-        call_id=checked_text(call_id, "call_id") if call_id else made_call_id(turn_id, number),
-    )
+    call_id, asked = given.get("call_id"), checked_json(given.get("input"), f"input of {tool!r}")
+    own = checked_text(call_id, "call_id") if call_id else made_call_id(turn_id, number)
+    return Step(tool, asked, result, own)
 
 
 def check_result(tool: str, result: str, max_chars: int) -> None:

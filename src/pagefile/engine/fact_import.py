@@ -49,21 +49,11 @@ async def read_memory(path: str | PathLike[str]) -> Mapping[str, JsonValue]:
 
 def _drafts(data: Mapping[str, JsonValue]) -> Iterator[Draft]:
     for section in sections(data):
-        yield Draft(
-            section.text,
-            category="context",
-            confidence=_PROFILE_CONFIDENCE,
-            subject="profile",
-            attribute=f"{section.part}.{section.name}",
-        )
+        place = f"{section.part}.{section.name}"
+        yield Draft(section.text, "context", _PROFILE_CONFIDENCE, subject="profile", attribute=place)
     for fact in given_facts(data):
-        yield Draft(
-            fact.text,
-            category=fact.category,
-            confidence=fact.confidence,
-            source_turn=fact.source,
-            valid_from=_moment(fact.created_at),
-        )
+        since = _moment(fact.created_at)
+        yield Draft(fact.text, fact.category, fact.confidence, source_turn=fact.source, valid_from=since)
 
 
 def _moment(text: str | None) -> datetime | None:

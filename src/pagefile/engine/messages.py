@@ -145,20 +145,14 @@ class Desk:
         """Messages to be added to a turn in its current state."""
         found = self._parsed(messages, turn.id, turn)
         steps, epoch = await self._kept_steps(found, turn.id, turn)
-        user, known = question(found.messages) if turn.user is None else None, len(turn.steps)
-        return Extend(
-            self.scope,
-            turn.id,
-            found.messages,
-            await self._cost(found.messages, dict(enumerate(turn.steps)) | steps),
-            tuple(step for number, step in steps.items() if number >= known),
-            {number: step for number, step in steps.items() if number < known},
-            found.blobs,
-            user,
-            await self.count(user),
-            after=len(turn.messages),
-            epoch=epoch,
-        )
+        known, now = len(turn.steps), len(turn.messages)
+        tokens = await self._cost(found.messages, dict(enumerate(turn.steps)) | steps)
+        new = tuple(step for number, step in steps.items() if number >= known)
+        results = {number: step for number, step in steps.items() if number < known}
+        user = question(found.messages) if turn.user is None else None
+        said = user, await self.count(user)
+        content = found.messages, tokens, new, results, found.blobs
+        return Extend(self.scope, turn.id, *content, *said, after=now, epoch=epoch)
 
     async def ending(self, text: str | None, turn: Turn) -> Complete:
         """The answer of a turn in its current state: the one given, or else what the messages say."""

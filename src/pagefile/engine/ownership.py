@@ -1,8 +1,13 @@
 """Ownership of conversations: who may open one, and how an operator of a whole tenant gets access."""
 
+from typing import TYPE_CHECKING
+
 from pagefile.ports import LogReader
 from pagefile.records import Scope
 from pagefile.stores.rules import check_owner
+
+if TYPE_CHECKING:
+    from pagefile.engine.memory import Memory
 
 
 async def check_opens(reader: LogReader, scope: Scope) -> None:
@@ -21,3 +26,8 @@ async def on_behalf(reader: LogReader, scope: Scope) -> Scope:
     if scope.user is not None or scope.conversation is None:
         return scope
     return await reader.owner(scope) or scope
+
+
+async def looked_up(memory: "Memory", scope: Scope) -> Scope:
+    """The same, given a memory instead of a reader."""
+    return await on_behalf(memory.engine.store.reader, scope)

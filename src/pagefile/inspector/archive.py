@@ -6,7 +6,7 @@ Viewing a page here is not a page fault and does not count as a load: loads reco
 from dataclasses import dataclass
 
 from pagefile.engine import Memory
-from pagefile.engine.ownership import on_behalf
+from pagefile.engine.ownership import looked_up
 from pagefile.errors import InvalidArgumentError, PagePurgedError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.conversations import chat_in
@@ -96,7 +96,7 @@ async def pin(memory: Memory, asked: PageRequest) -> str:
     page = await _page(memory, asked, uuid)
     if page.scope.conversation is None:
         raise InvalidArgumentError("This page is in no conversation: there is no window to keep it in.")
-    scope = await on_behalf(memory.engine.store.reader, page.scope)
+    scope = await looked_up(memory, page.scope)
     await chat_in(memory, scope).pin(uuid, pinned=pinned)
     return asked.here(urls.PAGE, uuid=uuid, done="pinned" if pinned else "unpinned")
 

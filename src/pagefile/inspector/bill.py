@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pagefile.engine import Conversation, Memory
-from pagefile.engine.ownership import on_behalf
+from pagefile.engine.ownership import looked_up
 from pagefile.engine.replay import Cost, Explanation
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
@@ -50,7 +50,7 @@ async def called(memory: Memory, asked: PageRequest) -> tuple[WindowRecord, Conv
     call = await memory.call(call_id, tenant=asked.tenant)
     if "user_id" in asked.bound and call.scope.user != asked.user_id:
         raise NotFoundError(f"There is no call {call_id!r}.")
-    return call, chat_in(memory, await on_behalf(memory.engine.store.reader, call.scope))
+    return call, chat_in(memory, await looked_up(memory, call.scope))
 
 
 def about(call: WindowRecord, asked: PageRequest) -> PageRequest:

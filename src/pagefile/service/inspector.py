@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from pagefile.engine.ownership import on_behalf
+from pagefile.engine.ownership import looked_up
 from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.inspector import erasure, metrics, scripted, site, start, urls
 from pagefile.inspector.metrics import Measure
@@ -59,7 +59,7 @@ async def _asked(request: Request, named: Named, fields: Mapping[str, str] | Non
     values = {**request.query_params, **(fields or {})}
     scope = Scope(named.tenant or DEFAULT_TENANT, named.user_id, named.conversation_id)
     # Holders of a tenant key see a conversation as its owner does.
-    user = (await on_behalf(open_memory(request.app).engine.store.reader, scope)).user
+    user = (await looked_up(open_memory(request.app), scope)).user
     return PageRequest(named.tenant, user, named.conversation_id, values, bound)
 
 

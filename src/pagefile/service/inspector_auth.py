@@ -89,15 +89,9 @@ def reader_of(request: Request, asked: PageRequest) -> Reader:
     preferred = "zh" if prefers_chinese(request.headers.get("accept-language", "")) else "en"
     language = _chosen({"en", "zh"}, given.get("lang"), kept.get(LANGUAGE))
     theme = _chosen({"auto", "light", "dark"}, given.get("theme"), kept.get(THEME))
-    return Reader(
-        asked,
-        datetime.now(UTC),
-        cast("Language", language or preferred),
-        cast("Theme", theme or "auto"),
-        request.url.path.removesuffix(".json"),
-        kept.get(TOKEN) or secrets.token_urlsafe(24),
-        KEY in kept,
-    )
+    chosen = cast("Language", language or preferred), cast("Theme", theme or "auto")
+    path, token = request.url.path.removesuffix(".json"), kept.get(TOKEN) or secrets.token_urlsafe(24)
+    return Reader(asked, datetime.now(UTC), *chosen, path, token, KEY in kept)
 
 
 def prefers_chinese(accept_language: str) -> bool:

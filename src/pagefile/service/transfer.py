@@ -19,7 +19,7 @@ from pagefile.engine import Memory
 from pagefile.engine.export import export_lines
 from pagefile.engine.export_lines import LINE, HeaderLine, described, first_fault
 from pagefile.engine.importer import import_from, lines_of
-from pagefile.engine.ownership import on_behalf
+from pagefile.engine.ownership import looked_up
 from pagefile.errors import StoreFullError, TransferError
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.service.auth import open_memory
@@ -57,7 +57,7 @@ async def export(request: Request, params: Annotated[ExportParams, Query()]) -> 
     memory = open_memory(request.app)
     memory.engine.check_open()
     named = Scope(params.tenant or DEFAULT_TENANT, params.user_id, params.conversation_id)
-    scope = await on_behalf(memory.engine.store.reader, named)
+    scope = await looked_up(memory, named)
     headers = {"Content-Disposition": 'attachment; filename="pagefile-export.jsonl"'}
     return StreamingResponse(_chunks(memory, scope), media_type=LINES, headers=headers)
 
