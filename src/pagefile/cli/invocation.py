@@ -64,7 +64,7 @@ class Invocation:
         return self.loaded().settings
 
     def loaded(self, overrides: Mapping[str, object] | None = None, *, patient: bool = True) -> Loaded:
-        """The effective settings; `patient` commands wait for a slow embedder, unless a timeout is set."""
+        """The effective settings and their origins; `patient` commands wait for a slow embedder, unless a timeout is set."""
         db = self.place.db
         url = db if db is None or "://" in db else f"sqlite:///{quote(db)}"
         found = load(file=self.place.config, overrides={"url": url, **(overrides or {})})

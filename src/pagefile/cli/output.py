@@ -83,7 +83,7 @@ def print_table(made: Table) -> None:
 def show_table(
     columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, total: Sequence[Cell] = (), apart: bool = False
 ) -> None:
-    """Print rows under their columns: `>name` is aligned right, `~name` may wrap. A rule precedes the `total`; `apart`, every row."""
+    """Print rows under their columns: `>name` is aligned right, `~name` may wrap. A rule comes before `total`; with `apart`, after every row."""
     named = {marker: [one[1:] for one in columns if one.startswith(marker)] for marker in ">~"}
     made = table(*(one.lstrip(">~") for one in columns), right=named[">"], wraps=named["~"])
     for row in rows:

@@ -356,9 +356,10 @@ class Conversation:
         Open turns come last.
         """
         chosen: Kind | None = checks.one_of(kind, KINDS, "kind")
-        # The next match of one kind may be far away, so it is not read.
-        kinds, ahead = (KINDS, 1) if chosen is None else ((chosen,), 0)
-        return await self._entries(kinds, after, limit, newest=newest, ahead=ahead)
+        if chosen is None:
+            return await self._entries(KINDS, after, limit, newest=newest)
+        # The next match may be far away, so it is not read.
+        return await self._entries((chosen,), after, limit, newest=newest, ahead=0)
 
     async def head(self) -> records.ConversationInfo:
         """This conversation in one row; raises `NotFoundError` if it was never used or belongs to another user."""
