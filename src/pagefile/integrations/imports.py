@@ -191,9 +191,8 @@ def _mem0_memory(memory: Mapping[str, Any]) -> Iterator[BroughtFact | str]:
         if memory.get("expiration_date"):
             yield "expiry dates"
         named = [*items(memory.get("categories")), mapping(memory.get("metadata")).get("category")]
-        yield BroughtFact(
-            said, text(memory.get("user_id")), moment(memory.get("created_at")), _first_text(named)
-        )
+        user, at = text(memory.get("user_id")), moment(memory.get("created_at"))
+        yield BroughtFact(said, user, at, _first_text(named))
 
 
 def _facts(found: Sequence[BroughtFact | str]) -> Brought:
@@ -239,9 +238,8 @@ def _redis_memory(memory: Mapping[str, Any], user: str | None) -> BroughtFact | 
         return "memories without text" if said is None else "copies of messages"
     # When it happened, else when it was learnt.
     at = moment(memory.get("event_date")) or moment(memory.get("created_at"))
-    return BroughtFact(
-        said, text(memory.get("user_id")) or user, at, _first_text(items(memory.get("topics")))
-    )
+    category = _first_text(items(memory.get("topics")))
+    return BroughtFact(said, text(memory.get("user_id")) or user, at, category)
 
 
 # -- LangChain and LangGraph messages ---------------------------------------------------------------------------------
@@ -267,7 +265,6 @@ def from_langchain(data: object, conversation_id: str | None = None) -> Brought:
 
 def _said(message: object) -> Said:
     fields = _fields(message)
-    tool = text(fields.get("name"))
     return Said(
         role=str(fields.get("role") or fields.get("type") or ""),
         text="\n".join(filter(None, texts_in(fields.get("content")))),
@@ -275,7 +272,7 @@ def _said(message: object) -> Said:
         calls=tuple(_call(mapping(call)) for call in items(fields.get("tool_calls"))),
         at=moment(fields.get("created_at")),
         call_id=text(fields.get("tool_call_id")),
-        tool=tool if fields.get("tool_call_id") else None,
+        tool=text(fields.get("name")) if fields.get("tool_call_id") else None,
     )
 
 
@@ -336,7 +333,13 @@ async def take_over(
         user_id: the user of turns and facts that do not name one.
         conversation_id: the conversation of turns that do not name one.
     """
-    _check(brought, user_id, conversation_id)
+    # Before anything is written: every record has a user and a conversation.
+    if conversation_id is None and any(turn.conversation_id is None for turn in brought.turns):
+        raise TransferError(
+            "These messages name no conversation: say which it is (conversation_id, --conversation)."
+        )
+    if user_id is None and any(fact.user_id is None for fact in brought.facts):
+        raise TransferError("Some of these memories name no user: say whose they are (user_id, --user-id).")
     counts = {"turn": 0, "fact": 0, "known": 0, "rejected": 0, "left_out": sum(brought.left_out.values())}
     by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # a stable sort
     for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
@@ -350,16 +353,6 @@ async def take_over(
         theirs.sort(key=lambda fact: math.inf if fact.at is None else fact.at.timestamp())
         await _remember(memory, theirs, whose or user_id or "", tenant, counts)
     return counts
-
-
-def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -> None:
-    """Check before writing anything that every record has a user and a conversation."""
-    if conversation_id is None and any(turn.conversation_id is None for turn in brought.turns):
-        raise TransferError(
-            "These messages name no conversation: say which it is (conversation_id, --conversation)."
-        )
-    if user_id is None and any(fact.user_id is None for fact in brought.facts):
-        raise TransferError("Some of these memories name no user: say whose they are (user_id, --user-id).")
 
 
 async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:

@@ -6,6 +6,7 @@ evaluated here, not in SQL.
 
 import operator
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -69,12 +70,10 @@ class PagefileStore(base.BaseStore):
     # -- sync and async -------------------------------------------------------------------------------------------------
 
     def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        asked = _checked(ops)
-        return self._loop.waited(lambda: self._done(asked))
+        return self._loop.waited(partial(self._done, _checked(ops)))
 
     async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        asked = _checked(ops)
-        return await self._loop.started(lambda: self._done(asked))
+        return await self._loop.started(partial(self._done, _checked(ops)))
 
     def sweep_ttl(self) -> int:
         """Remove expired items and return how many there were; every write does so too."""

@@ -115,14 +115,12 @@ class AgentWithMemory:
         """
         for block in _blocks(event):
             kind, call_id = part_of(block, "type"), part_of(block, "tool_use_id") or part_of(block, "id")
-            if kind == "tool_use" or (
-                kind is None and part_of(block, "name") and part_of(block, "input") is not None
-            ):
-                self._tool_names[str(call_id)] = str(part_of(block, "name")), part_of(block, "input")
+            name, given = part_of(block, "name"), part_of(block, "input")
+            if kind == "tool_use" or (kind is None and name and given is not None):
+                self._tool_names[str(call_id)] = str(name), given
             elif kind == "tool_result" or (kind is None and part_of(block, "tool_use_id")):
-                name, given = self._tool_names.pop(
-                    str(call_id), (part_of(block, "tool_name") or part_of(block, "name"), None)
-                )
+                unknown = part_of(block, "tool_name") or name, None
+                name, given = self._tool_names.pop(str(call_id), unknown)
                 result = part_of(block, "content")
                 if name and result is not None and not part_of(block, "is_error"):
                     self._update_memory(str(name), result, given)

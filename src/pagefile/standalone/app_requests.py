@@ -144,9 +144,8 @@ class Query:
 
     def shown(self, history: HistoryText, count: Count) -> tuple[HistoryText, int]:
         """The part of a history that fits, and its tokens together with the question."""
-        fitting = history.fitting(
-            self.text, self.window_tokens, self.recent_turns or defaultMemoryRecentTurns, count
-        )
+        recent_turns = self.recent_turns or defaultMemoryRecentTurns
+        fitting = history.fitting(self.text, self.window_tokens, recent_turns, count)
         return fitting, count(counted_text(fitting.text, self.text))
 
 

@@ -145,7 +145,6 @@ class ConversationStore(Conversations):
         self._counts: Lru[tuple[str, str], tuple[tuple[datetime, int], int, int]] = Lru(_REMEMBERED)
 
     def conversation(self, conversation_id: str, user_id: str | None = None) -> Conversation:
-        """The engine's own handle on the conversation."""
         return self.memory.conversation(conversation_id, user_id=user_id, tenant=self.tenant)
 
     async def chat(self, conversation_id: str, user_id: str | None = None) -> Conversation:
@@ -208,8 +207,8 @@ class ConversationStore(Conversations):
         epoch = view.head.epoch
         self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
         if limit is not None and desc:
-            newest = messages_of(await self.turns(scope, limit, view.head.reset_seq, newest=True))
-            return newest[::-1][:limit]
+            turns = await self.turns(scope, limit, view.head.reset_seq, newest=True)
+            return messages_of(turns)[::-1][:limit]
         found: list[ConversationMessage] = []
         async for turn in self.turns_after(scope, view.head.reset_seq):
             found += messages_of([turn])
@@ -345,7 +344,6 @@ def format_messages(messages: Iterable[ConversationMessage]) -> str:
 
 
 def lines_of(said: Iterable[tuple[str, str]]) -> str:
-    """The same, from roles and texts."""
     return "\n".join(f"{SPEAKERS[_role(role)]}: {text.replace(chr(10), ' ')}" for role, text in said)
 
 

@@ -142,10 +142,8 @@ class ConversationSummarizer:
         if made.trouble is not None:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
             self.store.engine.meter.count("pagefile_degraded_total", tier="summarizer")
-        through = turns[-1].seq or 0
-        await self.store.checkpoints.cover(
-            scope, made.text, through, epoch=view.head.epoch, expected_version=version_of(view)
-        )
+        read = {"epoch": view.head.epoch, "expected_version": version_of(view)}
+        await self.store.checkpoints.cover(scope, made.text, turns[-1].seq or 0, **read)
 
     async def _slid_out(self, scope: Scope, view: LogView, *, limit: int) -> list[Turn]:
         """The oldest turns that are entirely outside the window and not covered yet."""

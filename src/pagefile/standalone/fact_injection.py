@@ -87,7 +87,7 @@ def format_memory_for_injection(
         similarities: an additional semantic comparison, for instance with embeddings: 测试 is near `testing`.
         ranker: caches what it knows of the facts between calls.
     """
-    weights = similarity_weight, confidence_weight
+    weights = {"similarity_weight": similarity_weight, "confidence_weight": confidence_weight}
     ranked = _ranked(given_facts(memory_data), current_context, weights, similarities, ranker)
     sheet = _Sheet(max_tokens)
     corrections = [_line(fact) for fact in ranked if fact.category == CORRECTION]
@@ -141,7 +141,7 @@ def get_memory_data(source: object = None) -> MemoryData:
 def _ranked(
     facts: Sequence[GivenFact],
     context: str | None,
-    weights: tuple[float, float],
+    weights: Mapping[str, float],
     similarities: Similarities | None,
     ranker: FactRanker | None,
 ) -> list[GivenFact]:
@@ -151,9 +151,7 @@ def _ranked(
         found = (ranker or FactRanker()).similarities(context, texts)
         if similarities is not None:
             found = fact_ranking.blended(found, np.asarray(similarities(context, texts), dtype=np.float64))
-    similarity, confidence = weights
-    sure = [fact.confidence for fact in facts]
-    values = fact_ranking.scores(found, sure, similarity_weight=similarity, confidence_weight=confidence)
+    values = fact_ranking.scores(found, [fact.confidence for fact in facts], **weights)
     order = sorted(range(len(facts)), key=lambda i: -values[i])  # stable: ties keep the file's order
     if found is not None:
         order = [order[place] for place in fact_ranking.diverse([texts[i] for i in order])]
@@ -190,8 +188,6 @@ def _cost(line: str) -> int:
 
 
 class _Sheet:
-    """Titled lines within a budget."""
-
     def __init__(self, max_tokens: int) -> None:
         self._max = max_tokens
         self._sections: dict[str, list[str]] = {}
@@ -337,8 +333,7 @@ class MemoryMiddleware:
             from langchain_core import messages  # noqa: PLC0415 - optional, only needed when a message is made
         except ImportError:
             return SystemMessage(content, MEMORY_NAME, "system" if system else "human")
-        made = messages.SystemMessage if system else messages.HumanMessage
-        return made(content=content, name=MEMORY_NAME)
+        return (messages.SystemMessage if system else messages.HumanMessage)(content, name=MEMORY_NAME)
 
 
 def _kind(msg: object) -> object:

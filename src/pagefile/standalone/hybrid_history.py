@@ -105,10 +105,8 @@ class ConversationHistory:
         """All configured phases in one prompt."""
         context = await self.get_context(conversation_id)
         recent = context["recent_history"]
-        recalled = await self._recalled(conversation_id, question, recent)
-        return build_general_prompt(
-            system_message, memory_context, context["summary"], [*recalled, *recent], question
-        )
+        history = [*await self._recalled(conversation_id, question, recent), *recent]
+        return build_general_prompt(system_message, memory_context, context["summary"], history, question)
 
     async def _recalled(
         self, conversation_id: str, query: str, recent: Sequence[ConversationMessage]

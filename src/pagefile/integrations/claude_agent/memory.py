@@ -138,14 +138,13 @@ class ClaudeMemory:
 
         For tools of other servers a hook does the same, but it can only answer by denying the call.
         """
-        handler = tool.handler
 
         async def answered(arguments: Any) -> dict[str, Any]:
             chat = self._newest().chat
             cached = await self._failing.attempt(
                 "looking up an equal call", lambda: chat.workspace().lookup(tool.name, arguments), None
             )
-            return await handler(arguments) if cached is None else _content(cached.answer)
+            return await tool.handler(arguments) if cached is None else _content(cached.answer)
 
         return replace(tool, handler=answered)
 
@@ -185,8 +184,8 @@ class ClaudeMemory:
         """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call."""
         if _ours(given["tool_name"]):
             return {}
-        session = self._session(given)
-        cached = await session.chat.workspace().lookup(given["tool_name"], given["tool_input"])
+        workspace = self._session(given).chat.workspace()
+        cached = await workspace.lookup(given["tool_name"], given["tool_input"])
         if cached is None:
             return {}
         return _specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=cached.answer)
@@ -200,8 +199,7 @@ class ClaudeMemory:
             return {}
         async with session.lock:
             result = Returned(Called(name, given["tool_input"], tool_use_id), tuple(blocks))
-            said = await _said(session, given)
-            session.turn, step = await kept(session.chat, session.turn, said, result)
+            session.turn, step = await kept(session.chat, session.turn, await _said(session, given), result)
         if step.page is None or step.whole or name in self._exempt:
             return {}
         passages = await session.chat.load(step.page, query=session.prompt, limit=self._excerpt_tokens)
@@ -250,8 +248,8 @@ class ClaudeMemory:
         return self._sessions[name]
 
     def _opened(self, name: str) -> _Session:
-        open_chat = partial(self._memory.conversation, user_id=self._user, tenant=self._tenant)
-        return _Session(open_chat(self._conversation or name, agent="claude"))
+        whose = {"user_id": self._user, "tenant": self._tenant}
+        return _Session(self._memory.conversation(self._conversation or name, agent="claude", **whose))
 
     def _newest(self) -> _Session:
         """The session whose hook ran last: a tool does not learn which session calls it."""
@@ -275,8 +273,7 @@ def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:
     for block, texts in memory.sections.items():
         kept: list[str] = []
         for line in "\n".join(texts).split("\n"):
-            more = told.with_section(block, [*kept, line])
-            if line not in said and len(more.text) <= most:
+            if line not in said and len(told.with_section(block, [*kept, line]).text) <= most:
                 said.add(line)
                 kept.append(line)
         told = told.with_section(block, kept)

@@ -7,6 +7,7 @@ tool calls, and thoughts with their signatures.
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,13 +92,10 @@ class Transcript:
         end = data.rfind(b"\n") + 1
         self.offset += end
         for line in data[:end].splitlines():
-            self._take(line)
+            with suppress(ValueError, RecursionError):
+                self._take(as_object(json.loads(line)) or {})
 
-    def _take(self, line: bytes) -> None:
-        try:
-            given = as_object(json.loads(line)) or {}
-        except (ValueError, RecursionError):
-            return
+    def _take(self, given: Mapping[str, Any]) -> None:
         if given.get("type") == "user" and given.get("promptId") == self.prompt_id:
             self._begun = True
         elif self._begun and given.get("type") == "assistant" and not given.get("isSidechain"):

@@ -145,9 +145,7 @@ class PagefileMiddleware(
         )
 
     async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]],
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]]
     ) -> ToolOutput:
         who = self._whose(cast("Any", request).runtime.context)
         with self._watched(who, request.state):
@@ -255,7 +253,7 @@ class PagefileMiddleware(
         turns = _turns(state)
         last = turns[-1] if turns else messages.Exchange((), tuple(messages.messages_of(state)))
         structured = messages.structured_text(cast("Any", state).get("structured_response"))
-        await self._talk(who).finish(turns, last.rest, last.answer or structured or last.last_words)
+        await self._talk(who).finish(turns, last, last.answer or structured or last.last_words)
 
     @contextmanager
     def _watched(self, who: Whose, state: Any) -> Generator[None]:

@@ -69,8 +69,7 @@ class View:
         return [*listed, *self.current.humans[:-1], *memory, self.current.humans[-1], *self.tail]
 
     def tokens(self, count: Count) -> int:
-        system = [self.system] if self.system is not None else []
-        return request_tokens([*system, *self.messages()], count)
+        return request_tokens(filter(None, (self.system, *self.messages())), count)
 
 
 def plain_view(system: SystemMessage | None, messages: Sequence[BaseMessage]) -> View:

@@ -5,19 +5,14 @@ They are independent of LangGraph and get their dependencies as arguments, so ea
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Protocol, TypeAlias, cast
 from uuid import uuid4
 
 import anyio
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.utils import (
-    convert_to_messages,
-    convert_to_openai_messages,
-    message_chunk_to_message,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, utils
 from langchain_core.runnables import Runnable
 
 from pagefile import standalone
@@ -84,9 +79,8 @@ class FactContext:
         settings = self._memory.engine.settings.facts
         if not settings.enabled:
             return None
-        facts = await self._memory.facts(user_id, self._tenant)
         text = standalone.format_memory_for_injection(
-            standalone.memory_data_of(facts),
+            standalone.memory_data_of(await self._memory.facts(user_id, self._tenant)),
             settings.max_injection_tokens,
             query,
             similarity_weight=settings.similarity_weight,
@@ -108,9 +102,7 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
     asked, conversation, user = question(state), state.get("conversation_id", ""), state.get("user_id")
     history = sources.history
     # The calls below take no user, so access to the conversation is checked here.
-    await check_opens(
-        history.store.engine.store.reader, replace(history.store.scope(conversation), user=user or None)
-    )
+    await check_opens(history.store.reader, history.store.scope(conversation, user))
     found: dict[str, Any] = {}
     notes: list[str] = []
 
@@ -213,13 +205,13 @@ async def _by_runnable(
         yield text
         yield AIMessage(text)
         return
-    yield AIMessage("") if whole is None else cast("AIMessage", message_chunk_to_message(whole))
+    yield AIMessage("") if whole is None else cast("AIMessage", utils.message_chunk_to_message(whole))
 
 
 async def _by_chat_model(model: ChatModel, prompt: list[BaseMessage]) -> Speech:
     texts: list[str] = []
     calls: tuple[ToolCall, ...] = ()
-    async with aclosing(model.stream(cast("Any", convert_to_openai_messages(prompt)))) as pieces:
+    async with aclosing(model.stream(cast("Any", utils.convert_to_openai_messages(prompt)))) as pieces:
         async for piece in pieces:
             if piece.text:
                 texts.append(piece.text)
@@ -230,7 +222,7 @@ async def _by_chat_model(model: ChatModel, prompt: list[BaseMessage]) -> Speech:
 
 async def _by_function(model: Callable[..., Any], prompt: list[BaseMessage]) -> Speech:
     answer = await _awaited(model(prompt))
-    message = AIMessage(answer) if isinstance(answer, str) else convert_to_messages([answer])[0]
+    message = AIMessage(answer) if isinstance(answer, str) else utils.convert_to_messages([answer])[0]
     if not isinstance(message, AIMessage):
         raise ModelOutputError(
             f"The model returned {type(message).__name__}: an answer is an AIMessage or text."
@@ -273,10 +265,7 @@ async def generating(
 ) -> AsyncGenerator[str | ConversationState]:
     """Like `generate_node`, streamed; the state update comes last."""
     prompt = build_prompt_from_state(
-        state,
-        system_message=wording.system_message,
-        window_tokens=wording.window_tokens,
-        count=wording.count,
+        state, system_message=wording.system_message, window_tokens=wording.window_tokens, count=wording.count
     )
     told: dict[str, Any] = {"prompt_tokens": prompt_tokens(prompt, wording.count)}
     if state.get("debug"):
@@ -312,8 +301,7 @@ async def persist_node(
             "The last message is not an answer of the model: run its tool calls before the turn is persisted."
         )
     chat = store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)
-    turn_id = state.get("turn_id") or asked.id or str(uuid4())
-    turn = await begun(chat, asked_of([asked]), turn_id)
+    turn = await begun(chat, asked_of([asked]), state.get("turn_id") or asked.id or str(uuid4()))
     turn = await completed(chat, turn, happened(since), said(answer).text)
     if history is not None:
         _index_later(history, turn)

@@ -168,9 +168,8 @@ class PagefileMemory(AbstractCapability[Any]):
 
     async def _opened(self, ctx: RunContext[Any], find: Callable[[str, Given], str | None]) -> RunMemory:
         """The memory of a run. Without a user it has none, rather than another user's."""
-        conversation = find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id)
         chat = self._edge.memory.conversation(
-            conversation,
+            find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id),
             user_id=find("user_id", self._user),
             tenant=find("tenant", self._tenant),
             agent=ctx.agent.name if ctx.agent is not None else None,
