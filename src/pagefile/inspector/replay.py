@@ -8,7 +8,7 @@ from pagefile.engine.replay import Replay, change_of, checked_from_afar
 from pagefile.engine.snapshots import present_names
 from pagefile.errors import BudgetError, SettingsError
 from pagefile.inspector import ui, urls
-from pagefile.inspector.bill import bill_bar, called, inexact, left_out, question
+from pagefile.inspector.bill import bill_bar, called, crumbs_of, inexact, left_out, question
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.records import JsonValue, WindowRecord
@@ -38,8 +38,6 @@ _SIGNS = {"=": "same", "-": "out", "+": "in", "…": "skip"}
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A call, its options and settings, and the replay if anything was changed."""
-
     call: WindowRecord
     recorded: Mapping[str, JsonValue]
     changes: Mapping[str, str]
@@ -87,11 +85,8 @@ def show(data: Compared, reader: Reader) -> ui.View:
         outcome = _comparison(data.replay, reader)
     else:
         outcome = ui.soft(say("replay.hint"))
-    crumbs = (
-        reader.crumb(urls.CONVERSATION, call.scope.conversation or ""),
-        reader.crumb(urls.CALLS, say("tab.calls")),
-        (reader.asked.to(urls.CALL, call_id=call.id), say("bill.heading")),
-    )
+    above = reader.asked.to(urls.CALL, call_id=call.id), say("bill.heading")
+    crumbs = *crumbs_of(call.scope.conversation or "", reader)[1:], above
     body = [ui.card(say("replay.change"), _form(data, reader)), outcome]
     return ui.View(say("replay.title"), body, lead=question(call, reader), crumbs=crumbs)
 

@@ -10,7 +10,7 @@ from pagefile.inspector import ui, urls
 from pagefile.inspector.archive import Opened, opened
 from pagefile.inspector.charts import level
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, Reader, chat_of, head_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Step, Turn
 from pagefile.tiers.page_in import LOADING_TOOLS
 
@@ -59,7 +59,8 @@ class Timeline:
 
 async def gather(memory: Memory, asked: PageRequest) -> Timeline:
     """The newest slice, or the one after a position."""
-    head, chat = await head_of(memory, asked), chat_of(memory, asked)
+    chat = chat_of(memory, asked)
+    head = await chat.head()
     after = asked.whole("after", -1, least=-1) if asked.text("after") else None
     entries = await chat.log(after=after or 0, limit=PER_PAGE, newest=after is None)
     numbers = [entry.seq for entry in entries if entry.seq is not None]

@@ -167,8 +167,7 @@ def moment(value: object) -> datetime | None:
 def from_mem0(data: object) -> Brought:
     """The memories that `get_all()` returns as facts, from `{"results": […]}` or the list alone.
 
-    A memory of an agent or a run without a user goes to the user it is imported for. Graph relations are left out: mem0
-    derived them from the same memories.
+    A memory without a user goes to the user it is imported for. Graph relations are left out: mem0 derived them from the memories.
     """
     listed: object = cast("object", data) if isinstance(data, list) else mapping(data).get("results")
     if not isinstance(listed, list):

@@ -1,7 +1,6 @@
 """LangGraph's long-term store in a Pagefile database: `graph.compile(store=PagefileStore(memory))`.
 
-It needs only LangGraph's base class and works the same in every Pagefile store: search and filters are
-evaluated here, not in SQL.
+It works the same in every Pagefile store: search and filters are evaluated here, not in SQL.
 """
 
 import operator
@@ -41,8 +40,7 @@ class PagefileStore(base.BaseStore):
 
     Args:
         memory: with a `Memory`, create the store inside the event loop it was opened in; a `BlockingMemory` works everywhere.
-        user_id: stores everything as this user's: no other user's store sees it, and `memory.forget(user_id=…)` erases it. Without
-            one it is the tenant's.
+        user_id: whose items these are: no other user's store sees them, `memory.forget(user_id=…)` erases them. None: the tenant's.
         index: semantic search, configured as in LangGraph; `{}` embeds whole values with the memory's own embedder, `fields` and `embed`
             override that. Without it, `query` is refused.
         ttl: when items expire; in minutes, as in LangGraph. Expired items are never returned, swept or not.
@@ -176,7 +174,6 @@ class PagefileStore(base.BaseStore):
         return await self._items.sweep(self._scope, now=self._now())
 
     async def _touched(self, items: Iterable[StoredItem]) -> None:
-        """Those that expire do so later."""
         if keys := [item.item_key for item in items if item.ttl_s is not None]:
             await self._items.touch(self._scope, keys, now=self._now())
 

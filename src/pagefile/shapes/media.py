@@ -26,7 +26,6 @@ _SAMPLES, _SAMPLE_CHARS = 50, 1_000
 
 
 def _estimated_tokens(found: "FoundMedia", shape: Shape, count: "Count | None") -> int:
-    """The estimate for media given as bytes or by reference, in the shape it came in."""
     media, data = found.media, found.data
     if media.kind == "image":
         size = None if data is None else pixels(data)

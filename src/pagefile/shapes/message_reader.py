@@ -216,8 +216,6 @@ BlockReader: TypeAlias = Callable[[Reader, Mapping[str, Any], Path], None]
 
 
 class _Piece(NamedTuple):
-    """A block of a result, as a piece of its text."""
-
     text: str
     path: Path
     reference: str

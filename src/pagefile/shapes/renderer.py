@@ -15,6 +15,7 @@ from pagefile.shapes.steps import shown_steps, with_own_call_ids
 
 #: A message, or an item, in the format of a provider's client.
 Rendered: TypeAlias = dict[str, Any]
+Messages: TypeAlias = Sequence[Message]
 
 #: Roles that speak for the application.
 _INSTRUCTING = frozenset({"system", "developer"})
@@ -28,7 +29,7 @@ WRITERS: Mapping[Shape, Callable[[Message, Filling], list[Rendered]]] = {
 
 
 def given_back(
-    messages: Sequence[Message], steps: Sequence[Step], blobs: Blobs, shape: Shape | None = None
+    messages: Messages, steps: Sequence[Step], blobs: Blobs, shape: Shape | None = None
 ) -> list[Rendered]:
     """The messages as they came, each in its own shape, as equal JSON.
 
@@ -48,7 +49,7 @@ def given_back(
     return came
 
 
-def _can_be_sent(messages: Sequence[Message], steps: Sequence[Step], shape: Shape) -> bool:
+def _can_be_sent(messages: Messages, steps: Sequence[Step], shape: Shape) -> bool:
     """Whether nothing has to be left out, moved or renamed for the provider."""
     shown = shown_steps(steps, {})
     kinds = Counter(type(part) for message in messages for part in message.parts)
@@ -63,13 +64,10 @@ def _can_be_sent(messages: Sequence[Message], steps: Sequence[Step], shape: Shap
     )
 
 
-def rendered(
-    messages: Sequence[Message], steps: Sequence[Step], blobs: Blobs, shape: Shape
-) -> list[Rendered]:
+def rendered(messages: Messages, steps: Sequence[Step], blobs: Blobs, shape: Shape) -> list[Rendered]:
     """The messages as a provider accepts them: each call followed by its result, roles in a valid order, nothing empty.
 
-    They are rendered from their parts, whatever shape they came in. Images and files whose bytes are not in
-    `blobs` are named instead of shown.
+    They are rendered from their parts, whatever shape they came in. Images and files without bytes in `blobs` are named.
     """
     own = with_own_call_ids(shown_steps(steps, {}), shape, set())
     if shape == "anthropic":
@@ -79,9 +77,7 @@ def rendered(
     return anthropic.alternating(found) if shape == "anthropic" else found
 
 
-def written(
-    messages: Sequence[Message], filling: Filling, shape: Shape, *, reasoning: bool = False
-) -> list[Rendered]:
+def written(messages: Messages, filling: Filling, shape: Shape, *, reasoning: bool = False) -> list[Rendered]:
     """Prepared messages in a provider's shape; `reasoning` only while the turn is not answered yet."""
     if shape == "openai":
         messages = openai.laid_out(messages)
@@ -113,7 +109,7 @@ def is_sealed(thought: Reasoning, shape: Shape) -> bool:
     return shape == "responses" and bool(sealed.get("id") or sealed.get("encrypted_content"))
 
 
-def own_shape(messages: Sequence[Message]) -> Shape | None:
+def own_shape(messages: Messages) -> Shape | None:
     """The shape that the messages came in; None for the short form."""
     named: list[Shape] = [message.shape for message in messages if message.shape != "plain"]
     return named[0] if named else None
@@ -167,9 +163,8 @@ def block_shape(block: Mapping[str, Any]) -> Shape | None:
 
 def are_taken(messages: Sequence[Mapping[str, Any]], shape: Shape) -> bool:
     """Whether the messages have only what the provider knows, and their roles are in a valid order."""
-    if shape == "anthropic" and any(
-        one.get("role") == following.get("role") for one, following in pairwise(messages)
-    ):
+    roles = [one.get("role") for one in messages]
+    if shape == "anthropic" and any(one == following for one, following in pairwise(roles)):
         return False
     words = [block for one in messages for block in _blocks(one) if block.get("type") in _WORDS]
     return all(map(_TAKEN[shape], messages)) and all(block.keys() <= _WORD_KEYS[shape] for block in words)
@@ -206,7 +201,6 @@ def _by_anthropic(message: Mapping[str, Any]) -> bool:
 
 
 def _is_whole(block: Mapping[str, Any]) -> bool:
-    """Whether an Anthropic block has what it needs."""
     match block.get("type"):
         case "text":
             return bool(str(block.get("text")).strip())

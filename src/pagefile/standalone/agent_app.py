@@ -90,8 +90,7 @@ class AgentApp:
     async def write_turn(self, request: sessions.MemoryWriteRequest | None) -> sessions.MemoryWriteResult:
         """写入对话轮次，更新会话状态: the row and the session, in one transaction.
 
-        Without a `user_query` the turn answers the last query of `query_memory_context`; pass it where calls of one conversation
-        overlap.
+        Without a `user_query` the turn answers the last query of `query_memory_context`; pass it where calls overlap.
         """
         with _told("WriteTurn error: %s"):
             request = requests.given(request, "a MemoryWriteRequest")

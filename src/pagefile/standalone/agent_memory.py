@@ -1,8 +1,7 @@
 """Document 003 on its own: what an agent has seen in this session, in its own prompt, without a store or framework.
 
 `AgentMemory` and `ContentChunk` are the document's; `AgentWithMemory` is what it adds to an agent: the prompt that is
-rebuilt for every run, the dispatch of tool results, both resets. With a store behind it, the same is
-`chat.workspace()`.
+rebuilt for every run, the dispatch of tool results, both resets. With a store, the same is `chat.workspace()`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

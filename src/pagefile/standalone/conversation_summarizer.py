@@ -115,8 +115,7 @@ class ConversationSummarizer:
     async def generate_summary(self, conversation_id: str) -> str:
         """生成对话摘要: everything but the newest messages is covered when this returns.
 
-        Returns the summary, which is empty while there is nothing to summarize. If the model fails, the summary is extracted from
-        the conversation instead, and a warning is logged.
+        Returns the summary, empty while there is nothing to summarize. If the model fails, it is extracted, and a warning logged.
         """
         conflicts = 0
         while True:

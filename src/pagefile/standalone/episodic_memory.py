@@ -388,7 +388,6 @@ def _fitting(text: str) -> str:
 
 
 def _embed(model: EmbeddingModel | None) -> _Embed:
-    """A function from a text to its vector, for any kind of model."""
     functions = (getattr(model, "aembed_query", None), getattr(model, "embed_query", None), model)
     usable = [function for function in functions if callable(function)]
     if not usable and not isinstance(model, Embedder):

@@ -1,9 +1,7 @@
-"""Document 004 on its own: selects facts for the prompt within an exact number of tokens, without a store, and puts them before
-the messages of every model call.
+"""Document 004 on its own: facts for every model call, within an exact number of tokens, without a store.
 
 `format_memory_for_injection` is pure: the same data and the same conversation give the same text, byte for byte. The middleware
-returns a view for one call and never changes the given messages. For LangChain agents use
-`pagefile.integrations.langchain`, which also archives, recalls and compacts.
+never changes the given messages. For LangChain agents, `pagefile.integrations.langchain` also archives, recalls and compacts.
 """
 
 import json
@@ -96,6 +94,12 @@ def format_memory_for_injection(
     _fill_profile(sheet, memory_data, sheet.left // 2 if plain else sheet.left)
     sheet.fill("Facts", plain, sheet.left)
     return sheet.text()
+
+
+def injected(data: MemoryData, config: FactSettings, context: str, **more: Any) -> str:
+    """The same, with the limit and the weights of the settings."""
+    weights = {"similarity_weight": config.similarity_weight, "confidence_weight": config.confidence_weight}
+    return format_memory_for_injection(data, config.max_injection_tokens, context, **weights, **more)
 
 
 def memory_data_of(facts: Sequence[Fact]) -> dict[str, Any]:
@@ -317,15 +321,9 @@ class MemoryMiddleware:
         except (PagefileError, OSError, ValueError):
             logger.exception("memory could not be read; going on without it")
             return ""
-        return format_memory_for_injection(
-            data,
-            self.config.max_injection_tokens,
-            _extract_conversation_context(messages, self.config.max_context_turns),
-            similarity_weight=self.config.similarity_weight,
-            confidence_weight=self.config.confidence_weight,
-            similarities=self._similarities,
-            ranker=self._ranker,
-        )
+        context = _extract_conversation_context(messages, self.config.max_context_turns)
+        more = {"similarities": self._similarities, "ranker": self._ranker}
+        return injected(data, self.config, context, **more)
 
     def _message(self, content: str) -> object:
         system = self._role == "system"

@@ -173,7 +173,6 @@ def _content(message: Any) -> str:
 
 
 def _with_content(message: Any, content: str) -> Any:
-    """A copy with another text; the original is not changed."""
     if isinstance(message, Mapping):
         return {**cast("Mapping[str, object]", message), "content": content}
     changed = copy.copy(message)

@@ -189,8 +189,7 @@ class _Writer:
         if said.snapshot is not None:
             app = AgentApp(self._memory)
             value = (await app.get_short_memory(chat.id)).to_json()
-            known = cast("JsonObject", value["user_snapshot"])
-            value["user_snapshot"] = {**known, **said.snapshot}
+            value["user_snapshot"] = {**cast("JsonObject", value["user_snapshot"]), **said.snapshot}
             await app.set_short_memory(chat.id, SessionValue.of(value))
         if said.resets:
             await chat.reset()

@@ -41,6 +41,7 @@ _SERVER = "pagefile"
 _ANSWERING = "StructuredOutput"
 
 HookAnswer = dict[str, Any]
+Hook = Callable[[Mapping[str, Any], str | None], Awaitable[HookAnswer]]
 
 
 @dataclass(slots=True)
@@ -58,8 +59,6 @@ class ClaudeMemory:
     """The memory of one user, for Claude Code sessions.
 
     Args:
-        memory: an open memory.
-        user_id: whose memory it is.
         conversation_id: the conversation all sessions belong to; without one, each session is its own conversation.
         context_chars: the maximum number of characters that memory adds to a prompt.
         excerpt_tokens: how much of a bulky result the model sees at once, alongside its placeholder.
@@ -222,13 +221,7 @@ class ClaudeMemory:
                 await completed(session.chat, turn, await _said(session, given), answer or None)
         return {}
 
-    def _guarded(
-        self,
-        what: str,
-        work: Callable[[Mapping[str, Any], str | None], Awaitable[HookAnswer]],
-        *,
-        always: bool = False,
-    ) -> list[sdk.HookMatcher]:
+    def _guarded(self, what: str, work: Hook, *, always: bool = False) -> list[sdk.HookMatcher]:
         async def hook(given: Any, tool_use_id: str | None, _context: HookContext) -> Any:
             return await self._failing.attempt(what, lambda: work(given, tool_use_id), {}, always=always)
 
@@ -248,8 +241,8 @@ class ClaudeMemory:
         return self._sessions[name]
 
     def _opened(self, name: str) -> _Session:
-        whose = {"user_id": self._user, "tenant": self._tenant}
-        return _Session(self._memory.conversation(self._conversation or name, agent="claude", **whose))
+        open_chat = partial(self._memory.conversation, user_id=self._user, tenant=self._tenant)
+        return _Session(open_chat(self._conversation or name, agent="claude"))
 
     def _newest(self) -> _Session:
         """The session whose hook ran last: a tool does not learn which session calls it."""

@@ -1,13 +1,11 @@
 """The formats of Claude Code: the results of its tools, with the text the model reads, and its transcript.
 
-Claude Code silently ignores a replacement that does not have the tool's own format, and the model gets the raw output.
-So no result is constructed here: it is copied, and only its text is replaced. The transcript has what no hook is given: text beside
-tool calls, and thoughts with their signatures.
+Claude Code silently ignores a replacement that is not in the tool's own format: so results are copied, and only their text replaced.
+The transcript has what no hook is given: text beside tool calls, and thoughts with their signatures.
 """
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,10 +90,13 @@ class Transcript:
         end = data.rfind(b"\n") + 1
         self.offset += end
         for line in data[:end].splitlines():
-            with suppress(ValueError, RecursionError):
-                self._take(as_object(json.loads(line)) or {})
+            self._take(line)
 
-    def _take(self, given: Mapping[str, Any]) -> None:
+    def _take(self, line: bytes) -> None:
+        try:
+            given = as_object(json.loads(line)) or {}
+        except (ValueError, RecursionError):
+            return
         if given.get("type") == "user" and given.get("promptId") == self.prompt_id:
             self._begun = True
         elif self._begun and given.get("type") == "assistant" and not given.get("isSidechain"):

@@ -44,10 +44,6 @@ class ToolUse:
     input: object
 
     @property
-    def text(self) -> str:
-        return self.returned.text
-
-    @property
     def is_plain(self) -> bool:
         """Whether the result is one text, not blocks."""
         return isinstance(cast("Any", self.message.content), str)
@@ -115,11 +111,8 @@ def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[
 
 def is_user(message: BaseMessage) -> bool:
     """Whether a person wrote it: summaries and memory come as human messages too."""
-    return (
-        isinstance(message, HumanMessage)
-        and message.additional_kwargs.get("lc_source") is None
-        and not is_memory(message)
-    )
+    is_written = message.additional_kwargs.get("lc_source") is not None or is_memory(message)
+    return isinstance(message, HumanMessage) and not is_written
 
 
 def is_memory(message: BaseMessage) -> bool:
@@ -140,7 +133,6 @@ def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
 
 
 def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
-    """The messages of the model and its tools, converted for the log."""
     uses = iter(tool_uses(messages))
     spoken = (message for message in messages if isinstance(message, AIMessage | ToolMessage))
     return [said(one) if isinstance(one, AIMessage) else next(uses).returned for one in spoken]
@@ -189,7 +181,6 @@ def with_messages(result: ToolOutput, changed: dict[int, ToolMessage]) -> ToolOu
 
 
 def _updated(command: Command[Any]) -> list[Any]:
-    """The messages a command adds; empty if it updates something else."""
     update = cast("Any", command.update)
     found: Any = cast("dict[str, Any]", update).get("messages", ()) if isinstance(update, dict) else ()
     return [*cast("Sequence[Any]", found)] if isinstance(found, (list, tuple)) else [found]
@@ -252,7 +243,6 @@ def _shown(block: Any) -> str | Shown:
 
 
 def _own(block: Any, message: AIMessage) -> str | Thought | Shown | None:
-    """A block from the model; None for a tool call."""
     kind = block.get("type") if isinstance(block, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - blocks are whatever a provider gives
     given = cast("Mapping[str, Any]", block)
     if kind in CALL_BLOCKS:

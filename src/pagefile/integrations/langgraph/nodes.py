@@ -34,6 +34,7 @@ from pagefile.ports import ChatModel, ToolCall
 from pagefile.records import Scope, Turn
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone.agent_memory import part_of
+from pagefile.standalone.fact_injection import injected
 from pagefile.standalone.hybrid_history import unique_relevant
 
 #: Knowledge-base prefixes that mean no retrieval.
@@ -79,14 +80,8 @@ class FactContext:
         settings = self._memory.engine.settings.facts
         if not settings.enabled:
             return None
-        text = standalone.format_memory_for_injection(
-            standalone.memory_data_of(await self._memory.facts(user_id, self._tenant)),
-            settings.max_injection_tokens,
-            query,
-            similarity_weight=settings.similarity_weight,
-            confidence_weight=settings.confidence_weight,
-        )
-        return text or None
+        known = standalone.memory_data_of(await self._memory.facts(user_id, self._tenant))
+        return injected(known, settings, query) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +163,6 @@ Speech: TypeAlias = AsyncGenerator[str | AIMessage]
 
 
 def spoken(model: AnyModel, prompt: list[BaseMessage], callbacks: Sequence[Any] = ()) -> Speech:
-    """The pieces of the answer as they arrive, and finally the message."""
     if isinstance(model, ChatModel):
         return _by_chat_model(model, prompt)
     if isinstance(model, Runnable):
@@ -291,8 +285,7 @@ async def persist_node(
 ) -> ConversationState:
     """持久化: both sides of the turn are on disk when this returns. Idempotent.
 
-    Intermediate messages and tool results are written with it. Indexing and summarizing follow in the background; a failure
-    there does not affect the turn.
+    Steps are written with it. Indexing and summarizing follow in the background; a failure there does not affect the turn.
     """
     asked, since = running(state)
     answer = since[-1] if since else None

@@ -43,7 +43,6 @@ class PagefileMemory(AbstractCapability[Any]):
     Create it inside the event loop the memory was opened in, or pass a `BlockingMemory`, which works with `run_sync` and any loop.
 
     Args:
-        memory: where everything is stored.
         user_id: whose memory it is, or a function of the run's context: `lambda ctx: ctx.deps.user_id`. Without one, nothing
             is shared between conversations. A run for which the function finds no user has no memory.
         conversation_id: which conversation; by default the run's own `conversation_id`.
@@ -182,8 +181,7 @@ class PagefileMemory(AbstractCapability[Any]):
 def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> str | None:
     """A value, or what the user's function finds for a run.
 
-    The function is called with the context variables of the caller that started the run: the memory may live in another thread,
-    where a web framework's current user is not set.
+    It is called with the context variables of the run's caller: the memory may live in another thread, without a current user.
     """
     if not callable(given):
         return given

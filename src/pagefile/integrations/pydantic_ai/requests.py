@@ -1,7 +1,6 @@
 """The messages sent to the model: the run's history, with memory beside the question, within a token budget.
 
-Everything here creates new lists and messages: the run's own history is never modified. A tool call and its result are kept or
-dropped together.
+The run's own history is never modified, only copied. A tool call and its result are kept or dropped together.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -50,8 +49,6 @@ Excerpt = Callable[[Kept, int], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How much room there is, and how it is counted."""
-
     room_tokens: int
     count: Callable[[str], int]
     kept: Mapping[Key, Kept]
