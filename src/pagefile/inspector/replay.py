@@ -12,7 +12,7 @@ from pagefile.inspector.bill import bill_bar, called, crumbs_of, inexact, left_o
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.records import JsonValue, WindowRecord
-from pagefile.window.comparison import BlockChange, CandidateChange, DiffLine, bill
+from pagefile.window.comparison import CandidateChange, DiffLine, bill
 
 #: What the form offers; every other name that can be changed works in the query string.
 _OFFERED = (
@@ -118,6 +118,12 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
         for key, window in (("replay.before", replay.before), ("replay.after", replay.after))
     ]
     both = el("div", sides, class_="two")
+    columns = {"bill.block": "row", **ui.numbers("replay.before", "replay.after", "replay.difference")}
+    rows = [
+        (ui.key_of(one.block, reader), one.before, one.after, reader.signed(one.difference))
+        for one in compared.blocks
+    ]
+    blocks = ui.table(reader, say("replay.windows"), columns, rows, class_="bill")
     candidates = ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
     lines = [_line(line, reader) for line in compared.diff]
     diff = ui.scrolling(lines, say("replay.diff"), class_="diff")
@@ -125,19 +131,10 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
         inexact(replay.exact, replay.why, reader),
         ui.notice(say("replay.same"), "good") if compared.same else None,
         ui.figures(reader, values),
-        ui.card(say("replay.windows"), both, _blocks(compared.blocks, reader)),
+        ui.card(say("replay.windows"), both, blocks),
         candidates if compared.changed else None,
         ui.card(say("replay.diff"), diff) if compared.diff else None,
     ]
-
-
-def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
-    columns = {"bill.block": "row", **ui.numbers("replay.before", "replay.after", "replay.difference")}
-    rows = [
-        (ui.key_of(one.block, reader), one.before, one.after, reader.signed(one.difference))
-        for one in changes
-    ]
-    return ui.table(reader, reader.say("replay.windows"), columns, rows, class_="bill")
 
 
 def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element:

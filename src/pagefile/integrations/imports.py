@@ -126,7 +126,6 @@ def _steps(group: Iterable[Said]) -> Iterator[JsonObject]:
 
 
 def _turn_id(first: Said, otherwise: str) -> str:
-    """The first message's id if it is valid; else a deterministic one, the same on every import."""
     if first.id is not None and len(first.id) <= MAX_ID_CHARS:
         return first.id
     return str(uuid5(NAMESPACE_URL, f"pagefile:moving:{first.id or otherwise}"))
@@ -328,9 +327,7 @@ async def take_over(
 ) -> dict[str, int]:
     """Record the turns and remember the facts; counts what was new, known, rejected or left out.
 
-    Args:
-        user_id: the user of turns and facts that do not name one.
-        conversation_id: the conversation of turns that do not name one.
+    `user_id` and `conversation_id` are those of turns and facts that name none.
     """
     # Before anything is written: every record has a user and a conversation.
     if conversation_id is None and any(turn.conversation_id is None for turn in brought.turns):

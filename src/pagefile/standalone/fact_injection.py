@@ -91,7 +91,11 @@ def format_memory_for_injection(
     corrections = [_line(fact) for fact in ranked if fact.category == CORRECTION]
     sheet.fill("Corrections", corrections, min(guaranteed_tokens, max_tokens))
     plain = [_line(fact) for fact in ranked if fact.category != CORRECTION]
-    _fill_profile(sheet, memory_data, sheet.left // 2 if plain else sheet.left)
+    budget = sheet.left // 2 if plain else sheet.left
+    for section in sections(memory_data):
+        title, line = section.title, f"- {section.label}: {escape(section.text)}"
+        took = sheet.fill(title, [line], budget)
+        budget -= took or sheet.fill(title, [_cut(line, budget - _cost(title) - 3)], budget)
     sheet.fill("Facts", plain, sheet.left)
     return sheet.text()
 
@@ -166,13 +170,6 @@ def _line(fact: GivenFact) -> str:
     told = fact.category and fact.category != CORRECTION  # corrections have their own heading
     kind = f"[{escape(' '.join((fact.category or '').split()))}] " if told else ""
     return f"- {kind}{escape(' '.join(fact.text.split()))}"
-
-
-def _fill_profile(sheet: "_Sheet", data: MemoryData | None, budget: int) -> None:
-    for section in sections(data):
-        title, line = section.title, f"- {section.label}: {escape(section.text)}"
-        took = sheet.fill(title, [line], budget)
-        budget -= took or sheet.fill(title, [_cut(line, budget - _cost(title) - 3)], budget)
 
 
 def _cut(line: str, tokens: int) -> str:

@@ -18,7 +18,6 @@ from pagefile.settings import EmbedderSettings, Settings
 from pagefile.standalone import AgentApp, SessionValue
 
 PREFIX = "demo-"
-Progress = Callable[[int, int], None]
 #: Windows kept per conversation: all of them, so that the inspector shows how it grew.
 _CALLS_KEPT = 100
 #: How long each window waits for its query's embedding: long, so that a busy machine does not change the result.
@@ -54,7 +53,10 @@ class DemoReport:
 
 
 async def fill_demo(
-    settings: Settings, progress: Progress | None = None, *, people: Sequence[Person] = PEOPLE
+    settings: Settings,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    people: Sequence[Person] = PEOPLE,
 ) -> DemoReport:
     """Write the missing parts of the demo into the configured database, and wait until they are indexed.
 

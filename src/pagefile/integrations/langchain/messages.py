@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 from uuid import NAMESPACE_OID, uuid5
 
 from langchain_core.messages import (
@@ -22,7 +22,6 @@ from pagefile.shapes.media import note, read_media
 from pagefile.standalone import MEMORY_NAME
 from pagefile.standalone.agent_memory import part_of
 
-M = TypeVar("M", bound=BaseMessage)
 #: What a tool's run gives LangGraph.
 ToolOutput: TypeAlias = ToolMessage | Command[Any]
 
@@ -209,7 +208,7 @@ def shown_blocks(message: BaseMessage) -> tuple[str | Shown, ...]:
     return tuple(_shown(block) for block in blocks_of(message))
 
 
-def with_media_named(message: M) -> M:
+def with_media_named(message: BaseMessage) -> BaseMessage:
     """The message with its images and files replaced by their names; unchanged if it has none."""
     content = cast("Any", message.content)
     if isinstance(content, str):

@@ -188,9 +188,7 @@ class ChatRequest:
 class ConversationChat:
     """`stream_chat` over the graph or, with the feature flag off, over the same nodes in sequence.
 
-    Args:
-        graph: False runs the plain pipeline, without LangGraph; the answers are the same.
-        options: those of `ConversationNodes`.
+    `graph=False` runs the plain pipeline, with the same answers; `options` are those of `ConversationNodes`.
     """
 
     def __init__(

@@ -19,8 +19,7 @@ from pagefile import standalone
 from pagefile.engine import Memory
 from pagefile.engine.ownership import check_opens
 from pagefile.errors import InvalidArgumentError, ModelOutputError, SettingsError
-from pagefile.integrations.langchain.messages import asked as asked_of
-from pagefile.integrations.langchain.messages import happened, said, structured_text
+from pagefile.integrations.langchain.messages import asked, happened, said, structured_text
 from pagefile.integrations.langgraph.state import (
     ConversationState,
     NodeTrace,
@@ -94,7 +93,7 @@ class RecallSources:
 
 async def recall_node(state: ConversationState, *, sources: RecallSources) -> ConversationState:
     """记忆召回: facts, the summary, past turns and recent messages, concurrently. Failures are noted in the trace."""
-    asked, conversation, user = question(state), state.get("conversation_id", ""), state.get("user_id")
+    query, conversation, user = question(state), state.get("conversation_id", ""), state.get("user_id")
     history = sources.history
     # The calls below take no user, so access to the conversation is checked here.
     await check_opens(history.store.reader, history.store.scope(conversation, user))
@@ -107,12 +106,12 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
     async with anyio.create_task_group() as together:
         together.start_soon(look, "recent", history.get_context(conversation))
         if user:
-            facts = sources.memory_service.recall_context(user_id=user, query=asked)
+            facts = sources.memory_service.recall_context(user_id=user, query=query)
             together.start_soon(look, "memory", facts)
         if history.summarizer is not None:
             together.start_soon(look, "summary", history.summarizer.get_summary(conversation))
         if history.episodic_memory is not None:
-            recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.recall_most)
+            recall = history.episodic_memory.recall_relevant(conversation, query, top_k=history.recall_most)
             together.start_soon(look, "episodes", recall)
     recent: list[Any] = found["recent"]["recent_history"] if found["recent"] else []
     return {
@@ -287,14 +286,14 @@ async def persist_node(
 
     Steps are written with it. Indexing and summarizing follow in the background; a failure there does not affect the turn.
     """
-    asked, since = running(state)
+    human, since = running(state)
     answer = since[-1] if since else None
     if not isinstance(answer, AIMessage) or answer.tool_calls:
         raise InvalidArgumentError(
             "The last message is not an answer of the model: run its tool calls before the turn is persisted."
         )
     chat = store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)
-    turn = await begun(chat, asked_of([asked]), state.get("turn_id") or asked.id or str(uuid4()))
+    turn = await begun(chat, asked([human]), state.get("turn_id") or human.id or str(uuid4()))
     turn = await completed(chat, turn, happened(since), said(answer).text)
     if history is not None:
         _index_later(history, turn)

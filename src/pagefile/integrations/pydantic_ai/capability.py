@@ -7,12 +7,8 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-from pydantic_ai import FunctionToolset, RunContext, Tool
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.capabilities.abstract import WrapRunHandler, WrapToolExecuteHandler
-from pydantic_ai.messages import ToolCallPart
-from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.run import AgentRunResult
+from pydantic_ai import AgentRunResult, FunctionToolset, ModelRequestContext, RunContext, Tool, ToolCallPart
+from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler, WrapToolExecuteHandler
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
@@ -179,10 +175,7 @@ class PagefileMemory(AbstractCapability[Any]):
 
 
 def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> str | None:
-    """A value, or what the user's function finds for a run.
-
-    It is called with the context variables of the run's caller: the memory may live in another thread, without a current user.
-    """
+    """A value, or what the user's function finds in the context of the run's caller: the memory may live in another thread."""
     if not callable(given):
         return given
     found = context.run(given, ctx)
