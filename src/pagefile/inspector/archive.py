@@ -131,12 +131,8 @@ def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
 
 
 def _sizes(page: Page, reader: Reader) -> dict[str, ui.Value]:
-    return {
-        "archive.chars": page.length,
-        "archive.tokens": page.tokens,
-        "archive.bytes": reader.size(page.stored_bytes),
-        "archive.loads": page.loads,
-    }
+    lengths: dict[str, ui.Value] = {"archive.chars": page.length, "archive.tokens": page.tokens}
+    return {**lengths, "archive.bytes": reader.size(page.stored_bytes), "archive.loads": page.loads}
 
 
 def _link(page: Page, reader: Reader, **more: object) -> Element:

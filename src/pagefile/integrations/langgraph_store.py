@@ -27,12 +27,7 @@ except ImportError as error:
 _MINUTE_S = 60.0
 #: Embed the whole value as one text.
 _EVERYTHING = "$"
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$gt": operator.gt,
-    "$gte": operator.ge,
-    "$lt": operator.lt,
-    "$lte": operator.le,
-}
+_COMPARISONS = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 
 class PagefileStore(base.BaseStore):

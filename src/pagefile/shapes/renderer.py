@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -36,11 +37,7 @@ def given_back(
     With a `shape`, they are what its provider accepts: as they came if possible, otherwise rendered again.
     """
     filling, own = Filling(steps, blobs), shape or own_shape(messages) or "openai"
-    came = [
-        one
-        for message in messages
-        for one in _as_it_came(message, filling, own if message.shape == "plain" else message.shape)
-    ]
+    came = [one for message in messages for one in _as_it_came(message, filling, own)]
     if shape is None:
         return came
     foreign = any(message.shape not in {shape, "plain"} for message in messages)
@@ -115,15 +112,13 @@ def own_shape(messages: Messages) -> Shape | None:
     return named[0] if named else None
 
 
-def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Rendered]:
+def _as_it_came(message: Message, filling: Filling, own: Shape) -> list[Rendered]:
     if message.given is not None:
-        try:
+        with suppress(LookupError):
             return [filling.as_given(message)]
-        except LookupError:
-            pass
     # Plain text is the same for all providers; a call in the short form is not.
-    words = message.shape == "plain" and all(isinstance(part, Text) for part in message.parts)
-    return WRITERS["plain" if words else shape](message, filling)
+    calls = message.shape == "plain" and not all(isinstance(part, Text) for part in message.parts)
+    return WRITERS[own if calls else message.shape](message, filling)
 
 
 # -- whether a provider accepts messages just as they came: it refuses unknown fields ---------------------------------
@@ -132,15 +127,13 @@ def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Render
 _BLOCKS: Mapping[str, Shape] = {
     **dict.fromkeys(("image_url", "input_audio", "file"), "openai"),
     **dict.fromkeys(("input_text", "output_text", "input_image", "input_file"), "responses"),
-    **dict.fromkeys(
-        ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result"),
-        "anthropic",
-    ),
-    **dict.fromkeys(("server_tool_use", "web_search_tool_result", "container_upload"), "anthropic"),
+    **dict.fromkeys(("tool_use", "tool_result", "server_tool_use", "web_search_tool_result"), "anthropic"),
+    **dict.fromkeys(("thinking", "redacted_thinking"), "anthropic"),
+    **dict.fromkeys(("image", "document", "search_result", "container_upload"), "anthropic"),
 }
-_CHAT_KEYS = frozenset(
-    {"role", "content", "name", "refusal", "audio", "tool_calls", "tool_call_id", "function_call"}
-)
+#: What a chat message may have instead of content.
+_INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
+_CHAT_KEYS = frozenset({"role", "content", "name", "tool_call_id", *_INSTEAD})
 _ITEM_KEYS = frozenset({"type", "role", "content", "id", "status", "phase"})
 _CHAT_BLOCKS = frozenset({"text", "refusal", "image_url", "input_audio", "file"})
 _CALL_KEYS = frozenset({"id", "type", "function", "custom"})
@@ -151,8 +144,6 @@ _WORD_KEYS: Mapping[Shape, frozenset[str]] = {
     "anthropic": frozenset({"type", "text", "citations", "cache_control"}),
 }
 _WORDS = ("text", "refusal", "input_text", "output_text")
-#: What a chat message may have instead of content.
-_INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
 
 def block_shape(block: Mapping[str, Any]) -> Shape | None:
@@ -217,11 +208,8 @@ def _by_responses(item: Mapping[str, Any]) -> bool:
         called = "call_id" not in item or bool(item["call_id"])
         return called and ("arguments" not in item or _has_arguments(item))
     foreign = {"text", "openai", "anthropic"}
-    return (
-        item.keys() <= _ITEM_KEYS
-        and _says(item)
-        and all(foreign.isdisjoint({block.get("type"), block_shape(block)}) for block in _blocks(item))
-    )
+    own = all(foreign.isdisjoint({block.get("type"), block_shape(block)}) for block in _blocks(item))
+    return item.keys() <= _ITEM_KEYS and _says(item) and own
 
 
 def _says(message: Mapping[str, Any]) -> bool:
@@ -233,8 +221,4 @@ def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return objects_in(message.get("content"))
 
 
-_TAKEN: Mapping[Shape, Callable[[Mapping[str, Any]], bool]] = {
-    "openai": _by_chat,
-    "anthropic": _by_anthropic,
-    "responses": _by_responses,
-}
+_TAKEN = {"openai": _by_chat, "anthropic": _by_anthropic, "responses": _by_responses}

@@ -113,9 +113,8 @@ class ConversationHistory:
     ) -> list[ConversationMessage]:
         if self.episodic_memory is None:
             return []
-        relevant = await self._tried(
-            "episodes", self.episodic_memory.recall_relevant(conversation_id, query, top_k=self.recall_most)
-        )
+        recall = self.episodic_memory.recall_relevant(conversation_id, query, top_k=self.recall_most)
+        relevant = await self._tried("episodes", recall)
         return unique_relevant(relevant or [], recent, self.top_k)
 
     async def _not_summarised(self, view: LogView) -> list[ConversationMessage]:

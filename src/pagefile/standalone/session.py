@@ -35,10 +35,7 @@ Role: TypeAlias = Literal["user", "assistant"]
 #: How speakers are named in a prompt.
 SPEAKERS: Final[dict[Role, str]] = {"user": "用户", "assistant": "AI"}
 #: The words for a speaker that are understood.
-_ROLES = {
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant"),
-}
+_ROLES = {"user": "user", "human": "user", **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant")}
 
 
 def sides(turn: Turn) -> Iterator[tuple[Role, str]]:

@@ -5,14 +5,8 @@ from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any, TypeAlias, cast
 from uuid import NAMESPACE_OID, uuid5
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    ToolMessage,
-    convert_to_openai_data_block,
-    is_data_content_block,
-)
+from langchain_core import messages as core
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
 from pagefile.engine.arguments import result_text
@@ -236,7 +230,7 @@ def _shown(block: Any) -> str | Shown:
         return given["text"]
     try:
         # LangChain's own block in a provider's format.
-        return convert_to_openai_data_block(given) if is_data_content_block(given) else given
+        return core.convert_to_openai_data_block(given) if core.is_data_content_block(given) else given
     except (KeyError, ValueError):
         return given
 

@@ -9,6 +9,7 @@ abandoned: then it is aborted, or completed if the thread does have its answer.
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -134,12 +135,10 @@ class Talk:
         for turn in _Index(self.turns.values()).versions(exchange.id):
             if turn.status == "open":
                 return turn
-        try:
+        with suppress(ConflictError):
             turn = await begun(self.chat, exchange.asked, exchange.id)
             if turn.status == "open":
                 return self._keep(turn)
-        except ConflictError:
-            pass
         # The message was answered before: this run regenerates the answer from an earlier point of the thread.
         return self._keep(await begun(self.chat, exchange.asked, f"{exchange.id}~{uuid4().hex[:8]}"))
 

@@ -208,15 +208,13 @@ class ConversationChat:
             self._stream = partial(compiled.astream, stream_mode="custom")
 
     async def answer(self, request: ChatRequest) -> str:
-        async with aclosing(self.stream_chat(request)) as events:
-            last = [event async for event in events][-1]
-        return str(last["answer"])
+        events = [event async for event in self.stream_chat(request)]
+        return str(events[-1]["answer"])
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The events of one turn. Stopping early (`aclosing`) aborts the turn, as does a node that raises."""
-        conversation = request.conversation_id or await self.nodes.store.get_or_create_conversation_id(
-            request.user_id, request.session_id
-        )
+        id_of = self.nodes.store.get_or_create_conversation_id
+        conversation = request.conversation_id or await id_of(request.user_id, request.session_id)
         turn_id = str(uuid4())
         state: ConversationState = {
             "messages": [HumanMessage(request.message, id=turn_id)],

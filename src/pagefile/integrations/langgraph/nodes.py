@@ -20,14 +20,8 @@ from pagefile.engine import Memory
 from pagefile.engine.ownership import check_opens
 from pagefile.errors import InvalidArgumentError, ModelOutputError, SettingsError
 from pagefile.integrations.langchain.messages import asked, happened, said, structured_text
-from pagefile.integrations.langgraph.state import (
-    ConversationState,
-    NodeTrace,
-    build_prompt_from_state,
-    prompt_tokens,
-    question,
-    running,
-)
+from pagefile.integrations.langgraph import state as states
+from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, question, running
 from pagefile.integrations.recorder import begun, completed
 from pagefile.ports import ChatModel, ToolCall
 from pagefile.records import Scope, Turn
@@ -151,11 +145,10 @@ def _result(found: Any) -> dict[str, Any]:
 
 # -- the answer of any kind of model, streamed, and finally the complete message --------------------------------------
 
+Answer: TypeAlias = str | BaseMessage
 #: A LangChain model (with its tools bound), a `ChatModel`, or a function from the messages to an answer.
 AnyModel: TypeAlias = (
-    Runnable[Any, Any]
-    | ChatModel
-    | Callable[[list[BaseMessage]], str | BaseMessage | Awaitable[str | BaseMessage]]
+    Runnable[Any, Any] | ChatModel | Callable[[list[BaseMessage]], Answer | Awaitable[Answer]]
 )
 #: Pieces of an answer, and finally all of it.
 Speech: TypeAlias = AsyncGenerator[str | AIMessage]
@@ -246,21 +239,18 @@ async def generate_node(
     state: ConversationState, *, model: AnyModel, wording: Wording, callbacks: Sequence[Any] = ()
 ) -> ConversationState:
     """生成: calls the model with everything in the state, and appends its answer to the messages."""
-    update: ConversationState = {}
-    async with aclosing(generating(state, model=model, wording=wording, callbacks=callbacks)) as pieces:
-        async for piece in pieces:
-            update = update if isinstance(piece, str) else piece
-    return update
+    speech = generating(state, model=model, wording=wording, callbacks=callbacks)
+    return cast("ConversationState", [piece async for piece in speech][-1])
 
 
 async def generating(
     state: ConversationState, *, model: AnyModel, wording: Wording, callbacks: Sequence[Any] = ()
 ) -> AsyncGenerator[str | ConversationState]:
     """Like `generate_node`, streamed; the state update comes last."""
-    prompt = build_prompt_from_state(
+    prompt = states.build_prompt_from_state(
         state, system_message=wording.system_message, window_tokens=wording.window_tokens, count=wording.count
     )
-    told: dict[str, Any] = {"prompt_tokens": prompt_tokens(prompt, wording.count)}
+    told: dict[str, Any] = {"prompt_tokens": states.prompt_tokens(prompt, wording.count)}
     if state.get("debug"):
         told["prompt"] = [{"role": message.type, "content": str(message.text)} for message in prompt]
     async with aclosing(spoken(model, prompt, callbacks)) as pieces:
