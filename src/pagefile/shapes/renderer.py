@@ -208,8 +208,8 @@ def _by_responses(item: Mapping[str, Any]) -> bool:
         called = "call_id" not in item or bool(item["call_id"])
         return called and ("arguments" not in item or _has_arguments(item))
     foreign = {"text", "openai", "anthropic"}
-    own = all(foreign.isdisjoint({block.get("type"), block_shape(block)}) for block in _blocks(item))
-    return item.keys() <= _ITEM_KEYS and _says(item) and own
+    own = (foreign.isdisjoint({block.get("type"), block_shape(block)}) for block in _blocks(item))
+    return item.keys() <= _ITEM_KEYS and _says(item) and all(own)
 
 
 def _says(message: Mapping[str, Any]) -> bool:

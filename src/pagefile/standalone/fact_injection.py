@@ -101,7 +101,7 @@ def format_memory_for_injection(
 
 
 def injected(data: MemoryData, config: FactSettings, context: str, **more: Any) -> str:
-    """The same, with the limit and the weights of the settings."""
+    """`format_memory_for_injection` with the limit and the weights of the settings."""
     weights = {"similarity_weight": config.similarity_weight, "confidence_weight": config.confidence_weight}
     return format_memory_for_injection(data, config.max_injection_tokens, context, **weights, **more)
 

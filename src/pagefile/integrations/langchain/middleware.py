@@ -72,7 +72,7 @@ class PagefileMiddleware(
         recent_turns: how many of the latest turns are kept longest; by default the memory's setting.
         archive_in_state: True keeps placeholders in the state instead of bulky results, so that checkpoints stay small.
             Either way the model sees the full result in the turn that fetched it.
-        offer_tools: False for models that cannot call tools, such as `load_tool_history` and `recall`.
+        offer_tools: False offers no tools (`load_tool_history`, `recall` and so on), for models that cannot call any.
         incognito: write nothing to the database and recall nothing.
         timeout_s: how long a hook may wait for the memory.
     """

@@ -169,8 +169,9 @@ def _shown(message: ai.ModelMessage, texts: Mapping[Key, str]) -> ai.ModelMessag
     parts = list(message.parts)
     for place, part in enumerate(parts):
         if isinstance(part, ai.ToolReturnPart):
-            text = texts.get(key_of(part), part_text(part))
-            parts[place] = part if text == part_text(part) else replace(part, content=text)
+            held = key_of(part)
+            text = texts.get(held, held[1])
+            parts[place] = part if text == held[1] else replace(part, content=text)
     return replace(message, parts=parts)
 
 
