@@ -73,7 +73,6 @@ async def opened(
     offset: int = 0,
     limit: int = IN_PLACE,
 ) -> Opened:
-    """A page with part of its text. Does not count as a load."""
     page = await _page(memory, asked, uuid)
     start = 0 if query is not None else min(offset, page.length)
     most = limit if query is None else _EXCERPT_TOKENS
@@ -96,8 +95,7 @@ async def pin(memory: Memory, asked: PageRequest) -> str:
     page = await _page(memory, asked, uuid)
     if page.scope.conversation is None:
         raise InvalidArgumentError("This page is in no conversation: there is no window to keep it in.")
-    scope = await looked_up(memory, page.scope)
-    await chat_in(memory, scope).pin(uuid, pinned=pinned)
+    await chat_in(memory, await looked_up(memory, page.scope)).pin(uuid, pinned=pinned)
     return asked.here(urls.PAGE, uuid=uuid, done="pinned" if pinned else "unpinned")
 
 
@@ -105,25 +103,20 @@ async def pin(memory: Memory, asked: PageRequest) -> str:
 
 
 def show(data: Archive, reader: Reader) -> ui.View:
-    say, asked = reader.say, reader.asked
+    say, lead = reader.say, reader.say("archive.about")
     if data.search is not None:
         found = _hits(data, reader)
     elif data.pages:
-        more = asked.here(urls.ARCHIVE, after=data.next) if data.next else None
+        more = reader.asked.here(urls.ARCHIVE, after=data.next) if data.next else None
         found = ui.card(None, _table(data.pages, reader), ui.older(reader, more))
-    else:
-        found = ui.empty(say("archive.none"), say("archive.none_about"))
-    lead = say("archive.about")
-    if data.pages:
         kept = sum(page.stored_bytes for page in data.pages if page.purged is None)
         lead = say("archive.lead", n=reader.number(len(data.pages)), size=reader.size(kept))
-    return ui.View(say("nav.archive"), [_search(data, reader), found], lead=lead)
-
-
-def _search(data: Archive, reader: Reader) -> Element:
+    else:
+        found = ui.empty(say("archive.none"), say("archive.none_about"))
     user, go = ui.user_field(reader), ui.button(reader, "ask.search")
-    search = ui.search_field(reader, "archive.search", data.search)
-    return ui.asking_form(reader, "archive.search", search, user, button=go, **ui.scope_of(reader, user))
+    field = ui.search_field(reader, "archive.search", data.search)
+    search = ui.asking_form(reader, "archive.search", field, user, button=go, **ui.scope_of(reader, user))
+    return ui.View(say("nav.archive"), [search, found], lead=lead)
 
 
 def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
@@ -134,17 +127,12 @@ def _table(pages: tuple[Page, ...], reader: Reader) -> Element:
         result = [_link(page, reader), el("p", page.result_summary[:160], class_="snippet")]
         return result, _state(page, reader), *_sizes(page, reader).values(), page.created
 
-    rows = [row(page) for page in pages]
-    return ui.table(reader, reader.say("nav.archive"), columns, rows, class_="roomy")
+    return ui.table(reader, reader.say("nav.archive"), columns, map(row, pages), class_="roomy")
 
 
 def _sizes(page: Page, reader: Reader) -> dict[str, ui.Value]:
-    return {
-        "archive.chars": page.length,
-        "archive.tokens": page.tokens,
-        "archive.bytes": reader.size(page.stored_bytes),
-        "archive.loads": page.loads,
-    }
+    lengths: dict[str, ui.Value] = {"archive.chars": page.length, "archive.tokens": page.tokens}
+    return {**lengths, "archive.bytes": reader.size(page.stored_bytes), "archive.loads": page.loads}
 
 
 def _link(page: Page, reader: Reader, **more: object) -> Element:

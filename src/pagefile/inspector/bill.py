@@ -68,7 +68,7 @@ def show_calls(data: Calls, reader: Reader) -> ui.View:
         body: Content = [_chart(data, reader), ui.card(say("calls.list"), _calls_table(data, reader))]
     else:
         body = ui.empty(say("calls.none"), say("calls.none_about"))
-    crumbs = _crumbs(data.conversation, reader)[:2]
+    crumbs = crumbs_of(data.conversation, reader)[:2]
     return ui.View(say("tab.calls"), body, lead=say("calls.lead"), crumbs=crumbs)
 
 
@@ -146,11 +146,11 @@ def show_call(data: Explanation, reader: Reader) -> ui.View:
         _prompt(data, reader),
         ui.card(say("options.title"), el("details", el("summary", say("options.open")), ui.code(given))),
     ]
-    crumbs = _crumbs(call.scope.conversation or "", reader)
+    crumbs = crumbs_of(call.scope.conversation or "", reader)
     return ui.View(say("bill.heading"), body, lead=question(call, reader), crumbs=crumbs)
 
 
-def _crumbs(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
+def crumbs_of(name: str, reader: Reader) -> tuple[tuple[str, str], ...]:
     return (
         (reader.asked.to(urls.CONVERSATIONS), reader.say("nav.conversations")),
         reader.crumb(urls.CONVERSATION, name),

@@ -7,7 +7,7 @@ from operator import attrgetter
 from pagefile.engine import Conversation, Memory
 from pagefile.inspector import ui, urls
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, Reader, head_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import ConversationInfo, JsonObject, JsonValue, Scope
 
 #: Conversations per page, and how many are scanned for a search or another order.
@@ -30,8 +30,6 @@ def chat_in(memory: Memory, scope: Scope) -> Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A conversation in a list: its state, its first words, and the size of its archive."""
-
     head: ConversationInfo
     began_with: str
     pages: int
@@ -172,7 +170,7 @@ async def gather_sessions(memory: Memory, asked: PageRequest) -> Sessions:
         return Session(head, await chat_in(memory, head.scope).session())
 
     if asked.conversation_id is not None:
-        return Sessions((await session(await head_of(memory, asked)),), None, one=True)
+        return Sessions((await session(await chat_of(memory, asked).head()),), None, one=True)
     heads = await memory.conversations(**asked.owner, limit=_SESSIONS_SHOWN, after=asked.text("after"))
     return Sessions(tuple([await session(head) for head in heads]), heads.next, one=False)
 

@@ -7,7 +7,7 @@ from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.inspector import ui, urls
 from pagefile.inspector.markup import Content, el
-from pagefile.inspector.page_request import PageRequest, Reader, head_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import DEFAULT_TENANT, ConversationInfo, ErasureReceipt, Listing, Scope
 
 #: How many of a user's conversations are counted.
@@ -26,11 +26,10 @@ async def gather(memory: Memory, asked: PageRequest) -> Erasing:
     scope, heads = _named(asked), Listing[ConversationInfo]([])
     if asked.conversation_id is not None:
         with suppress(NotFoundError):
-            heads = Listing([await head_of(memory, asked)])
+            heads = Listing([await chat_of(memory, asked).head()])
     elif scope is not None:
         heads = await memory.conversations(**asked.owner, limit=_COUNTED)
-    turns = sum(head.turns for head in heads)
-    return Erasing(scope, len(heads), more=heads.next is not None, turns=turns)
+    return Erasing(scope, len(heads), heads.next is not None, sum(head.turns for head in heads))
 
 
 def _named(asked: PageRequest) -> Scope | None:
@@ -44,8 +43,7 @@ async def erase(memory: Memory, asked: PageRequest) -> ErasureReceipt:
     scope = _named(asked)
     if scope is None:
         raise InvalidArgumentError("Nothing is erased: name a conversation or a user.")
-    name = scope.conversation or scope.user
-    if asked.text("confirm") != (name or "").strip():
+    if asked.text("confirm") != (scope.conversation or scope.user or "").strip():
         raise InvalidArgumentError("Nothing is erased: type the name exactly as it is shown, to confirm.")
     whose = {"user_id": scope.user, "conversation_id": scope.conversation, "tenant": scope.tenant}
     return await memory.forget(**whose, turn_id=asked.text("turn_id"), page=asked.text("page"))

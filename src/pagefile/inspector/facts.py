@@ -1,6 +1,8 @@
 """Facts about a user: add, edit, retract, undo, with their history and origin."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 from pagefile.engine import Memory
 from pagefile.errors import InvalidArgumentError, NotFoundError
@@ -41,6 +43,7 @@ async def gather(memory: Memory, asked: PageRequest) -> Facts:
 async def change(memory: Memory, asked: PageRequest) -> str:
     if asked.user_id is None:
         raise InvalidArgumentError("Whose fact? Name the user.")
+    remember = partial(memory.remember, asked.text("text") or "", user_id=asked.user_id, tenant=asked.tenant)
     match asked.choice("what", "add", "edit", "retract", "undo"):
         case "retract":
             await memory.retract(asked.text("fact_id") or "", **asked.owner)
@@ -49,33 +52,23 @@ async def change(memory: Memory, asked: PageRequest) -> str:
             await memory.undo(asked.user_id, asked.whole("revision", 0) or None, tenant=asked.tenant)
             outcome = "undone"
         case "edit":
-            outcome = await _edit(memory, asked, asked.user_id)
+            outcome = await _edit(memory, asked, asked.user_id, remember)
         case _:
-            fact = await memory.remember(
-                asked.text("text") or "",
-                user_id=asked.user_id,
-                tenant=asked.tenant,
-                category=asked.text("category"),
-                attribute=asked.text("attribute"),
-            )
+            fact = await remember(category=asked.text("category"), attribute=asked.text("attribute"))
             outcome = fact.outcome or "stored"
     return asked.to(urls.FACTS, user_id=asked.user_id, done=outcome)
 
 
-async def _edit(memory: Memory, asked: PageRequest, user_id: str) -> str:
+async def _edit(
+    memory: Memory, asked: PageRequest, user_id: str, remember: Callable[..., Awaitable[Fact]]
+) -> str:
     """Replace a fact's text: with an attribute the new fact supersedes it, otherwise the old one is retracted afterwards."""
     fact_id = asked.text("fact_id")
     old = next((fact for fact in await memory.facts(user_id, asked.tenant) if fact.id == fact_id), None)
     if old is None:
         raise NotFoundError("This fact is no longer held: look at the list again.")
-    new = await memory.remember(
-        asked.text("text") or "",
-        user_id=user_id,
-        tenant=asked.tenant,
-        category=asked.text("category") or old.category,
-        attribute=old.attribute,
-        subject=old.subject,
-    )
+    category = asked.text("category") or old.category
+    new = await remember(category=category, attribute=old.attribute, subject=old.subject)
     if new.id != old.id and old.attribute is None:
         await memory.retract(old.id, user_id=user_id, tenant=asked.tenant)
     return "superseded"
@@ -101,8 +94,8 @@ def show(data: Facts, reader: Reader) -> ui.View:
     user = ui.user_field(reader, data.users, required=True)
     search = ui.search_field(reader, "facts.search", data.search)
     past = ui.tick(reader, "facts.history", "history", checked=data.history)
-    show_button = ui.button(reader, "ask.show")
-    choose = ui.asking_form(reader, "nav.facts", user, search, past, button=show_button)
+    go = ui.button(reader, "ask.show")
+    choose = ui.asking_form(reader, "nav.facts", user, search, past, button=go)
     return ui.View(say("nav.facts"), [ui.confirmation(reader), choose, *body], lead=lead)
 
 

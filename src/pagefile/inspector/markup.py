@@ -1,7 +1,4 @@
-"""Injection-safe markup: elements are built, not written, and every text and attribute is escaped.
-
-Text cannot be put into a page unescaped, so nothing that a user or a tool said can become markup.
-"""
+"""Injection-safe markup: elements are built, not written, and every text and attribute is escaped."""
 
 import re
 from collections.abc import Sequence  # noqa: TC003 - the alias below is a string that type checkers resolve here

@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import InvalidArgumentError
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.records import DEFAULT_TENANT, ConversationInfo, checked_text
+from pagefile.records import DEFAULT_TENANT, checked_text
 from pagefile.text.tables import table
 
-_NOTHING: Mapping[str, str] = {}
 #: In every link where it matters, remembered in a cookie, or true only once.
 _SAID_APART = frozenset({"tenant", "user_id", "conversation_id", "lang", "theme", "done"})
 
@@ -32,7 +31,7 @@ class PageRequest:
     tenant: str | None = None
     user_id: str | None = None
     conversation_id: str | None = None
-    values: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
     #: Ids fixed by the caller's key, which the reader cannot choose.
     bound: frozenset[str] = frozenset()
 
@@ -82,10 +81,6 @@ def chat_of(memory: Memory, asked: PageRequest) -> Conversation:
     if asked.conversation_id is None:
         raise InvalidArgumentError("Which conversation? Choose one from the list.")
     return memory.conversation(asked.conversation_id, **asked.owner)
-
-
-async def head_of(memory: Memory, asked: PageRequest) -> ConversationInfo:
-    return await chat_of(memory, asked).head()
 
 
 Language = Literal["en", "zh"]
@@ -181,8 +176,7 @@ class Reader:
     def time(self, at: datetime, *, exact: bool = False) -> Element:
         """A readable time, with the exact one as an attribute and a tooltip."""
         at = at.astimezone(UTC)
-        full = f"{self.day(at)} {at:%H:%M} UTC"
-        shown = full if exact else self.ago(at)
+        shown = f"{self.day(at)} {at:%H:%M} UTC" if exact else self.ago(at)
         return el("time", shown, datetime=at.isoformat(), title=f"{at:%Y-%m-%d %H:%M:%S} UTC")
 
     def link(self, path: str, /, *inside: Content, **values: object) -> Element:

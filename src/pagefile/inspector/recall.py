@@ -53,8 +53,7 @@ async def gather(memory: Memory, asked: PageRequest) -> Recalled:
         hits = await memory.recall(query, user_id=asked.user_id or "", tenant=asked.tenant, limit=_HITS)
     turns = await memory.turns(conversation_id=asked.conversation_id, **asked.owner, limit=LOOKED_AT)
     found = await anyio.to_thread.run_sync(_by_words, turns, query)
-    more = turns.next is not None
-    return Recalled(query, tuple(hits), tuple(found), len(turns), more=more, users=users)
+    return Recalled(query, tuple(hits), tuple(found), len(turns), turns.next is not None, users)
 
 
 async def known_users(memory: Memory, asked: PageRequest) -> tuple[str, ...]:
@@ -81,18 +80,13 @@ def show(data: Recalled, reader: Reader) -> ui.View:
         found = ui.notice(say("recall.whose"))
     else:
         found = _both(data, reader)
-    body = [_form(data, reader), found]
-    return ui.View(say("nav.recall"), body, lead=say("recall.lead"))
-
-
-def _form(data: Recalled, reader: Reader) -> Element:
     who = None
-    if reader.asked.conversation_id is None:
-        only = data.users[0] if len(data.users) == 1 else None
-        who = ui.user_field(reader, data.users, only)
+    if asked.conversation_id is None:
+        who = ui.user_field(reader, data.users, data.users[0] if len(data.users) == 1 else None)
     query = ui.search_field(reader, "recall.query", data.query, required=True)
     go = ui.button(reader, "recall.go")
-    return ui.asking_form(reader, "nav.recall", query, who, button=go, **ui.scope_of(reader, who))
+    form = ui.asking_form(reader, "nav.recall", query, who, button=go, **ui.scope_of(reader, who))
+    return ui.View(say("nav.recall"), [form, found], lead=say("recall.lead"))
 
 
 def _both(data: Recalled, reader: Reader) -> Element:
@@ -123,8 +117,6 @@ def _both(data: Recalled, reader: Reader) -> Element:
 
 
 def _parts(hit: Hit, most: float, reader: Reader, *, first: bool) -> Element:
-    """What a score is made of, largest first."""
-
     def name_of(part: str) -> str:
         return reader.known(f"part.{part}", part)
 

@@ -8,11 +8,11 @@ from pagefile.engine.replay import Replay, change_of, checked_from_afar
 from pagefile.engine.snapshots import present_names
 from pagefile.errors import BudgetError, SettingsError
 from pagefile.inspector import ui, urls
-from pagefile.inspector.bill import bill_bar, called, inexact, left_out, question
+from pagefile.inspector.bill import bill_bar, called, crumbs_of, inexact, left_out, question
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader
 from pagefile.records import JsonValue, WindowRecord
-from pagefile.window.comparison import BlockChange, CandidateChange, DiffLine, bill
+from pagefile.window.comparison import CandidateChange, DiffLine, bill
 
 #: What the form offers; every other name that can be changed works in the query string.
 _OFFERED = (
@@ -38,8 +38,6 @@ _SIGNS = {"=": "same", "-": "out", "+": "in", "…": "skip"}
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A call, its options and settings, and the replay if anything was changed."""
-
     call: WindowRecord
     recorded: Mapping[str, JsonValue]
     changes: Mapping[str, str]
@@ -87,11 +85,8 @@ def show(data: Compared, reader: Reader) -> ui.View:
         outcome = _comparison(data.replay, reader)
     else:
         outcome = ui.soft(say("replay.hint"))
-    crumbs = (
-        reader.crumb(urls.CONVERSATION, call.scope.conversation or ""),
-        reader.crumb(urls.CALLS, say("tab.calls")),
-        (reader.asked.to(urls.CALL, call_id=call.id), say("bill.heading")),
-    )
+    above = reader.asked.to(urls.CALL, call_id=call.id), say("bill.heading")
+    crumbs = *crumbs_of(call.scope.conversation or "", reader)[1:], above
     body = [ui.card(say("replay.change"), _form(data, reader)), outcome]
     return ui.View(say("replay.title"), body, lead=question(call, reader), crumbs=crumbs)
 
@@ -123,6 +118,12 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
         for key, window in (("replay.before", replay.before), ("replay.after", replay.after))
     ]
     both = el("div", sides, class_="two")
+    columns = {"bill.block": "row", **ui.numbers("replay.before", "replay.after", "replay.difference")}
+    rows = [
+        (ui.key_of(one.block, reader), one.before, one.after, reader.signed(one.difference))
+        for one in compared.blocks
+    ]
+    blocks = ui.table(reader, say("replay.windows"), columns, rows, class_="bill")
     candidates = ui.card(say("replay.candidates"), _candidates(compared.changed, reader))
     lines = [_line(line, reader) for line in compared.diff]
     diff = ui.scrolling(lines, say("replay.diff"), class_="diff")
@@ -130,19 +131,10 @@ def _comparison(replay: Replay, reader: Reader) -> list[Content]:
         inexact(replay.exact, replay.why, reader),
         ui.notice(say("replay.same"), "good") if compared.same else None,
         ui.figures(reader, values),
-        ui.card(say("replay.windows"), both, _blocks(compared.blocks, reader)),
+        ui.card(say("replay.windows"), both, blocks),
         candidates if compared.changed else None,
         ui.card(say("replay.diff"), diff) if compared.diff else None,
     ]
-
-
-def _blocks(changes: tuple[BlockChange, ...], reader: Reader) -> Element:
-    columns = {"bill.block": "row", **ui.numbers("replay.before", "replay.after", "replay.difference")}
-    rows = [
-        (ui.key_of(one.block, reader), one.before, one.after, reader.signed(one.difference))
-        for one in changes
-    ]
-    return ui.table(reader, reader.say("replay.windows"), columns, rows, class_="bill")
 
 
 def _candidates(changes: tuple[CandidateChange, ...], reader: Reader) -> Element:

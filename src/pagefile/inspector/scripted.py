@@ -107,6 +107,5 @@ def sample_result(least_chars: int, *, chinese: bool) -> str:
         number += 1
         key = "sample.leak" if number == _LEAK else "sample.line"
         degrees, bar = f"{20 + number * 7 % 13}.{number % 10}", f"{3 + number * 3 % 5}.{number * 7 % 10}"
-        line = _text(key, chinese, number=number, degrees=degrees, bar=bar, day=1 + number % 28)
-        text += f"{line}\n"
+        text += _text(key, chinese, number=number, degrees=degrees, bar=bar, day=1 + number % 28) + "\n"
     return text[:-1]

@@ -1,6 +1,6 @@
 """Every page and action of the inspector, listed for the app that mounts it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -22,6 +22,7 @@ from pagefile.inspector.page_request import PageRequest, Reader
 
 Gather: TypeAlias = Callable[[Memory, PageRequest], Awaitable[Any]]
 Show: TypeAlias = Callable[[Any, Reader], ui.View]
+Action: TypeAlias = Callable[[Memory, PageRequest], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +34,6 @@ class Page:
     show: Show
     #: The scope the page turned out to be about, where the request gives only an id.
     about: Callable[[Any, PageRequest], PageRequest] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """What a form does; returns the URL to continue at."""
-
-    path: str
-    do: Callable[[Memory, PageRequest], Awaitable[str]]
 
 
 PAGES: tuple[Page, ...] = (
@@ -58,4 +51,5 @@ PAGES: tuple[Page, ...] = (
     Page(urls.ERASE, erasure.gather, erasure.show),
 )
 
-ACTIONS: tuple[Action, ...] = (Action(urls.PAGE, archive.pin), Action(urls.FACTS, facts.change))
+#: What a form does, by its path; returns the URL to continue at.
+ACTIONS: Mapping[str, Action] = {urls.PAGE: archive.pin, urls.FACTS: facts.change}

@@ -10,7 +10,7 @@ from pagefile.inspector import ui, urls
 from pagefile.inspector.archive import Opened, opened
 from pagefile.inspector.charts import level
 from pagefile.inspector.markup import Content, Element, el
-from pagefile.inspector.page_request import PageRequest, Reader, chat_of, head_of
+from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Step, Turn
 from pagefile.tiers.page_in import LOADING_TOOLS
 
@@ -59,7 +59,8 @@ class Timeline:
 
 async def gather(memory: Memory, asked: PageRequest) -> Timeline:
     """The newest slice, or the one after a position."""
-    head, chat = await head_of(memory, asked), chat_of(memory, asked)
+    chat = chat_of(memory, asked)
+    head = await chat.head()
     after = asked.whole("after", -1, least=-1) if asked.text("after") else None
     entries = await chat.log(after=after or 0, limit=PER_PAGE, newest=after is None)
     numbers = [entry.seq for entry in entries if entry.seq is not None]
@@ -159,9 +160,7 @@ def _turn(turn: Turn, data: Timeline, reader: Reader) -> Element:
     return el("li", _line(title, state, turn.tokens, turn.at, reader, bill), said, class_=kind, id=name)
 
 
-def _line(
-    title: str, state: Content, tokens: int, at: datetime, reader: Reader, link: Content = None
-) -> Element:
+def _line(title: str, state: Content, tokens: int, at: datetime, reader: Reader, link: Content) -> Element:
     size = ui.soft(reader.count("count.tokens", tokens), "span")
     return el("header", el("h2", title), state, size, reader.time(at, exact=True), link)
 
@@ -221,7 +220,7 @@ def _checkpoint(one: Checkpoint, data: Timeline, reader: Reader) -> Element:
     links = [reader.here(urls.PAGE, el("code", uuid[:8]), uuid=uuid) for uuid in one.archive_refs[-12:]]
     pages = [el("li", link) for link in links]
     refs = el("div", el("h3", say("entry.refs"), class_="role"), el("ul", pages, class_="chips"))
-    line = _line(title, state, one.tokens, one.created, reader)
+    line = _line(title, state, one.tokens, one.created, reader, None)
     summary = _side("summary", "entry.summary", one.summary, reader)
     kept = el("details", el("summary", survived), anchors, class_="step")
     ids = {"class_": "entry checkpoint", "id": f"seq-{one.seq}"}

@@ -43,7 +43,6 @@ def some(name: str, *inside: Content, **attributes: object) -> Element | None:
 
 
 def shown(value: Value, reader: Reader) -> Content:
-    """A number or a time as the reader writes it; anything else unchanged."""
     if isinstance(value, datetime):
         return reader.time(value)
     return reader.number(value) if isinstance(value, int) else value

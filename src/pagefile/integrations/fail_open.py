@@ -1,9 +1,8 @@
 """Fail-open execution: a failing or slow memory never costs the user an answer.
 
-In almost every framework a hook that raises or hangs takes the user's run with it. So each hook hands its work to
-`FailOpen`, which runs it on the memory's event loop from wherever the hook was called: that same loop, another one, or a
-thread without any. A failure or timeout is logged once per kind, counted every time, and replaced by what the hook
-would have done without a memory.
+In almost every framework a hook that raises or hangs takes the user's run with it. So each hook hands its work to `FailOpen`, which
+runs it on the memory's event loop, from any other loop or thread. A failure or timeout is logged once per kind, counted every time,
+and replaced by what the hook would have done without a memory.
 """
 
 import asyncio
@@ -108,7 +107,16 @@ class FailOpen:
             self._count()
             return otherwise
         with self._contained(what, ticket):
-            return await self._waited(work)
+            # A task of its own, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.
+            running = self._loop.started(work)
+            try:
+                done, _ = await asyncio.wait({running}, timeout=self.timeout_s)
+            finally:
+                running.cancel()  # without effect once it is done
+            if not done:
+                self._hold(running)
+                raise SlowMemoryError(f"no answer within {self.timeout_s:g} s")
+            return running.result()
         return otherwise
 
     def attempt_blocking(self, what: str, work: Work[R], otherwise: D, *, always: bool = False) -> R | D:
@@ -133,18 +141,6 @@ class FailOpen:
             return self.attempt_blocking(what, work, otherwise)
         self._hold(asyncio.ensure_future(self.attempt(what, work, otherwise)))
         return otherwise
-
-    async def _waited(self, work: Work[R]) -> R:
-        # A task of its own, so that work that cannot be cancelled at once, such as a thread, is abandoned and not awaited.
-        running = self._loop.started(work)
-        try:
-            done, _ = await asyncio.wait({running}, timeout=self.timeout_s)
-        finally:
-            running.cancel()  # without effect once it is done
-        if not done:
-            self._hold(running)
-            raise SlowMemoryError(f"no answer within {self.timeout_s:g} s")
-        return running.result()
 
     def _hold(self, running: asyncio.Future[Any]) -> None:
         self._held.add(running)

@@ -126,7 +126,6 @@ def _steps(group: Iterable[Said]) -> Iterator[JsonObject]:
 
 
 def _turn_id(first: Said, otherwise: str) -> str:
-    """The first message's id if it is valid; else a deterministic one, the same on every import."""
     if first.id is not None and len(first.id) <= MAX_ID_CHARS:
         return first.id
     return str(uuid5(NAMESPACE_URL, f"pagefile:moving:{first.id or otherwise}"))
@@ -167,8 +166,7 @@ def moment(value: object) -> datetime | None:
 def from_mem0(data: object) -> Brought:
     """The memories that `get_all()` returns as facts, from `{"results": […]}` or the list alone.
 
-    A memory of an agent or a run without a user goes to the user it is imported for. Graph relations are left out: mem0
-    derived them from the same memories.
+    A memory without a user goes to the user it is imported for. Graph relations are left out: mem0 derived them from the memories.
     """
     listed: object = cast("object", data) if isinstance(data, list) else mapping(data).get("results")
     if not isinstance(listed, list):
@@ -191,9 +189,8 @@ def _mem0_memory(memory: Mapping[str, Any]) -> Iterator[BroughtFact | str]:
         if memory.get("expiration_date"):
             yield "expiry dates"
         named = [*items(memory.get("categories")), mapping(memory.get("metadata")).get("category")]
-        yield BroughtFact(
-            said, text(memory.get("user_id")), moment(memory.get("created_at")), _first_text(named)
-        )
+        user, at = text(memory.get("user_id")), moment(memory.get("created_at"))
+        yield BroughtFact(said, user, at, _first_text(named))
 
 
 def _facts(found: Sequence[BroughtFact | str]) -> Brought:
@@ -239,9 +236,8 @@ def _redis_memory(memory: Mapping[str, Any], user: str | None) -> BroughtFact | 
         return "memories without text" if said is None else "copies of messages"
     # When it happened, else when it was learnt.
     at = moment(memory.get("event_date")) or moment(memory.get("created_at"))
-    return BroughtFact(
-        said, text(memory.get("user_id")) or user, at, _first_text(items(memory.get("topics")))
-    )
+    category = _first_text(items(memory.get("topics")))
+    return BroughtFact(said, text(memory.get("user_id")) or user, at, category)
 
 
 # -- LangChain and LangGraph messages ---------------------------------------------------------------------------------
@@ -267,7 +263,6 @@ def from_langchain(data: object, conversation_id: str | None = None) -> Brought:
 
 def _said(message: object) -> Said:
     fields = _fields(message)
-    tool = text(fields.get("name"))
     return Said(
         role=str(fields.get("role") or fields.get("type") or ""),
         text="\n".join(filter(None, texts_in(fields.get("content")))),
@@ -275,7 +270,7 @@ def _said(message: object) -> Said:
         calls=tuple(_call(mapping(call)) for call in items(fields.get("tool_calls"))),
         at=moment(fields.get("created_at")),
         call_id=text(fields.get("tool_call_id")),
-        tool=tool if fields.get("tool_call_id") else None,
+        tool=text(fields.get("name")) if fields.get("tool_call_id") else None,
     )
 
 
@@ -332,11 +327,15 @@ async def take_over(
 ) -> dict[str, int]:
     """Record the turns and remember the facts; counts what was new, known, rejected or left out.
 
-    Args:
-        user_id: the user of turns and facts that do not name one.
-        conversation_id: the conversation of turns that do not name one.
+    `user_id` and `conversation_id` are those of turns and facts that name none.
     """
-    _check(brought, user_id, conversation_id)
+    # Before anything is written: every record has a user and a conversation.
+    if conversation_id is None and any(turn.conversation_id is None for turn in brought.turns):
+        raise TransferError(
+            "These messages name no conversation: say which it is (conversation_id, --conversation)."
+        )
+    if user_id is None and any(fact.user_id is None for fact in brought.facts):
+        raise TransferError("Some of these memories name no user: say whose they are (user_id, --user-id).")
     counts = {"turn": 0, "fact": 0, "known": 0, "rejected": 0, "left_out": sum(brought.left_out.values())}
     by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # a stable sort
     for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
@@ -350,16 +349,6 @@ async def take_over(
         theirs.sort(key=lambda fact: math.inf if fact.at is None else fact.at.timestamp())
         await _remember(memory, theirs, whose or user_id or "", tenant, counts)
     return counts
-
-
-def _check(brought: Brought, user_id: str | None, conversation_id: str | None) -> None:
-    """Check before writing anything that every record has a user and a conversation."""
-    if conversation_id is None and any(turn.conversation_id is None for turn in brought.turns):
-        raise TransferError(
-            "These messages name no conversation: say which it is (conversation_id, --conversation)."
-        )
-    if user_id is None and any(fact.user_id is None for fact in brought.facts):
-        raise TransferError("Some of these memories name no user: say whose they are (user_id, --user-id).")
 
 
 async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:

@@ -1,11 +1,11 @@
 """LangGraph's long-term store in a Pagefile database: `graph.compile(store=PagefileStore(memory))`.
 
-It needs only LangGraph's base class and works the same in every Pagefile store: search and filters are
-evaluated here, not in SQL.
+It works the same in every Pagefile store: search and filters are evaluated here, not in SQL.
 """
 
 import operator
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -27,12 +27,7 @@ except ImportError as error:
 _MINUTE_S = 60.0
 #: Embed the whole value as one text.
 _EVERYTHING = "$"
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "$gt": operator.gt,
-    "$gte": operator.ge,
-    "$lt": operator.lt,
-    "$lte": operator.le,
-}
+_COMPARISONS = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 
 
 class PagefileStore(base.BaseStore):
@@ -40,8 +35,7 @@ class PagefileStore(base.BaseStore):
 
     Args:
         memory: with a `Memory`, create the store inside the event loop it was opened in; a `BlockingMemory` works everywhere.
-        user_id: stores everything as this user's: no other user's store sees it, and `memory.forget(user_id=…)` erases it. Without
-            one it is the tenant's.
+        user_id: whose items these are: no other user's store sees them, `memory.forget(user_id=…)` erases them. None: the tenant's.
         index: semantic search, configured as in LangGraph; `{}` embeds whole values with the memory's own embedder, `fields` and `embed`
             override that. Without it, `query` is refused.
         ttl: when items expire; in minutes, as in LangGraph. Expired items are never returned, swept or not.
@@ -69,12 +63,10 @@ class PagefileStore(base.BaseStore):
     # -- sync and async -------------------------------------------------------------------------------------------------
 
     def batch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        asked = _checked(ops)
-        return self._loop.waited(lambda: self._done(asked))
+        return self._loop.waited(partial(self._done, _checked(ops)))
 
     async def abatch(self, ops: Iterable[base.Op]) -> list[base.Result]:
-        asked = _checked(ops)
-        return await self._loop.started(lambda: self._done(asked))
+        return await self._loop.started(partial(self._done, _checked(ops)))
 
     def sweep_ttl(self) -> int:
         """Remove expired items and return how many there were; every write does so too."""
@@ -177,7 +169,6 @@ class PagefileStore(base.BaseStore):
         return await self._items.sweep(self._scope, now=self._now())
 
     async def _touched(self, items: Iterable[StoredItem]) -> None:
-        """Those that expire do so later."""
         if keys := [item.item_key for item in items if item.ttl_s is not None]:
             await self._items.touch(self._scope, keys, now=self._now())
 

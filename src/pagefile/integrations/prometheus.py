@@ -1,12 +1,10 @@
 """Pagefile's metrics for Prometheus."""
 
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -25,16 +23,12 @@ class PrometheusMeter(Meter):
         self._shared = shared
         self._metrics: dict[str, Any] = {}
         for metric in METRICS:
+            # A gauge is not counted along the way, but read when the text is generated.
+            about = metric.name, metric.tells, metric.labels
             if metric.kind == "counter":
-                made: Any = Counter
+                self._metrics[metric.name] = Counter(*about, registry=self.registry)
             elif metric.kind == "histogram":
-                made = partial(Histogram, buckets=metric.buckets)
-            else:
-                # A gauge is not counted along the way, but read when the text is generated.
-                continue
-            self._metrics[metric.name] = made(
-                metric.name, metric.tells, metric.labels, registry=self.registry
-            )
+                self._metrics[metric.name] = Histogram(*about, registry=self.registry, buckets=metric.buckets)
 
     def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
         self._of(name, labels).inc(amount)

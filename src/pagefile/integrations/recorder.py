@@ -16,7 +16,7 @@ from pagefile.engine import Conversation
 from pagefile.engine.arguments import result_text
 from pagefile.errors import ConflictError, NotFoundError, PagefileError
 from pagefile.records import Step, Turn
-from pagefile.shapes.call_order import answered_steps, question
+from pagefile.shapes.call_order import answered_steps, question, waiting_steps
 from pagefile.shapes.media import read_media
 from pagefile.shapes.message_reader import step_tool
 from pagefile.shapes.parser import cleaned, parsed
@@ -238,9 +238,7 @@ def as_json(message: dict[str, Any]) -> dict[str, Any]:
 
 def _messages(turn: Turn, happened: Sequence[Happened]) -> list[dict[str, Any]]:
     """The messages in one format; a result whose call is not in the log brings it along."""
-    waiting = Counter(
-        step.call_id for number, step in enumerate(turn.steps) if number not in answered_steps(turn.messages)
-    )
+    waiting = Counter(turn.steps[number].call_id for number in waiting_steps(turn.messages))
     whole: list[Happened] = []
     for one in happened:
         if isinstance(one, Said):

@@ -1,8 +1,6 @@
-"""The tools that every framework offers to a model: page an archived result back in, search the archive, recall past turns,
-remember a fact.
+"""The tools that every framework offers to a model: load and search archived results, recall past turns, remember a fact.
 
-They answer with text that a model can read. Their results are never archived again, and they only reach the memory of the
-run's own user.
+They answer with text that a model can read, are never archived again, and reach only the memory of the run's own user.
 """
 
 from collections.abc import Mapping

@@ -88,12 +88,12 @@ def _mount_twin(path: str, gather: Callable[[Request, PageRequest], Awaitable[An
     routes.add_api_route(urls.twin(path), twin, methods=["GET"])
 
 
-def _mount_action(action: site.Action) -> None:
+def _mount_action(path: str, do: site.Action) -> None:
     async def done(request: Request, named: NamedOf) -> Response:
         asked = await _asked(request, named, await form_of(request))
-        return gone_to(await action.do(open_memory(request.app), asked))
+        return gone_to(await do(open_memory(request.app), asked))
 
-    routes.add_api_route(action.path, done, methods=["POST"])
+    routes.add_api_route(path, done, methods=["POST"])
 
 
 async def _gathered(page: site.Page, request: Request, asked: PageRequest) -> Any:
@@ -102,8 +102,8 @@ async def _gathered(page: site.Page, request: Request, asked: PageRequest) -> An
 
 for _page in site.PAGES:
     _mount(_page.path, partial(_gathered, _page), _page.show, _page.about)
-for _action in site.ACTIONS:
-    _mount_action(_action)
+for _path, _action in site.ACTIONS.items():
+    _mount_action(_path, _action)
 
 
 @routes.get(urls.HOME)

@@ -118,12 +118,8 @@ def _without_last_thoughts(said: Sequence[Message]) -> list[Message]:
 def _joined(said: Sequence[Message]) -> Message:
     """One message: nothing may come between a call and its result."""
     shape = said[0].shape
-    parts = (
-        part
-        for message in said
-        for part in message.parts
-        if message.shape == shape or not isinstance(part, (Reasoning, Other))
-    )
+    given = [(part, message.shape) for message in said for part in message.parts]
+    parts = (part for part, own in given if own == shape or not isinstance(part, (Reasoning, Other)))
     return Message("assistant", tuple(parts), shape)
 
 

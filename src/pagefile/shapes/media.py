@@ -4,6 +4,7 @@ import hashlib
 import math
 import struct
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -26,7 +27,6 @@ _SAMPLES, _SAMPLE_CHARS = 50, 1_000
 
 
 def _estimated_tokens(found: "FoundMedia", shape: Shape, count: "Count | None") -> int:
-    """The estimate for media given as bytes or by reference, in the shape it came in."""
     media, data = found.media, found.data
     if media.kind == "image":
         size = None if data is None else pixels(data)
@@ -70,7 +70,7 @@ def tile_tokens(width: int, height: int) -> int:
 
 def pixels(data: bytes) -> tuple[int, int] | None:
     """Width and height from the header of a PNG, GIF, JPEG or WebP; None for anything else."""
-    try:
+    with suppress(struct.error, IndexError):
         if data.startswith(b"\x89PNG\r\n\x1a\n"):
             return struct.unpack(">II", data[16:24])
         if data.startswith((b"GIF87a", b"GIF89a")):
@@ -79,8 +79,6 @@ def pixels(data: bytes) -> tuple[int, int] | None:
             return _jpeg(data)
         if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
             return _webp(data)
-    except (struct.error, IndexError):
-        return None
     return None
 
 

@@ -104,10 +104,7 @@ class Reader:
         return role
 
     def content(self, texts: Mapping[str, str], others: Mapping[str, "BlockReader"] | None = None) -> None:
-        """Add the content: a text, nothing, or blocks.
-
-        `texts` names the key of the text in each type of text block, `others` what reads further types.
-        """
+        """Add the content; `texts` names the key of the text in each type of text block, `others` what reads further types."""
         content = self.raw.get("content")
         if content and isinstance(content, str):
             self.text(content, ("content",))
@@ -216,8 +213,6 @@ BlockReader: TypeAlias = Callable[[Reader, Mapping[str, Any], Path], None]
 
 
 class _Piece(NamedTuple):
-    """A block of a result, as a piece of its text."""
-
     text: str
     path: Path
     reference: str

@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions: messages with a role, and tool calls beside the content."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pagefile.content import Media, Message, Role, ToolCall, ToolResult
 from pagefile.records import Step
@@ -11,14 +11,7 @@ from pagefile.shapes.skeleton import Filling, Path, as_list, as_object
 from pagefile.shapes.steps import ShownStep
 from pagefile.shapes.tool_arguments import compact
 
-ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "developer": "developer",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
+ROLES: Mapping[str, Role] = {**{role: role for role in get_args(Role)}, "function": "tool"}
 #: Text blocks, and the key that holds the text.
 TEXTS: Mapping[str, str] = {"text": "text", "refusal": "refusal"}
 #: Fields in which providers return reasoning, beside the content.
@@ -39,21 +32,16 @@ def read(reader: Reader) -> Message:
     reader.content(TEXTS)
     if isinstance(raw.get("refusal"), str) and raw["refusal"]:
         reader.text(raw["refusal"], ("refusal",))
-    _read_calls(reader)
-    if not reader.parts and raw.get("parsed") is not None:
-        reader.value(raw["parsed"], ("parsed",))
-    return reader.message(role)
-
-
-def _read_calls(reader: Reader) -> None:
-    calls = reader.raw.get("tool_calls")
+    calls = raw.get("tool_calls")
     if calls is not None and not isinstance(calls, list):
         raise reader.refuse("has tool_calls that are not a list: give a list of calls.")
     for place, call in enumerate(as_list(calls) or ()):
         _read_call(reader, reader.mapping(call), ("tool_calls", place))
-    legacy = as_object(reader.raw.get("function_call"))
-    if legacy is not None:
+    if (legacy := as_object(raw.get("function_call"))) is not None:
         _read_function(reader, legacy, None, ("function_call",))
+    if not reader.parts and raw.get("parsed") is not None:
+        reader.value(raw["parsed"], ("parsed",))
+    return reader.message(role)
 
 
 def _read_call(reader: Reader, call: Mapping[str, Any], path: Path) -> None:

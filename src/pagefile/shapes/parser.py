@@ -26,11 +26,7 @@ _READERS: Mapping[Shape, Callable[[Reader], Message]] = {
 #: Where results are: in messages of these roles, in items and blocks of these types, under this key.
 _BY_ROLE = {"tool": "content", "function": "content"}
 _BY_TYPE = {"function_call_output": "output", "custom_tool_call_output": "output", "tool_result": "content"}
-_NAMES: Mapping[Shape, str] = {
-    "openai": "OpenAI Chat",
-    "responses": "OpenAI Responses",
-    "anthropic": "Anthropic",
-}
+_NAMES = {"openai": "OpenAI Chat", "responses": "OpenAI Responses", "anthropic": "Anthropic"}
 #: Keys besides role and content that only OpenAI Chat has, or only an Anthropic answer.
 _CHAT_ONLY_KEYS = frozenset({"tool_calls", "function_call", "tool_call_id", "reasoning_content", "audio"})
 _ANSWER_KEYS = frozenset({"stop_reason", "stop_sequence"})

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ from pagefile.shapes.steps import shown_steps, with_own_call_ids
 
 #: A message, or an item, in the format of a provider's client.
 Rendered: TypeAlias = dict[str, Any]
+Messages: TypeAlias = Sequence[Message]
 
 #: Roles that speak for the application.
 _INSTRUCTING = frozenset({"system", "developer"})
@@ -28,18 +30,14 @@ WRITERS: Mapping[Shape, Callable[[Message, Filling], list[Rendered]]] = {
 
 
 def given_back(
-    messages: Sequence[Message], steps: Sequence[Step], blobs: Blobs, shape: Shape | None = None
+    messages: Messages, steps: Sequence[Step], blobs: Blobs, shape: Shape | None = None
 ) -> list[Rendered]:
     """The messages as they came, each in its own shape, as equal JSON.
 
     With a `shape`, they are what its provider accepts: as they came if possible, otherwise rendered again.
     """
     filling, own = Filling(steps, blobs), shape or own_shape(messages) or "openai"
-    came = [
-        one
-        for message in messages
-        for one in _as_it_came(message, filling, own if message.shape == "plain" else message.shape)
-    ]
+    came = [one for message in messages for one in _as_it_came(message, filling, own)]
     if shape is None:
         return came
     foreign = any(message.shape not in {shape, "plain"} for message in messages)
@@ -48,7 +46,7 @@ def given_back(
     return came
 
 
-def _can_be_sent(messages: Sequence[Message], steps: Sequence[Step], shape: Shape) -> bool:
+def _can_be_sent(messages: Messages, steps: Sequence[Step], shape: Shape) -> bool:
     """Whether nothing has to be left out, moved or renamed for the provider."""
     shown = shown_steps(steps, {})
     kinds = Counter(type(part) for message in messages for part in message.parts)
@@ -63,13 +61,10 @@ def _can_be_sent(messages: Sequence[Message], steps: Sequence[Step], shape: Shap
     )
 
 
-def rendered(
-    messages: Sequence[Message], steps: Sequence[Step], blobs: Blobs, shape: Shape
-) -> list[Rendered]:
+def rendered(messages: Messages, steps: Sequence[Step], blobs: Blobs, shape: Shape) -> list[Rendered]:
     """The messages as a provider accepts them: each call followed by its result, roles in a valid order, nothing empty.
 
-    They are rendered from their parts, whatever shape they came in. Images and files whose bytes are not in
-    `blobs` are named instead of shown.
+    They are rendered from their parts, whatever shape they came in. Images and files without bytes in `blobs` are named.
     """
     own = with_own_call_ids(shown_steps(steps, {}), shape, set())
     if shape == "anthropic":
@@ -79,9 +74,7 @@ def rendered(
     return anthropic.alternating(found) if shape == "anthropic" else found
 
 
-def written(
-    messages: Sequence[Message], filling: Filling, shape: Shape, *, reasoning: bool = False
-) -> list[Rendered]:
+def written(messages: Messages, filling: Filling, shape: Shape, *, reasoning: bool = False) -> list[Rendered]:
     """Prepared messages in a provider's shape; `reasoning` only while the turn is not answered yet."""
     if shape == "openai":
         messages = openai.laid_out(messages)
@@ -113,21 +106,19 @@ def is_sealed(thought: Reasoning, shape: Shape) -> bool:
     return shape == "responses" and bool(sealed.get("id") or sealed.get("encrypted_content"))
 
 
-def own_shape(messages: Sequence[Message]) -> Shape | None:
+def own_shape(messages: Messages) -> Shape | None:
     """The shape that the messages came in; None for the short form."""
     named: list[Shape] = [message.shape for message in messages if message.shape != "plain"]
     return named[0] if named else None
 
 
-def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Rendered]:
+def _as_it_came(message: Message, filling: Filling, own: Shape) -> list[Rendered]:
     if message.given is not None:
-        try:
+        with suppress(LookupError):
             return [filling.as_given(message)]
-        except LookupError:
-            pass
     # Plain text is the same for all providers; a call in the short form is not.
-    words = message.shape == "plain" and all(isinstance(part, Text) for part in message.parts)
-    return WRITERS["plain" if words else shape](message, filling)
+    calls = message.shape == "plain" and not all(isinstance(part, Text) for part in message.parts)
+    return WRITERS[own if calls else message.shape](message, filling)
 
 
 # -- whether a provider accepts messages just as they came: it refuses unknown fields ---------------------------------
@@ -136,15 +127,13 @@ def _as_it_came(message: Message, filling: Filling, shape: Shape) -> list[Render
 _BLOCKS: Mapping[str, Shape] = {
     **dict.fromkeys(("image_url", "input_audio", "file"), "openai"),
     **dict.fromkeys(("input_text", "output_text", "input_image", "input_file"), "responses"),
-    **dict.fromkeys(
-        ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "search_result"),
-        "anthropic",
-    ),
-    **dict.fromkeys(("server_tool_use", "web_search_tool_result", "container_upload"), "anthropic"),
+    **dict.fromkeys(("tool_use", "tool_result", "server_tool_use", "web_search_tool_result"), "anthropic"),
+    **dict.fromkeys(("thinking", "redacted_thinking"), "anthropic"),
+    **dict.fromkeys(("image", "document", "search_result", "container_upload"), "anthropic"),
 }
-_CHAT_KEYS = frozenset(
-    {"role", "content", "name", "refusal", "audio", "tool_calls", "tool_call_id", "function_call"}
-)
+#: What a chat message may have instead of content.
+_INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
+_CHAT_KEYS = frozenset({"role", "content", "name", "tool_call_id", *_INSTEAD})
 _ITEM_KEYS = frozenset({"type", "role", "content", "id", "status", "phase"})
 _CHAT_BLOCKS = frozenset({"text", "refusal", "image_url", "input_audio", "file"})
 _CALL_KEYS = frozenset({"id", "type", "function", "custom"})
@@ -155,8 +144,6 @@ _WORD_KEYS: Mapping[Shape, frozenset[str]] = {
     "anthropic": frozenset({"type", "text", "citations", "cache_control"}),
 }
 _WORDS = ("text", "refusal", "input_text", "output_text")
-#: What a chat message may have instead of content.
-_INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
 
 def block_shape(block: Mapping[str, Any]) -> Shape | None:
@@ -167,9 +154,8 @@ def block_shape(block: Mapping[str, Any]) -> Shape | None:
 
 def are_taken(messages: Sequence[Mapping[str, Any]], shape: Shape) -> bool:
     """Whether the messages have only what the provider knows, and their roles are in a valid order."""
-    if shape == "anthropic" and any(
-        one.get("role") == following.get("role") for one, following in pairwise(messages)
-    ):
+    roles = [one.get("role") for one in messages]
+    if shape == "anthropic" and any(one == following for one, following in pairwise(roles)):
         return False
     words = [block for one in messages for block in _blocks(one) if block.get("type") in _WORDS]
     return all(map(_TAKEN[shape], messages)) and all(block.keys() <= _WORD_KEYS[shape] for block in words)
@@ -206,7 +192,6 @@ def _by_anthropic(message: Mapping[str, Any]) -> bool:
 
 
 def _is_whole(block: Mapping[str, Any]) -> bool:
-    """Whether an Anthropic block has what it needs."""
     match block.get("type"):
         case "text":
             return bool(str(block.get("text")).strip())
@@ -223,11 +208,8 @@ def _by_responses(item: Mapping[str, Any]) -> bool:
         called = "call_id" not in item or bool(item["call_id"])
         return called and ("arguments" not in item or _has_arguments(item))
     foreign = {"text", "openai", "anthropic"}
-    return (
-        item.keys() <= _ITEM_KEYS
-        and _says(item)
-        and all(foreign.isdisjoint({block.get("type"), block_shape(block)}) for block in _blocks(item))
-    )
+    own = (foreign.isdisjoint({block.get("type"), block_shape(block)}) for block in _blocks(item))
+    return item.keys() <= _ITEM_KEYS and _says(item) and all(own)
 
 
 def _says(message: Mapping[str, Any]) -> bool:
@@ -239,8 +221,4 @@ def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     return objects_in(message.get("content"))
 
 
-_TAKEN: Mapping[Shape, Callable[[Mapping[str, Any]], bool]] = {
-    "openai": _by_chat,
-    "anthropic": _by_anthropic,
-    "responses": _by_responses,
-}
+_TAKEN = {"openai": _by_chat, "anthropic": _by_anthropic, "responses": _by_responses}

@@ -23,24 +23,19 @@ def read(reader: Reader) -> Message:
         role = reader.role(_ROLES)
         reader.content(_TEXTS)
         return reader.message(role)
+    tool, call_id = raw["name"] if isinstance(raw.get("name"), str) else None, raw.get("call_id")
     if kind in _RESULTS:
-        reader.result(raw.get("output"), ("output",), call_id=raw.get("call_id"), tool=_text(raw.get("name")))
+        reader.result(raw.get("output"), ("output",), call_id=call_id, tool=tool)
         return reader.message("tool")
     if kind == "reasoning":
         _read_reasoning(reader)
     elif kind == "function_call" and isinstance(raw.get("arguments"), str):
-        reader.spelled_call(
-            _text(raw.get("name")) or "", raw["arguments"], raw.get("call_id"), ("arguments",)
-        )
+        reader.spelled_call(tool or "", raw["arguments"], call_id, ("arguments",))
     elif kind == "custom_tool_call" and isinstance(raw.get("input"), str):
-        reader.call(_text(raw.get("name")) or "", raw["input"], raw.get("call_id"), ("input",))
+        reader.call(tool or "", raw["input"], call_id, ("input",))
     else:
         reader.other(dict(raw), ())
     return reader.message("assistant")
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 def _read_reasoning(reader: Reader) -> None:
@@ -104,9 +99,7 @@ def _item(part: Part, message: Message, filling: Filling) -> list[dict[str, Any]
         case Reasoning(text, sealed) if message.shape == "responses":
             summary = [{"type": "summary_text", "text": text}] if text else []
             return [{**sealed, "type": "reasoning", "summary": summary}]
-        case Other(value) if (
-            message.shape == "responses" and isinstance(value, dict) and len(message.parts) == 1
-        ):
+        case Other(dict(value)) if message.shape == "responses" and len(message.parts) == 1:
             return [dict(value)]
         case _:
             return []

@@ -1,7 +1,6 @@
 """What is left of a message when its parts and steps hold the rest: the original JSON with references in it.
 
-A reference is an object with a single key that starts with "$". The caller's own keys that start with "$" get
-a second one, so that they cannot be mistaken for references.
+A reference is an object with a single key that starts with "$". The caller's own such keys get a second "$".
 """
 
 import json

@@ -1,7 +1,6 @@
 """Tool calls as messages show them: each with a unique call id, and the text shown for its result.
 
-These are named tuples, because a window creates one for every form of every turn, and a frozen dataclass
-takes four times as long to create.
+Named tuples, because a window creates one for every form of every turn: a frozen dataclass takes four times as long.
 """
 
 import hashlib

@@ -28,10 +28,7 @@ SPELLINGS: Mapping[str, Callable[[Any], str]] = {
 
 
 def read_arguments(text: str) -> tuple[JsonValue, str | None]:
-    """The input that the text represents, and how it is written; None if that cannot be reproduced.
-
-    Some servers send an empty text for no arguments.
-    """
+    """The input that the text represents (none if it is empty), and how it is written; None if that cannot be reproduced."""
     if not text.strip():
         return {}, None
     try:

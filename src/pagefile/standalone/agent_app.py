@@ -20,30 +20,11 @@ from pagefile.engine.ownership import on_behalf
 from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogView
 from pagefile.records import Scope, Turn
-from pagefile.standalone.app_requests import (
-    Asked,
-    HistoryText,
-    Query,
-    bounded,
-    defaultMemoryRecentTurns,
-    given,
-    or_default,
-)
+from pagefile.standalone import app_requests as requests
+from pagefile.standalone import session as sessions
+from pagefile.standalone.app_requests import HistoryText, Query
 from pagefile.standalone.conversation_store import Conversations, version_of
-from pagefile.standalone.session import (
-    FULL_HISTORY,
-    SESSION_KEY,
-    WINDOW_TURNS,
-    AgentRequest,
-    AIMessage,
-    MemoryContext,
-    MemoryQueryRequest,
-    MemoryWriteRequest,
-    MemoryWriteResult,
-    SessionValue,
-    merged,
-    present,
-)
+from pagefile.standalone.session import FULL_HISTORY, AIMessage, MemoryContext, SessionValue
 from pagefile.stores.encoding import to_json
 from pagefile.stores.rules import no_head
 from pagefile.tiers.base import off_loop
@@ -77,13 +58,13 @@ class AgentApp:
     ) -> None:
         self._log = Conversations(memory, tenant)
         self._sleep = sleep
-        self._asked: Lru[str, Asked] = Lru(_REMEMBERED)
+        self._asked: Lru[str, requests.Asked] = Lru(_REMEMBERED)
         # A lock lives as long as a task holds it or waits for it.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     # -- a turn ---------------------------------------------------------------------------------------------------------
 
-    async def query_memory_context(self, request: MemoryQueryRequest | None) -> MemoryContext:
+    async def query_memory_context(self, request: sessions.MemoryQueryRequest | None) -> MemoryContext:
         """查询记忆上下文: the history for the prompt, and whether a summary is due.
 
         Unsummarized turns are shown as far as they fit; the newest `recent_turns` of them are dropped last. An explicit
@@ -100,21 +81,19 @@ class AgentApp:
             # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
             due = ratio >= asked.threshold or shown is not whole
             of, mode = asked.conversation_id, session.message_context.mode
-            histories = shown.text, live.text
-            context = MemoryContext(of, mode, session, *histories, tokens, ratio, due, asked.text)
-            self._asked.setdefault(of, Asked()).answered(asked, view, due=due)
+            self._asked.setdefault(of, requests.Asked()).answered(asked, view, due=due)
             self._log.engine.meter.observe("pagefile_token_ratio", ratio)
             self._log.engine.meter.observe("pagefile_window_tokens", tokens)
-            return context
+            told = shown.text, live.text, tokens, ratio, due, asked.text
+            return MemoryContext(of, mode, session, *told)
 
-    async def write_turn(self, request: MemoryWriteRequest | None) -> MemoryWriteResult:
+    async def write_turn(self, request: sessions.MemoryWriteRequest | None) -> sessions.MemoryWriteResult:
         """写入对话轮次，更新会话状态: the row and the session, in one transaction.
 
-        Without a `user_query` the turn answers the last query of `query_memory_context`; pass it where calls of one conversation
-        overlap.
+        Without a `user_query` the turn answers the last query of `query_memory_context`; pass it where calls overlap.
         """
         with _told("WriteTurn error: %s"):
-            request = given(request, "a MemoryWriteRequest")
+            request = requests.given(request, "a MemoryWriteRequest")
             scope = await self._log.owned(request.conversation_id, request.user_id)
             asked = self._asked.get(request.conversation_id)
             query = request.user_query or (asked.query if asked else "")
@@ -125,13 +104,13 @@ class AgentApp:
                 asked.query = ""
             # A failure from here on must not undo the write.
             _, session = await self._read(scope)
-            updated_at = int(turn.created.timestamp())
-            return MemoryWriteResult(request.conversation_id, session.message_context.mode, updated_at)
+            mode, updated_at = session.message_context.mode, int(turn.created.timestamp())
+            return sessions.MemoryWriteResult(request.conversation_id, mode, updated_at)
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
     async def checkpoint_short_memory(
-        self, conversation_id: str, summary: str, recent_turns: int = defaultMemoryRecentTurns
+        self, conversation_id: str, summary: str, recent_turns: int = requests.defaultMemoryRecentTurns
     ) -> None:
         """创建记忆检查点: from now on the summary replaces the older turns.
 
@@ -157,9 +136,9 @@ class AgentApp:
 
     async def _checkpoint(self, scope: Scope, summary: str, recent_turns: int) -> None:
         scope = await on_behalf(self._log.reader, scope)
-        text = bounded(summary, "summary", MAX_SUMMARY_CHARS)
-        wanted = int(or_default(recent_turns, defaultMemoryRecentTurns, "recent_turns"))
-        asked = self._asked.get(scope.conversation or "") or Asked()
+        text = requests.bounded(summary, "summary", MAX_SUMMARY_CHARS)
+        wanted = int(requests.or_default(recent_turns, requests.defaultMemoryRecentTurns, "recent_turns"))
+        asked = self._asked.get(scope.conversation or "") or requests.Asked()
         for tries_left in reversed(range(CONFLICT_TRIES)):
             try:
                 async with self._alone(scope):
@@ -175,14 +154,14 @@ class AgentApp:
                 break
         asked.spent()
 
-    async def _cover(self, scope: Scope, summary: str, asked: Asked, recent_turns: int) -> None:
+    async def _cover(self, scope: Scope, summary: str, asked: requests.Asked, recent_turns: int) -> None:
         view = await self._log.view(scope, budget_tokens=_EVERYTHING)
         staying = asked.verbatim(view, recent_turns)
         if staying >= len(view.turns):
             raise nothing_to_cover(view.head, staying)
         through, epoch, version = view.turns[-1 - staying].seq or 0, asked.made_in(view), version_of(view)
-        cover = self._log.checkpoints.cover
-        await cover(scope, summary, through, epoch=epoch, expected_version=version)
+        checkpoints = self._log.checkpoints
+        await checkpoints.cover(scope, summary, through, epoch=epoch, expected_version=version)
 
     async def _degrade(self, scope: Scope) -> None:
         """Record in the session that no summary can be kept."""
@@ -197,10 +176,10 @@ class AgentApp:
 
     # -- sessions -------------------------------------------------------------------------------------------------------
 
-    async def create_short_memory(self, request: AgentRequest | None) -> None:
+    async def create_short_memory(self, request: sessions.AgentRequest | None) -> None:
         """创建短期记忆会话: a new session; a conversation that already has turns starts over."""
         with _told("CreateShortMemory error: %s"):
-            request = given(request, "an AgentRequest")
+            request = requests.given(request, "an AgentRequest")
             scope = await self._log.owned(request.conversation_id, request.user_id)
             async with self._alone(scope):
                 if (await self._log.view(scope)).head.turns:
@@ -221,7 +200,7 @@ class AgentApp:
         with _told("SetShortMemory error: %s"):
             scope = await self._log.owned(conversation_id, session.meta.user_id)
             async with self._alone(scope):
-                await self._save(scope, session)
+                await self._save(scope, session, await self._log.reader.epoch())
 
     async def delete_short_memory(self, conversation_id: str) -> None:
         """Start over: history and state leave the prompt but stay in the log. What is known about the user stays."""
@@ -246,21 +225,20 @@ class AgentApp:
 
     async def _session(self, scope: Scope) -> SessionValue:
         stored = await self._log.engine.sessions.get(scope)
-        view = await self._log.view(scope, min_turns=WINDOW_TURNS)
+        view = await self._log.view(scope, min_turns=sessions.WINDOW_TURNS)
         if stored is None and not view.head.exists:
             raise errors.NotFoundError(
                 f"There is no session of conversation {scope.conversation!r}: create it with create_short_memory()."
             )
-        return present(scope, stored, view)
+        return sessions.present(scope, stored, view)
 
-    async def _save(self, scope: Scope, session: SessionValue, epoch: int | None = None) -> None:
-        """Write a session, unless its contents were erased after `epoch` (default: now)."""
-        if epoch is None:
-            epoch = await self._log.reader.epoch()
+    async def _save(self, scope: Scope, session: SessionValue, epoch: int) -> None:
+        """Write a session, unless its contents were erased after `epoch`."""
         stored = await self._log.engine.sessions.get(scope)
         view = await self._log.view(scope)
         now = int(self._log.engine.clock.now().timestamp())
-        await self._log.engine.sessions.put(scope, merged(scope, stored, session, view, now), epoch=epoch)
+        value = sessions.merged(scope, stored, session, view, now)
+        await self._log.engine.sessions.put(scope, value, epoch=epoch)
 
     # -- messages -------------------------------------------------------------------------------------------------------
 
@@ -325,7 +303,7 @@ class AgentApp:
             if engine.settings.on_tier_error == "raise":
                 raise
             engine.failed("store", error)
-        return view, present(scope, stored, view)
+        return view, sessions.present(scope, stored, view)
 
     async def _with_covered(self, live: HistoryText, view: LogView, asked: Query) -> HistoryText:
         """The history with turns that the summary covers, if the request asks for more than are live."""
@@ -365,7 +343,6 @@ class SessionClient:
         self._app = app
 
     async def get(self, key: str) -> str | None:
-        """The session as JSON, or None."""
         try:
             return to_json((await self._app.get_short_memory(_conversation(key))).to_json())
         except errors.NotFoundError:
@@ -382,7 +359,7 @@ class SessionClient:
 
 
 def _conversation(key: str) -> str:
-    prefix = SESSION_KEY % ""
+    prefix = sessions.SESSION_KEY % ""
     if not key.startswith(prefix):
         raise errors.InvalidArgumentError(f"{key!r} is not the key of a session: it begins with {prefix!r}.")
     return key.removeprefix(prefix)

@@ -1,8 +1,7 @@
 """Document 003 on its own: what an agent has seen in this session, in its own prompt, without a store or framework.
 
 `AgentMemory` and `ContentChunk` are the document's; `AgentWithMemory` is what it adds to an agent: the prompt that is
-rebuilt for every run, the dispatch of tool results, both resets. With a store behind it, the same is
-`chat.workspace()`.
+rebuilt for every run, the dispatch of tool results, both resets. With a store, the same is `chat.workspace()`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -115,14 +114,12 @@ class AgentWithMemory:
         """
         for block in _blocks(event):
             kind, call_id = part_of(block, "type"), part_of(block, "tool_use_id") or part_of(block, "id")
-            if kind == "tool_use" or (
-                kind is None and part_of(block, "name") and part_of(block, "input") is not None
-            ):
-                self._tool_names[str(call_id)] = str(part_of(block, "name")), part_of(block, "input")
+            name, given = part_of(block, "name"), part_of(block, "input")
+            if kind == "tool_use" or (kind is None and name and given is not None):
+                self._tool_names[str(call_id)] = str(name), given
             elif kind == "tool_result" or (kind is None and part_of(block, "tool_use_id")):
-                name, given = self._tool_names.pop(
-                    str(call_id), (part_of(block, "tool_name") or part_of(block, "name"), None)
-                )
+                unknown = part_of(block, "tool_name") or name, None
+                name, given = self._tool_names.pop(str(call_id), unknown)
                 result = part_of(block, "content")
                 if name and result is not None and not part_of(block, "is_error"):
                     self._update_memory(str(name), result, given)

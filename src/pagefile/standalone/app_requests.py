@@ -38,8 +38,6 @@ def counted_text(history: str, query: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HistoryText:
-    """The parts of a history, in order."""
-
     summary: str | None
     safety: tuple[str, ...]
     turns: tuple[str, ...]
@@ -57,8 +55,7 @@ class HistoryText:
     def fitting(self, query: str, window_tokens: int, recent_turns: int, count: Count) -> "HistoryText":
         """As much as fits into the window with the rest of the prompt; itself if everything fits.
 
-        The safety data always stays. Then come the newest `recent_turns` turns, the summary, and the other turns from the newest
-        back, without gaps.
+        The safety data always stays. Then come the newest `recent_turns` turns, the summary, and older turns without gaps.
         """
         if _fits(self, query, window_tokens, count):
             return self
@@ -112,8 +109,6 @@ def safety_lines(user: UserProfile) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A request with its defaults."""
-
     conversation_id: str
     text: str
     threshold: float
@@ -144,9 +139,8 @@ class Query:
 
     def shown(self, history: HistoryText, count: Count) -> tuple[HistoryText, int]:
         """The part of a history that fits, and its tokens together with the question."""
-        fitting = history.fitting(
-            self.text, self.window_tokens, self.recent_turns or defaultMemoryRecentTurns, count
-        )
+        recent_turns = self.recent_turns or defaultMemoryRecentTurns
+        fitting = history.fitting(self.text, self.window_tokens, recent_turns, count)
         return fitting, count(counted_text(fitting.text, self.text))
 
 

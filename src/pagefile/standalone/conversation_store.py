@@ -12,28 +12,19 @@ from datetime import datetime
 from typing import ClassVar, Final, NotRequired, TypedDict
 from uuid import NAMESPACE_URL, uuid5
 
+from pagefile import records
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.engine import Engine
 from pagefile.engine.ownership import on_behalf
 from pagefile.errors import ErasedError, InvalidArgumentError
 from pagefile.lru import Lru
 from pagefile.ports import EntryQuery, LogReader, LogView, ViewRequest
-from pagefile.records import (
-    DEFAULT_TENANT,
-    Checkpoint,
-    ConversationInfo,
-    Hit,
-    JsonObject,
-    Scope,
-    Status,
-    Turn,
-    checked_id,
-)
+from pagefile.records import Scope, Turn, checked_id
 from pagefile.standalone.session import SPEAKERS, Role, sides
 from pagefile.tiers.checkpoints import Checkpoints
 from pagefile.tiers.history import History
 
-DONE: Final[frozenset[Status]] = frozenset({"done"})
+DONE: Final[frozenset[records.Status]] = frozenset({"done"})
 _BATCH = 500
 
 
@@ -42,7 +33,7 @@ class Conversations:
 
     def __init__(self, memory: Memory, tenant: str | None = None) -> None:
         self.memory = memory
-        self.tenant = DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
+        self.tenant = records.DEFAULT_TENANT if tenant is None else checked_id(tenant, "tenant")
 
     @property
     def engine(self) -> Engine:
@@ -89,7 +80,7 @@ class Conversations:
 
 #: Other names for the roles.
 _ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
-_OPEN: Final[frozenset[Status]] = frozenset({"open"})
+_OPEN: Final[frozenset[records.Status]] = frozenset({"open"})
 _NEWEST = 20
 #: How many conversations' listings and counts are remembered.
 _REMEMBERED = 10_000
@@ -145,7 +136,6 @@ class ConversationStore(Conversations):
         self._counts: Lru[tuple[str, str], tuple[tuple[datetime, int], int, int]] = Lru(_REMEMBERED)
 
     def conversation(self, conversation_id: str, user_id: str | None = None) -> Conversation:
-        """The engine's own handle on the conversation."""
         return self.memory.conversation(conversation_id, user_id=user_id, tenant=self.tenant)
 
     async def chat(self, conversation_id: str, user_id: str | None = None) -> Conversation:
@@ -171,7 +161,7 @@ class ConversationStore(Conversations):
         turn_id: str | None = None,
         user_id: str | None = None,
         at: datetime | None = None,
-        metadata: JsonObject | None = None,
+        metadata: records.JsonObject | None = None,
     ) -> ConversationMessage:
         """Write a message; when this returns, it is on disk.
 
@@ -208,8 +198,8 @@ class ConversationStore(Conversations):
         epoch = view.head.epoch
         self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
         if limit is not None and desc:
-            newest = messages_of(await self.turns(scope, limit, view.head.reset_seq, newest=True))
-            return newest[::-1][:limit]
+            turns = await self.turns(scope, limit, view.head.reset_seq, newest=True)
+            return messages_of(turns)[::-1][:limit]
         found: list[ConversationMessage] = []
         async for turn in self.turns_after(scope, view.head.reset_seq):
             found += messages_of([turn])
@@ -295,7 +285,7 @@ class ConversationStore(Conversations):
             found |= {turn.id: turn async for turn in self.turns_after(scope, 0) if turn.id in ids}
         return found
 
-    async def _count(self, what: str, scope: Scope, head: ConversationInfo, through_seq: int) -> int:
+    async def _count(self, what: str, scope: Scope, head: records.ConversationInfo, through_seq: int) -> int:
         """The number of messages up to a position in the log; reads only what was written since the last count."""
         key = what, scope.conversation or ""
         # One that was erased and started again is a different conversation.
@@ -323,7 +313,7 @@ class ConversationStore(Conversations):
                 return turn.seq or 0
         return 0
 
-    async def turn_of(self, hit: Hit) -> Turn | None:
+    async def turn_of(self, hit: records.Hit) -> Turn | None:
         """A recalled turn with both sides separate; None if it was erased meanwhile."""
         after = hit.before.seq or 0 if hit.before else 0
         found = await self.turns(await self.owned(hit.conversation_id), 1, after)
@@ -345,7 +335,6 @@ def format_messages(messages: Iterable[ConversationMessage]) -> str:
 
 
 def lines_of(said: Iterable[tuple[str, str]]) -> str:
-    """The same, from roles and texts."""
     return "\n".join(f"{SPEAKERS[_role(role)]}: {text.replace(chr(10), ' ')}" for role, text in said)
 
 
@@ -370,7 +359,7 @@ def _role(given: str) -> Role:
     return role
 
 
-def _summary(checkpoint: Checkpoint, covered: int) -> ConversationSummary:
+def _summary(checkpoint: records.Checkpoint, covered: int) -> ConversationSummary:
     name, made = checkpoint.scope.conversation or "", (checkpoint.created, checkpoint.version)
     through = checkpoint.covered_through_seq
     return ConversationSummary(checkpoint.id, name, checkpoint.summary, covered, *made, through)

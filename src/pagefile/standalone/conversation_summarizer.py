@@ -115,8 +115,7 @@ class ConversationSummarizer:
     async def generate_summary(self, conversation_id: str) -> str:
         """生成对话摘要: everything but the newest messages is covered when this returns.
 
-        Returns the summary, which is empty while there is nothing to summarize. If the model fails, the summary is extracted from
-        the conversation instead, and a warning is logged.
+        Returns the summary, empty while there is nothing to summarize. If the model fails, it is extracted, and a warning logged.
         """
         conflicts = 0
         while True:
@@ -142,10 +141,8 @@ class ConversationSummarizer:
         if made.trouble is not None:
             logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
             self.store.engine.meter.count("pagefile_degraded_total", tier="summarizer")
-        through = turns[-1].seq or 0
-        await self.store.checkpoints.cover(
-            scope, made.text, through, epoch=view.head.epoch, expected_version=version_of(view)
-        )
+        read = {"epoch": view.head.epoch, "expected_version": version_of(view)}
+        await self.store.checkpoints.cover(scope, made.text, turns[-1].seq or 0, **read)
 
     async def _slid_out(self, scope: Scope, view: LogView, *, limit: int) -> list[Turn]:
         """The oldest turns that are entirely outside the window and not covered yet."""

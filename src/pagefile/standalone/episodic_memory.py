@@ -248,9 +248,8 @@ class _MilvusEpisodes:
     async def forget(self, conversation_id: str) -> int:
         async with self.lock:
             rows = await self._rows()
-            return await self._remove(
-                rows, [row for row in rows if row["conversation_id"] == conversation_id]
-            )
+            going = [row for row in rows if row["conversation_id"] == conversation_id]
+            return await self._remove(rows, going)
 
     async def erase_before(self, erased: Mapping[str, int]) -> int:
         """Erase what was indexed before erasures; see `VectorIndex.erase_before` for how they are named.
@@ -368,9 +367,8 @@ class _MilvusEpisodes:
         described = await self.collection.call("describe_collection")
         await self.collection.call("load_collection")
         self.dynamic = bool(described.get("enable_dynamic_field"))
-        return next(
-            (int(known["params"]["dim"]) for known in described["fields"] if known["name"] == "embedding"), 0
-        )
+        vectors = [known for known in described["fields"] if known["name"] == "embedding"]
+        return int(vectors[0]["params"]["dim"]) if vectors else 0
 
 
 def _said(turn: Turn) -> tuple[str, str]:
@@ -390,7 +388,6 @@ def _fitting(text: str) -> str:
 
 
 def _embed(model: EmbeddingModel | None) -> _Embed:
-    """A function from a text to its vector, for any kind of model."""
     functions = (getattr(model, "aembed_query", None), getattr(model, "embed_query", None), model)
     usable = [function for function in functions if callable(function)]
     if not usable and not isinstance(model, Embedder):

@@ -1,9 +1,7 @@
-"""Document 004 on its own: selects facts for the prompt within an exact number of tokens, without a store, and puts them before
-the messages of every model call.
+"""Document 004 on its own: facts for every model call, within an exact number of tokens, without a store.
 
 `format_memory_for_injection` is pure: the same data and the same conversation give the same text, byte for byte. The middleware
-returns a view for one call and never changes the given messages. For LangChain agents use
-`pagefile.integrations.langchain`, which also archives, recalls and compacts.
+never changes the given messages. For LangChain agents, `pagefile.integrations.langchain` also archives, recalls and compacts.
 """
 
 import json
@@ -87,15 +85,25 @@ def format_memory_for_injection(
         similarities: an additional semantic comparison, for instance with embeddings: 测试 is near `testing`.
         ranker: caches what it knows of the facts between calls.
     """
-    weights = similarity_weight, confidence_weight
+    weights = {"similarity_weight": similarity_weight, "confidence_weight": confidence_weight}
     ranked = _ranked(given_facts(memory_data), current_context, weights, similarities, ranker)
     sheet = _Sheet(max_tokens)
     corrections = [_line(fact) for fact in ranked if fact.category == CORRECTION]
     sheet.fill("Corrections", corrections, min(guaranteed_tokens, max_tokens))
     plain = [_line(fact) for fact in ranked if fact.category != CORRECTION]
-    _fill_profile(sheet, memory_data, sheet.left // 2 if plain else sheet.left)
+    budget = sheet.left // 2 if plain else sheet.left
+    for section in sections(memory_data):
+        title, line = section.title, f"- {section.label}: {escape(section.text)}"
+        took = sheet.fill(title, [line], budget)
+        budget -= took or sheet.fill(title, [_cut(line, budget - _cost(title) - 3)], budget)
     sheet.fill("Facts", plain, sheet.left)
     return sheet.text()
+
+
+def injected(data: MemoryData, config: FactSettings, context: str, **more: Any) -> str:
+    """`format_memory_for_injection` with the limit and the weights of the settings."""
+    weights = {"similarity_weight": config.similarity_weight, "confidence_weight": config.confidence_weight}
+    return format_memory_for_injection(data, config.max_injection_tokens, context, **weights, **more)
 
 
 def memory_data_of(facts: Sequence[Fact]) -> dict[str, Any]:
@@ -141,7 +149,7 @@ def get_memory_data(source: object = None) -> MemoryData:
 def _ranked(
     facts: Sequence[GivenFact],
     context: str | None,
-    weights: tuple[float, float],
+    weights: Mapping[str, float],
     similarities: Similarities | None,
     ranker: FactRanker | None,
 ) -> list[GivenFact]:
@@ -151,9 +159,7 @@ def _ranked(
         found = (ranker or FactRanker()).similarities(context, texts)
         if similarities is not None:
             found = fact_ranking.blended(found, np.asarray(similarities(context, texts), dtype=np.float64))
-    similarity, confidence = weights
-    sure = [fact.confidence for fact in facts]
-    values = fact_ranking.scores(found, sure, similarity_weight=similarity, confidence_weight=confidence)
+    values = fact_ranking.scores(found, [fact.confidence for fact in facts], **weights)
     order = sorted(range(len(facts)), key=lambda i: -values[i])  # stable: ties keep the file's order
     if found is not None:
         order = [order[place] for place in fact_ranking.diverse([texts[i] for i in order])]
@@ -164,13 +170,6 @@ def _line(fact: GivenFact) -> str:
     told = fact.category and fact.category != CORRECTION  # corrections have their own heading
     kind = f"[{escape(' '.join((fact.category or '').split()))}] " if told else ""
     return f"- {kind}{escape(' '.join(fact.text.split()))}"
-
-
-def _fill_profile(sheet: "_Sheet", data: MemoryData | None, budget: int) -> None:
-    for section in sections(data):
-        title, line = section.title, f"- {section.label}: {escape(section.text)}"
-        took = sheet.fill(title, [line], budget)
-        budget -= took or sheet.fill(title, [_cut(line, budget - _cost(title) - 3)], budget)
 
 
 def _cut(line: str, tokens: int) -> str:
@@ -190,8 +189,6 @@ def _cost(line: str) -> int:
 
 
 class _Sheet:
-    """Titled lines within a budget."""
-
     def __init__(self, max_tokens: int) -> None:
         self._max = max_tokens
         self._sections: dict[str, list[str]] = {}
@@ -321,15 +318,9 @@ class MemoryMiddleware:
         except (PagefileError, OSError, ValueError):
             logger.exception("memory could not be read; going on without it")
             return ""
-        return format_memory_for_injection(
-            data,
-            self.config.max_injection_tokens,
-            _extract_conversation_context(messages, self.config.max_context_turns),
-            similarity_weight=self.config.similarity_weight,
-            confidence_weight=self.config.confidence_weight,
-            similarities=self._similarities,
-            ranker=self._ranker,
-        )
+        context = _extract_conversation_context(messages, self.config.max_context_turns)
+        more = {"similarities": self._similarities, "ranker": self._ranker}
+        return injected(data, self.config, context, **more)
 
     def _message(self, content: str) -> object:
         system = self._role == "system"
@@ -337,8 +328,7 @@ class MemoryMiddleware:
             from langchain_core import messages  # noqa: PLC0415 - optional, only needed when a message is made
         except ImportError:
             return SystemMessage(content, MEMORY_NAME, "system" if system else "human")
-        made = messages.SystemMessage if system else messages.HumanMessage
-        return made(content=content, name=MEMORY_NAME)
+        return (messages.SystemMessage if system else messages.HumanMessage)(content, name=MEMORY_NAME)
 
 
 def _kind(msg: object) -> object:

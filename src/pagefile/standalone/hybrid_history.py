@@ -1,7 +1,6 @@
 """What document 002's handler puts before a question: recent messages, the summary, and relevant past turns.
 
-The document's three phases are optional parts: without a summarizer and an episodic memory this is
-the baseline, the newest six messages.
+Summaries and recall are optional: without a summarizer and an episodic memory this is the baseline, the newest six messages.
 
 The document builds a LangChain template. Here the prompt is a plain list of messages, which every chat model accepts, including
 LangChain's: a template would interpret braces typed by a user.
@@ -9,7 +8,7 @@ LangChain's: a template would interpret braces typed by a user.
 
 from collections.abc import Awaitable, Iterator, Sequence
 from itertools import islice
-from typing import TypedDict, TypeVar
+from typing import TypeAlias, TypedDict, TypeVar
 
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
@@ -29,6 +28,7 @@ EPISODES_HEADING = "【相关历史】"
 MAX_EPISODE_CHARS = 1200
 
 T = TypeVar("T")
+Messages: TypeAlias = Sequence[ConversationMessage]
 
 
 class PromptMessage(TypedDict):
@@ -105,19 +105,16 @@ class ConversationHistory:
         """All configured phases in one prompt."""
         context = await self.get_context(conversation_id)
         recent = context["recent_history"]
-        recalled = await self._recalled(conversation_id, question, recent)
-        return build_general_prompt(
-            system_message, memory_context, context["summary"], [*recalled, *recent], question
-        )
+        history = [*await self._recalled(conversation_id, question, recent), *recent]
+        return build_general_prompt(system_message, memory_context, context["summary"], history, question)
 
     async def _recalled(
-        self, conversation_id: str, query: str, recent: Sequence[ConversationMessage]
+        self, conversation_id: str, query: str, recent: Messages
     ) -> list[ConversationMessage]:
         if self.episodic_memory is None:
             return []
-        relevant = await self._tried(
-            "episodes", self.episodic_memory.recall_relevant(conversation_id, query, top_k=self.recall_most)
-        )
+        recall = self.episodic_memory.recall_relevant(conversation_id, query, top_k=self.recall_most)
+        relevant = await self._tried("episodes", recall)
         return unique_relevant(relevant or [], recent, self.top_k)
 
     async def _not_summarised(self, view: LogView) -> list[ConversationMessage]:
@@ -138,9 +135,7 @@ class ConversationHistory:
     _get_hybrid_history = get_hybrid_history
 
 
-def unique_relevant(
-    relevant: Sequence[ConversationMessage], recent: Sequence[ConversationMessage], top_k: int
-) -> list[ConversationMessage]:
+def unique_relevant(relevant: Messages, recent: Messages, top_k: int) -> list[ConversationMessage]:
     """The best recalled turns that are not among the recent messages. Compared by id, since texts may repeat.
 
     A turn indexed without its id counts as recent if both of its texts match.
@@ -148,7 +143,7 @@ def unique_relevant(
     seen_turns = {message.get("turn_id") for message in recent}
     seen_texts = {tuple(message["content"] for message in pair) for pair in pairs(recent)}
 
-    def is_new(pair: Sequence[ConversationMessage]) -> bool:
+    def is_new(pair: Messages) -> bool:
         turn_id = pair[0].get("turn_id")
         if turn_id is None:
             return tuple(message["content"] for message in pair) not in seen_texts
@@ -164,13 +159,12 @@ def build_general_prompt(
     system_message: str,
     memory_context: str | None,
     summary: str | None,
-    history: Sequence[ConversationMessage] | None,
+    history: Messages | None,
     question: str,
 ) -> list[PromptMessage]:
     """The messages to send to a model; None and empty values have no block.
 
-    Recalled messages of the history get a block of their own, a line per turn, so that the recent ones
-    stay in sequence.
+    Recalled messages of the history get a block of their own, a line per turn, so that the recent ones stay in sequence.
     """
     recalled = [message for message in history or () if message.get("recalled")]
     recent = [message for message in history or () if not message.get("recalled")]
@@ -188,7 +182,7 @@ def build_general_prompt(
 _build_general_prompt = build_general_prompt
 
 
-def episode_lines(recalled: Sequence[ConversationMessage]) -> str:
+def episode_lines(recalled: Messages) -> str:
     """A line per turn, `- user → assistant`, as many as fit."""
     lines: list[str] = []
     room = MAX_EPISODE_CHARS
@@ -203,7 +197,7 @@ def episode_lines(recalled: Sequence[ConversationMessage]) -> str:
     return "\n".join(lines)
 
 
-def pairs(messages: Sequence[ConversationMessage]) -> Iterator[list[ConversationMessage]]:
+def pairs(messages: Messages) -> Iterator[list[ConversationMessage]]:
     """Groups the messages by turn: each user message begins one."""
     pair: list[ConversationMessage] = []
     for message in messages:

@@ -43,6 +43,7 @@ class MilvusCollection:
     def __init__(self, client: Any, name: str) -> None:
         self.client = client
         self.name = name
+        self._new = f"{name}{_REWRITTEN}"
         #: Whether it is in a file of this process; None until checked.
         self._in_file: bool | None = None
 
@@ -51,7 +52,6 @@ class MilvusCollection:
         return await self.ask(verb, **{"collection_name": self.name, **arguments})
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
-        """Call any method of the client."""
         try:
             return await called(getattr(self.client, verb), **arguments)
         except _milvus_errors() as error:
@@ -66,10 +66,9 @@ class MilvusCollection:
 
     async def is_there(self) -> bool:
         """Whether the collection exists, after completing a rewrite that a crashed process left behind."""
-        there = bool(await self.call("has_collection"))
         if await self.call("has_collection", collection_name=self._new):
             # The old one is dropped once the new one is complete: while both exist, the new one may be incomplete.
-            if there:
+            if await self.call("has_collection"):
                 await self.call("drop_collection", collection_name=self._new)
             else:
                 await self.ask("rename_collection", old_name=self._new, new_name=self.name)
@@ -121,10 +120,6 @@ class MilvusCollection:
         await self.call("flush")
         await self.call("compact")
         return LEFT
-
-    @property
-    def _new(self) -> str:
-        return f"{self.name}{_REWRITTEN}"
 
     async def _rewrite(self, described: Row, kept: Sequence[str]) -> None:
         new: Row = {"collection_name": self._new}

@@ -35,10 +35,7 @@ Role: TypeAlias = Literal["user", "assistant"]
 #: How speakers are named in a prompt.
 SPEAKERS: Final[dict[Role, str]] = {"user": "用户", "assistant": "AI"}
 #: The words for a speaker that are understood.
-_ROLES = {
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant"),
-}
+_ROLES = {"user": "user", "human": "user", **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant")}
 
 
 def sides(turn: Turn) -> Iterator[tuple[Role, str]]:
@@ -347,9 +344,8 @@ def present(scope: Scope, stored: JsonObject | None, view: LogView) -> SessionVa
         flow.current_agent_key = head.agent or ""
         flow.last_bot_message = next((turn.assistant for turn in reversed(view.turns) if turn.assistant), "")
     if head.last_seq:
-        newest = view.turns[-WINDOW_TURNS:]
-        said = [Message(role, text) for turn in newest for role, text in sides(turn)]
-        session.message_context.window_messages = said
+        said = [said for turn in view.turns[-WINDOW_TURNS:] for said in sides(turn)]
+        session.message_context.window_messages = [Message(role, text) for role, text in said]
     _put_checkpoint(session, view)
     return session
 

@@ -7,7 +7,7 @@ the engine: pages are content-addressed, loads are scoped, and a failing store o
 import copy
 import hashlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
@@ -129,8 +129,7 @@ class ToolResultManager:
 
         Only tool messages are considered: a placeholder typed by a user is just text.
         """
-        wanted = set(load_uuids or ())
-        return [await self._loaded(message, wanted) for message in messages]
+        return [await self._loaded(message, load_uuids or ()) for message in messages]
 
     async def restore_placeholders(self, messages: list[Any]) -> list[Any]:
         """将加载的完整内容恢复为占位符（用于下一轮）"""
@@ -142,7 +141,7 @@ class ToolResultManager:
                 stood.rotate(-1)
         return restored
 
-    async def _loaded(self, message: Any, wanted: set[str]) -> Any:
+    async def _loaded(self, message: Any, wanted: Collection[str]) -> Any:
         shown = _content(message)
         uuid = placeholder_uuid(shown) if _is_tool(message) else None
         if uuid is None or uuid not in wanted:
@@ -174,7 +173,6 @@ def _content(message: Any) -> str:
 
 
 def _with_content(message: Any, content: str) -> Any:
-    """A copy with another text; the original is not changed."""
     if isinstance(message, Mapping):
         return {**cast("Mapping[str, object]", message), "content": content}
     changed = copy.copy(message)

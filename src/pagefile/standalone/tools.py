@@ -1,8 +1,6 @@
-"""The tools to offer to a model: their JSON schemas in Chinese or English (`tools.toml`), for any framework, and the answers to
-`remember_fact`.
+"""The tools to offer to a model: their JSON schemas in Chinese or English (`tools.toml`), and the answers to `remember_fact`.
 
-`load_tool_history_schema` is document 000's own, with only `uuid`; in `tool_schemas` a model also learns how to request
-passages and how to read on.
+`load_tool_history_schema` is document 000's own, with only `uuid`; in `tool_schemas` a model also learns to ask for passages.
 """
 
 from collections.abc import Mapping

@@ -63,7 +63,7 @@ def test_a_request_fits_and_stays_in_order(messages, budget, remembered):
     if over:
         assert () == fits.history
         assert "" == fits.memory
-        assert all(len(use.text) <= 260 for use in tool_uses(fits.tail))
+        assert all(len(use.returned.text) <= 260 for use in tool_uses(fits.tail))
     kept = [message for message in sent if message.name != "memory_context"]
     assert [m.id for m in kept if m.type == "human"] == [
         m.id for m in messages[len(messages) - len(kept) :] if m.type == "human"

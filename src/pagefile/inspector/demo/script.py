@@ -52,8 +52,6 @@ class Talk:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A user of the demo, and the language their agents speak."""
-
     user_id: str
     language: Literal["zh", "en"]
     talks: tuple[Talk, ...]

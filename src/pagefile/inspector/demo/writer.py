@@ -18,7 +18,6 @@ from pagefile.settings import EmbedderSettings, Settings
 from pagefile.standalone import AgentApp, SessionValue
 
 PREFIX = "demo-"
-Progress = Callable[[int, int], None]
 #: Windows kept per conversation: all of them, so that the inspector shows how it grew.
 _CALLS_KEPT = 100
 #: How long each window waits for its query's embedding: long, so that a busy machine does not change the result.
@@ -54,7 +53,10 @@ class DemoReport:
 
 
 async def fill_demo(
-    settings: Settings, progress: Progress | None = None, *, people: Sequence[Person] = PEOPLE
+    settings: Settings,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    people: Sequence[Person] = PEOPLE,
 ) -> DemoReport:
     """Write the missing parts of the demo into the configured database, and wait until they are indexed.
 
@@ -189,8 +191,7 @@ class _Writer:
         if said.snapshot is not None:
             app = AgentApp(self._memory)
             value = (await app.get_short_memory(chat.id)).to_json()
-            known = cast("JsonObject", value["user_snapshot"])
-            value["user_snapshot"] = {**known, **said.snapshot}
+            value["user_snapshot"] = {**cast("JsonObject", value["user_snapshot"]), **said.snapshot}
             await app.set_short_memory(chat.id, SessionValue.of(value))
         if said.resets:
             await chat.reset()

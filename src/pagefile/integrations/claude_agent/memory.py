@@ -41,6 +41,7 @@ _SERVER = "pagefile"
 _ANSWERING = "StructuredOutput"
 
 HookAnswer = dict[str, Any]
+Hook = Callable[[Mapping[str, Any], str | None], Awaitable[HookAnswer]]
 
 
 @dataclass(slots=True)
@@ -58,8 +59,6 @@ class ClaudeMemory:
     """The memory of one user, for Claude Code sessions.
 
     Args:
-        memory: an open memory.
-        user_id: whose memory it is.
         conversation_id: the conversation all sessions belong to; without one, each session is its own conversation.
         context_chars: the maximum number of characters that memory adds to a prompt.
         excerpt_tokens: how much of a bulky result the model sees at once, alongside its placeholder.
@@ -138,14 +137,13 @@ class ClaudeMemory:
 
         For tools of other servers a hook does the same, but it can only answer by denying the call.
         """
-        handler = tool.handler
 
         async def answered(arguments: Any) -> dict[str, Any]:
             chat = self._newest().chat
             cached = await self._failing.attempt(
                 "looking up an equal call", lambda: chat.workspace().lookup(tool.name, arguments), None
             )
-            return await handler(arguments) if cached is None else _content(cached.answer)
+            return await tool.handler(arguments) if cached is None else _content(cached.answer)
 
         return replace(tool, handler=answered)
 
@@ -185,8 +183,8 @@ class ClaudeMemory:
         """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call."""
         if _ours(given["tool_name"]):
             return {}
-        session = self._session(given)
-        cached = await session.chat.workspace().lookup(given["tool_name"], given["tool_input"])
+        workspace = self._session(given).chat.workspace()
+        cached = await workspace.lookup(given["tool_name"], given["tool_input"])
         if cached is None:
             return {}
         return _specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=cached.answer)
@@ -200,8 +198,7 @@ class ClaudeMemory:
             return {}
         async with session.lock:
             result = Returned(Called(name, given["tool_input"], tool_use_id), tuple(blocks))
-            said = await _said(session, given)
-            session.turn, step = await kept(session.chat, session.turn, said, result)
+            session.turn, step = await kept(session.chat, session.turn, await _said(session, given), result)
         if step.page is None or step.whole or name in self._exempt:
             return {}
         passages = await session.chat.load(step.page, query=session.prompt, limit=self._excerpt_tokens)
@@ -224,13 +221,7 @@ class ClaudeMemory:
                 await completed(session.chat, turn, await _said(session, given), answer or None)
         return {}
 
-    def _guarded(
-        self,
-        what: str,
-        work: Callable[[Mapping[str, Any], str | None], Awaitable[HookAnswer]],
-        *,
-        always: bool = False,
-    ) -> list[sdk.HookMatcher]:
+    def _guarded(self, what: str, work: Hook, *, always: bool = False) -> list[sdk.HookMatcher]:
         async def hook(given: Any, tool_use_id: str | None, _context: HookContext) -> Any:
             return await self._failing.attempt(what, lambda: work(given, tool_use_id), {}, always=always)
 
@@ -275,8 +266,7 @@ def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:
     for block, texts in memory.sections.items():
         kept: list[str] = []
         for line in "\n".join(texts).split("\n"):
-            more = told.with_section(block, [*kept, line])
-            if line not in said and len(more.text) <= most:
+            if line not in said and len(told.with_section(block, [*kept, line]).text) <= most:
                 said.add(line)
                 kept.append(line)
         told = told.with_section(block, kept)

@@ -1,8 +1,7 @@
 """The formats of Claude Code: the results of its tools, with the text the model reads, and its transcript.
 
-Claude Code silently ignores a replacement that does not have the tool's own format, and the model gets the raw output.
-So no result is constructed here: it is copied, and only its text is replaced. The transcript has what no hook is given: text beside
-tool calls, and thoughts with their signatures.
+Claude Code silently ignores a replacement that is not in the tool's own format: so results are copied, and only their text replaced.
+The transcript has what no hook is given: text beside tool calls, and thoughts with their signatures.
 """
 
 import json

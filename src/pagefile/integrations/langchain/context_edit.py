@@ -77,11 +77,11 @@ class ArchiveToolUsesEdit(ContextEdit):
 
     def _may_leave(self, use: ToolUse) -> bool:
         is_bulky = use.is_plain and len(use.message.content) >= self.min_chars
-        return is_bulky and use.tool not in self.exclude_tools and placeholder_uuid(use.text) is None
+        return is_bulky and use.tool not in self.exclude_tools and placeholder_uuid(use.returned.text) is None
 
     def _placeholder(self, who: Whose, use: ToolUse, messages: Sequence[BaseMessage]) -> str | None:
         """The placeholder of an archived result; None if it is not archived yet."""
-        key = (who, use.message.tool_call_id, hash(use.text))
+        key = (who, use.message.tool_call_id, hash(use.returned.text))
         if key in self._placeholders:
             return self._placeholders[key]
         turn = next((e.id for e in exchanges(messages)[1] if any(use.message is m for m in e.rest)), "before")
@@ -90,7 +90,7 @@ class ArchiveToolUsesEdit(ContextEdit):
             engine = self._edge.memory.engine
             scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
             given = checked_json(use.input, "input")
-            step = Step(step_tool(use.tool), given, use.text, use.message.tool_call_id)
+            step = Step(step_tool(use.tool), given, use.returned.text, use.message.tool_call_id)
             archive = engine.tier(Archive)
             # Claim the epoch first: this runs in the background, and must not archive what is erased meanwhile.
             page = await archive.store(scope, step, turn, epoch=await archive.claim(scope))

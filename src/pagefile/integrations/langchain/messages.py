@@ -2,17 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 from uuid import NAMESPACE_OID, uuid5
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    HumanMessage,
-    ToolMessage,
-    convert_to_openai_data_block,
-    is_data_content_block,
-)
+from langchain_core import messages as core
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
 from pagefile.engine.arguments import result_text
@@ -22,7 +16,6 @@ from pagefile.shapes.media import note, read_media
 from pagefile.standalone import MEMORY_NAME
 from pagefile.standalone.agent_memory import part_of
 
-M = TypeVar("M", bound=BaseMessage)
 #: What a tool's run gives LangGraph.
 ToolOutput: TypeAlias = ToolMessage | Command[Any]
 
@@ -42,10 +35,6 @@ class ToolUse:
     message: ToolMessage
     tool: str
     input: object
-
-    @property
-    def text(self) -> str:
-        return self.returned.text
 
     @property
     def is_plain(self) -> bool:
@@ -115,11 +104,8 @@ def exchanges(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[
 
 def is_user(message: BaseMessage) -> bool:
     """Whether a person wrote it: summaries and memory come as human messages too."""
-    return (
-        isinstance(message, HumanMessage)
-        and message.additional_kwargs.get("lc_source") is None
-        and not is_memory(message)
-    )
+    is_written = message.additional_kwargs.get("lc_source") is not None or is_memory(message)
+    return isinstance(message, HumanMessage) and not is_written
 
 
 def is_memory(message: BaseMessage) -> bool:
@@ -140,7 +126,6 @@ def tool_uses(messages: Sequence[BaseMessage]) -> list[ToolUse]:
 
 
 def happened(messages: Sequence[BaseMessage]) -> list[Happened]:
-    """The messages of the model and its tools, converted for the log."""
     uses = iter(tool_uses(messages))
     spoken = (message for message in messages if isinstance(message, AIMessage | ToolMessage))
     return [said(one) if isinstance(one, AIMessage) else next(uses).returned for one in spoken]
@@ -189,7 +174,6 @@ def with_messages(result: ToolOutput, changed: dict[int, ToolMessage]) -> ToolOu
 
 
 def _updated(command: Command[Any]) -> list[Any]:
-    """The messages a command adds; empty if it updates something else."""
     update = cast("Any", command.update)
     found: Any = cast("dict[str, Any]", update).get("messages", ()) if isinstance(update, dict) else ()
     return [*cast("Sequence[Any]", found)] if isinstance(found, (list, tuple)) else [found]
@@ -218,7 +202,7 @@ def shown_blocks(message: BaseMessage) -> tuple[str | Shown, ...]:
     return tuple(_shown(block) for block in blocks_of(message))
 
 
-def with_media_named(message: M) -> M:
+def with_media_named(message: BaseMessage) -> BaseMessage:
     """The message with its images and files replaced by their names; unchanged if it has none."""
     content = cast("Any", message.content)
     if isinstance(content, str):
@@ -246,13 +230,12 @@ def _shown(block: Any) -> str | Shown:
         return given["text"]
     try:
         # LangChain's own block in a provider's format.
-        return convert_to_openai_data_block(given) if is_data_content_block(given) else given
+        return core.convert_to_openai_data_block(given) if core.is_data_content_block(given) else given
     except (KeyError, ValueError):
         return given
 
 
 def _own(block: Any, message: AIMessage) -> str | Thought | Shown | None:
-    """A block from the model; None for a tool call."""
     kind = block.get("type") if isinstance(block, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - blocks are whatever a provider gives
     given = cast("Mapping[str, Any]", block)
     if kind in CALL_BLOCKS:

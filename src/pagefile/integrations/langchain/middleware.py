@@ -65,17 +65,14 @@ class PagefileMiddleware(
     `timeout_s` at most.
 
     Args:
-        memory: an open memory.
         user_id: whose memory it is; by default `user_id` from the run's context or configuration.
         conversation_id: which conversation; by default from the run's context or configuration, else its `thread_id`.
         tenant: like `user_id`.
-        window_tokens: the maximum size of a request, including the system message but not the tools' schemas; by default the
-            memory's setting.
+        window_tokens: the maximum size of a request without the tools' schemas; by default the memory's setting.
         recent_turns: how many of the latest turns are kept longest; by default the memory's setting.
         archive_in_state: True keeps placeholders in the state instead of bulky results, so that checkpoints stay small.
             Either way the model sees the full result in the turn that fetched it.
-        offer_tools: False for models that cannot call tools: they get none of `load_tool_history`, `search_tool_history`,
-            `recall` and `remember`.
+        offer_tools: False offers no tools (`load_tool_history`, `recall` and so on), for models that cannot call any.
         incognito: write nothing to the database and recall nothing.
         timeout_s: how long a hook may wait for the memory.
     """
@@ -145,9 +142,7 @@ class PagefileMiddleware(
         )
 
     async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]],
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]]
     ) -> ToolOutput:
         who = self._whose(cast("Any", request).runtime.context)
         with self._watched(who, request.state):
@@ -255,14 +250,11 @@ class PagefileMiddleware(
         turns = _turns(state)
         last = turns[-1] if turns else messages.Exchange((), tuple(messages.messages_of(state)))
         structured = messages.structured_text(cast("Any", state).get("structured_response"))
-        await self._talk(who).finish(turns, last.rest, last.answer or structured or last.last_words)
+        await self._talk(who).finish(turns, last, last.answer or structured or last.last_words)
 
     @contextmanager
     def _watched(self, who: Whose, state: Any) -> Generator[None]:
-        """Notes that a model or a tool raised: its turn is aborted when the user's next message arrives.
-
-        An interrupt does not count as a failure.
-        """
+        """Notes that a model or a tool raised, other than to interrupt: the user's next message aborts its turn."""
         failed = True
         try:
             yield

@@ -92,6 +92,6 @@ def _finished(written: str | None, request: SummaryRequest, messages: Sequence[B
     text = (written or "").strip() or summarize(
         request.said, max_chars=request.max_chars, previous=request.previous
     )
-    uuids = [placeholder_uuid(use.text) for use in tool_uses(messages)]
+    uuids = [placeholder_uuid(use.returned.text) for use in tool_uses(messages)]
     kept = [uuid for uuid in dict.fromkeys(uuids) if uuid is not None and uuid not in text]
     return "\n".join([text, *(f'📎 load_tool_history(uuid="{uuid}")' for uuid in kept)])

@@ -9,15 +9,15 @@ abandoned: then it is aborted, or completed if the thread does have its answer.
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from uuid import uuid4
 
 import anyio
-from langchain_core.messages import BaseMessage
 
 from pagefile.engine import Conversation
 from pagefile.errors import ConflictError
-from pagefile.integrations.langchain.messages import Exchange, ToolUse, happened, turn_id
+from pagefile.integrations.langchain.messages import Exchange, ToolUse, turn_id
 from pagefile.integrations.recorder import begun, completed, written
 from pagefile.records import Turn
 
@@ -76,16 +76,14 @@ class Talk:
             # A concurrent call may have added its result since the turn was read.
             return self._keep(await written(self.chat, self.turns.get(turn.id, turn), [use.returned]))
 
-    async def finish(
-        self, found: Sequence[Exchange], rest: Sequence[BaseMessage], answer: str | None
-    ) -> None:
-        """Complete the turn of the last exchange; `rest` is the thread's part of it."""
+    async def finish(self, found: Sequence[Exchange], last: Exchange, answer: str | None) -> None:
+        """Complete the turn of the last exchange; of one whose user message is gone, `last` has the rest."""
         async with self._lock:
             turn = await self._begun(found)
             if turn is None:
                 return
             try:
-                done = self._keep(await completed(self.chat, turn, happened(rest), answer))
+                done = self._keep(await completed(self.chat, turn, last.happened, answer))
             except ConflictError:
                 # The turn was ended elsewhere meanwhile: record what was said anyway.
                 if not found:
@@ -137,12 +135,10 @@ class Talk:
         for turn in _Index(self.turns.values()).versions(exchange.id):
             if turn.status == "open":
                 return turn
-        try:
+        with suppress(ConflictError):
             turn = await begun(self.chat, exchange.asked, exchange.id)
             if turn.status == "open":
                 return self._keep(turn)
-        except ConflictError:
-            pass
         # The message was answered before: this run regenerates the answer from an earlier point of the thread.
         return self._keep(await begun(self.chat, exchange.asked, f"{exchange.id}~{uuid4().hex[:8]}"))
 

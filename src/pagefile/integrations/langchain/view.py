@@ -69,22 +69,17 @@ class View:
         return [*listed, *self.current.humans[:-1], *memory, self.current.humans[-1], *self.tail]
 
     def tokens(self, count: Count) -> int:
-        system = [self.system] if self.system is not None else []
-        return request_tokens([*system, *self.messages()], count)
+        return request_tokens(filter(None, (self.system, *self.messages())), count)
 
 
 def plain_view(system: SystemMessage | None, messages: Sequence[BaseMessage]) -> View:
     """The original request, split into the parts that can be dropped."""
     preamble, found = exchanges(messages)
-    current = found[-1] if found else None
-    return View(
-        system=system,
-        preamble=tuple(preamble) if current is not None else (),
-        history=tuple(exchange.messages for exchange in found[:-1]),
-        memory="",
-        current=current,
-        tail=current.rest if current is not None else tuple(preamble),
-    )
+    if not found:
+        return View(system, (), (), "", None, tuple(preamble))
+    *earlier, current = found
+    history = tuple(exchange.messages for exchange in earlier)
+    return View(system, tuple(preamble), history, "", current, current.rest)
 
 
 def native_history(earlier: Sequence[Exchange], done: Sequence[str | None], shown: Pairs) -> list[Group]:
@@ -150,7 +145,7 @@ def as_window_shows(
         if number is None or number not in shown.steps or not use.is_plain:
             continue
         step = turn.steps[number]
-        if not placeholders_only or (not step.whole and step.result == use.text):
+        if not placeholders_only or (not step.whole and step.result == use.returned.text):
             changed[id(use.message)] = with_text(use.message, shown.steps[number].result)
     return tuple(changed.get(id(message), message) for message in messages)
 

@@ -43,8 +43,6 @@ class ConversationNodes:
     Args:
         model: a LangChain chat model (with its tools bound), a `ChatModel`, or a function from messages to an answer.
         router: decides which knowledge base and which agent answer; without one, no knowledge base is queried.
-        retriever: queries the knowledge base.
-        system_message: the system message of every prompt.
         memory_service: supplies what is known about a user; by default the memory's facts.
         summarizer: maintains the summary of the conversation; by default over the memory's own log.
         episodic_memory: recalls past turns; by default over the memory's own log.
@@ -132,8 +130,7 @@ class ConversationNodes:
     async def stop(self, turn_id: str) -> None:
         """Cancel the nodes still running for a turn, and wait for them.
 
-        LangGraph runs each in its own task. When cancelled from a task group, as web frameworks do, it leaves them
-        running, because its cleanup is cancelled too.
+        LangGraph runs each in its own task. Cancelled from a task group, as web frameworks do, its cleanup is cancelled too.
         """
         others = {task for turn, task in self._running if turn == turn_id and task} - {asyncio.current_task()}
         for task in others:
@@ -168,8 +165,7 @@ def build_conversation_graph(
 ) -> Any:
     """The compiled graph: `await graph.ainvoke({"messages": [HumanMessage(…)], "conversation_id": …})`.
 
-    `options` are those of `ConversationNodes`. Without `ConversationChat` around it, a run that fails or is cancelled leaves
-    nothing in the log.
+    `options` are those of `ConversationNodes`. Without `ConversationChat`, a failed or cancelled run leaves nothing in the log.
     """
     nodes = ConversationNodes(memory, model, router, retriever, **options)
     return conversation_builder(nodes).compile(checkpointer=checkpointer)  # pyright: ignore[reportUnknownMemberType] - likewise
@@ -192,9 +188,7 @@ class ChatRequest:
 class ConversationChat:
     """`stream_chat` over the graph or, with the feature flag off, over the same nodes in sequence.
 
-    Args:
-        graph: False runs the plain pipeline, without LangGraph; the answers are the same.
-        options: those of `ConversationNodes`.
+    `graph=False` runs the plain pipeline, with the same answers; `options` are those of `ConversationNodes`.
     """
 
     def __init__(
@@ -214,15 +208,13 @@ class ConversationChat:
             self._stream = partial(compiled.astream, stream_mode="custom")
 
     async def answer(self, request: ChatRequest) -> str:
-        async with aclosing(self.stream_chat(request)) as events:
-            last = [event async for event in events][-1]
-        return str(last["answer"])
+        events = [event async for event in self.stream_chat(request)]
+        return str(events[-1]["answer"])
 
     async def stream_chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent]:
         """The events of one turn. Stopping early (`aclosing`) aborts the turn, as does a node that raises."""
-        conversation = request.conversation_id or await self.nodes.store.get_or_create_conversation_id(
-            request.user_id, request.session_id
-        )
+        id_of = self.nodes.store.get_or_create_conversation_id
+        conversation = request.conversation_id or await id_of(request.user_id, request.session_id)
         turn_id = str(uuid4())
         state: ConversationState = {
             "messages": [HumanMessage(request.message, id=turn_id)],

@@ -5,40 +5,29 @@ They are independent of LangGraph and get their dependencies as arguments, so ea
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any, Protocol, TypeAlias, cast
 from uuid import uuid4
 
 import anyio
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.utils import (
-    convert_to_messages,
-    convert_to_openai_messages,
-    message_chunk_to_message,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, utils
 from langchain_core.runnables import Runnable
 
 from pagefile import standalone
 from pagefile.engine import Memory
 from pagefile.engine.ownership import check_opens
 from pagefile.errors import InvalidArgumentError, ModelOutputError, SettingsError
-from pagefile.integrations.langchain.messages import asked as asked_of
-from pagefile.integrations.langchain.messages import happened, said, structured_text
-from pagefile.integrations.langgraph.state import (
-    ConversationState,
-    NodeTrace,
-    build_prompt_from_state,
-    prompt_tokens,
-    question,
-    running,
-)
+from pagefile.integrations.langchain.messages import asked, happened, said, structured_text
+from pagefile.integrations.langgraph import state as states
+from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, question, running
 from pagefile.integrations.recorder import begun, completed
 from pagefile.ports import ChatModel, ToolCall
 from pagefile.records import Scope, Turn
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone.agent_memory import part_of
+from pagefile.standalone.fact_injection import injected
 from pagefile.standalone.hybrid_history import unique_relevant
 
 #: Knowledge-base prefixes that mean no retrieval.
@@ -84,15 +73,8 @@ class FactContext:
         settings = self._memory.engine.settings.facts
         if not settings.enabled:
             return None
-        facts = await self._memory.facts(user_id, self._tenant)
-        text = standalone.format_memory_for_injection(
-            standalone.memory_data_of(facts),
-            settings.max_injection_tokens,
-            query,
-            similarity_weight=settings.similarity_weight,
-            confidence_weight=settings.confidence_weight,
-        )
-        return text or None
+        known = standalone.memory_data_of(await self._memory.facts(user_id, self._tenant))
+        return injected(known, settings, query) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +87,10 @@ class RecallSources:
 
 async def recall_node(state: ConversationState, *, sources: RecallSources) -> ConversationState:
     """记忆召回: facts, the summary, past turns and recent messages, concurrently. Failures are noted in the trace."""
-    asked, conversation, user = question(state), state.get("conversation_id", ""), state.get("user_id")
+    query, conversation, user = question(state), state.get("conversation_id", ""), state.get("user_id")
     history = sources.history
     # The calls below take no user, so access to the conversation is checked here.
-    await check_opens(
-        history.store.engine.store.reader, replace(history.store.scope(conversation), user=user or None)
-    )
+    await check_opens(history.store.reader, history.store.scope(conversation, user))
     found: dict[str, Any] = {}
     notes: list[str] = []
 
@@ -120,12 +100,12 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
     async with anyio.create_task_group() as together:
         together.start_soon(look, "recent", history.get_context(conversation))
         if user:
-            facts = sources.memory_service.recall_context(user_id=user, query=asked)
+            facts = sources.memory_service.recall_context(user_id=user, query=query)
             together.start_soon(look, "memory", facts)
         if history.summarizer is not None:
             together.start_soon(look, "summary", history.summarizer.get_summary(conversation))
         if history.episodic_memory is not None:
-            recall = history.episodic_memory.recall_relevant(conversation, asked, top_k=history.recall_most)
+            recall = history.episodic_memory.recall_relevant(conversation, query, top_k=history.recall_most)
             together.start_soon(look, "episodes", recall)
     recent: list[Any] = found["recent"]["recent_history"] if found["recent"] else []
     return {
@@ -165,18 +145,16 @@ def _result(found: Any) -> dict[str, Any]:
 
 # -- the answer of any kind of model, streamed, and finally the complete message --------------------------------------
 
+Answer: TypeAlias = str | BaseMessage
 #: A LangChain model (with its tools bound), a `ChatModel`, or a function from the messages to an answer.
 AnyModel: TypeAlias = (
-    Runnable[Any, Any]
-    | ChatModel
-    | Callable[[list[BaseMessage]], str | BaseMessage | Awaitable[str | BaseMessage]]
+    Runnable[Any, Any] | ChatModel | Callable[[list[BaseMessage]], Answer | Awaitable[Answer]]
 )
 #: Pieces of an answer, and finally all of it.
 Speech: TypeAlias = AsyncGenerator[str | AIMessage]
 
 
 def spoken(model: AnyModel, prompt: list[BaseMessage], callbacks: Sequence[Any] = ()) -> Speech:
-    """The pieces of the answer as they arrive, and finally the message."""
     if isinstance(model, ChatModel):
         return _by_chat_model(model, prompt)
     if isinstance(model, Runnable):
@@ -213,13 +191,13 @@ async def _by_runnable(
         yield text
         yield AIMessage(text)
         return
-    yield AIMessage("") if whole is None else cast("AIMessage", message_chunk_to_message(whole))
+    yield AIMessage("") if whole is None else cast("AIMessage", utils.message_chunk_to_message(whole))
 
 
 async def _by_chat_model(model: ChatModel, prompt: list[BaseMessage]) -> Speech:
     texts: list[str] = []
     calls: tuple[ToolCall, ...] = ()
-    async with aclosing(model.stream(cast("Any", convert_to_openai_messages(prompt)))) as pieces:
+    async with aclosing(model.stream(cast("Any", utils.convert_to_openai_messages(prompt)))) as pieces:
         async for piece in pieces:
             if piece.text:
                 texts.append(piece.text)
@@ -230,7 +208,7 @@ async def _by_chat_model(model: ChatModel, prompt: list[BaseMessage]) -> Speech:
 
 async def _by_function(model: Callable[..., Any], prompt: list[BaseMessage]) -> Speech:
     answer = await _awaited(model(prompt))
-    message = AIMessage(answer) if isinstance(answer, str) else convert_to_messages([answer])[0]
+    message = AIMessage(answer) if isinstance(answer, str) else utils.convert_to_messages([answer])[0]
     if not isinstance(message, AIMessage):
         raise ModelOutputError(
             f"The model returned {type(message).__name__}: an answer is an AIMessage or text."
@@ -261,24 +239,18 @@ async def generate_node(
     state: ConversationState, *, model: AnyModel, wording: Wording, callbacks: Sequence[Any] = ()
 ) -> ConversationState:
     """生成: calls the model with everything in the state, and appends its answer to the messages."""
-    update: ConversationState = {}
-    async with aclosing(generating(state, model=model, wording=wording, callbacks=callbacks)) as pieces:
-        async for piece in pieces:
-            update = update if isinstance(piece, str) else piece
-    return update
+    speech = generating(state, model=model, wording=wording, callbacks=callbacks)
+    return cast("ConversationState", [piece async for piece in speech][-1])
 
 
 async def generating(
     state: ConversationState, *, model: AnyModel, wording: Wording, callbacks: Sequence[Any] = ()
 ) -> AsyncGenerator[str | ConversationState]:
     """Like `generate_node`, streamed; the state update comes last."""
-    prompt = build_prompt_from_state(
-        state,
-        system_message=wording.system_message,
-        window_tokens=wording.window_tokens,
-        count=wording.count,
+    prompt = states.build_prompt_from_state(
+        state, system_message=wording.system_message, window_tokens=wording.window_tokens, count=wording.count
     )
-    told: dict[str, Any] = {"prompt_tokens": prompt_tokens(prompt, wording.count)}
+    told: dict[str, Any] = {"prompt_tokens": states.prompt_tokens(prompt, wording.count)}
     if state.get("debug"):
         told["prompt"] = [{"role": message.type, "content": str(message.text)} for message in prompt]
     async with aclosing(spoken(model, prompt, callbacks)) as pieces:
@@ -302,18 +274,16 @@ async def persist_node(
 ) -> ConversationState:
     """持久化: both sides of the turn are on disk when this returns. Idempotent.
 
-    Intermediate messages and tool results are written with it. Indexing and summarizing follow in the background; a failure
-    there does not affect the turn.
+    Steps are written with it. Indexing and summarizing follow in the background; a failure there does not affect the turn.
     """
-    asked, since = running(state)
+    human, since = running(state)
     answer = since[-1] if since else None
     if not isinstance(answer, AIMessage) or answer.tool_calls:
         raise InvalidArgumentError(
             "The last message is not an answer of the model: run its tool calls before the turn is persisted."
         )
     chat = store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)
-    turn_id = state.get("turn_id") or asked.id or str(uuid4())
-    turn = await begun(chat, asked_of([asked]), turn_id)
+    turn = await begun(chat, asked([human]), state.get("turn_id") or human.id or str(uuid4()))
     turn = await completed(chat, turn, happened(since), said(answer).text)
     if history is not None:
         _index_later(history, turn)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import add
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, convert_to_messages
 
@@ -16,6 +16,10 @@ RETRIEVAL_HEADING = "【检索结果】"
 MAX_RESULT_CHARS = 2000
 _CONTENT_KEYS = ("content", "text", "page_content", "snippet")
 _SOURCE_KEYS = ("title", "source", "id")
+
+
+#: What a knowledge base found, in any form.
+Results: TypeAlias = list[dict[str, Any]]
 
 
 class NodeTrace(TypedDict):
@@ -50,7 +54,7 @@ class ConversationState(TypedDict, total=False):
     agent_type: str
     use_retrieval: bool
     # 检索结果
-    retrieval_results: list[dict[str, Any]] | None
+    retrieval_results: Results | None
     # 元数据
     debug: bool
     #: The turn in the log being answered, once it was begun.
@@ -113,10 +117,7 @@ def prompt_tokens(prompt: Iterable[BaseMessage], count: Callable[[str], int]) ->
 
 
 def _prompt(
-    state: ConversationState,
-    system_message: str,
-    history: Sequence[ConversationMessage],
-    results: Sequence[Mapping[str, Any]],
+    state: ConversationState, system_message: str, history: list[ConversationMessage], results: Results
 ) -> list[BaseMessage]:
     asked, since = running(state)
     facts, summary = state.get("memory_context"), state.get("conversation_summary")
@@ -129,7 +130,7 @@ def _prompt(
     return [*before[:place], *found, *before[place:], HumanMessage(asked.content), *since]
 
 
-def _shortened(history: list[ConversationMessage], results: list[dict[str, Any]]) -> bool:
+def _shortened(history: list[ConversationMessage], results: Results) -> bool:
     """Drop the least important item; False if nothing is left to drop."""
     recent = next((at for at, message in enumerate(history) if not message.get("recalled")), None)
     if recent is not None:

@@ -1,8 +1,7 @@
 """PydanticAI: memory as one capability, `Agent(…, capabilities=[PagefileMemory(memory, user_id="ada")])`.
 
-Every model call sees what memory knows, and none of it is stored in the message history. Tool results are archived and
-remembered as they arrive, a repeated call of a cacheable tool is answered from memory, and the turn is logged
-however the run ends.
+Every model call sees what memory knows, and none of it is stored in the message history. Tool results are archived as they arrive,
+a repeated call of a cacheable tool is answered from memory, and the turn is logged however the run ends.
 """
 
 from pagefile.errors import MissingExtraError

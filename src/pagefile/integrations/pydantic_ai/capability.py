@@ -7,12 +7,8 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-from pydantic_ai import FunctionToolset, RunContext, Tool
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.capabilities.abstract import WrapRunHandler, WrapToolExecuteHandler
-from pydantic_ai.messages import ToolCallPart
-from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.run import AgentRunResult
+from pydantic_ai import AgentRunResult, FunctionToolset, ModelRequestContext, RunContext, Tool, ToolCallPart
+from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler, WrapToolExecuteHandler
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
@@ -43,7 +39,6 @@ class PagefileMemory(AbstractCapability[Any]):
     Create it inside the event loop the memory was opened in, or pass a `BlockingMemory`, which works with `run_sync` and any loop.
 
     Args:
-        memory: where everything is stored.
         user_id: whose memory it is, or a function of the run's context: `lambda ctx: ctx.deps.user_id`. Without one, nothing
             is shared between conversations. A run for which the function finds no user has no memory.
         conversation_id: which conversation; by default the run's own `conversation_id`.
@@ -168,9 +163,8 @@ class PagefileMemory(AbstractCapability[Any]):
 
     async def _opened(self, ctx: RunContext[Any], find: Callable[[str, Given], str | None]) -> RunMemory:
         """The memory of a run. Without a user it has none, rather than another user's."""
-        conversation = find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id)
         chat = self._edge.memory.conversation(
-            conversation,
+            find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id),
             user_id=find("user_id", self._user),
             tenant=find("tenant", self._tenant),
             agent=ctx.agent.name if ctx.agent is not None else None,
@@ -181,11 +175,7 @@ class PagefileMemory(AbstractCapability[Any]):
 
 
 def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> str | None:
-    """A value, or what the user's function finds for a run.
-
-    The function is called with the context variables of the caller that started the run: the memory may live in another thread,
-    where a web framework's current user is not set.
-    """
+    """A value, or what the user's function finds in the context of the run's caller: the memory may live in another thread."""
     if not callable(given):
         return given
     found = context.run(given, ctx)

@@ -151,9 +151,8 @@ def part_text(part: object) -> str:
 
 def as_history(turns: Iterable[ShownTurn], blobs: Blobs) -> list[ai.ModelMessage]:
     """A window's turns as a history: the model's text and calls in one response, images and files beside their text."""
-    return [
-        message for turn in turns for said in turn.messages for message in _messages(said, turn.steps, blobs)
-    ]
+    said = ((message, turn.steps) for turn in turns for message in turn.messages)
+    return [message for one, steps in said for message in _messages(one, steps, blobs)]
 
 
 def _messages(said: Message, steps: ShownSteps, blobs: Blobs) -> Iterator[ai.ModelMessage]:

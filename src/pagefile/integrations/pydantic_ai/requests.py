@@ -1,7 +1,6 @@
 """The messages sent to the model: the run's history, with memory beside the question, within a token budget.
 
-Everything here creates new lists and messages: the run's own history is never modified. A tool call and its result are kept or
-dropped together.
+The run's own history is never modified, only copied. A tool call and its result are kept or dropped together.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -50,8 +49,6 @@ Excerpt = Callable[[Kept, int], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How much room there is, and how it is counted."""
-
     room_tokens: int
     count: Callable[[str], int]
     kept: Mapping[Key, Kept]
@@ -62,9 +59,8 @@ class Fit:
         return ai.UserPromptPart(words[self.language].format(count=count))
 
     def cost(self, messages: Iterable[ai.ModelMessage]) -> int:
-        return sum(
-            MESSAGE_OVERHEAD + self.count(part_text(part)) for message in messages for part in message.parts
-        )
+        parts = (part for message in messages for part in message.parts)
+        return sum(MESSAGE_OVERHEAD + self.count(part_text(part)) for part in parts)
 
 
 def question_at(messages: Messages, run_id: str | None) -> int | None:
@@ -116,12 +112,8 @@ async def fitted(
     running = [_shown(message, short | texts) for message in running]
     if left < 0:
         # Results that could not be archived and are too long for the window.
-        results = (
-            part for message in running for part in message.parts if isinstance(part, ai.ToolReturnPart)
-        )
-        texts = shortened(
-            {key_of(part): part_text(part) for part in results if not part.files}, -left, fit.count
-        )
+        results = [part for message in running for part in _results(message) if not part.files]
+        texts = shortened({key_of(part): part_text(part) for part in results}, -left, fit.count)
         running = [_shown(message, texts) for message in running]
     if gone:
         question = replace(question, parts=[*question.parts, fit.note(_STEPS_LEFT_OUT, gone)])
@@ -145,8 +137,9 @@ async def _fuller(running: Messages, fit: Fit, left: int) -> tuple[dict[Key, str
     """The texts that replace short forms, newest results first, and the tokens then left."""
     texts: dict[Key, str] = {}
     cut = left < 0
-    for key in reversed([key for message in running for key in _keys(message) if key in fit.kept]):
-        kept = fit.kept[key]
+    for key in reversed([key_of(part) for message in running for part in _results(message)]):
+        if (kept := fit.kept.get(key)) is None:
+            continue
         extra = kept.full_tokens - fit.count(kept.short)
         if key in texts:
             left -= fit.count(texts[key]) - fit.count(kept.short)
@@ -161,8 +154,8 @@ async def _fuller(running: Messages, fit: Fit, left: int) -> tuple[dict[Key, str
     return texts, left
 
 
-def _keys(message: ai.ModelMessage) -> list[Key]:
-    return [key_of(part) for part in message.parts if isinstance(part, ai.ToolReturnPart)]
+def _results(message: ai.ModelMessage) -> list[ai.ToolReturnPart]:
+    return [part for part in message.parts if isinstance(part, ai.ToolReturnPart)]
 
 
 def key_of(part: ai.ToolReturnPart) -> Key:
@@ -171,7 +164,7 @@ def key_of(part: ai.ToolReturnPart) -> Key:
 
 def _shown(message: ai.ModelMessage, texts: Mapping[Key, str]) -> ai.ModelMessage:
     """The message with the results that have such a text as that text: in full, as passages or short."""
-    if not isinstance(message, ai.ModelRequest) or texts.keys().isdisjoint(_keys(message)):
+    if not isinstance(message, ai.ModelRequest) or texts.keys().isdisjoint(map(key_of, _results(message))):
         return message
     parts = list(message.parts)
     for place, part in enumerate(parts):

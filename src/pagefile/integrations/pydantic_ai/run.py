@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import anyio
-from pydantic_ai import ToolReturn
-from pydantic_ai.messages import InstructionPart, ModelMessage, ModelRequest, ToolCallPart, ToolReturnPart
+from pydantic_ai import InstructionPart, ModelMessage, ModelRequest, ToolCallPart, ToolReturn, ToolReturnPart
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 
 from pagefile.engine import Conversation
