@@ -166,7 +166,7 @@ def _by_chat(message: Mapping[str, Any]) -> bool:
     calls = [as_object(call) or {} for call in as_list(message.get("tool_calls")) or ()]
     return (
         message.keys() <= _CHAT_KEYS
-        and all(block.get("type") in _CHAT_BLOCKS for block in blocks)
+        and all(str(block.get("type")) in _CHAT_BLOCKS for block in blocks)
         and (_says(message) or message.get("role") == "tool" or any(message.get(key) for key in _INSTEAD))
         and all(call.get("id") and call.keys() <= _CALL_KEYS for call in calls)
         and all(_has_arguments(call.get("function")) for call in calls)
@@ -208,7 +208,7 @@ def _by_responses(item: Mapping[str, Any]) -> bool:
         called = "call_id" not in item or bool(item["call_id"])
         return called and ("arguments" not in item or _has_arguments(item))
     foreign = {"text", "openai", "anthropic"}
-    own = (foreign.isdisjoint({block.get("type"), block_shape(block)}) for block in _blocks(item))
+    own = (foreign.isdisjoint({str(block.get("type")), block_shape(block)}) for block in _blocks(item))
     return item.keys() <= _ITEM_KEYS and _says(item) and all(own)
 
 

@@ -341,6 +341,13 @@ def test_each_message_of_a_turn_comes_back_in_its_own_shape():
     assert again == [*asked, *said]
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_block_whose_type_is_not_a_word_comes_back(shape):
+    """A client may write anything there; what it said is still readable."""
+    odd = [{"role": "user", "content": [{"type": ["x"], "text": "hi"}]}]
+    assert "hi" in str(back(odd, shape))
+
+
 # -- streams that broke off -----------------------------------------------------------------------------------------------
 
 
