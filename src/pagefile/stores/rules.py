@@ -1,4 +1,4 @@
-"""What every store must refuse and how it says so: decisions without a database."""
+"""What every store must refuse and how it says so, and what a change makes of a turn: decisions without a database."""
 
 import hashlib
 from collections.abc import Container, Mapping, Sequence
@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Unpack, cast
 
 from pagefile import ports
-from pagefile.content import JsonObject, Message, ToolCall, ToolResult, media_in
+from pagefile.content import JsonObject, Message, Text, ToolCall, ToolResult, media_in
 from pagefile.errors import (
     ConflictError,
     HandleNotFoundError,
@@ -33,7 +33,8 @@ from pagefile.records import (
     plain_layout,
     utc,
 )
-from pagefile.stores.encoding import json_copy, steps_text, stored_layout
+from pagefile.shapes.call_order import answer
+from pagefile.stores.encoding import json_copy, steps_text, stored_layout, stored_steps
 
 _TICK = timedelta(microseconds=1)
 
@@ -313,6 +314,38 @@ def _check_ended(turn: Turn, change: ports.TurnChange) -> None:
         raise ConflictError(f"Turn {turn.id!r} is {status} and cannot change: begin a new turn.")
 
 
+def changed(turn: Turn, change: ports.TurnChange) -> Turn:
+    """The turn after a change; the store that writes it sets its position in the log."""
+    if isinstance(change, ports.Abort):
+        return replace(turn, status="aborted")
+    layout, tokens = turn.layout, turn.tokens + change.tokens_added
+    match change:
+        case ports.AddStep(step=step):
+            if layout is not None:
+                call, result = ToolCall(len(turn.steps)), ToolResult(len(turn.steps))
+                layout = (*layout, Message("assistant", (call,)), Message("tool", (result,)))
+            return replace(turn, steps=(*turn.steps, *stored_steps([step])), layout=layout, tokens=tokens)
+        case ports.Extend():
+            known = [change.results.get(number, step) for number, step in enumerate(turn.steps)]
+            first = {"user": change.user, "user_tokens": change.user_tokens} if turn.user is None else {}
+            steps = stored_steps([*known, *change.steps])
+            layout = (*turn.messages, *stored_layout(change.messages))
+            return replace(turn, **first, steps=steps, layout=layout, tokens=tokens)
+        case ports.Complete():
+            if layout is not None and change.assistant and change.assistant != answer(layout):
+                layout = (*layout, Message("assistant", (Text(change.assistant),)))
+            said = {"assistant": change.assistant, "assistant_tokens": change.assistant_tokens}
+            return replace(turn, status="done", **said, layout=layout, tokens=tokens)
+
+
+def turn_in_place(draft: ports.TurnDraft, seq: int | None, created: datetime) -> Turn:
+    """The turn at its position. Fields are named one by one: every `record()` calls this, and `replace` would double its cost."""
+    place = draft.id, draft.scope, seq, draft.status
+    said = draft.user, draft.assistant, draft.steps, utc(draft.at), created
+    counted = draft.user_tokens, draft.assistant_tokens, draft.tokens, draft.counter
+    return Turn(*place, *said, *counted, draft.metadata, draft.layout)
+
+
 def no_turn(turn_id: str) -> NotFoundError:
     return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
 
@@ -357,6 +390,18 @@ def check_coverage(draft: ports.CheckpointDraft, head: ConversationInfo, version
     raise ConflictError(
         f"The checkpoint {draft.id!r} is out of date: {problem}. Summarize the current view again."
     )
+
+
+#: The fields that a checkpoint and its draft have in common, besides the scope.
+_DRAFTED = ("id", "summary", "covered_through_seq", "tokens", "counter", "anchors", "archive_refs")
+
+
+def checkpoint_in_place(
+    draft: ports.CheckpointDraft, scope: Scope, seq: int, version: int, created: datetime
+) -> Checkpoint:
+    """The checkpoint at its position; the store that writes it counts how many turns it covers."""
+    given = {name: getattr(draft, name) for name in _DRAFTED}
+    return Checkpoint(scope=scope, seq=seq, version=version, covered_turns=0, created=created, **given)
 
 
 #: What must be equal for a checkpoint to be the same one again.

@@ -16,23 +16,9 @@ from typing import cast
 
 from pagefile.errors import BudgetError
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
+from pagefile.window import candidates as blocks
 from pagefile.window.budget import Budget
-from pagefile.window.candidates import (
-    INSTRUCTIONS,
-    MEMORY,
-    PRIORITY,
-    RANK,
-    REQUIRED,
-    RUNNING,
-    TAGGED,
-    TURNS,
-    Block,
-    Candidate,
-    Form,
-    Message,
-    ShownTurn,
-    joined,
-)
+from pagefile.window.candidates import Block, Candidate, Form, Message, ShownTurn, joined
 from pagefile.window.measure import Count, media_tokens
 from pagefile.window.parts import HEADINGS, Language, MemoryPart, Parts, Placement, chat, prefix_hash
 from pagefile.window.receipt import Verdict
@@ -115,10 +101,10 @@ class _Packing:
 
 #: The shared messages and tags around a candidate of a block; none for one that has its own messages.
 _FRAMES: dict[Block, tuple[str, ...]] = {
-    **dict.fromkeys(PRIORITY, ()),
-    **{block: ("memory", block) for block in MEMORY},
-    **{block: ("system", block) for block in TAGGED},
-    **dict.fromkeys(INSTRUCTIONS, ("system",)),
+    **dict.fromkeys(blocks.PRIORITY, ()),
+    **{block: ("memory", block) for block in blocks.MEMORY},
+    **{block: ("system", block) for block in blocks.TAGGED},
+    **dict.fromkeys(blocks.INSTRUCTIONS, ("system",)),
 }
 
 
@@ -140,14 +126,14 @@ def compile_window(
     layout = layout or Layout()
     ordered = sorted(candidates, key=_keeping_order)
     given_up: frozenset[str] = frozenset()
-    required = [candidate for candidate in ordered if candidate.block in REQUIRED]
+    required = [candidate for candidate in ordered if candidate.block in blocks.REQUIRED]
     while True:
         packing = _Packing(budget, count, given_up, left=budget.tokens - REPLY_OVERHEAD)
         if not all(packing.offer(candidate) for candidate in required):
             raise BudgetError(_too_large(required, budget, count))
         _pack_steps(packing, [c for c in ordered if c.block == "steps"])
-        _pack_rest(packing, [c for c in ordered if c.block not in REQUIRED and c.block != "steps"])
-        _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
+        _pack_rest(packing, [c for c in ordered if c.block not in blocks.REQUIRED and c.block != "steps"])
+        _cut_in_blocks(packing, [c for c in ordered if c.block in blocks.TURNS])
         compiled = _assemble(packing, ordered, layout)
         if compiled.tokens <= budget.tokens:
             return compiled
@@ -156,8 +142,8 @@ def compile_window(
 
 
 def _keeping_order(candidate: Candidate) -> tuple[int, int]:
-    newest_first = candidate.block in TURNS or candidate.block == "steps"
-    return RANK[candidate.block], -candidate.position if newest_first else candidate.position
+    newest_first = candidate.block in blocks.TURNS or candidate.block == "steps"
+    return blocks.RANK[candidate.block], -candidate.position if newest_first else candidate.position
 
 
 def _too_large(required: Iterable[Candidate], budget: Budget, count: Count) -> str:
@@ -197,7 +183,7 @@ def _pack_rest(packing: _Packing, rest: Iterable[Candidate]) -> None:
     for candidate in rest:
         if not candidate.forms:
             packing.reasons[candidate.id] = "not read: older than what fits"
-        elif candidate.block not in TURNS:
+        elif candidate.block not in blocks.TURNS:
             packing.offer(candidate)
         elif turns_ended:
             packing.reasons[candidate.id] = "behind a newer turn that did not fit"
@@ -220,7 +206,9 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
 
 
 def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) -> str:
-    last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
+    last = next(
+        (c for c in reversed(ordered) if c.id in packing.kept and c.block not in blocks.REQUIRED), None
+    )
     if last is None:
         raise BudgetError(
             f"instructions and the current message need {tokens} tokens, and there is {packing.budget.says}: "
@@ -237,7 +225,7 @@ def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -
     own = sum([packing.kept[c.id].tokens for c in kept if not _FRAMES[c.block]])
     texts = sum([packing.kept[c.id].tokens for c in kept if _FRAMES[c.block]])
     tokens = REPLY_OVERHEAD + shared + own
-    turns = [candidate for candidate in ordered if candidate.block in TURNS]
+    turns = [candidate for candidate in ordered if candidate.block in blocks.TURNS]
     turns_kept = sum([packing.kept[turn.id].tokens for turn in turns if turn.id in packing.kept])
     return Compiled(
         parts=parts,
@@ -256,14 +244,14 @@ def _parts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> Part
     for candidate in kept:
         if _FRAMES[candidate.block]:
             texts.setdefault(candidate.block, []).append(packing.kept[candidate.id].text)
-    running = _shown(packing, [c for c in kept if c.block in RUNNING])
+    running = _shown(packing, [c for c in kept if c.block in blocks.RUNNING])
     return Parts(
         instructions="\n\n".join(texts.get("instructions", ())),
         guide="\n\n".join(texts.get("guide", ())),
         profile="\n".join(texts.get("safety", ())),
         summary="\n".join(texts.get("summary", ())),
-        turns=tuple(_shown(packing, [c for c in kept if c.block in TURNS])),
-        memory=MemoryPart({b: tuple(texts[b]) for b in MEMORY if b in texts}, layout.language),
+        turns=tuple(_shown(packing, [c for c in kept if c.block in blocks.TURNS])),
+        memory=MemoryPart({b: tuple(texts[b]) for b in blocks.MEMORY if b in texts}, layout.language),
         current=joined(running) if running else None,
         placement=layout.placement,
     )
@@ -279,7 +267,7 @@ def _verdict(packing: _Packing, candidate: Candidate) -> Verdict:
     name, tokens = (None, candidate.tokens) if form is None else (form.name, form.tokens)
     if form is None:
         reason = packing.reasons[candidate.id]
-    elif candidate.block in REQUIRED:
+    elif candidate.block in blocks.REQUIRED:
         reason = "never cut"
     else:
         reason = "fits" if form is candidate.forms[0] else f"fits as {name}"

@@ -251,14 +251,11 @@ def read(key: str, answer: object) -> CachedSession | None:
             found = _LABEL.fullmatch(label)
         case _:
             return None
-    if found is None or found[2].decode() != _digest(key, value):
+    digest = hashlib.sha1(key.encode() + value, usedforsecurity=False).hexdigest()
+    if found is None or found[2].decode() != digest:
         return None
     try:
         session: Any = json.loads(value)
     except (ValueError, RecursionError):
         return None
     return CachedSession(cast("JsonObject", session), int(found[1])) if isinstance(session, dict) else None
-
-
-def _digest(key: str, value: bytes) -> str:
-    return hashlib.sha1(key.encode() + value, usedforsecurity=False).hexdigest()

@@ -10,8 +10,7 @@ from pagefile.errors import ConflictError, InvalidArgumentError
 from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.digests import record_digest
-from pagefile.stores.encoding import from_json, moment, stored, time_text, to_json
+from pagefile.stores.encoding import from_json, moment, record_digest, stored, time_text, to_json
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, first, many, row, rows
 from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, of_tenant, values_of

@@ -15,7 +15,6 @@ from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, fi
 from pagefile.stores.sql.reader import check_owner, check_writable
 from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, values_of
 from pagefile.stores.sql.sessions import put_session, session_of, tell_session
-from pagefile.stores.turn_changes import checkpoint_in_place
 
 
 class SqlTurnLog(TurnLog):
@@ -123,7 +122,7 @@ def _mark(draft: CheckpointDraft | ResetDraft, now: datetime) -> Play[Entry]:
         return reset
     head = rules.no_head(scope) if state.row is None else head_of(state.row[:_COUNTED_COLUMNS], scope)
     rules.check_coverage(draft, head, state.version)
-    checkpoint = checkpoint_in_place(draft, scope, state.next_seq, state.versions + 1, created)
+    checkpoint = rules.checkpoint_in_place(draft, scope, state.next_seq, state.versions + 1, created)
     return (yield from _write_checkpoint(checkpoint, draft.text, now, head.reset_seq))
 
 

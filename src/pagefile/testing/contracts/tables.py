@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.ports import ItemWrite, Store
-from pagefile.ports.items import Namespace
+from pagefile.ports import ItemWrite, Namespace, Store
 from pagefile.records import Scope
 from pagefile.testing.contracts.base import Contract, refused, write
 from pagefile.testing.drafts import AT, api_key, call, done
