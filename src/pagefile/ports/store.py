@@ -7,9 +7,10 @@ from datetime import datetime
 
 from pagefile.ports.audit import Auditor
 from pagefile.ports.derived import TermStore, VectorIndex, Watermarks
+from pagefile.ports.items import ItemStore
 from pagefile.ports.log import LogReader, TurnLog, TurnSource
 from pagefile.ports.pages import PageIndex, PageKeeper, PageStore
-from pagefile.ports.stored import FactStore, ItemStore, SessionStore, WindowLog
+from pagefile.ports.stored import FactStore, SessionStore, WindowLog
 from pagefile.records import ApiKey, ErasureReceipt, JsonObject, Scope
 
 __all__ = ["Erasures", "KeyStore", "MediaStore", "Owed", "Part", "Store"]

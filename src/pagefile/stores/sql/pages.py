@@ -97,10 +97,7 @@ async def packed_blobs(player: Player, blobs: Mapping[str, bytes]) -> dict[str, 
 
 
 def attach(
-    scope: Scope,
-    turn: Turn | ports.TurnDraft | ports.Extend,
-    turn_id: str,
-    blobs: Mapping[str, Blob],
+    scope: Scope, turn: Turn | ports.TurnDraft | ports.Extend, turn_id: str, blobs: Mapping[str, Blob]
 ) -> Play[None]:
     named = rules.attached(turn, blobs)
     place = {**keys(scope), "id": turn_id}
