@@ -213,8 +213,7 @@ def field_values(record: Any) -> dict[str, Any]:
 
 def stored(record: R) -> R:
     """The record as it comes back from a database."""
-    kinds = _kinds(record.__class__)
-    changed = {name: read(write(getattr(record, name))) for _, name, write, read in kinds}
+    changed = {name: read(write(getattr(record, name))) for _, name, write, read in _kinds(record.__class__)}
     return replace(cast("Any", record), **changed)
 
 

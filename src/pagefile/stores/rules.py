@@ -101,7 +101,6 @@ def nothing_behind(after: str) -> NotFoundError:
 
 
 def check_fact_owner(fact: Fact, owner: str | None) -> None:
-    """A fact is replaced only by its own user."""
     if fact.scope.user != owner:
         raise ConflictError(f"Fact {fact.id!r} belongs to another user: give the new fact a new id.")
 
@@ -178,7 +177,6 @@ def check_living(page: Page) -> Page:
 
 
 def check_terms(uuid: str, passages: int, terms: int) -> None:
-    """Refuse terms that do not match the passages one to one."""
     if passages != terms:
         raise InvalidArgumentError(
             f"Page {uuid!r} has {passages} passages, but terms came for {terms}: give one text for each."
@@ -468,7 +466,6 @@ def restoration(entries: Sequence[Entry], **beside: Unpack[ports.Beside]) -> Res
 
 
 def check_vacant(plan: Restoration) -> None:
-    """A conversation that must be new is not merged into an existing one."""
     if plan.expect_empty:
         raise ConflictError(
             f"There is a conversation {plan.scope.conversation!r} already: give the new one another id."

@@ -8,7 +8,7 @@ from abc import ABC
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio.to_thread
 
@@ -32,12 +32,6 @@ FAILED = "failed"
 Counter: TypeAlias = TokenCounter
 #: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
-
-
-class Report(Protocol):
-    """Reports a failure that no caller has to handle."""
-
-    def __call__(self, error: Exception, *, logs: bool = True) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +142,6 @@ class RetryLater(Exception):  # noqa: N818 - says what to do, and nothing went w
         self.seconds = seconds
 
 
-def unreported(error: Exception, *, logs: bool = True) -> None:
-    """The default of `Tier.report` for a tier without an engine: does nothing."""
-
-
 class Tier(ABC):
     """One kind of memory."""
 
@@ -164,9 +154,12 @@ class Tier(ABC):
     reads_once: str | None = None
     #: How its background work is paced.
     pace: Pace = Pace()
-    #: Called with a failure that costs context but not the answer; the engine counts and logs it, unless it
-    #: repeats earlier ones.
-    report: Report = staticmethod(unreported)
+
+    def report(self, error: Exception, *, logs: bool = True) -> None:
+        """Report a failure that costs context but not the answer.
+
+        The engine replaces this: it counts the failure and logs it, unless it repeats earlier ones.
+        """
 
     # -- turns in -----------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import NamedTuple
 from uuid import uuid4
 
 import anyio
@@ -55,16 +54,13 @@ def summary_chars(window_tokens: int) -> int:
     return max(60, min(SUMMARY_CHARS, window_tokens // SUMMARY_SHARE))
 
 
-class Summary(NamedTuple):
-    """A summary, and what went wrong while it was made."""
-
-    text: str
-    trouble: str | None = None
-
-
 async def summary_of(
-    turns: Sequence[Turn], previous: str | None, summarizer: ports.Summarizer, max_chars: int = SUMMARY_CHARS
-) -> Summary:
+    turns: Sequence[Turn],
+    previous: str | None,
+    summarizer: ports.Summarizer,
+    meter: ports.Meter,
+    max_chars: int,
+) -> str:
     """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
     said = [
         (speaker, text)
@@ -80,10 +76,11 @@ async def summary_of(
             with anyio.fail_after(SUMMARY_TIMEOUT_S):
                 text = await summarizer.summarize(ports.SummaryRequest(so_far, tuple(part), max_chars))
             so_far = usable(text, max_chars)
-        return Summary(so_far or "")
-    (error,) = errors
-    extracted = summarize(said, max_chars=max_chars, previous=previous)
-    return Summary(extracted, f"{type(error).__name__}: {error}")
+        return so_far or ""
+    reason = f"{type(errors[0]).__name__}: {errors[0]}"
+    logger.warning("the summarizer failed, extracted a summary instead: %s", reason)
+    meter.count("pagefile_degraded_total", tier="summarizer")
+    return summarize(said, max_chars=max_chars, previous=previous)
 
 
 def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:
@@ -282,13 +279,8 @@ class Checkpoints:
             return
         # Extracting anchors from hundreds of turns would block the event loop.
         await anyio.to_thread.run_sync(covered.gather, turns)
-        if covered.max_chars is None:
-            return
-        made = await summary_of(turns, covered.summary, self.summarizer, covered.max_chars)
-        covered.summary = made.text
-        if made.trouble is not None:
-            logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
-            self.meter.count("pagefile_degraded_total", tier="summarizer")
+        if (most := covered.max_chars) is not None:
+            covered.summary = await summary_of(turns, covered.summary, self.summarizer, self.meter, most)
 
     def _draft(self, scope: Scope, covered: _Covered, view: ports.LogView) -> ports.CheckpointDraft:
         summary = covered.summary or ""

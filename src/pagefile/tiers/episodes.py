@@ -206,8 +206,7 @@ class Episodes(base.OwnTier):
         if running is None:
             return await self._choose(scope, request, None)
         if (scope, running.id) not in self._choices:
-            ranking = await self._choose(scope, request, running.at)
-            self._choices[scope, running.id] = ranking
+            self._choices[scope, running.id] = await self._choose(scope, request, running.at)
         return self._choices[scope, running.id]
 
     async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Ranking:

@@ -128,34 +128,31 @@ class FactBook:
         """
         owner = Scope(scope.tenant, scope.user)
         async with self._writers.setdefault(owner, anyio.Lock()):
-            return await self._remember(owner, draft)
-
-    async def _remember(self, owner: Scope, draft: Draft) -> Fact:
-        for _ in range(_MOST_ATTEMPTS):
-            fact = self._fact(owner, draft)
-            # Read before what is held: one of those facts may be written again in a different state.
-            epoch = await self.epoch() if draft.epoch is None else draft.epoch
-            held = await self.held(owner)
-            seen = held.stamp  # what is held may catch up while we wait
-            outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
-            if not written:
-                same = held.equal_to(fact.text)
-                assert same is not None
-                return replace(same, outcome=outcome)
-            try:
-                revision = await self.store.revise(
-                    owner, written, action=outcome, at=fact.recorded, expected=seen[0], epoch=epoch
-                )
-            except ErasedError:
-                if draft.epoch is not None:
-                    raise
-                # What it would have changed is gone; the statement itself still holds.
-                continue
-            except ConflictError:
-                if await self.store.changed(owner) == seen:
-                    raise  # not because another writer was faster
-                continue
-            return replace(revision.after[-1], outcome=outcome)
+            for _ in range(_MOST_ATTEMPTS):
+                fact = self._fact(owner, draft)
+                # Read before what is held: one of those facts may be written again in a different state.
+                epoch = await self.epoch() if draft.epoch is None else draft.epoch
+                held = await self.held(owner)
+                seen = held.stamp  # what is held may catch up while we wait
+                outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
+                if not written:
+                    same = held.equal_to(fact.text)
+                    assert same is not None
+                    return replace(same, outcome=outcome)
+                try:
+                    revision = await self.store.revise(
+                        owner, written, action=outcome, at=fact.recorded, expected=seen[0], epoch=epoch
+                    )
+                except ErasedError:
+                    if draft.epoch is not None:
+                        raise
+                    # What it would have changed is gone; the statement itself still holds.
+                    continue
+                except ConflictError:
+                    if await self.store.changed(owner) == seen:
+                        raise  # not because another writer was faster
+                    continue
+                return replace(revision.after[-1], outcome=outcome)
         raise ConflictError(
             f"The facts of user {owner.user!r} change faster than one more can be written: try again."
         )

@@ -235,12 +235,10 @@ class Facts(base.OwnTier):
 
     async def _similarities(self, held: Held, facts: Sequence[Fact], about: str, note: base.Note) -> Floats:
         words = held.index.similarity_array(about, [fact.id for fact in facts])
+        if self.embedder is None:
+            return words
         try:
-            return (
-                words
-                if self.embedder is None
-                else blended(words, await self._dense(self.embedder, facts, about))
-            )
+            return blended(words, await self._dense(self.embedder, facts, about))
         except ModelError as error:
             note(f"facts were compared by words alone: {error}")
             return words

@@ -210,8 +210,7 @@ class Paging:
             own = given if isinstance(given, str) and given.strip() else ""
             forms: list[Text] = []
             # A page requested by name is shown whole up to half of the window, as in `call_tool`.
-            loading = step is not None and step.tool in LOADING_TOOLS
-            most = half if loading else request.window_tokens
+            most = half if step is not None and step.tool in LOADING_TOOLS else request.window_tokens
             if tokens <= most and not own:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:

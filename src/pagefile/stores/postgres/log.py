@@ -95,8 +95,7 @@ async def _advance(
     if told is None:
         return None
     last_seq, created = told
-    seq = None if turn.status == "open" else last_seq
-    return replace(turn, seq=seq, created=created)
+    return replace(turn, seq=None if turn.status == "open" else last_seq, created=created)
 
 
 async def _advance_alone(

@@ -151,7 +151,6 @@ def checked(scope: Scope, facts: Sequence[Fact]) -> list[Fact]:
 
 
 def check_expected(expected: int | None, newest: int) -> None:
-    """Refuse a write that has not seen the latest change."""
     if expected is not None and expected != newest:
         raise ConflictError(
             f"The user's facts have moved on from revision {expected} to {newest}: read them and try again."

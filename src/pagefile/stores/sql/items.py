@@ -63,8 +63,7 @@ class SqlItems(SqlPort, ItemStore):
     async def vectors(
         self, scope: Scope, prefix: Namespace, model: str, *, now: datetime
     ) -> list[ItemVectors]:
-        asked = {**_under(scope, prefix, now), "maker": model}
-        found = await self._rows("items_vectors", asked)
+        found = await self._rows("items_vectors", {**_under(scope, prefix, now), "maker": model})
         return [
             ItemVectors(_text_namespace(namespace), key, _data_vectors(data, dimension))
             for namespace, key, data, dimension in found
@@ -98,8 +97,7 @@ class SqlItems(SqlPort, ItemStore):
         self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
     ) -> list[KeptItem]:
         behind = {"namespace": "", "key": ""} if after is None else _key_values(after)
-        asked = {**_asked(scope, now), **behind, "limit": limit}
-        return await self._each("items_kept", asked, _kept)
+        return await self._each("items_kept", {**_asked(scope, now), **behind, "limit": limit}, _kept)
 
     async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
         asked, restored = _asked(scope, now), list[Values]()
@@ -148,7 +146,6 @@ def _key_values(key: ItemKey) -> Values:
 
 
 def _end_of(now: datetime, ttl_s: float | None) -> datetime | None:
-    """When an item that is put or read now expires."""
     if ttl_s is None:
         return None
     try:

@@ -151,7 +151,6 @@ def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_se
 
 
 def _write_reset(reset: Reset, now: datetime) -> Play[None]:
-    """Write the reset's row; the conversation starts over after it."""
     values = {**_marker_values(reset, now), "query": RESET_QUERY, "answer": None, "kind": "reset"}
     values |= {"summary": "", "mode": session.FULL_HISTORY, "checkpoint": ""}
     for statement in ("marker_put", "summary_drop", "conversation_reset"):

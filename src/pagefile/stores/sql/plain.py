@@ -112,8 +112,7 @@ class PlainReader(SqlReader):
 
     async def view(self, request: ports.ViewRequest) -> ports.LogView:
         rules.conversation_of(request.scope)
-        often = request.scope, request.budget_tokens
-        return await self._player.read(lambda: _view(request), often=often)
+        return await self._player.read(lambda: _view(request), often=(request.scope, request.budget_tokens))
 
     async def entries(self, query: ports.EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pagefile.ports import TurnDraft
 from pagefile.records import Checkpoint, ConversationInfo, Entry, JsonObject, Reset, Scope, Turn
@@ -103,12 +103,7 @@ def of_tenant(record: type[R], tenant: str) -> Callable[[Row], R]:
     return lambda row: encoding.record_of(record, (row[0], Scope(tenant, row[1], row[2]), *row[3:]))
 
 
-class _Owned(Protocol):
-    @property
-    def scope(self) -> Scope: ...
-
-
-def values_of(record: _Owned) -> Values:
+def values_of(record: Any) -> Values:
     """A record with a scope as the parameters of the statement that writes it."""
     return {**keys(record.scope), **encoding.field_values(record)}
 

@@ -84,8 +84,7 @@ class SqlKeys(SqlPort, ports.KeyStore):
 
     async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
         def play() -> Play[ApiKey]:
-            key = yield from _existing("key_locked", key_id)
-            old = rules.rotated(key, successor, until)
+            old = rules.rotated((yield from _existing("key_locked", key_id)), successor, until)
             yield from _add(successor)
             yield from count("key_expire", {**ALL_TENANTS, "id": key_id, "expires": old.expires})
             return old

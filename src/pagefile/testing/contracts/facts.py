@@ -24,7 +24,6 @@ async def revise(
     at: datetime = AT,
     expected: int | None = None,
 ) -> Revision:
-    """Writes facts as one revision."""
     return await store.facts.revise(scope, facts, action=action, at=at, expected=expected, epoch=None)
 
 
