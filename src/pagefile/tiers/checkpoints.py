@@ -117,25 +117,19 @@ class WindowRules:
     recent_turns: int
 
 
-@dataclass(slots=True)
 class _Covered:
     """What a checkpoint will cover, gathered in batches: a long conversation is never held in memory as a whole."""
 
-    #: From the previous checkpoint and everything covered so far.
-    summary: str | None
-    anchors: dict[str, None]
-    archive_refs: dict[str, None]
-    #: The maximum length of the summary; None if the caller provides it.
-    max_chars: int | None
-    #: The last turn covered; 0 if there is none yet.
-    through_seq: int = 0
-
-    @classmethod
-    def after(cls, previous: Checkpoint | None, max_chars: int | None) -> "_Covered":
-        if previous is None:
-            return cls(None, {}, {}, max_chars)
-        carried = dict.fromkeys(previous.anchors), dict.fromkeys(previous.archive_refs)
-        return cls(previous.summary, *carried, max_chars)
+    def __init__(self, scope: Scope, view: ports.LogView, max_chars: int | None) -> None:
+        self.scope, self.view = scope, view
+        #: The maximum length of the summary; None if the caller provides it.
+        self.max_chars = max_chars
+        #: The last turn covered; 0 if there is none yet.
+        self.through_seq = 0
+        #: From the previous checkpoint and everything covered so far.
+        self.summary = view.checkpoint.summary if view.checkpoint else None
+        self.anchors = dict.fromkeys(view.checkpoint.anchors if view.checkpoint else ())
+        self.archive_refs = dict.fromkeys(view.checkpoint.archive_refs if view.checkpoint else ())
 
     def gather(self, turns: Sequence[Turn]) -> None:
         """Collect what no summary may lose."""
@@ -177,15 +171,15 @@ class Checkpoints:
     ) -> Checkpoint:
         """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one."""
         view = await self.view(scope)
-        covered = _Covered.after(view.checkpoint, summary_chars(window_tokens) if summary is None else None)
-        await self._cover(covered, scope, view, recent_turns, len)
+        covered = _Covered(scope, view, summary_chars(window_tokens) if summary is None else None)
+        await self._cover(covered, recent_turns, len)
         if not covered.through_seq:
             raise nothing_to_cover(view.head, recent_turns)
         if summary is not None:
             covered.summary = checked_text(summary, "summary").strip()
         if not covered.summary:
             raise InvalidArgumentError("The summary is empty: give some text, or None to have one made.")
-        return await self._apply(self._draft(scope, covered, view))
+        return await self._apply(self._draft(covered))
 
     async def cover(
         self, scope: Scope, summary: str, through_seq: int, *, epoch: int, expected_version: int | None = None
@@ -196,8 +190,8 @@ class Checkpoints:
         since. With an `expected_version` it must replace that checkpoint (0: none), else `ConflictError` is raised.
         """
         view = await self.view(scope)
-        covered = _Covered.after(view.checkpoint, None)
-        async for batch in self._live(scope, view):
+        covered = _Covered(scope, view, None)
+        async for batch in self._live(covered):
             read = [turn for turn in batch if (turn.seq or 0) <= through_seq]
             await self._add(covered, read)
             if len(read) < len(batch):
@@ -208,7 +202,7 @@ class Checkpoints:
         covered.through_seq = through_seq
         expected = _version(view) if expected_version is None else expected_version
         # This view is newer than the one the author read, and so is its epoch.
-        draft = replace(self._draft(scope, covered, view), epoch=epoch, expected_version=expected)
+        draft = replace(self._draft(covered), epoch=epoch, expected_version=expected)
         return await self._apply(draft)
 
     async def reset(self, scope: Scope) -> Reset:
@@ -245,28 +239,22 @@ class Checkpoints:
         self, scope: Scope, view: ports.LogView, rules: WindowRules
     ) -> ports.CheckpointDraft | None:
         erasures = self._erasures
-        covered = _Covered.after(view.checkpoint, summary_chars(rules.window_tokens))
-        staying = partial(verbatim, window_tokens=rules.window_tokens)
-        await self._cover(covered, scope, view, rules.recent_turns, staying)
+        covered = _Covered(scope, view, summary_chars(rules.window_tokens))
+        await self._cover(covered, rules.recent_turns, partial(verbatim, window_tokens=rules.window_tokens))
         if not covered.through_seq:
             return None
-        prepared = self._draft(scope, covered, view)
+        prepared = self._draft(covered)
         # Summarizing takes a while: discard the result if something was erased meanwhile.
         if erasures == self._erasures:
             self._prepared[scope] = prepared
         return prepared
 
     async def _cover(
-        self,
-        covered: _Covered,
-        scope: Scope,
-        view: ports.LogView,
-        recent_turns: int,
-        staying: Callable[[Sequence[Turn]], int],
+        self, covered: _Covered, recent_turns: int, staying: Callable[[Sequence[Turn]], int]
     ) -> None:
         """Cover everything but the newest turns; `staying` says how many of the last `recent_turns` stay."""
         held: list[Turn] = []
-        async for batch in self._live(scope, view):
+        async for batch in self._live(covered):
             # More turns follow, so of those held only the last `recent_turns` can be among the newest.
             older = max(0, len(held) - recent_turns)
             await self._add(covered, held[:older])
@@ -282,20 +270,20 @@ class Checkpoints:
         if (most := covered.max_chars) is not None:
             covered.summary = await summary_of(turns, covered.summary, self.summarizer, self.meter, most)
 
-    def _draft(self, scope: Scope, covered: _Covered, view: ports.LogView) -> ports.CheckpointDraft:
+    def _draft(self, covered: _Covered) -> ports.CheckpointDraft:
         summary = covered.summary or ""
         return ports.CheckpointDraft(
-            scope=scope,
+            scope=covered.scope,
             id=str(uuid4()),
             summary=summary,
             text=f"历史摘要: {summary}",
             covered_through_seq=covered.through_seq,
-            expected_version=_version(view),
+            expected_version=_version(covered.view),
             tokens=self.counter.count(summary),
             counter=self.counter.name,
             anchors=tuple(covered.anchors),
             archive_refs=tuple(covered.archive_refs),
-            epoch=view.head.epoch,
+            epoch=covered.view.head.epoch,
         )
 
     async def _apply_patiently(self, draft: ports.CheckpointDraft) -> None:
@@ -324,11 +312,13 @@ class Checkpoints:
         """A conversation without its turns."""
         return await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))
 
-    async def _live(self, scope: Scope, view: ports.LogView) -> AsyncIterator[list[Turn]]:
+    async def _live(self, covered: _Covered) -> AsyncIterator[list[Turn]]:
         """The live turns, oldest first, in batches of a few hundred."""
-        after = max(view.head.covered_through_seq, view.head.reset_seq)
+        after = max(covered.view.head.covered_through_seq, covered.view.head.reset_seq)
         while True:
-            query = ports.EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
+            query = ports.EntryQuery(
+                covered.scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH
+            )
             batch = [entry for entry in await self.reader.entries(query) if isinstance(entry, Turn)]
             if batch:
                 yield batch

@@ -320,18 +320,15 @@ class MilvusVectors(VectorIndex):
 
     async def _is_there(self, name: str) -> bool:
         """Whether the collection exists; if so, it is loaded into memory."""
-        if name in self._ready:
-            return True
         timeout = self._options.load_timeout_s
 
-        def look(client: Client) -> bool:
-            if not client.has_collection(name, timeout=timeout):
-                return False
-            client.load_collection(name, timeout=timeout)
-            return True
+        def look(client: Client) -> None:
+            if client.has_collection(name, timeout=timeout):
+                client.load_collection(name, timeout=timeout)
+                self._ready.add(name)
 
-        if await self._run(look):
-            self._ready.add(name)
+        if name not in self._ready:
+            await self._run(look)
         return name in self._ready
 
     async def _loaded(self, name: str, function: Callable[[Client], T], otherwise: T) -> T:

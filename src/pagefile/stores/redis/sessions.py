@@ -109,10 +109,8 @@ class RedisSessions(SessionCache):
     async def get(self, scope: Scope) -> CachedSession | None:
         key, label = keys_of(scope)
         found = read(key, await self._ask("get", lambda: self._redis.mget(key, label), None))
-        if found is None:
-            self.misses += 1
-        else:
-            self.hits += 1
+        self.misses += found is None
+        self.hits += found is not None
         return found
 
     async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:

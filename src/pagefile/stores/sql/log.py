@@ -120,9 +120,12 @@ def _mark(draft: CheckpointDraft | ResetDraft, now: datetime) -> Play[Entry]:
         reset = Reset(draft.id, scope, state.next_seq, created)
         yield from _write_reset(reset, now)
         return reset
-    head = rules.no_head(scope) if state.row is None else head_of(state.row[:_COUNTED_COLUMNS], scope)
-    rules.check_coverage(draft, head, state.version)
-    checkpoint = rules.checkpoint_in_place(draft, scope, state.next_seq, state.versions + 1, created)
+    head, versions, current = rules.no_head(scope), 0, None
+    if state.row is not None:
+        head = head_of(state.row[:_COUNTED_COLUMNS], scope)
+        _, versions, current = state.row[_COUNTED_COLUMNS:]
+    rules.check_coverage(draft, head, versions if current else 0)
+    checkpoint = rules.checkpoint_in_place(draft, scope, state.next_seq, versions + 1, created)
     return (yield from _write_checkpoint(checkpoint, draft.text, now, head.reset_seq))
 
 
@@ -180,15 +183,6 @@ class State:
     @property
     def agent(self) -> str | None:
         return None if self.row is None else self.row[1]
-
-    @property
-    def versions(self) -> int:
-        return 0 if self.row is None else self.row[_COUNTED_COLUMNS + 1]
-
-    @property
-    def version(self) -> int:
-        """The version of the current checkpoint, 0 when there is none."""
-        return self.versions if self.row is not None and self.row[_COUNTED_COLUMNS + 2] else 0
 
     def knows(self, draft: TurnDraft) -> bool:
         """Whether a completed turn changes nothing about the conversation itself."""
