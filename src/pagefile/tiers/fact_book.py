@@ -308,19 +308,14 @@ def decided(
         # Learnt late: it was true until the fact that is already known took over.
         return "stored", (replace(fact, valid_to=max(fact.valid_from, other.valid_from)),)
     since = max(fact.valid_from, other.valid_from)
-    return "superseded", (
-        replace(other, valid_to=since),
-        replace(fact, valid_from=since, supersedes=other.id),
-    )
+    closed = replace(other, valid_to=since)
+    return "superseded", (closed, replace(fact, valid_from=since, supersedes=other.id))
 
 
 def _confirmed(same: Fact, fact: Fact) -> Fact:
     if fact.source_turn is not None and fact.source_turn == same.source_turn:
         return same  # the same turn read twice is no confirmation
-    return replace(
-        same,
-        confidence=confirmed_confidence(same.confidence, fact.confidence),
-        category=same.category or fact.category,
-        subject=same.subject or fact.subject,
-        attribute=same.attribute or fact.attribute,
-    )
+    known = {
+        name: getattr(same, name) or getattr(fact, name) for name in ("category", "subject", "attribute")
+    }
+    return replace(same, confidence=confirmed_confidence(same.confidence, fact.confidence), **known)

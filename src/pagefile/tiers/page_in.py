@@ -186,13 +186,8 @@ class Paging:
                 sizes[page.uuid] = page.tokens
             request.traces["pinned"] = sorted(pinned)
         picked = residency.pages_to_load(self.strategy, request.query or "", _hints(view))
-        resident = residency.resident_pages(
-            loads,
-            len(view.turns),
-            pinned=pinned,
-            tokens=sizes,
-            limit_tokens=request.window_tokens // residency.WORKING_SET_SHARE,
-        )
+        most, now = request.window_tokens // residency.WORKING_SET_SHARE, len(view.turns)
+        resident = residency.resident_pages(loads, now, pinned=pinned, tokens=sizes, limit_tokens=most)
         return list(dict.fromkeys([*request.load, *picked, *resident]))
 
     async def _shown(

@@ -98,19 +98,12 @@ def _part_tokens(part: Part, shape: Shape, steps: Mapping[int, tuple[int, int]],
 
 def recounted(turn: Turn, count: Count, counter: str) -> Turn:
     """The turn with the counts of a different tokenizer."""
-    user_tokens = count(turn.user) if turn.user else 0
-    assistant_tokens = count(turn.assistant) if turn.assistant else 0
+    said, answered = (count(side) if side else 0 for side in (turn.user, turn.assistant))
     steps = tuple(measured_step(step, count) for step in turn.steps)
     if turn.layout is None:
-        tokens = turn_tokens(turn.user, user_tokens, turn.assistant, assistant_tokens, steps)
+        tokens = turn_tokens(turn.user, said, turn.assistant, answered, steps)
     else:
         counts = {number: (step.call_tokens, step.result_tokens) for number, step in enumerate(steps)}
         tokens = layout_tokens(prepared(turn.layout), counts, count)
-    return replace(
-        turn,
-        user_tokens=user_tokens,
-        assistant_tokens=assistant_tokens,
-        steps=steps,
-        tokens=tokens,
-        counter=counter,
-    )
+    counted = {"user_tokens": said, "assistant_tokens": answered, "tokens": tokens}
+    return replace(turn, **counted, steps=steps, counter=counter)

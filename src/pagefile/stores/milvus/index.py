@@ -206,17 +206,13 @@ class MilvusVectors(VectorIndex):
         text, within = schema.filter_of(scope)
         recent = self._recent_of(name)
         hidden, young = recent.ids, recent.search(within, wanted)
-        consistency, most = recent.consistency, min(_MOST_HITS, limit + len(recent.rows(within)))
+        how = {"consistency_level": recent.consistency, "timeout": self._options.read_timeout_s}
+        most = min(_MOST_HITS, limit + len(recent.rows(within)))
 
         def search(client: Client) -> list[dict[str, Any]]:
+            fields = list(schema.NAMES)
             (hits,) = client.search(
-                name,
-                [wanted.tolist()],
-                filter=text,
-                limit=most,
-                output_fields=list(schema.NAMES),
-                consistency_level=consistency,
-                timeout=self._options.read_timeout_s,
+                name, [wanted.tolist()], filter=text, limit=most, output_fields=fields, **how
             )
             return list(hits)
 

@@ -102,19 +102,12 @@ def _revise(scope: Scope, written: Sequence[Fact], action: str, at: datetime, ne
 def _write(facts: Sequence[Fact], revisions: Sequence[Revision]) -> Play[None]:
     """Facts as they are now, and a row of the journal for each fact that a revision wrote."""
     yield from many("fact_put", [{**values_of(fact), "digest": record_digest(fact)} for fact in facts])
-    journal: list[Values] = [
-        {
-            **keys(became.scope),
-            "id": became.id,
-            "seq": revision.number,
-            "at": revision.at,
-            "action": revision.action,
-            "was": was and fact_text(was),
-            "became": fact_text(became),
-        }
-        for revision in revisions
-        for was, became in zip(revision.before, revision.after, strict=True)
-    ]
+    journal: list[Values] = []
+    for revision in revisions:
+        change = {"seq": revision.number, "at": revision.at, "action": revision.action}
+        for was, became in zip(revision.before, revision.after, strict=True):
+            texts = {"was": was and fact_text(was), "became": fact_text(became)}
+            journal.append({**keys(became.scope), "id": became.id, **change, **texts})
     yield from many("fact_revision_put", journal)
 
 

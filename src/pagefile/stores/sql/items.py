@@ -20,20 +20,14 @@ class SqlItems(SqlPort, ItemStore):
         asked = _asked(scope, now)
         # The last write of a key counts. In a fixed order, so that two writers of the same keys do not deadlock.
         newest = {(one.namespace, one.key): one for one in writes}
-        last = sorted(newest.items(), key=lambda one: one[0])
-        removed = [{**asked, **_key_values(key)} for key, one in last if one.value is None]
-        put = [
-            {
-                **asked,
-                **_key_values(key),
-                "content": to_json(one.value),
-                "expires": _end_of(now, one.ttl_s),
-                "ttl_s": None if one.ttl_s is None else float(one.ttl_s),
-                **_vector_values(one.vectors, one.model),
-            }
-            for key, one in last
-            if one.value is not None
-        ]
+        removed, put = list[Values](), list[Values]()
+        for key, one in sorted(newest.items(), key=lambda one: one[0]):
+            named, ttl_s = {**asked, **_key_values(key)}, None if one.ttl_s is None else float(one.ttl_s)
+            if one.value is None:
+                removed.append(named)
+            else:
+                kept = {"content": to_json(one.value), "expires": _end_of(now, ttl_s), "ttl_s": ttl_s}
+                put.append({**named, **kept, **_vector_values(one.vectors, one.model)})
 
         def play() -> Play[None]:
             # A new item must not inherit the creation time of an expired one.

@@ -132,15 +132,10 @@ def elsewhere(facts: Sequence[Fact], revisions: Sequence[Revision]) -> tuple[lis
     def moved(one: Fact) -> Fact:
         return replace(one, scope=replace(one.scope, tenant="copy"))
 
-    journal = [
-        replace(
-            one,
-            scope=COPY,
-            before=tuple(was and moved(was) for was in one.before),
-            after=tuple(map(moved, one.after)),
-        )
-        for one in revisions
-    ]
+    journal: list[Revision] = []
+    for one in revisions:
+        before = tuple(was and moved(was) for was in one.before)
+        journal.append(replace(one, scope=COPY, before=before, after=tuple(map(moved, one.after))))
     return list(map(moved, facts)), journal
 
 

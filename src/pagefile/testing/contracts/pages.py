@@ -6,14 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from pagefile import errors
 from pagefile.content import Message, ToolResult
-from pagefile.errors import (
-    ConflictError,
-    HandleNotFoundError,
-    InvalidArgumentError,
-    NotFoundError,
-    PagePurgedError,
-)
 from pagefile.ports import EntryQuery, PageDraft, PageTerms, PurgeRequest, Store
 from pagefile.records import Page, Scope
 from pagefile.testing.contracts.base import Contract, changes_nothing, refused, write
@@ -30,7 +24,7 @@ async def loadable(store: Store, scope: Scope, uuids: Sequence[str]) -> set[str]
     for uuid in uuids:
         try:
             found.add((await store.pages.load(scope, uuid))[0].uuid)
-        except HandleNotFoundError:
+        except errors.HandleNotFoundError:
             continue
     return found
 
@@ -57,7 +51,7 @@ class PageStoreContract(Contract):
     async def test_an_unknown_or_foreign_page_is_not_found(self, store: Store) -> None:
         await store.pages.put(page("p"))
         for scope, uuid in ((CHAT, "q"), (BOB, "p"), (FIRM_CHAT, "p")):
-            await refused(HandleNotFoundError, store.pages.load(scope, uuid))
+            await refused(errors.HandleNotFoundError, store.pages.load(scope, uuid))
 
     async def test_a_page_follows_its_user(self, store: Store) -> None:
         """Into every conversation; a page without a user stays in its own."""
@@ -81,7 +75,7 @@ class PageStoreContract(Contract):
         stored = await store.pages.put(draft)
         assert await store.pages.put(replace(draft, page=replace(draft.page, tokens=99))) == stored
         for other in (page("p", "else"), page("p", scope=BOB)):
-            await refused(ConflictError, store.pages.put(other))
+            await refused(errors.ConflictError, store.pages.put(other))
         assert await store.pages.load(CHAT, "p") == (stored, draft.text)
 
     async def test_a_purged_page_says_what_it_was(self, store: Store) -> None:
@@ -89,16 +83,16 @@ class PageStoreContract(Contract):
         await store.pages.put(page("p"))
         await store.page_keeper.purge(PurgeRequest(CHAT, LATER, frozenset({"p"})))
         told = r"'p'.*'search'.*2026-02-09 09:00.*three reasons"
-        await refused(PagePurgedError, store.pages.load(CHAT, "p"), match=told)
+        await refused(errors.PagePurgedError, store.pages.load(CHAT, "p"), match=told)
         for scope in (BOB, FIRM):
-            await refused(HandleNotFoundError, store.pages.load(scope, "p"), match="no archived page")
+            await refused(errors.HandleNotFoundError, store.pages.load(scope, "p"), match="no archived page")
 
     async def test_a_purged_page_put_again_takes_the_place_of_its_tombstone(self, store: Store) -> None:
         """It has a text, passages and a time again; another text or user still conflicts."""
         await store.pages.put(page("p", spans=((0, 3),)))
         await store.page_keeper.purge(PurgeRequest(CHAT, LATER, frozenset({"p"})))
         for other in (page("p", "else"), page("p", scope=BOB)):
-            await refused(ConflictError, store.pages.put(other))
+            await refused(errors.ConflictError, store.pages.put(other))
         again = await store.pages.put(page("p", minutes=5, spans=((0, 9), (9, 16))))
         assert (again.purged, again.created) == (None, AT + timedelta(minutes=5))
         assert await store.pages.load(CHAT, "p") == (again, "the whole result")
@@ -110,7 +104,7 @@ class PageStoreContract(Contract):
         tombstone = await store.pages.put(PageDraft(given, "the whole result", ((0, 3),)))
         assert tombstone == replace(given, pinned=False)
         assert await store.pages.list(CHAT) == [tombstone]
-        await refused(PagePurgedError, store.pages.load(CHAT, "p"))
+        await refused(errors.PagePurgedError, store.pages.load(CHAT, "p"))
         assert await store.page_index.read(CHAT, ["p"]) == []
         living = await store.pages.put(page("p"))
         assert await store.pages.put(PageDraft(given, "")) == living
@@ -130,7 +124,7 @@ class PageStoreContract(Contract):
         assert await listed(TENANT, after="b") == "caf"
         assert await listed(TENANT, limit=0) == ""
         for scope, after in ((ADA, "d"), (CHAT, "c"), (TENANT, "nope")):
-            await refused(NotFoundError, store.pages.list(scope, after=after))
+            await refused(errors.NotFoundError, store.pages.list(scope, after=after))
 
 
 def names(pages: Sequence[Page]) -> list[str]:
@@ -168,7 +162,7 @@ class PageKeeperContract(Shelved):
         await purged(shelf, TENANT, uuids=frozenset({"b"}))
         assert (await shelf.page_keeper.page(ADA, "b")).purged == LATER
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
-            await refused(HandleNotFoundError, shelf.page_keeper.page(scope, uuid))
+            await refused(errors.HandleNotFoundError, shelf.page_keeper.page(scope, uuid))
 
     async def test_pinning_is_for_whoever_may_load(self, shelf: Store) -> None:
         """Pinning is idempotent; an unknown, foreign or purged page raises."""
@@ -177,9 +171,9 @@ class PageKeeperContract(Shelved):
             assert found.pinned is pinned
             assert (await shelf.pages.load(CHAT, "b"))[0] == found == await shelf.page_keeper.page(CHAT, "b")
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
-            await refused(HandleNotFoundError, shelf.page_keeper.pin(scope, uuid, pinned=True))
+            await refused(errors.HandleNotFoundError, shelf.page_keeper.pin(scope, uuid, pinned=True))
         await purged(shelf, CHAT, uuids=frozenset({"a"}))
-        await refused(PagePurgedError, shelf.page_keeper.pin(CHAT, "a", pinned=True))
+        await refused(errors.PagePurgedError, shelf.page_keeper.pin(CHAT, "a", pinned=True))
 
     async def test_touching_counts_loads(self, shelf: Store) -> None:
         """Once each time a page is named; missing, purged and foreign ones are ignored, and the time never goes back."""
@@ -259,7 +253,7 @@ class PageKeeperContract(Shelved):
         assert 2 == await shelf.page_keeper.erase(TENANT, ["a", "b", "a"])
         assert await loadable(shelf, TENANT, "abcde") == set("cde")
         for uuid in "ab":
-            await refused(HandleNotFoundError, shelf.page_keeper.page(TENANT, uuid))
+            await refused(errors.HandleNotFoundError, shelf.page_keeper.page(TENANT, uuid))
         assert "a" not in await shelf.page_index.uuids(TENANT)
         assert await loadable(shelf, FIRM, "f") == {"f"}
 
@@ -286,7 +280,7 @@ class PageKeeperContract(Shelved):
         await purged(shelf, CHAT, uuids=frozenset({"a"}))
         counts = (await shelf.erase(ADA)).counts
         assert (counts["tool_result_archive"], counts["blobs"], counts["archive_passage"]) == (3, 2, 4)
-        await refused(HandleNotFoundError, shelf.pages.load(TENANT, "a"), match="no archived page")
+        await refused(errors.HandleNotFoundError, shelf.pages.load(TENANT, "a"), match="no archived page")
 
 
 class PageIndexContract(Shelved):
@@ -323,7 +317,7 @@ class PageIndexContract(Shelved):
     async def test_terms_are_one_for_each_passage(self, shelf: Store) -> None:
         """Any other number raises `InvalidArgumentError` and changes nothing."""
         for terms in ([], ["x"], ["x", "y", "z"]):
-            await refused(InvalidArgumentError, shelf.page_index.write(CHAT, "a", terms))
+            await refused(errors.InvalidArgumentError, shelf.page_index.write(CHAT, "a", terms))
         assert (await shelf.page_index.read(CHAT, ["a"]))[0].terms is None
 
     async def test_writing_to_a_page_that_is_gone_does_nothing(self, shelf: Store) -> None:
@@ -355,15 +349,15 @@ class MediaStoreContract(Contract):
         for scope in (CHAT, ADA, TENANT):
             assert await store.media.load(scope, key) == b"PNG"
         for scope in (STRANGER, ANYBODY, BOB, ELSE, FIRM, FIRM_CHAT):
-            await refused(NotFoundError, store.media.load(scope, key))
-        await refused(NotFoundError, store.media.load(CHAT, "unknown"))
+            await refused(errors.NotFoundError, store.media.load(scope, key))
+        await refused(errors.NotFoundError, store.media.load(CHAT, "unknown"))
 
     async def test_bytes_that_are_not_what_their_hash_says_are_refused(self, store: Store) -> None:
         """`InvalidArgumentError`, and nothing is written."""
         turn = await store.log.append(opened("b"))
         await changes_nothing(
             store,
-            InvalidArgumentError,
+            errors.InvalidArgumentError,
             store.log.append(replace(picturing("a"), blobs={picture(b"PNG").blob or "": b"else"})),
             store.log.advance(replace(extended("b", SEEN), blobs={"x": b"y"})),
             store.log.restore([replace(turn, id="c")], blobs={"x": b"y"}),
@@ -380,7 +374,7 @@ class MediaStoreContract(Contract):
         key = picture(b"shared").blob or ""
         first = await store.erase(CHAT)
         assert (first.counts["attachments"], first.counts["blobs"]) == (1, 0)
-        await refused(NotFoundError, store.media.load(CHAT, key))
+        await refused(errors.NotFoundError, store.media.load(CHAT, key))
         assert await store.media.load(HIS, key) == b"shared"
         assert (await store.erase(BOB)).counts["blobs"] == 0
         assert (await store.pages.load(TENANT, "p"))[1] == "shared"

@@ -18,10 +18,10 @@ from pagefile.text.sentences import clip, cut
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Counter, off_loop
 from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
-from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, Result, chunk_text, remember
+from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, chunk_text
 from pagefile.tiers.workspace.outline import entries, outline
-from pagefile.tiers.workspace.results import canonical, toc_of
-from pagefile.tiers.workspace.rules import NOTHING, Kind, ToolRule, rule_for
+from pagefile.tiers.workspace.results import Result, canonical, toc_of
+from pagefile.tiers.workspace.rules import NOTHING, Kind, ToolRule, remember, rule_for
 from pagefile.window.candidates import Form
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
