@@ -190,11 +190,8 @@ _KINDS: dict[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 @cache
 def _kinds(record: type[Any]) -> tuple[tuple[int, str, Callable[[Any], Any], Callable[[Any], Any]], ...]:
     """The fields of a record that are stored as another type, with their positions."""
-    return tuple(
-        (place, field.name, *_KINDS[field.type])
-        for place, field in enumerate(fields(record))
-        if field.type in _KINDS
-    )
+    others = [(place, field) for place, field in enumerate(fields(record)) if field.type in _KINDS]
+    return tuple((place, field.name, *_KINDS[field.type]) for place, field in others)
 
 
 def record_of(record: type[R], values: Sequence[Any]) -> R:

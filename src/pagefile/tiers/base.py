@@ -88,11 +88,8 @@ class PastWindow:
 
     def changed(self, *names: str) -> bool:
         """Whether one of these was changed; a name that ends with a dot is a whole section."""
-        return any(
-            change == name or (name.endswith(".") and change.startswith(name))
-            for change in self.changes
-            for name in names
-        )
+        sections = tuple(name for name in names if name.endswith("."))
+        return any(change in names or change.startswith(sections) for change in self.changes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,12 +62,8 @@ async def summary_of(
     max_chars: int,
 ) -> str:
     """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
-    said = [
-        (speaker, text)
-        for turn in turns
-        for speaker, text in (("user", turn.user), ("assistant", turn.assistant))
-        if text
-    ]
+    sides = [side for turn in turns for side in (("user", turn.user), ("assistant", turn.assistant))]
+    said = [(speaker, text) for speaker, text in sides if text]
     errors: list[Exception] = []
     # Whatever a model or a caller's function raises: the conversation must continue.
     with guarded(errors.append):

@@ -53,12 +53,8 @@ def layout_tokens(
 
 def media_tokens(layout: Sequence[Message], count: Count) -> int:
     """Tokens of the images, sounds and files of prepared messages, each as it is shown or named."""
-    return sum(
-        shown_tokens(part, _own_shape(message), count)
-        for message in laid_out(layout)
-        for part in message.parts
-        if isinstance(part, Media)
-    )
+    media = [(one, part) for one in laid_out(layout) for part in one.parts if isinstance(part, Media)]
+    return sum(shown_tokens(part, _own_shape(message), count) for message, part in media)
 
 
 def _own_shape(message: Message) -> Shape:
