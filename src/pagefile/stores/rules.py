@@ -77,11 +77,8 @@ def sees(scope: Scope, owner: str | None) -> bool:
 
 def lists(scope: Scope, owned: Scope) -> bool:
     """Whether a list for this scope shows what is stored under the other."""
-    return (
-        owned.tenant == scope.tenant
-        and scope.conversation in {None, owned.conversation}
-        and sees(scope, owned.user)
-    )
+    within = owned.tenant == scope.tenant and scope.conversation in {None, owned.conversation}
+    return within and sees(scope, owned.user)
 
 
 def made_for(call: WindowRecord) -> Scope:
@@ -142,11 +139,8 @@ def lists_page(scope: Scope, owned: Scope) -> bool:
 
     One without a user belongs to its conversation, even to one that has a user: until decision 0033 a user could take a conversation over.
     """
-    return lists(scope, owned) or (
-        owned.user is None
-        and scope.conversation is not None
-        and owned == Scope(scope.tenant, None, scope.conversation)
-    )
+    here = Scope(scope.tenant, None, scope.conversation)
+    return lists(scope, owned) or (scope.conversation is not None and owned == here)
 
 
 def check_same_page(stored: Page, page: Page, *, same_text: bool) -> None:

@@ -304,11 +304,8 @@ async def off_loop(work: Callable[[], R], size: int, least: int) -> R:
 
 def within(home: Scope, scope: Scope) -> bool:
     """Whether something may belong to a scope; without a user it may belong to any user of its tenant."""
-    return (
-        home.tenant == scope.tenant
-        and (scope.user is None or home.user in {None, scope.user})
-        and (scope.conversation is None or home.conversation == scope.conversation)
-    )
+    theirs = scope.user is None or home.user in {None, scope.user}
+    return home.tenant == scope.tenant and theirs and scope.conversation in {None, home.conversation}
 
 
 def homes(receipt: ErasureReceipt) -> list[Scope]:

@@ -147,11 +147,8 @@ def _unwrapped(value: dict[str, Plain]) -> Plain:
 
 def _is_text_block(value: Mapping[str, Plain]) -> bool:
     """Whether it is a content block, and not a search result that happens to have a text."""
-    return (
-        value.get("type") == "text"
-        and isinstance(value.get("text"), str)
-        and set(value) <= set(KEYS["block"])
-    )
+    has_text = value.get("type") == "text" and isinstance(value.get("text"), str)
+    return has_text and set(value) <= set(KEYS["block"])
 
 
 def _read_text(text: str) -> Plain:
