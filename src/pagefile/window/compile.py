@@ -18,7 +18,7 @@ from pagefile.errors import BudgetError
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window import candidates as blocks
 from pagefile.window.budget import Budget
-from pagefile.window.candidates import Block, Candidate, Form, Message, ShownTurn, joined
+from pagefile.window.candidates import REQUIRED, TURNS, Block, Candidate, Form, Message, ShownTurn, joined
 from pagefile.window.measure import Count, media_tokens
 from pagefile.window.parts import HEADINGS, Language, MemoryPart, Parts, Placement, chat, prefix_hash
 from pagefile.window.receipt import Verdict
@@ -126,14 +126,14 @@ def compile_window(
     layout = layout or Layout()
     ordered = sorted(candidates, key=_keeping_order)
     given_up: frozenset[str] = frozenset()
-    required = [candidate for candidate in ordered if candidate.block in blocks.REQUIRED]
+    required = [candidate for candidate in ordered if candidate.block in REQUIRED]
     while True:
         packing = _Packing(budget, count, given_up, left=budget.tokens - REPLY_OVERHEAD)
         if not all(packing.offer(candidate) for candidate in required):
             raise BudgetError(_too_large(required, budget, count))
         _pack_steps(packing, [c for c in ordered if c.block == "steps"])
-        _pack_rest(packing, [c for c in ordered if c.block not in blocks.REQUIRED and c.block != "steps"])
-        _cut_in_blocks(packing, [c for c in ordered if c.block in blocks.TURNS])
+        _pack_rest(packing, [c for c in ordered if c.block not in REQUIRED and c.block != "steps"])
+        _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
         compiled = _assemble(packing, ordered, layout)
         if compiled.tokens <= budget.tokens:
             return compiled
@@ -142,7 +142,7 @@ def compile_window(
 
 
 def _keeping_order(candidate: Candidate) -> tuple[int, int]:
-    newest_first = candidate.block in blocks.TURNS or candidate.block == "steps"
+    newest_first = candidate.block in TURNS or candidate.block == "steps"
     return blocks.RANK[candidate.block], -candidate.position if newest_first else candidate.position
 
 
@@ -183,7 +183,7 @@ def _pack_rest(packing: _Packing, rest: Iterable[Candidate]) -> None:
     for candidate in rest:
         if not candidate.forms:
             packing.reasons[candidate.id] = "not read: older than what fits"
-        elif candidate.block not in blocks.TURNS:
+        elif candidate.block not in TURNS:
             packing.offer(candidate)
         elif turns_ended:
             packing.reasons[candidate.id] = "behind a newer turn that did not fit"
@@ -206,9 +206,7 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
 
 
 def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) -> str:
-    last = next(
-        (c for c in reversed(ordered) if c.id in packing.kept and c.block not in blocks.REQUIRED), None
-    )
+    last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
     if last is None:
         raise BudgetError(
             f"instructions and the current message need {tokens} tokens, and there is {packing.budget.says}: "
@@ -225,7 +223,7 @@ def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -
     own = sum([packing.kept[c.id].tokens for c in kept if not _FRAMES[c.block]])
     texts = sum([packing.kept[c.id].tokens for c in kept if _FRAMES[c.block]])
     tokens = REPLY_OVERHEAD + shared + own
-    turns = [candidate for candidate in ordered if candidate.block in blocks.TURNS]
+    turns = [candidate for candidate in ordered if candidate.block in TURNS]
     turns_kept = sum([packing.kept[turn.id].tokens for turn in turns if turn.id in packing.kept])
     return Compiled(
         parts=parts,
@@ -250,7 +248,7 @@ def _parts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> Part
         guide="\n\n".join(texts.get("guide", ())),
         profile="\n".join(texts.get("safety", ())),
         summary="\n".join(texts.get("summary", ())),
-        turns=tuple(_shown(packing, [c for c in kept if c.block in blocks.TURNS])),
+        turns=tuple(_shown(packing, [c for c in kept if c.block in TURNS])),
         memory=MemoryPart({b: tuple(texts[b]) for b in blocks.MEMORY if b in texts}, layout.language),
         current=joined(running) if running else None,
         placement=layout.placement,
@@ -267,7 +265,7 @@ def _verdict(packing: _Packing, candidate: Candidate) -> Verdict:
     name, tokens = (None, candidate.tokens) if form is None else (form.name, form.tokens)
     if form is None:
         reason = packing.reasons[candidate.id]
-    elif candidate.block in blocks.REQUIRED:
+    elif candidate.block in REQUIRED:
         reason = "never cut"
     else:
         reason = "fits" if form is candidate.forms[0] else f"fits as {name}"
