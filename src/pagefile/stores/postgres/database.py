@@ -13,7 +13,7 @@ from pagefile.errors import ClosedError
 from pagefile.stores.postgres import driver
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.driver import Connection, RawConnection, translating
-from pagefile.stores.sql.plays import Play, Player, skipped
+from pagefile.stores.sql.plays import Ask, Play, Player, skipped
 
 T = TypeVar("T")
 
@@ -156,9 +156,13 @@ async def played(connection: Connection, play: Play[T]) -> T:
     answered: Any = None
     while True:
         try:
-            wanted, name, values = play.send(answered)
+            ask = play.send(answered)
         except StopIteration as end:
             return end.value
-        # The kinds of result are the names of the connection's methods.
-        run = getattr(connection, wanted)
-        answered = await run(name, values) if driver.sql(name).text else skipped(wanted)
+        answered = await _answer(connection, ask)
+
+
+async def _answer(connection: Connection, ask: Ask) -> Any:
+    wanted, name, values = ask
+    # The kinds of result are the names of the connection's methods.
+    return await getattr(connection, wanted)(name, values) if driver.sql(name).text else skipped(wanted)
