@@ -57,7 +57,7 @@ class BareLog:
     """Writes rows one by one, each in a transaction of its own, on a connection set up as the store's."""
 
     def __init__(self, database: Path, synchronous: Synchronous) -> None:
-        self._connection = open_connections(Place(database, synchronous), readers=0).writer
+        self._connection = open_connections(Place(database, synchronous), readers=0)[0]
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._state, *self._writes = [sql(name) for name in STATEMENTS]
         # The first turn of a conversation makes its row.

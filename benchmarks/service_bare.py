@@ -63,7 +63,7 @@ def bare_app(database: Path) -> FastAPI:
 
     app = FastAPI(lifespan=lifespan, openapi_url=None)
     log = BareLog(database, "full")
-    reader = open_connections(Place(database), readers=1).readers[0]
+    _, reader = open_connections(Place(database), readers=1)
     thread = ThreadPoolExecutor(max_workers=1)
 
     def read(values: dict[str, Any]) -> list[dict[str, str]]:

@@ -27,7 +27,6 @@ from pagefile.ports import (
 from pagefile.records import Checkpoint, ConversationInfo, Entry, JsonObject, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import json_copy, stored, stored_draft, stored_layout, stored_steps
-from pagefile.stores.turn_changes import changed, checkpoint_in_place, turn_in_place
 from tests.oracle.tables import Conversation, Port, behind
 
 
@@ -40,7 +39,7 @@ class OracleTurnLog(Port, TurnLog):
             return rules.check_repeat(stored, draft)
         kept = stored_draft(draft)
         conversation = self._tables.written(draft.scope, draft.agent, draft.labels)
-        turn = turn_in_place(kept, None, self._stamp(conversation))
+        turn = rules.turn_in_place(kept, None, self._stamp(conversation))
         self._tables.attach(turn, rules.attached(turn, draft.blobs), draft.blobs)
         if draft.status == "open":
             conversation.open.append(turn)
@@ -55,7 +54,7 @@ class OracleTurnLog(Port, TurnLog):
             raise rules.no_turn(change.turn_id)
         if rules.stays(turn, change):
             return turn
-        after = changed(turn, change)
+        after = rules.changed(turn, change)
         if isinstance(change, Extend):
             rules.check_blobs(change.blobs)
             self._tables.attach(turn, rules.attached(change, change.blobs), change.blobs)
@@ -126,7 +125,7 @@ class OracleTurnLog(Port, TurnLog):
         before = len(conversation.done(conversation.reset_seq()))
         covered = before - len(conversation.done(draft.covered_through_seq))
         seq, version = len(conversation.ended) + 1, conversation.versions() + 1
-        entry = checkpoint_in_place(draft, conversation.scope, seq, version, self._stamp(conversation))
+        entry = rules.checkpoint_in_place(draft, conversation.scope, seq, version, self._stamp(conversation))
         entry = replace(entry, covered_turns=covered)
         conversation.ended.append(entry)
         self._tell_session(conversation, entry)

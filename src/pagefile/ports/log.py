@@ -6,18 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias, TypedDict, Unpack
 
-from pagefile.content import Message
-from pagefile.records import (
-    Checkpoint,
-    ConversationInfo,
-    Entry,
-    JsonObject,
-    JsonValue,
-    Scope,
-    Status,
-    Step,
-    Turn,
-)
+from pagefile.content import JsonObject, JsonValue, Message
+from pagefile.records import Checkpoint, ConversationInfo, Entry, Scope, Status, Step, Turn
 
 __all__ = [
     "NO_LABELS",

@@ -11,9 +11,8 @@ from inspect import iscoroutinefunction
 from typing import Any, cast
 
 from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, ContentChunk, ToolRule
-from pagefile.tiers.workspace.notes import Result, remember
-from pagefile.tiers.workspace.results import canonical
-from pagefile.tiers.workspace.rules import rule_for
+from pagefile.tiers.workspace.results import Result, canonical
+from pagefile.tiers.workspace.rules import remember, rule_for
 
 __all__ = ["AgentMemory", "AgentMemoryConfig", "AgentWithMemory", "ContentChunk", "ToolRule"]
 

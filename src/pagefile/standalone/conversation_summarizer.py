@@ -137,12 +137,10 @@ class ConversationSummarizer:
 
     async def _merge(self, scope: Scope, view: LogView, turns: Sequence[Turn]) -> None:
         previous = view.checkpoint.summary if view.checkpoint else None
-        made = await summary_of(turns, previous, self._writer, self.max_summary_chars)
-        if made.trouble is not None:
-            logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
-            self.store.engine.meter.count("pagefile_degraded_total", tier="summarizer")
+        meter = self.store.engine.meter
+        summary = await summary_of(turns, previous, self._writer, meter, self.max_summary_chars)
         read = {"epoch": view.head.epoch, "expected_version": version_of(view)}
-        await self.store.checkpoints.cover(scope, made.text, turns[-1].seq or 0, **read)
+        await self.store.checkpoints.cover(scope, summary, turns[-1].seq or 0, **read)
 
     async def _slid_out(self, scope: Scope, view: LogView, *, limit: int) -> list[Turn]:
         """The oldest turns that are entirely outside the window and not covered yet."""

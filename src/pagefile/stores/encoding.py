@@ -18,7 +18,7 @@ from pydantic_core import to_json as fast_json
 from pagefile.content import Message, message_from, message_json
 from pagefile.errors import InvalidArgumentError, StoreCorruptError
 from pagefile.ports import Labels, TurnDraft
-from pagefile.records import JsonObject, JsonValue, Page, Step, Turn, utc
+from pagefile.records import Fact, JsonObject, JsonValue, Page, Step, Turn, utc
 
 R = TypeVar("R")
 
@@ -190,11 +190,8 @@ _KINDS: dict[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 @cache
 def _kinds(record: type[Any]) -> tuple[tuple[int, str, Callable[[Any], Any], Callable[[Any], Any]], ...]:
     """The fields of a record that are stored as another type, with their positions."""
-    return tuple(
-        (place, field.name, *_KINDS[field.type])
-        for place, field in enumerate(fields(record))
-        if field.type in _KINDS
-    )
+    others = [(place, field) for place, field in enumerate(fields(record)) if field.type in _KINDS]
+    return tuple((place, field.name, *_KINDS[field.type]) for place, field in others)
 
 
 def record_of(record: type[R], values: Sequence[Any]) -> R:
@@ -213,8 +210,7 @@ def field_values(record: Any) -> dict[str, Any]:
 
 def stored(record: R) -> R:
     """The record as it comes back from a database."""
-    kinds = _kinds(record.__class__)
-    changed = {name: read(write(getattr(record, name))) for _, name, write, read in kinds}
+    changed = {name: read(write(getattr(record, name))) for _, name, write, read in _kinds(record.__class__)}
     return replace(cast("Any", record), **changed)
 
 
@@ -267,3 +263,41 @@ def _damaged(error: Exception) -> StoreCorruptError:
     return StoreCorruptError(
         f"What is archived here is damaged ({error}): restore a backup, and let `pagefile verify` look for more."
     )
+
+
+# -- digests: so that corruption or an edit made outside Pagefile is noticed -------------------------------------------
+#
+# A digest covers the fields of a row that never change once written, and none that do: a conversation's owner, pins and
+# loads. A field added later is left out where it is empty, so that older rows keep their digest.
+
+#: Fields of pages and facts that change, or that another tokenizer would count differently.
+_LEFT_OUT = frozenset(
+    {"scope", "tokens", "counter", "pinned", "loads", "last_load", "purged", "stored_bytes", "outcome"}
+)
+
+
+def turn_digest(turn: Turn | TurnDraft, texts: Mapping[str, str | None] | None = None) -> str | None:
+    """The digest of what was said, by whom, when, with which tools; None while open. `texts` are its JSON columns, if known."""
+    if turn.status == "open":
+        return None
+    texts = turn_texts(turn) if texts is None else texts
+    place = "turn", turn.scope.tenant, turn.scope.conversation, turn.id, turn.status
+    said = turn.user, turn.assistant, time_text(turn.at)
+    return _digest((*place, *said, texts["steps"], texts["metadata"], texts["messages"]))
+
+
+def record_digest(record: Page | Fact) -> str:
+    """The digest of a tool result (its source, its summary, the hash of its text) or of a fact as it is now."""
+    said: dict[str, JsonValue] = {"tenant": record.scope.tenant, "user": record.scope.user}
+    said["conversation"] = record.scope.conversation
+    for field in fields(record):
+        if field.name not in _LEFT_OUT:
+            value = getattr(record, field.name)
+            said[field.name] = time_text(value) if isinstance(value, datetime) else value
+    known = {name: value for name, value in said.items() if value not in (None, "")}
+    return _digest((type(record).__name__.lower(), to_json(known)))
+
+
+def _digest(parts: tuple[str | None, ...]) -> str:
+    # Every recorded turn pays for this: of the unambiguous ways to write a list, this is the fastest.
+    return hashlib.sha256(own_json_bytes(parts)).hexdigest()

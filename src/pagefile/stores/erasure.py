@@ -122,11 +122,9 @@ def without_pages(turn: Turn, uuids: Collection[str], part: Part) -> Turn:
 
 def words_of(*turns: Turn) -> list[str]:
     """What was said in a turn and its copies, text by text."""
-    texts = [
-        text
-        for turn in turns
-        for text in (turn.user, turn.assistant, *(message.text for message in turn.layout or ()))
-    ]
+    texts: list[str | None] = []
+    for turn in turns:
+        texts += [turn.user, turn.assistant, *(message.text for message in turn.layout or ())]
     return list(dict.fromkeys(text for text in texts if text))
 
 

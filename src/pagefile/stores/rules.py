@@ -1,4 +1,4 @@
-"""What every store must refuse and how it says so: decisions without a database."""
+"""What every store must refuse and how it says so, and what a change makes of a turn: decisions without a database."""
 
 import hashlib
 from collections.abc import Container, Mapping, Sequence
@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Unpack, cast
 
 from pagefile import ports
-from pagefile.content import JsonObject, Message, ToolCall, ToolResult, media_in
+from pagefile.content import JsonObject, Message, Text, ToolCall, ToolResult, media_in
 from pagefile.errors import (
     ConflictError,
     HandleNotFoundError,
@@ -33,7 +33,8 @@ from pagefile.records import (
     plain_layout,
     utc,
 )
-from pagefile.stores.encoding import json_copy, steps_text, stored_layout
+from pagefile.shapes.call_order import answer
+from pagefile.stores.encoding import json_copy, steps_text, stored_layout, stored_steps
 
 _TICK = timedelta(microseconds=1)
 
@@ -76,11 +77,8 @@ def sees(scope: Scope, owner: str | None) -> bool:
 
 def lists(scope: Scope, owned: Scope) -> bool:
     """Whether a list for this scope shows what is stored under the other."""
-    return (
-        owned.tenant == scope.tenant
-        and scope.conversation in {None, owned.conversation}
-        and sees(scope, owned.user)
-    )
+    within = owned.tenant == scope.tenant and scope.conversation in {None, owned.conversation}
+    return within and sees(scope, owned.user)
 
 
 def made_for(call: WindowRecord) -> Scope:
@@ -100,7 +98,6 @@ def nothing_behind(after: str) -> NotFoundError:
 
 
 def check_fact_owner(fact: Fact, owner: str | None) -> None:
-    """A fact is replaced only by its own user."""
     if fact.scope.user != owner:
         raise ConflictError(f"Fact {fact.id!r} belongs to another user: give the new fact a new id.")
 
@@ -142,11 +139,8 @@ def lists_page(scope: Scope, owned: Scope) -> bool:
 
     One without a user belongs to its conversation, even to one that has a user: until decision 0033 a user could take a conversation over.
     """
-    return lists(scope, owned) or (
-        owned.user is None
-        and scope.conversation is not None
-        and owned == Scope(scope.tenant, None, scope.conversation)
-    )
+    here = Scope(scope.tenant, None, scope.conversation)
+    return lists(scope, owned) or (scope.conversation is not None and owned == here)
 
 
 def check_same_page(stored: Page, page: Page, *, same_text: bool) -> None:
@@ -177,7 +171,6 @@ def check_living(page: Page) -> Page:
 
 
 def check_terms(uuid: str, passages: int, terms: int) -> None:
-    """Refuse terms that do not match the passages one to one."""
     if passages != terms:
         raise InvalidArgumentError(
             f"Page {uuid!r} has {passages} passages, but terms came for {terms}: give one text for each."
@@ -313,6 +306,38 @@ def _check_ended(turn: Turn, change: ports.TurnChange) -> None:
         raise ConflictError(f"Turn {turn.id!r} is {status} and cannot change: begin a new turn.")
 
 
+def changed(turn: Turn, change: ports.TurnChange) -> Turn:
+    """The turn after a change; the store that writes it sets its position in the log."""
+    if isinstance(change, ports.Abort):
+        return replace(turn, status="aborted")
+    layout, tokens = turn.layout, turn.tokens + change.tokens_added
+    match change:
+        case ports.AddStep(step=step):
+            if layout is not None:
+                call, result = ToolCall(len(turn.steps)), ToolResult(len(turn.steps))
+                layout = (*layout, Message("assistant", (call,)), Message("tool", (result,)))
+            return replace(turn, steps=(*turn.steps, *stored_steps([step])), layout=layout, tokens=tokens)
+        case ports.Extend():
+            known = [change.results.get(number, step) for number, step in enumerate(turn.steps)]
+            first = {"user": change.user, "user_tokens": change.user_tokens} if turn.user is None else {}
+            steps = stored_steps([*known, *change.steps])
+            layout = (*turn.messages, *stored_layout(change.messages))
+            return replace(turn, **first, steps=steps, layout=layout, tokens=tokens)
+        case ports.Complete():
+            if layout is not None and change.assistant and change.assistant != answer(layout):
+                layout = (*layout, Message("assistant", (Text(change.assistant),)))
+            said = {"assistant": change.assistant, "assistant_tokens": change.assistant_tokens}
+            return replace(turn, status="done", **said, layout=layout, tokens=tokens)
+
+
+def turn_in_place(draft: ports.TurnDraft, seq: int | None, created: datetime) -> Turn:
+    """The turn at its position. Fields are named one by one: every `record()` calls this, and `replace` would double its cost."""
+    place = draft.id, draft.scope, seq, draft.status
+    said = draft.user, draft.assistant, draft.steps, utc(draft.at), created
+    counted = draft.user_tokens, draft.assistant_tokens, draft.tokens, draft.counter
+    return Turn(*place, *said, *counted, draft.metadata, draft.layout)
+
+
 def no_turn(turn_id: str) -> NotFoundError:
     return NotFoundError(f"There is no turn {turn_id!r} in this conversation.")
 
@@ -357,6 +382,18 @@ def check_coverage(draft: ports.CheckpointDraft, head: ConversationInfo, version
     raise ConflictError(
         f"The checkpoint {draft.id!r} is out of date: {problem}. Summarize the current view again."
     )
+
+
+#: The fields that a checkpoint and its draft have in common, besides the scope.
+_DRAFTED = ("id", "summary", "covered_through_seq", "tokens", "counter", "anchors", "archive_refs")
+
+
+def checkpoint_in_place(
+    draft: ports.CheckpointDraft, scope: Scope, seq: int, version: int, created: datetime
+) -> Checkpoint:
+    """The checkpoint at its position; the store that writes it counts how many turns it covers."""
+    given = {name: getattr(draft, name) for name in _DRAFTED}
+    return Checkpoint(scope=scope, seq=seq, version=version, covered_turns=0, created=created, **given)
 
 
 #: What must be equal for a checkpoint to be the same one again.
@@ -423,7 +460,6 @@ def restoration(entries: Sequence[Entry], **beside: Unpack[ports.Beside]) -> Res
 
 
 def check_vacant(plan: Restoration) -> None:
-    """A conversation that must be new is not merged into an existing one."""
     if plan.expect_empty:
         raise ConflictError(
             f"There is a conversation {plan.scope.conversation!r} already: give the new one another id."

@@ -27,7 +27,6 @@ _KNOWN = "redis://host:6379/0, rediss://host:6379/0, unix:///path/to/redis.sock?
 
 
 def checked_version(version: int) -> int:
-    """A version that every cache can hold."""
     if not 0 <= version <= MAX_VERSION:
         raise InvalidArgumentError(f"A session's version is from 0 to {MAX_VERSION}, not {version}.")
     return version

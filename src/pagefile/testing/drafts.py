@@ -63,7 +63,6 @@ def opened(
 
 
 def step(call_id: str = "call-1", result: str = "sunny", given: JsonValue = None) -> Step:
-    """A tool call and its result."""
     return Step("weather", {"city": "上海"} if given is None else given, result, call_id, 2, 3)
 
 
@@ -106,7 +105,6 @@ def view(
 def fact(
     fact_id: str, text: str = "allergic to penicillin", *, scope: Scope = CHAT, recorded: datetime = AT
 ) -> Fact:
-    """A lasting statement."""
     return Fact(
         fact_id, scope, text, "health", 0.9, AT, None, recorded, None, "t1", "I am allergic", 4, "test"
     )

@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast, get_type_hints
 
@@ -61,41 +60,33 @@ class HashingEmbedder(Embedder):
         return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    #: None for a tombstone.
-    text: str | None
-    version: int
-    until: datetime
-
-
 class InMemorySessions(SessionCache):
     """Keeps every promise of a session cache, with a clock controlled by the test; it can be emptied and taken down."""
 
     def __init__(self, clock: Clock, *, ttl_s: float = SESSION_TTL_S) -> None:
         self._clock = clock
         self._ttl = timedelta(seconds=ttl_s)
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        #: By tenant and conversation: the text (None after an erasure), its version, and until when it is kept.
+        self._kept: dict[tuple[str, str], tuple[str | None, int, datetime]] = {}
         self._closed = False
         #: While set, every call fails as if the server were unreachable.
         self.down = False
 
     async def get(self, scope: Scope) -> CachedSession | None:
-        kept = self._living(scope) if self._answers() else None
-        if kept is None or kept.text is None:
+        text, version = self._living(scope) if self._answers() else (None, -1)
+        if text is None:
             self.misses += 1
             return None
         self.hits += 1
-        return CachedSession(from_json(kept.text), kept.version)
+        return CachedSession(from_json(text), version)
 
     async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
         return self._keep(scope, to_json(value), version)
 
     async def drop(self, scope: Scope) -> None:
-        place = _place(scope)
-        kept = self._kept.get(place)
+        text, *_ = self._kept.get(place := _place(scope), (None,))
         # The mark of an erasure stays.
-        if self._answers() and kept is not None and kept.text is not None:
+        if self._answers() and text is not None:
             del self._kept[place]
 
     async def erase(self, scope: Scope, *, version: int) -> bool:
@@ -108,9 +99,8 @@ class InMemorySessions(SessionCache):
     async def kept(self) -> list[Scope]:
         if not self._answers():
             raise StoreUnavailableError("The session cache is down.")
-        return [
-            Scope(tenant, None, name) for (tenant, name), kept in self._kept.items() if kept.text is not None
-        ]
+        kept = [place for place, (text, *_) in self._kept.items() if text is not None]
+        return [Scope(tenant, None, name) for tenant, name in kept]
 
     async def close(self) -> None:
         self._closed = True
@@ -124,17 +114,17 @@ class InMemorySessions(SessionCache):
         return not (self.down or self._closed)
 
     def _keep(self, scope: Scope, text: str | None, version: int) -> bool:
-        place, kept = _place(scope), self._living(scope)
+        _, newest = self._living(scope)
         checked_version(version)
-        late = text is not None and kept is not None and kept.version >= version
-        if not self._answers() or late:
+        if not self._answers() or (text is not None and newest >= version):
             return False
-        self._kept[place] = _Kept(text, version, self._clock.now() + self._ttl)
+        self._kept[_place(scope)] = text, version, self._clock.now() + self._ttl
         return True
 
-    def _living(self, scope: Scope) -> _Kept | None:
-        kept = self._kept.get(_place(scope))
-        return kept if kept is not None and self._clock.now() < kept.until else None
+    def _living(self, scope: Scope) -> tuple[str | None, int]:
+        """The text and its version; None and -1 if there is nothing, or it has expired."""
+        text, version, until = self._kept.get(_place(scope), (None, -1, self._clock.now()))
+        return (text, version) if self._clock.now() < until else (None, -1)
 
 
 def _place(scope: Scope) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from abc import ABC
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio.to_thread
 
@@ -32,12 +32,6 @@ FAILED = "failed"
 Counter: TypeAlias = TokenCounter
 #: What an erasure removed, by table or kind.
 Counts = Mapping[str, int]
-
-
-class Report(Protocol):
-    """Reports a failure that no caller has to handle."""
-
-    def __call__(self, error: Exception, *, logs: bool = True) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +88,8 @@ class PastWindow:
 
     def changed(self, *names: str) -> bool:
         """Whether one of these was changed; a name that ends with a dot is a whole section."""
-        return any(
-            change == name or (name.endswith(".") and change.startswith(name))
-            for change in self.changes
-            for name in names
-        )
+        sections = tuple(name for name in names if name.endswith("."))
+        return any(change in names or change.startswith(sections) for change in self.changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +139,6 @@ class RetryLater(Exception):  # noqa: N818 - says what to do, and nothing went w
         self.seconds = seconds
 
 
-def unreported(error: Exception, *, logs: bool = True) -> None:
-    """The default of `Tier.report` for a tier without an engine: does nothing."""
-
-
 class Tier(ABC):
     """One kind of memory."""
 
@@ -164,9 +151,12 @@ class Tier(ABC):
     reads_once: str | None = None
     #: How its background work is paced.
     pace: Pace = Pace()
-    #: Called with a failure that costs context but not the answer; the engine counts and logs it, unless it
-    #: repeats earlier ones.
-    report: Report = staticmethod(unreported)
+
+    def report(self, error: Exception, *, logs: bool = True) -> None:
+        """Report a failure that costs context but not the answer.
+
+        The engine replaces this: it counts the failure and logs it, unless it repeats earlier ones.
+        """
 
     # -- turns in -----------------------------------------------------------------------------------------------------
 
@@ -314,11 +304,8 @@ async def off_loop(work: Callable[[], R], size: int, least: int) -> R:
 
 def within(home: Scope, scope: Scope) -> bool:
     """Whether something may belong to a scope; without a user it may belong to any user of its tenant."""
-    return (
-        home.tenant == scope.tenant
-        and (scope.user is None or home.user in {None, scope.user})
-        and (scope.conversation is None or home.conversation == scope.conversation)
-    )
+    theirs = scope.user is None or home.user in {None, scope.user}
+    return home.tenant == scope.tenant and theirs and scope.conversation in {None, home.conversation}
 
 
 def homes(receipt: ErasureReceipt) -> list[Scope]:

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import NamedTuple
 from uuid import uuid4
 
 import anyio
@@ -55,23 +54,16 @@ def summary_chars(window_tokens: int) -> int:
     return max(60, min(SUMMARY_CHARS, window_tokens // SUMMARY_SHARE))
 
 
-class Summary(NamedTuple):
-    """A summary, and what went wrong while it was made."""
-
-    text: str
-    trouble: str | None = None
-
-
 async def summary_of(
-    turns: Sequence[Turn], previous: str | None, summarizer: ports.Summarizer, max_chars: int = SUMMARY_CHARS
-) -> Summary:
+    turns: Sequence[Turn],
+    previous: str | None,
+    summarizer: ports.Summarizer,
+    meter: ports.Meter,
+    max_chars: int,
+) -> str:
     """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
-    said = [
-        (speaker, text)
-        for turn in turns
-        for speaker, text in (("user", turn.user), ("assistant", turn.assistant))
-        if text
-    ]
+    sides = [side for turn in turns for side in (("user", turn.user), ("assistant", turn.assistant))]
+    said = [(speaker, text) for speaker, text in sides if text]
     errors: list[Exception] = []
     # Whatever a model or a caller's function raises: the conversation must continue.
     with guarded(errors.append):
@@ -80,10 +72,11 @@ async def summary_of(
             with anyio.fail_after(SUMMARY_TIMEOUT_S):
                 text = await summarizer.summarize(ports.SummaryRequest(so_far, tuple(part), max_chars))
             so_far = usable(text, max_chars)
-        return Summary(so_far or "")
-    (error,) = errors
-    extracted = summarize(said, max_chars=max_chars, previous=previous)
-    return Summary(extracted, f"{type(error).__name__}: {error}")
+        return so_far or ""
+    reason = f"{type(errors[0]).__name__}: {errors[0]}"
+    logger.warning("the summarizer failed, extracted a summary instead: %s", reason)
+    meter.count("pagefile_degraded_total", tier="summarizer")
+    return summarize(said, max_chars=max_chars, previous=previous)
 
 
 def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:
@@ -120,25 +113,19 @@ class WindowRules:
     recent_turns: int
 
 
-@dataclass(slots=True)
 class _Covered:
     """What a checkpoint will cover, gathered in batches: a long conversation is never held in memory as a whole."""
 
-    #: From the previous checkpoint and everything covered so far.
-    summary: str | None
-    anchors: dict[str, None]
-    archive_refs: dict[str, None]
-    #: The maximum length of the summary; None if the caller provides it.
-    max_chars: int | None
-    #: The last turn covered; 0 if there is none yet.
-    through_seq: int = 0
-
-    @classmethod
-    def after(cls, previous: Checkpoint | None, max_chars: int | None) -> "_Covered":
-        if previous is None:
-            return cls(None, {}, {}, max_chars)
-        carried = dict.fromkeys(previous.anchors), dict.fromkeys(previous.archive_refs)
-        return cls(previous.summary, *carried, max_chars)
+    def __init__(self, scope: Scope, view: ports.LogView, max_chars: int | None) -> None:
+        self.scope, self.view = scope, view
+        #: The maximum length of the summary; None if the caller provides it.
+        self.max_chars = max_chars
+        #: The last turn covered; 0 if there is none yet.
+        self.through_seq = 0
+        #: From the previous checkpoint and everything covered so far.
+        self.summary = view.checkpoint.summary if view.checkpoint else None
+        self.anchors = dict.fromkeys(view.checkpoint.anchors if view.checkpoint else ())
+        self.archive_refs = dict.fromkeys(view.checkpoint.archive_refs if view.checkpoint else ())
 
     def gather(self, turns: Sequence[Turn]) -> None:
         """Collect what no summary may lose."""
@@ -180,15 +167,15 @@ class Checkpoints:
     ) -> Checkpoint:
         """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one."""
         view = await self.view(scope)
-        covered = _Covered.after(view.checkpoint, summary_chars(window_tokens) if summary is None else None)
-        await self._cover(covered, scope, view, recent_turns, len)
+        covered = _Covered(scope, view, summary_chars(window_tokens) if summary is None else None)
+        await self._cover(covered, recent_turns, len)
         if not covered.through_seq:
             raise nothing_to_cover(view.head, recent_turns)
         if summary is not None:
             covered.summary = checked_text(summary, "summary").strip()
         if not covered.summary:
             raise InvalidArgumentError("The summary is empty: give some text, or None to have one made.")
-        return await self._apply(self._draft(scope, covered, view))
+        return await self._apply(self._draft(covered))
 
     async def cover(
         self, scope: Scope, summary: str, through_seq: int, *, epoch: int, expected_version: int | None = None
@@ -199,8 +186,8 @@ class Checkpoints:
         since. With an `expected_version` it must replace that checkpoint (0: none), else `ConflictError` is raised.
         """
         view = await self.view(scope)
-        covered = _Covered.after(view.checkpoint, None)
-        async for batch in self._live(scope, view):
+        covered = _Covered(scope, view, None)
+        async for batch in self._live(covered):
             read = [turn for turn in batch if (turn.seq or 0) <= through_seq]
             await self._add(covered, read)
             if len(read) < len(batch):
@@ -211,7 +198,7 @@ class Checkpoints:
         covered.through_seq = through_seq
         expected = _version(view) if expected_version is None else expected_version
         # This view is newer than the one the author read, and so is its epoch.
-        draft = replace(self._draft(scope, covered, view), epoch=epoch, expected_version=expected)
+        draft = replace(self._draft(covered), epoch=epoch, expected_version=expected)
         return await self._apply(draft)
 
     async def reset(self, scope: Scope) -> Reset:
@@ -248,28 +235,22 @@ class Checkpoints:
         self, scope: Scope, view: ports.LogView, rules: WindowRules
     ) -> ports.CheckpointDraft | None:
         erasures = self._erasures
-        covered = _Covered.after(view.checkpoint, summary_chars(rules.window_tokens))
-        staying = partial(verbatim, window_tokens=rules.window_tokens)
-        await self._cover(covered, scope, view, rules.recent_turns, staying)
+        covered = _Covered(scope, view, summary_chars(rules.window_tokens))
+        await self._cover(covered, rules.recent_turns, partial(verbatim, window_tokens=rules.window_tokens))
         if not covered.through_seq:
             return None
-        prepared = self._draft(scope, covered, view)
+        prepared = self._draft(covered)
         # Summarizing takes a while: discard the result if something was erased meanwhile.
         if erasures == self._erasures:
             self._prepared[scope] = prepared
         return prepared
 
     async def _cover(
-        self,
-        covered: _Covered,
-        scope: Scope,
-        view: ports.LogView,
-        recent_turns: int,
-        staying: Callable[[Sequence[Turn]], int],
+        self, covered: _Covered, recent_turns: int, staying: Callable[[Sequence[Turn]], int]
     ) -> None:
         """Cover everything but the newest turns; `staying` says how many of the last `recent_turns` stay."""
         held: list[Turn] = []
-        async for batch in self._live(scope, view):
+        async for batch in self._live(covered):
             # More turns follow, so of those held only the last `recent_turns` can be among the newest.
             older = max(0, len(held) - recent_turns)
             await self._add(covered, held[:older])
@@ -282,28 +263,23 @@ class Checkpoints:
             return
         # Extracting anchors from hundreds of turns would block the event loop.
         await anyio.to_thread.run_sync(covered.gather, turns)
-        if covered.max_chars is None:
-            return
-        made = await summary_of(turns, covered.summary, self.summarizer, covered.max_chars)
-        covered.summary = made.text
-        if made.trouble is not None:
-            logger.warning("the summarizer failed, extracted a summary instead: %s", made.trouble)
-            self.meter.count("pagefile_degraded_total", tier="summarizer")
+        if (most := covered.max_chars) is not None:
+            covered.summary = await summary_of(turns, covered.summary, self.summarizer, self.meter, most)
 
-    def _draft(self, scope: Scope, covered: _Covered, view: ports.LogView) -> ports.CheckpointDraft:
+    def _draft(self, covered: _Covered) -> ports.CheckpointDraft:
         summary = covered.summary or ""
         return ports.CheckpointDraft(
-            scope=scope,
+            scope=covered.scope,
             id=str(uuid4()),
             summary=summary,
             text=f"历史摘要: {summary}",
             covered_through_seq=covered.through_seq,
-            expected_version=_version(view),
+            expected_version=_version(covered.view),
             tokens=self.counter.count(summary),
             counter=self.counter.name,
             anchors=tuple(covered.anchors),
             archive_refs=tuple(covered.archive_refs),
-            epoch=view.head.epoch,
+            epoch=covered.view.head.epoch,
         )
 
     async def _apply_patiently(self, draft: ports.CheckpointDraft) -> None:
@@ -332,11 +308,13 @@ class Checkpoints:
         """A conversation without its turns."""
         return await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))
 
-    async def _live(self, scope: Scope, view: ports.LogView) -> AsyncIterator[list[Turn]]:
+    async def _live(self, covered: _Covered) -> AsyncIterator[list[Turn]]:
         """The live turns, oldest first, in batches of a few hundred."""
-        after = max(view.head.covered_through_seq, view.head.reset_seq)
+        after = max(covered.view.head.covered_through_seq, covered.view.head.reset_seq)
         while True:
-            query = ports.EntryQuery(scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH)
+            query = ports.EntryQuery(
+                covered.scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH
+            )
             batch = [entry for entry in await self.reader.entries(query) if isinstance(entry, Turn)]
             if batch:
                 yield batch

@@ -206,8 +206,7 @@ class Episodes(base.OwnTier):
         if running is None:
             return await self._choose(scope, request, None)
         if (scope, running.id) not in self._choices:
-            ranking = await self._choose(scope, request, running.at)
-            self._choices[scope, running.id] = ranking
+            self._choices[scope, running.id] = await self._choose(scope, request, running.at)
         return self._choices[scope, running.id]
 
     async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Ranking:
@@ -232,14 +231,9 @@ class Episodes(base.OwnTier):
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
         near, note = await self._near(scope, meant, timeout_s) if len(index.turns) else ((), None)
-        search = partial(
-            index.turns.search,
-            query,
-            limit,
-            scope.conversation,
-            meaning={_Key(one.conversation, one.seq, one.turn_id): one.similarity for one in near},
-            today=(at or self.clock.now()).date(),
-        )
+        meaning = {_Key(one.conversation, one.seq, one.turn_id): one.similarity for one in near}
+        today = (at or self.clock.now()).date()
+        search = partial(index.turns.search, query, limit, scope.conversation, meaning=meaning, today=today)
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         return _Ranking([one for one in found if answers(one.parts)], note)
 

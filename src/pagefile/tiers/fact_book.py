@@ -128,34 +128,31 @@ class FactBook:
         """
         owner = Scope(scope.tenant, scope.user)
         async with self._writers.setdefault(owner, anyio.Lock()):
-            return await self._remember(owner, draft)
-
-    async def _remember(self, owner: Scope, draft: Draft) -> Fact:
-        for _ in range(_MOST_ATTEMPTS):
-            fact = self._fact(owner, draft)
-            # Read before what is held: one of those facts may be written again in a different state.
-            epoch = await self.epoch() if draft.epoch is None else draft.epoch
-            held = await self.held(owner)
-            seen = held.stamp  # what is held may catch up while we wait
-            outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
-            if not written:
-                same = held.equal_to(fact.text)
-                assert same is not None
-                return replace(same, outcome=outcome)
-            try:
-                revision = await self.store.revise(
-                    owner, written, action=outcome, at=fact.recorded, expected=seen[0], epoch=epoch
-                )
-            except ErasedError:
-                if draft.epoch is not None:
-                    raise
-                # What it would have changed is gone; the statement itself still holds.
-                continue
-            except ConflictError:
-                if await self.store.changed(owner) == seen:
-                    raise  # not because another writer was faster
-                continue
-            return replace(revision.after[-1], outcome=outcome)
+            for _ in range(_MOST_ATTEMPTS):
+                fact = self._fact(owner, draft)
+                # Read before what is held: one of those facts may be written again in a different state.
+                epoch = await self.epoch() if draft.epoch is None else draft.epoch
+                held = await self.held(owner)
+                seen = held.stamp  # what is held may catch up while we wait
+                outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
+                if not written:
+                    same = held.equal_to(fact.text)
+                    assert same is not None
+                    return replace(same, outcome=outcome)
+                try:
+                    revision = await self.store.revise(
+                        owner, written, action=outcome, at=fact.recorded, expected=seen[0], epoch=epoch
+                    )
+                except ErasedError:
+                    if draft.epoch is not None:
+                        raise
+                    # What it would have changed is gone; the statement itself still holds.
+                    continue
+                except ConflictError:
+                    if await self.store.changed(owner) == seen:
+                        raise  # not because another writer was faster
+                    continue
+                return replace(revision.after[-1], outcome=outcome)
         raise ConflictError(
             f"The facts of user {owner.user!r} change faster than one more can be written: try again."
         )
@@ -311,19 +308,14 @@ def decided(
         # Learnt late: it was true until the fact that is already known took over.
         return "stored", (replace(fact, valid_to=max(fact.valid_from, other.valid_from)),)
     since = max(fact.valid_from, other.valid_from)
-    return "superseded", (
-        replace(other, valid_to=since),
-        replace(fact, valid_from=since, supersedes=other.id),
-    )
+    closed = replace(other, valid_to=since)
+    return "superseded", (closed, replace(fact, valid_from=since, supersedes=other.id))
 
 
 def _confirmed(same: Fact, fact: Fact) -> Fact:
     if fact.source_turn is not None and fact.source_turn == same.source_turn:
         return same  # the same turn read twice is no confirmation
-    return replace(
-        same,
-        confidence=confirmed_confidence(same.confidence, fact.confidence),
-        category=same.category or fact.category,
-        subject=same.subject or fact.subject,
-        attribute=same.attribute or fact.attribute,
-    )
+    known = {
+        name: getattr(same, name) or getattr(fact, name) for name in ("category", "subject", "attribute")
+    }
+    return replace(same, confidence=confirmed_confidence(same.confidence, fact.confidence), **known)

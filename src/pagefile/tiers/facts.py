@@ -10,7 +10,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from operator import itemgetter
 
 import numpy as np
@@ -68,15 +68,11 @@ class FactExtraction:
         assert scope.conversation is not None
         seq = (await self.marks.known(scope, TIER)).get(scope.conversation, 0)
         epoch = (await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
+        query = ports.EntryQuery(
+            scope, frozenset({"turn", "checkpoint", "reset"}), frozenset({"done", "aborted"}), limit=_BATCH
+        )
         while True:
-            query = ports.EntryQuery(
-                scope,
-                kinds=frozenset({"turn", "checkpoint", "reset"}),
-                statuses=frozenset({"done", "aborted"}),
-                after_seq=seq,
-                limit=_BATCH,
-            )
-            entries = await self.reader.entries(query)
+            entries = await self.reader.entries(replace(query, after_seq=seq))
             batch = [entry for entry in entries if isinstance(entry, Turn) and entry.status == "done"]
             for proposal, turn in await self._proposals(batch):
                 later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
@@ -235,12 +231,10 @@ class Facts(base.OwnTier):
 
     async def _similarities(self, held: Held, facts: Sequence[Fact], about: str, note: base.Note) -> Floats:
         words = held.index.similarity_array(about, [fact.id for fact in facts])
+        if self.embedder is None:
+            return words
         try:
-            return (
-                words
-                if self.embedder is None
-                else blended(words, await self._dense(self.embedder, facts, about))
-            )
+            return blended(words, await self._dense(self.embedder, facts, about))
         except ModelError as error:
             note(f"facts were compared by words alone: {error}")
             return words

@@ -245,11 +245,8 @@ def _running_demoted(steps: Sequence[Step], limit_tokens: int) -> set[int]:
     """Which results of the running turn are replaced, if a limit is set: the oldest that have a page."""
     if limit_tokens <= 0:
         return set()
-    full = [
-        (number, step.result_tokens if step.whole else step.page_tokens)
-        for number, step in enumerate(steps)
-        if step.page
-    ]
+    paged = [(number, step) for number, step in enumerate(steps) if step.page]
+    full = [(number, step.result_tokens if step.whole else step.page_tokens) for number, step in paged]
     return demoted_results(full, limit_tokens)
 
 

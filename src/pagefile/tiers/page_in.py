@@ -186,13 +186,8 @@ class Paging:
                 sizes[page.uuid] = page.tokens
             request.traces["pinned"] = sorted(pinned)
         picked = residency.pages_to_load(self.strategy, request.query or "", _hints(view))
-        resident = residency.resident_pages(
-            loads,
-            len(view.turns),
-            pinned=pinned,
-            tokens=sizes,
-            limit_tokens=request.window_tokens // residency.WORKING_SET_SHARE,
-        )
+        most, now = request.window_tokens // residency.WORKING_SET_SHARE, len(view.turns)
+        resident = residency.resident_pages(loads, now, pinned=pinned, tokens=sizes, limit_tokens=most)
         return list(dict.fromkeys([*request.load, *picked, *resident]))
 
     async def _shown(
@@ -210,8 +205,7 @@ class Paging:
             own = given if isinstance(given, str) and given.strip() else ""
             forms: list[Text] = []
             # A page requested by name is shown whole up to half of the window, as in `call_tool`.
-            loading = step is not None and step.tool in LOADING_TOOLS
-            most = half if loading else request.window_tokens
+            most = half if step is not None and step.tool in LOADING_TOOLS else request.window_tokens
             if tokens <= most and not own:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:

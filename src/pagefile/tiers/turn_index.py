@@ -113,17 +113,12 @@ class Terms(Derived):
 
 
 def terms_of(turns: Sequence[Turn]) -> list[ports.TurnTerms]:
-    return [
-        ports.TurnTerms(
-            turn.scope.conversation or "",
-            turn.seq or 0,
-            turn.id,
-            turn.at,
-            " ".join(said_terms(turn.user or "")),
-            " ".join(terms(turn.assistant or "")),
-        )
-        for turn in turns
-    ]
+    made: list[ports.TurnTerms] = []
+    for turn in turns:
+        place = turn.scope.conversation or "", turn.seq or 0, turn.id, turn.at
+        said, answered = said_terms(turn.user or ""), terms(turn.assistant or "")
+        made.append(ports.TurnTerms(*place, " ".join(said), " ".join(answered)))
+    return made
 
 
 class OtherModelError(PagefileError):

@@ -103,9 +103,7 @@ def bill(receipt: Receipt) -> tuple[BlockBill, ...]:
     tokens, offered = receipt.tokens_by_block(), Counter(verdict.block for verdict in receipt)
     kept = Counter(verdict.block for verdict in receipt.kept)
     return tuple(
-        BlockBill(block, tokens.get(block, 0), kept[block], offered[block] - kept[block])
-        for block in PRIORITY
-        if block in offered
+        BlockBill(b, tokens.get(b, 0), kept[b], offered[b] - kept[b]) for b in PRIORITY if b in offered
     )
 
 

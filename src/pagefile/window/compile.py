@@ -16,23 +16,9 @@ from typing import cast
 
 from pagefile.errors import BudgetError
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
+from pagefile.window import candidates as blocks
 from pagefile.window.budget import Budget
-from pagefile.window.candidates import (
-    INSTRUCTIONS,
-    MEMORY,
-    PRIORITY,
-    RANK,
-    REQUIRED,
-    RUNNING,
-    TAGGED,
-    TURNS,
-    Block,
-    Candidate,
-    Form,
-    Message,
-    ShownTurn,
-    joined,
-)
+from pagefile.window.candidates import REQUIRED, TURNS, Block, Candidate, Form, Message, ShownTurn, joined
 from pagefile.window.measure import Count, media_tokens
 from pagefile.window.parts import HEADINGS, Language, MemoryPart, Parts, Placement, chat, prefix_hash
 from pagefile.window.receipt import Verdict
@@ -115,10 +101,10 @@ class _Packing:
 
 #: The shared messages and tags around a candidate of a block; none for one that has its own messages.
 _FRAMES: dict[Block, tuple[str, ...]] = {
-    **dict.fromkeys(PRIORITY, ()),
-    **{block: ("memory", block) for block in MEMORY},
-    **{block: ("system", block) for block in TAGGED},
-    **dict.fromkeys(INSTRUCTIONS, ("system",)),
+    **dict.fromkeys(blocks.PRIORITY, ()),
+    **{block: ("memory", block) for block in blocks.MEMORY},
+    **{block: ("system", block) for block in blocks.TAGGED},
+    **dict.fromkeys(blocks.INSTRUCTIONS, ("system",)),
 }
 
 
@@ -157,7 +143,7 @@ def compile_window(
 
 def _keeping_order(candidate: Candidate) -> tuple[int, int]:
     newest_first = candidate.block in TURNS or candidate.block == "steps"
-    return RANK[candidate.block], -candidate.position if newest_first else candidate.position
+    return blocks.RANK[candidate.block], -candidate.position if newest_first else candidate.position
 
 
 def _too_large(required: Iterable[Candidate], budget: Budget, count: Count) -> str:
@@ -256,14 +242,14 @@ def _parts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> Part
     for candidate in kept:
         if _FRAMES[candidate.block]:
             texts.setdefault(candidate.block, []).append(packing.kept[candidate.id].text)
-    running = _shown(packing, [c for c in kept if c.block in RUNNING])
+    running = _shown(packing, [c for c in kept if c.block in blocks.RUNNING])
     return Parts(
         instructions="\n\n".join(texts.get("instructions", ())),
         guide="\n\n".join(texts.get("guide", ())),
         profile="\n".join(texts.get("safety", ())),
         summary="\n".join(texts.get("summary", ())),
         turns=tuple(_shown(packing, [c for c in kept if c.block in TURNS])),
-        memory=MemoryPart({b: tuple(texts[b]) for b in MEMORY if b in texts}, layout.language),
+        memory=MemoryPart({b: tuple(texts[b]) for b in blocks.MEMORY if b in texts}, layout.language),
         current=joined(running) if running else None,
         placement=layout.placement,
     )

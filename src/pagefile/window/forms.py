@@ -189,8 +189,7 @@ def running_turn(
         own = [] if n in demoted and step.whole else [result]
         loaded = () if n in demoted else texts.get(n, ())
         note = note_of(step, count, wording)
-        found = [*loaded, *own, *([note] if note else [])]
-        choices[n] = sorted(found, key=lambda text: -text.tokens)
+        choices[n] = sorted([*loaded, *own, *([note] if note else [])], key=lambda text: -text.tokens)
     if turn.layout is None:
         said = Form(side_tokens(turn.user, turn.user_tokens), ShownTurn(turn.id, "current", turn.user))
         question = [Candidate(turn.id, "current", (said,))] if turn.user else []

@@ -53,12 +53,8 @@ def layout_tokens(
 
 def media_tokens(layout: Sequence[Message], count: Count) -> int:
     """Tokens of the images, sounds and files of prepared messages, each as it is shown or named."""
-    return sum(
-        shown_tokens(part, _own_shape(message), count)
-        for message in laid_out(layout)
-        for part in message.parts
-        if isinstance(part, Media)
-    )
+    media = [(one, part) for one in laid_out(layout) for part in one.parts if isinstance(part, Media)]
+    return sum(shown_tokens(part, _own_shape(message), count) for message, part in media)
 
 
 def _own_shape(message: Message) -> Shape:
@@ -98,19 +94,12 @@ def _part_tokens(part: Part, shape: Shape, steps: Mapping[int, tuple[int, int]],
 
 def recounted(turn: Turn, count: Count, counter: str) -> Turn:
     """The turn with the counts of a different tokenizer."""
-    user_tokens = count(turn.user) if turn.user else 0
-    assistant_tokens = count(turn.assistant) if turn.assistant else 0
+    said, answered = (count(side) if side else 0 for side in (turn.user, turn.assistant))
     steps = tuple(measured_step(step, count) for step in turn.steps)
     if turn.layout is None:
-        tokens = turn_tokens(turn.user, user_tokens, turn.assistant, assistant_tokens, steps)
+        tokens = turn_tokens(turn.user, said, turn.assistant, answered, steps)
     else:
         counts = {number: (step.call_tokens, step.result_tokens) for number, step in enumerate(steps)}
         tokens = layout_tokens(prepared(turn.layout), counts, count)
-    return replace(
-        turn,
-        user_tokens=user_tokens,
-        assistant_tokens=assistant_tokens,
-        steps=steps,
-        tokens=tokens,
-        counter=counter,
-    )
+    counted = {"user_tokens": said, "assistant_tokens": answered, "tokens": tokens}
+    return replace(turn, **counted, steps=steps, counter=counter)

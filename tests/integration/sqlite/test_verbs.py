@@ -2,20 +2,21 @@
 
 import threading
 
-from pagefile.stores.sql import pages, plain
+from pagefile.stores import encoding
+from pagefile.stores.sql import plain
 from pagefile.testing.drafts import done, page, view
 
 
 async def test_a_page_is_compressed_in_a_thread(store, monkeypatch):
     """However short its text: the event loop has better things to do."""
     threads = []
-    packed = pages.packed
+    packed = encoding.packed
 
     def seen(text):
         threads.append(threading.current_thread())
         return packed(text)
 
-    monkeypatch.setattr(pages, "packed", seen)
+    monkeypatch.setattr(encoding, "packed", seen)
     await store.pages.put(page("p"))
     assert len(threads) == 1
     assert threads[0] is not threading.current_thread()

@@ -8,7 +8,7 @@ from pagefile.errors import MissingExtraError, SettingsError
 from pagefile.ports import VectorHit
 from pagefile.stores import InMemoryStore, open_vectors
 from pagefile.stores.milvus import Place
-from pagefile.stores.milvus.recent import Recent, Written
+from pagefile.stores.milvus.index import Recent, Written
 from pagefile.testing import FlakyStore
 from pagefile.testing.contracts.vectors import vector
 

@@ -191,13 +191,8 @@ def _connected(place: Place) -> Client:
             f"{place.shown} cannot be opened: its directory does not exist. Make it with `mkdir -p "
             f"{Path(place.uri).parent.absolute()}`; an absolute path is written with four slashes, milvus:////srv/vectors.db."
         )
-    return _pymilvus().MilvusClient(
-        place.uri,
-        user=place.user,
-        password=place.password,
-        db_name=place.database,
-        timeout=_CONNECT_TIMEOUT_S,
-    )
+    login = {"user": place.user, "password": place.password, "db_name": place.database}
+    return _pymilvus().MilvusClient(place.uri, **login, timeout=_CONNECT_TIMEOUT_S)
 
 
 def _pymilvus() -> Any:

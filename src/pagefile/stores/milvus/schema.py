@@ -164,14 +164,8 @@ class Rewriter:
     def create(self, name: str, model: EmbeddingModel) -> None:
         """Create an empty collection for a model's vectors. Two processes may do so at once: a server makes one, without an error."""
         schema, index = columns(TEXTS, NUMBERS, model.dimension)
-        self.client.create_collection(
-            name,
-            schema=schema,
-            index_params=index,
-            consistency_level="Bounded",
-            properties={MAKER_PROPERTY: model_text(model)},
-            timeout=self.timeout_s,
-        )
+        made = {"schema": schema, "index_params": index, "properties": {MAKER_PROPERTY: model_text(model)}}
+        self.client.create_collection(name, **made, consistency_level="Bounded", timeout=self.timeout_s)
 
     def _take_texts_out(self, name: str) -> None:
         model = model_of(self.client.describe_collection(name, timeout=self.timeout_s))

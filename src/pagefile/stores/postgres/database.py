@@ -148,7 +148,6 @@ def settings(place: Place) -> dict[str, str]:
 
 
 def quoted(name: str) -> str:
-    """A quoted identifier, whatever characters it contains."""
     return '"' + name.replace('"', '""') + '"'
 
 

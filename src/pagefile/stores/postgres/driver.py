@@ -69,8 +69,7 @@ class Statement:
 @cache
 def sql(name: str, extension: str = "") -> Statement:
     statement = statements()[name]
-    text = statement.text.replace("{extension}", extension or "{extension}")
-    return replace(statement, text=text)
+    return replace(statement, text=statement.text.replace("{extension}", extension or "{extension}"))
 
 
 @cache

@@ -23,7 +23,6 @@ from pagefile.stores.sql.plays import Play, Values, row
 from pagefile.stores.sql.reader import SqlReader, check_owner, check_writable, entry_values
 from pagefile.stores.sql.rows import entry_of, head_and_checkpoint, keys, turn_columns, turn_of, turn_values
 from pagefile.stores.sql.sessions import profile
-from pagefile.stores.turn_changes import changed, turn_in_place
 
 
 class PostgresTurnLog(SqlTurnLog):
@@ -74,7 +73,7 @@ async def _append(connection: Connection, draft: ports.TurnDraft, values: Values
         await played(connection, check_owner(draft.scope))
         raise ConflictError(f"Conversation {draft.scope.conversation!r} was erased meanwhile: try again.")
     last_seq, created = told
-    return turn_in_place(draft, last_seq if draft.status == "done" else None, created)
+    return rules.turn_in_place(draft, last_seq if draft.status == "done" else None, created)
 
 
 async def _advance(
@@ -89,15 +88,14 @@ async def _advance(
     turn = turn_of(found[2:], change.scope)
     if rules.stays(turn, change):
         return turn
-    turn = changed(turn, change)
+    turn = rules.changed(turn, change)
     values = _values(turn, now) | files
     statement = "advance_media" if files.get("hashes") else "advance"
     told = await connection.row(statement, {**values, "row_version": found[0]})
     if told is None:
         return None
     last_seq, created = told
-    seq = None if turn.status == "open" else last_seq
-    return replace(turn, seq=seq, created=created)
+    return replace(turn, seq=None if turn.status == "open" else last_seq, created=created)
 
 
 async def _advance_alone(

@@ -155,10 +155,10 @@ async def scrub(connection: Connection) -> Sequence[str]:
     kept = set(before.items()) & set((await _files(connection)).items())
     left = [LOGGED, *([WATCHED] if watched else []), *([OWNED] if kept else [])]
     if not await raw.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user"):
-        return [
-            *left,
-            "samples of values in PostgreSQL's statistics: a superuser runs `VACUUM FULL pg_statistic`",
-        ]
+        left.append(
+            "samples of values in PostgreSQL's statistics: a superuser runs `VACUUM FULL pg_statistic`"
+        )
+        return left
     # For a table that is empty now, ANALYZE keeps the old samples.
     await connection.count("scrub_samples", {})
     if await _watched(connection) and WATCHED not in left:

@@ -109,10 +109,8 @@ class RedisSessions(SessionCache):
     async def get(self, scope: Scope) -> CachedSession | None:
         key, label = keys_of(scope)
         found = read(key, await self._ask("get", lambda: self._redis.mget(key, label), None))
-        if found is None:
-            self.misses += 1
-        else:
-            self.hits += 1
+        self.misses += found is None
+        self.hits += found is not None
         return found
 
     async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
@@ -251,14 +249,11 @@ def read(key: str, answer: object) -> CachedSession | None:
             found = _LABEL.fullmatch(label)
         case _:
             return None
-    if found is None or found[2].decode() != _digest(key, value):
+    digest = hashlib.sha1(key.encode() + value, usedforsecurity=False).hexdigest()
+    if found is None or found[2].decode() != digest:
         return None
     try:
         session: Any = json.loads(value)
     except (ValueError, RecursionError):
         return None
     return CachedSession(cast("JsonObject", session), int(found[1])) if isinstance(session, dict) else None
-
-
-def _digest(key: str, value: bytes) -> str:
-    return hashlib.sha1(key.encode() + value, usedforsecurity=False).hexdigest()

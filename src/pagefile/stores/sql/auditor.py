@@ -7,8 +7,7 @@ from typing import TypeVar, get_args
 
 from pagefile.ports import audit
 from pagefile.records import Entry, Fact, Page, Scope, Turn
-from pagefile.stores.digests import record_digest, turn_digest
-from pagefile.stores.encoding import from_json, moment
+from pagefile.stores.encoding import from_json, moment, record_digest, turn_digest
 from pagefile.stores.sql.erasure import replace_summary
 from pagefile.stores.sql.pages import put_spans
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, count, many, row, rows

@@ -8,8 +8,7 @@ from itertools import product
 from pagefile.ports import Part
 from pagefile.records import Checkpoint, Entry, Page, Scope, Turn
 from pagefile.stores import erasure, rules, session
-from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import moment, steps_text
+from pagefile.stores.encoding import moment, steps_text, turn_digest
 from pagefile.stores.sql.pages import erase_blobs, page_reached
 from pagefile.stores.sql.plays import Play, Values, count, each, many, row, rows
 from pagefile.stores.sql.reader import check_owner, newest_under, raise_epoch

@@ -10,8 +10,7 @@ from pagefile.errors import ConflictError, InvalidArgumentError
 from pagefile.ports import FactStore
 from pagefile.records import Fact, Revision, Scope, utc
 from pagefile.stores import rules
-from pagefile.stores.digests import record_digest
-from pagefile.stores.encoding import from_json, moment, stored, time_text, to_json
+from pagefile.stores.encoding import from_json, moment, record_digest, stored, time_text, to_json
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, first, many, row, rows
 from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, of_tenant, values_of
@@ -103,19 +102,12 @@ def _revise(scope: Scope, written: Sequence[Fact], action: str, at: datetime, ne
 def _write(facts: Sequence[Fact], revisions: Sequence[Revision]) -> Play[None]:
     """Facts as they are now, and a row of the journal for each fact that a revision wrote."""
     yield from many("fact_put", [{**values_of(fact), "digest": record_digest(fact)} for fact in facts])
-    journal: list[Values] = [
-        {
-            **keys(became.scope),
-            "id": became.id,
-            "seq": revision.number,
-            "at": revision.at,
-            "action": revision.action,
-            "was": was and fact_text(was),
-            "became": fact_text(became),
-        }
-        for revision in revisions
-        for was, became in zip(revision.before, revision.after, strict=True)
-    ]
+    journal: list[Values] = []
+    for revision in revisions:
+        change = {"seq": revision.number, "at": revision.at, "action": revision.action}
+        for was, became in zip(revision.before, revision.after, strict=True):
+            texts = {"was": was and fact_text(was), "became": fact_text(became)}
+            journal.append({**keys(became.scope), "id": became.id, **change, **texts})
     yield from many("fact_revision_put", journal)
 
 
@@ -152,7 +144,6 @@ def checked(scope: Scope, facts: Sequence[Fact]) -> list[Fact]:
 
 
 def check_expected(expected: int | None, newest: int) -> None:
-    """Refuse a write that has not seen the latest change."""
     if expected is not None and expected != newest:
         raise ConflictError(
             f"The user's facts have moved on from revision {expected} to {newest}: read them and try again."

@@ -20,20 +20,14 @@ class SqlItems(SqlPort, ItemStore):
         asked = _asked(scope, now)
         # The last write of a key counts. In a fixed order, so that two writers of the same keys do not deadlock.
         newest = {(one.namespace, one.key): one for one in writes}
-        last = sorted(newest.items(), key=lambda one: one[0])
-        removed = [{**asked, **_key_values(key)} for key, one in last if one.value is None]
-        put = [
-            {
-                **asked,
-                **_key_values(key),
-                "content": to_json(one.value),
-                "expires": _end_of(now, one.ttl_s),
-                "ttl_s": None if one.ttl_s is None else float(one.ttl_s),
-                **_vector_values(one.vectors, one.model),
-            }
-            for key, one in last
-            if one.value is not None
-        ]
+        removed, put = list[Values](), list[Values]()
+        for key, one in sorted(newest.items(), key=lambda one: one[0]):
+            named, ttl_s = {**asked, **_key_values(key)}, None if one.ttl_s is None else float(one.ttl_s)
+            if one.value is None:
+                removed.append(named)
+            else:
+                kept = {"content": to_json(one.value), "expires": _end_of(now, ttl_s), "ttl_s": ttl_s}
+                put.append({**named, **kept, **_vector_values(one.vectors, one.model)})
 
         def play() -> Play[None]:
             # A new item must not inherit the creation time of an expired one.
@@ -63,8 +57,7 @@ class SqlItems(SqlPort, ItemStore):
     async def vectors(
         self, scope: Scope, prefix: Namespace, model: str, *, now: datetime
     ) -> list[ItemVectors]:
-        asked = {**_under(scope, prefix, now), "maker": model}
-        found = await self._rows("items_vectors", asked)
+        found = await self._rows("items_vectors", {**_under(scope, prefix, now), "maker": model})
         return [
             ItemVectors(_text_namespace(namespace), key, _data_vectors(data, dimension))
             for namespace, key, data, dimension in found
@@ -98,8 +91,7 @@ class SqlItems(SqlPort, ItemStore):
         self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
     ) -> list[KeptItem]:
         behind = {"namespace": "", "key": ""} if after is None else _key_values(after)
-        asked = {**_asked(scope, now), **behind, "limit": limit}
-        return await self._each("items_kept", asked, _kept)
+        return await self._each("items_kept", {**_asked(scope, now), **behind, "limit": limit}, _kept)
 
     async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
         asked, restored = _asked(scope, now), list[Values]()
@@ -148,7 +140,6 @@ def _key_values(key: ItemKey) -> Values:
 
 
 def _end_of(now: datetime, ttl_s: float | None) -> datetime | None:
-    """When an item that is put or read now expires."""
     if ttl_s is None:
         return None
     try:

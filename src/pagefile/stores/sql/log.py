@@ -15,7 +15,6 @@ from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, fi
 from pagefile.stores.sql.reader import check_owner, check_writable
 from pagefile.stores.sql.rows import checkpoint_metadata, entry_of, head_of, keys, values_of
 from pagefile.stores.sql.sessions import put_session, session_of, tell_session
-from pagefile.stores.turn_changes import checkpoint_in_place
 
 
 class SqlTurnLog(TurnLog):
@@ -121,9 +120,12 @@ def _mark(draft: CheckpointDraft | ResetDraft, now: datetime) -> Play[Entry]:
         reset = Reset(draft.id, scope, state.next_seq, created)
         yield from _write_reset(reset, now)
         return reset
-    head = rules.no_head(scope) if state.row is None else head_of(state.row[:_COUNTED_COLUMNS], scope)
-    rules.check_coverage(draft, head, state.version)
-    checkpoint = checkpoint_in_place(draft, scope, state.next_seq, state.versions + 1, created)
+    head, versions, current = rules.no_head(scope), 0, None
+    if state.row is not None:
+        head = head_of(state.row[:_COUNTED_COLUMNS], scope)
+        _, versions, current = state.row[_COUNTED_COLUMNS:]
+    rules.check_coverage(draft, head, versions if current else 0)
+    checkpoint = rules.checkpoint_in_place(draft, scope, state.next_seq, versions + 1, created)
     return (yield from _write_checkpoint(checkpoint, draft.text, now, head.reset_seq))
 
 
@@ -152,7 +154,6 @@ def _write_checkpoint(checkpoint: Checkpoint, text: str, now: datetime, reset_se
 
 
 def _write_reset(reset: Reset, now: datetime) -> Play[None]:
-    """Write the reset's row; the conversation starts over after it."""
     values = {**_marker_values(reset, now), "query": RESET_QUERY, "answer": None, "kind": "reset"}
     values |= {"summary": "", "mode": session.FULL_HISTORY, "checkpoint": ""}
     for statement in ("marker_put", "summary_drop", "conversation_reset"):
@@ -182,15 +183,6 @@ class State:
     @property
     def agent(self) -> str | None:
         return None if self.row is None else self.row[1]
-
-    @property
-    def versions(self) -> int:
-        return 0 if self.row is None else self.row[_COUNTED_COLUMNS + 1]
-
-    @property
-    def version(self) -> int:
-        """The version of the current checkpoint, 0 when there is none."""
-        return self.versions if self.row is not None and self.row[_COUNTED_COLUMNS + 2] else 0
 
     def knows(self, draft: TurnDraft) -> bool:
         """Whether a completed turn changes nothing about the conversation itself."""

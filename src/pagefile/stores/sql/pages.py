@@ -7,9 +7,8 @@ from itertools import groupby
 
 from pagefile import ports
 from pagefile.records import Page, Scope, Turn, utc
-from pagefile.stores import rules
-from pagefile.stores.digests import record_digest
-from pagefile.stores.encoding import Blob, packed, packed_bytes, stored_page, unpacked, unpacked_bytes
+from pagefile.stores import encoding, rules
+from pagefile.stores.encoding import Blob
 from pagefile.stores.sql.plays import Play, Player, Row, SqlPort, Values, count, each, first, many, row, rows
 from pagefile.stores.sql.reader import check_writable
 from pagefile.stores.sql.rows import keys, of_tenant, part_of, values_of
@@ -24,8 +23,8 @@ class SqlPages(SqlPort, ports.PageStore):
 
     async def put(self, draft: ports.PageDraft) -> Page:
         text = draft.text
-        blob = await self._player.compute(lambda: packed(text), small=len(text) <= _SMALL_CHARS)
-        page = stored_page(draft.page, len(blob.data))
+        blob = await self._player.compute(lambda: encoding.packed(text), small=len(text) <= _SMALL_CHARS)
+        page = encoding.stored_page(draft.page, len(blob.data))
         return await self._player.write(lambda: _put(page, blob, draft))
 
     async def load(self, scope: Scope, uuid: str) -> tuple[Page, str]:
@@ -35,8 +34,8 @@ class SqlPages(SqlPort, ports.PageStore):
         codec, data = found[:2]
         page = rules.check_living(of_tenant(Page, scope.tenant)(found[2:]))
         if page.length <= _SMALL_CHARS:
-            return page, unpacked(codec, data)
-        return page, await self._player.compute(lambda: unpacked(codec, data))
+            return page, encoding.unpacked(codec, data)
+        return page, await self._player.compute(lambda: encoding.unpacked(codec, data))
 
     async def list(self, scope: Scope, *, limit: int = 100, after: str | None = None) -> list[Page]:
         return await self._player.read(lambda: _pages(scope, limit, after))
@@ -54,7 +53,7 @@ def _put(page: Page, blob: Blob, draft: ports.PageDraft) -> Play[Page]:
             return stored
     if living:
         yield from count("blob_put", blob_values(blob))
-    digests = {"digest": record_digest(page), "blob": blob.hash if living else None}
+    digests = {"digest": encoding.record_digest(page), "blob": blob.hash if living else None}
     yield from count("page_put", {**values_of(page), **digests})
     if living:
         yield from put_spans(tenant, page.uuid, draft.spans)
@@ -87,14 +86,14 @@ class SqlMedia(SqlPort, ports.MediaStore):
         if found is None:
             raise rules.no_media(hash)
         codec, data = found
-        return await self._player.compute(lambda: unpacked_bytes(codec, data))
+        return await self._player.compute(lambda: encoding.unpacked_bytes(codec, data))
 
 
 async def packed_blobs(player: Player, blobs: Mapping[str, bytes]) -> dict[str, Blob]:
     if not blobs:
         return {}
     rules.check_blobs(blobs)
-    return await player.compute(lambda: {key: packed_bytes(data) for key, data in blobs.items()})
+    return await player.compute(lambda: {key: encoding.packed_bytes(data) for key, data in blobs.items()})
 
 
 def attach(

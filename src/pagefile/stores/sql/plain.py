@@ -22,7 +22,6 @@ from pagefile.stores.sql.rows import (
     turn_values,
 )
 from pagefile.stores.sql.sessions import profile, tell_session
-from pagefile.stores.turn_changes import changed, turn_in_place
 
 
 class PlainTurnLog(SqlTurnLog):
@@ -43,7 +42,7 @@ class PlainTurnLog(SqlTurnLog):
             yield from check_writable(draft.epoch, [draft.scope])
         now, state = self._now(), (yield from state_of(draft.scope))
         seq = state.next_seq if draft.status == "done" else None
-        turn = turn_in_place(draft, seq, rules.stamp(now, state.last_created))
+        turn = rules.turn_in_place(draft, seq, rules.stamp(now, state.last_created))
         values = _values(turn, now, texts)
         if not (yield "count", "turn_insert", values):
             return rules.check_repeat((yield from entry_by_id(draft.scope, draft.id)), draft)
@@ -61,7 +60,7 @@ class PlainTurnLog(SqlTurnLog):
             raise rules.no_turn(change.turn_id)
         if rules.stays(turn, change):
             return turn
-        turn = changed(turn, change)
+        turn = rules.changed(turn, change)
         if turn.status != "open":
             turn = replace(turn, seq=state.next_seq, created=rules.stamp(now, state.last_created))
         values = _values(turn, now, turn_columns(turn))
@@ -113,8 +112,7 @@ class PlainReader(SqlReader):
 
     async def view(self, request: ports.ViewRequest) -> ports.LogView:
         rules.conversation_of(request.scope)
-        often = request.scope, request.budget_tokens
-        return await self._player.read(lambda: _view(request), often=often)
+        return await self._player.read(lambda: _view(request), often=(request.scope, request.budget_tokens))
 
     async def entries(self, query: ports.EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)

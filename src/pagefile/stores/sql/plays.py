@@ -64,7 +64,6 @@ def count(statement: str, values: Mapping[str, Any]) -> Play[int]:
 
 
 def many(statement: str, values: Sequence[Mapping[str, Any]]) -> Play[None]:
-    """Run the statement with each of these values."""
     yield "many", statement, values
 
 

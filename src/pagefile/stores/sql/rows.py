@@ -2,21 +2,11 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pagefile.ports import TurnDraft
 from pagefile.records import Checkpoint, ConversationInfo, Entry, JsonObject, Reset, Scope, Turn
-from pagefile.stores.digests import turn_digest
-from pagefile.stores.encoding import (
-    field_values,
-    from_json,
-    moment,
-    record_of,
-    text_messages,
-    text_steps,
-    to_json,
-    turn_texts,
-)
+from pagefile.stores import encoding
 from pagefile.stores.sql.plays import Row, Values
 
 #: How many columns the fragments `head` and `entry` of log.sql have, and a summary in the statement `view`.
@@ -37,7 +27,7 @@ def head_of(row: Row, scope: Scope) -> ConversationInfo:
     """The fragment `head`; the scope gets the conversation's owner."""
     owner, agent, created, updated, *rest = row
     owned = Scope(scope.tenant, owner, scope.conversation)
-    return ConversationInfo(owned, agent, moment(created), moment(updated), *rest)
+    return ConversationInfo(owned, agent, encoding.moment(created), encoding.moment(updated), *rest)
 
 
 def turn_values(turn: Turn | TurnDraft, now: datetime, texts: Values) -> Values:
@@ -61,18 +51,18 @@ def turn_values(turn: Turn | TurnDraft, now: datetime, texts: Values) -> Values:
 
 def turn_columns(turn: Turn | TurnDraft) -> Values:
     """The JSON columns of a turn, and its digest."""
-    texts = turn_texts(turn)
-    return {**texts, "digest": turn_digest(turn, texts)}
+    texts = encoding.turn_texts(turn)
+    return {**texts, "digest": encoding.turn_digest(turn, texts)}
 
 
 def turn_of(row: Row, scope: Scope) -> Turn:
     """The fragment `entry` of a row of kind `turn`."""
     _, turn_id, seq, status, query, answer, steps, at, created, *counted, extra, messages = row
     # Most turns have none of these: there are many of them in a window.
-    steps = text_steps(steps) if steps else ()
-    metadata: JsonObject = from_json(extra) if extra else {}
-    layout = None if messages is None else text_messages(messages, query, answer)
-    times = moment(at), moment(created)
+    steps = encoding.text_steps(steps) if steps else ()
+    metadata: JsonObject = encoding.from_json(extra) if extra else {}
+    layout = None if messages is None else encoding.text_messages(messages, query, answer)
+    times = encoding.moment(at), encoding.moment(created)
     return Turn(
         turn_id, scope, seq, status, query, answer, steps, *times, *counted, metadata=metadata, layout=layout
     )
@@ -84,21 +74,21 @@ def entry_of(row: Row, scope: Scope) -> Entry:
     if kind == "turn":
         return turn_of(row, scope)
     if kind == "reset":
-        return Reset(entry_id, scope, seq, moment(created))
-    said = from_json(row[13])
+        return Reset(entry_id, scope, seq, encoding.moment(created))
+    said = encoding.from_json(row[13])
     said |= {name: tuple(said[name]) for name in ("anchors", "archive_refs")}
-    said |= {"created": moment(created), "tokens": row[11], "counter": row[12]}
+    said |= {"created": encoding.moment(created), "tokens": row[11], "counter": row[12]}
     return Checkpoint(entry_id, scope, seq, **said)
 
 
 def checkpoint_metadata(checkpoint: Checkpoint) -> str:
     """The fields of a checkpoint that `entry_of` reads besides the columns that every entry has."""
-    return to_json({name: getattr(checkpoint, name) for name in _IN_METADATA})
+    return encoding.to_json({name: getattr(checkpoint, name) for name in _IN_METADATA})
 
 
 def checkpoint_of(row: Row, scope: Scope) -> Checkpoint:
     """The columns of `conversation_summaries` in the statement `view`."""
-    return record_of(Checkpoint, (row[0], scope, *row[1:]))
+    return encoding.record_of(Checkpoint, (row[0], scope, *row[1:]))
 
 
 def head_and_checkpoint(row: Row, scope: Scope) -> tuple[ConversationInfo, Checkpoint | None, Row]:
@@ -110,17 +100,12 @@ def head_and_checkpoint(row: Row, scope: Scope) -> tuple[ConversationInfo, Check
 
 def of_tenant(record: type[R], tenant: str) -> Callable[[Row], R]:
     """Reads the fragment of a record: its fields in their order, with the user and the conversation in the place of the scope."""
-    return lambda row: record_of(record, (row[0], Scope(tenant, row[1], row[2]), *row[3:]))
+    return lambda row: encoding.record_of(record, (row[0], Scope(tenant, row[1], row[2]), *row[3:]))
 
 
-class _Owned(Protocol):
-    @property
-    def scope(self) -> Scope: ...
-
-
-def values_of(record: _Owned) -> Values:
+def values_of(record: Any) -> Values:
     """A record with a scope as the parameters of the statement that writes it."""
-    return {**keys(record.scope), **field_values(record)}
+    return {**keys(record.scope), **encoding.field_values(record)}
 
 
 def part_of(scope: Scope) -> str:

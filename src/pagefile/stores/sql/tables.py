@@ -1,7 +1,7 @@
 """The small tables beside the log: recorded windows, API keys, watermarks, terms, and the progress of erasures elsewhere."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 
 from pagefile import ports
@@ -84,8 +84,7 @@ class SqlKeys(SqlPort, ports.KeyStore):
 
     async def rotate(self, key_id: str, successor: ApiKey, until: datetime) -> ApiKey:
         def play() -> Play[ApiKey]:
-            key = yield from _existing("key_locked", key_id)
-            old = rules.rotated(key, successor, until)
+            old = rules.rotated((yield from _existing("key_locked", key_id)), successor, until)
             yield from _add(successor)
             yield from count("key_expire", {**ALL_TENANTS, "id": key_id, "expires": old.expires})
             return old
@@ -160,16 +159,9 @@ class SqlTerms(SqlPort, ports.TermStore):
     ) -> None:
         # For a turn named twice, the last terms count: a statement may not write a row twice.
         newest = {(one.conversation, one.seq): one for one in terms}.values()
+        made = {"tenant": scope.tenant, "analyzer": analyzer}
         written: list[Values] = [
-            {
-                "tenant": scope.tenant,
-                "conversation": one.conversation,
-                "seq": one.seq,
-                "analyzer": analyzer,
-                "said": one.said or "",
-                "answered": one.answered or "",
-            }
-            for one in newest
+            {**made, **asdict(one), "said": one.said or "", "answered": one.answered or ""} for one in newest
         ]
         scopes = [scope, *(replace(scope, conversation=one.conversation) for one in newest)]
 

@@ -29,7 +29,6 @@ def migration_texts(package: str) -> dict[str, str]:
 
 
 def statement_texts(dialect: str, *folders: Traversable) -> dict[str, str]:
-    """Every statement of these folders, in one dialect."""
     common: dict[tuple[str, str], str] = {}
     own: dict[tuple[str, str], str] = {}
     for folder in folders:
@@ -60,7 +59,6 @@ def parameters(text: str) -> tuple[str, ...]:
 
 
 def with_parameters(text: str, shown: dict[str, str]) -> str:
-    """The statement with its parameters written in another way."""
     return _PARAMETER.sub(lambda found: shown[found[1]], text)
 
 

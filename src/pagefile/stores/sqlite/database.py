@@ -34,15 +34,8 @@ class Place:
     synchronous: Synchronous = "full"
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    writer: Connection
-    readers: tuple[Connection, ...]
-    read_only: bool
-
-
-def open_connections(place: Place, *, readers: int) -> Opened:
-    """A connection that writes and several that read, on a database of our schema."""
+def open_connections(place: Place, *, readers: int) -> list[Connection]:
+    """A connection that writes, unless the file is read-only, and then several that read, on a database of our schema."""
     if not place.path.parent.is_dir():
         raise StoreUnavailableError(
             f"{str(place.path)!r} cannot be opened: its directory does not exist. Make it with `mkdir -p {place.path.parent}`."
@@ -54,8 +47,7 @@ def open_connections(place: Place, *, readers: int) -> Opened:
             if not place.path.is_file():
                 raise
             return _open_unwritable(place, readers)
-        read_only = writer.readonly("main")
-        return Opened(writer, tuple(_reader(place) for _ in range(readers)), read_only)
+        return [writer, *(_reader(place) for _ in range(readers))]
 
 
 def rewrite(place: Place) -> None:
@@ -119,7 +111,6 @@ def _enter_wal(connection: Connection) -> None:
 
 
 def tune(connection: Connection, synchronous: Synchronous = "full") -> None:
-    """What every connection needs, wherever its database is."""
     connection.pragma("synchronous", synchronous)
     connection.pragma("foreign_keys", True)
     connection.pragma("secure_delete", True)
@@ -134,7 +125,7 @@ def _reader(place: Place) -> Connection:
     return connection
 
 
-def _open_unwritable(place: Place, readers: int) -> Opened:
+def _open_unwritable(place: Place, readers: int) -> list[Connection]:
     """Read a database whose directory is read-only, provided that no other process is writing to it.
 
     SQLite needs a shared-memory file beside a database in WAL mode. Where it cannot make one, and no write-ahead log
@@ -154,7 +145,7 @@ def _open_unwritable(place: Place, readers: int) -> Opened:
         _check_ours(connection, place)
         check_version(connection, str(place.path), exactly=True)
         tune(connection, place.synchronous)
-    return Opened(connections[0], tuple(connections[1:]), read_only=True)
+    return connections
 
 
 @cache

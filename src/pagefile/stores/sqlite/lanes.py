@@ -258,11 +258,13 @@ class Readers(_Lane):
             if self._here_lock.acquire(blocking=False):
                 try:
                     if self._here is not None:
-                        return self._timed(what, partial(_read_at_once, self._here, function))
+                        return self._timed(what, partial(_snapshot, self._here, function))
                 except apsw.Error:
                     # A thread waits longer, and raises a proper error.
                     self._quick.pop(what, None)
                 finally:
+                    if self._here is not None:
+                        _end_read(self._here)
                     self._here_lock.release()
         return await self.run(lambda connection: self._timed(what, lambda: function(connection)))
 
@@ -308,13 +310,6 @@ def _end_read(connection: Connection) -> None:
 def _snapshot(connection: Connection, function: Callable[[Connection], T]) -> T:
     connection.execute("BEGIN")
     return function(connection)
-
-
-def _read_at_once(connection: Connection, function: Callable[[Connection], T]) -> T:
-    try:
-        return _snapshot(connection, function)
-    finally:
-        _end_read(connection)
 
 
 def _deliver(jobs: Sequence[_Job]) -> None:

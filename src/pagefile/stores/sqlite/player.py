@@ -73,11 +73,8 @@ def played(connection: Connection, play: Play[T]) -> T:
             answered = None
 
 
-_ENCODERS: dict[str, Callable[[Any], str]] = {
-    "timestamptz": time_text,
-    "text[]": to_json,
-    "bigint[]": to_json,
-}
+_Encoder = Callable[[Any], str]
+_ENCODERS: dict[str, _Encoder] = {"timestamptz": time_text, "text[]": to_json, "bigint[]": to_json}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,7 @@ class Statement:
 
     text: str
     names: tuple[str, ...]
-    encoders: tuple[tuple[int, Callable[[Any], str]], ...]
+    encoders: tuple[tuple[int, _Encoder], ...]
 
     def given(self, values: Mapping[str, Any]) -> list[Any]:
         """The values as they are bound: by position, since SQLite would look up each name."""

@@ -13,7 +13,7 @@ from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.plain import PlainReader, PlainTurnLog
 from pagefile.stores.sql.plays import row
 from pagefile.stores.sql.store import Erased, SqlStore
-from pagefile.stores.sqlite.database import Opened, Place, Reserve, open_connections, rewrite
+from pagefile.stores.sqlite.database import Place, Reserve, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.piecewise_erasure import Eraser
@@ -57,19 +57,18 @@ class ConnectionStore(SqlStore):
 class SqliteStore(ConnectionStore):
     """The store of `sqlite:///…`: make one with `SqliteStore.open`."""
 
-    def __init__(self, place: Place, opened: Opened, clock: Clock) -> None:
-        self._place, self._read_only, self._reserve = place, opened.read_only, Reserve(place.path)
-        self._writer = Writer(
-            opened.writer, str(place.path), now_and_then=None if self._read_only else self._reserve.keep
-        )
-        self._readers = Readers(opened.readers, str(place.path))
+    def __init__(self, place: Place, connections: Sequence[Connection], clock: Clock) -> None:
+        writer, *readers = connections
+        self._place, self._read_only, self._reserve = place, writer.readonly("main"), Reserve(place.path)
+        often = None if self._read_only else self._reserve.keep
+        self._writer = Writer(writer, str(place.path), now_and_then=often)
+        self._readers = Readers(readers, str(place.path))
         super().__init__(SqlitePlayer(self._writer, self._readers), clock)
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
-        opened = await asyncio.to_thread(open_connections, place, readers=readers + 1)
-        store = cls(place, opened, clock)
-        if not opened.read_only:
+        store = cls(place, await asyncio.to_thread(open_connections, place, readers=readers + 1), clock)
+        if not store._read_only:
             await asyncio.to_thread(store._reserve.keep)
         return store
 

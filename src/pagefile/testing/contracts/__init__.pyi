@@ -2,8 +2,8 @@ from .audit import AuditorContract
 from .erasures import EpochContract, ErasuresContract, StoreContract
 from .facts import FactRestoreContract, FactStoreContract
 from .log import MarkerContract, TurnLogContract
-from .messages import MediaStoreContract, MessagesContract
-from .pages import PageIndexContract, PageKeeperContract, PageStoreContract
+from .messages import MessagesContract
+from .pages import MediaStoreContract, PageIndexContract, PageKeeperContract, PageStoreContract
 from .parts import PartContract
 from .reader import (
     LogReaderContract,

@@ -97,8 +97,7 @@ class AuditorContract(Contract):
     ) -> None:
         """Whatever was written and erased."""
         await write(store, done("t0"), done("t1"))
-        terms = TurnTerms(CHAT.conversation or "", 1, "t0", AT, "a", "b")
-        await store.terms.write(TENANT, [terms], "words")
+        await store.terms.write(TENANT, [TurnTerms("chat", 1, "t0", AT, "a", "b")], "words")
         await store.watermarks.advance(CHAT, "tier", 2, epoch=None)
         await store.pages.put(page("p", "the text", spans=[(0, 8)]))
         for _ in range(2):

@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -13,8 +13,6 @@ from pagefile.records import ApiKey, ConversationInfo, Fact, Scope, WindowRecord
 from pagefile.testing.drafts import view
 from pagefile.testing.fakes import FakeClock
 from pagefile.testing.scopes import CHAT
-
-_EVERYTHING: frozenset[Literal["turn", "checkpoint", "reset"]] = frozenset({"turn", "checkpoint", "reset"})
 
 Request: TypeAlias = (
     TurnDraft | TurnChange | CheckpointDraft | ResetDraft | PageDraft | Fact | WindowRecord | ApiKey
@@ -80,7 +78,8 @@ async def changes_nothing(
 
 async def everything(store: Store, scope: Scope = CHAT) -> list[Any]:
     """The whole log of a conversation; a test knows of what kind each entry is."""
-    return [*await store.reader.entries(EntryQuery(scope, _EVERYTHING, limit=10_000))]
+    query = EntryQuery(scope, frozenset({"turn", "checkpoint", "reset"}), limit=10_000)
+    return [*await store.reader.entries(query)]
 
 
 async def session_of(store: Store, scope: Scope = CHAT) -> dict[str, Any]:
@@ -96,5 +95,4 @@ async def view_of(store: Store, scope: Scope = CHAT) -> Any:
 
 
 async def head_of(store: Store, scope: Scope = CHAT) -> ConversationInfo:
-    """The counters of a conversation."""
     return (await view_of(store, scope)).head

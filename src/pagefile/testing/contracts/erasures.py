@@ -56,8 +56,7 @@ class StoreContract(Contract):
         """Every table is counted; the user's other conversations stay."""
         await furnish(store, CHAT, ELSE)
         receipt = await store.erase(CHAT)
-        one = dict.fromkeys(_NOTHING, 1)
-        assert receipt.counts == {**one, "ai_message": 3, "items": 0, "blobs": 2}
+        assert receipt.counts == {**dict.fromkeys(_NOTHING, 1), "ai_message": 3, "items": 0, "blobs": 2}
         assert (receipt.scope, receipt.at, receipt.total) == (CHAT, clock.now(), 16)
         assert (await everything(store), await store.sessions.get(CHAT)) == ([], None)
         assert not (await head_of(store)).exists
@@ -206,8 +205,6 @@ _MODEL = ports.EmbeddingModel("epochs", 2)
 _ERASED = (CHAT, ADA, TENANT)
 _OTHERS = (ELSE, HIS, BOB, FIRM_CHAT, FIRM)
 
-Write = Callable[[Store, int | None], Awaitable[object]]
-
 
 async def _vector(store: Store, epoch: int | None) -> None:
     if (index := store.vectors()) is None:
@@ -218,7 +215,7 @@ async def _vector(store: Store, epoch: int | None) -> None:
 
 _TERMS = ports.TurnTerms("chat", 1, "a", AT, "said", "")
 #: Every deferred write that is based on an earlier read.
-_WRITES: Mapping[str, Write] = {
+_WRITES: Mapping[str, Callable[[Store, int | None], Awaitable[object]]] = {
     "checkpoint": lambda store, epoch: store.log.mark(replace(checkpoint("k", 1), epoch=epoch)),
     "call": lambda store, epoch: store.calls.add([call("w")], keep=9, epoch=epoch),
     "fact": lambda store, epoch: store.facts.revise(ADA, [fact("f")], action="stored", at=AT, epoch=epoch),

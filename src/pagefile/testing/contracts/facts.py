@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -16,16 +17,10 @@ from pagefile.testing.scopes import ADA, BOB, CHAT, FIRM, FIRM_ADA, TENANT
 COPY = Scope("copy", "ada")
 
 
-async def revise(
-    store: Store,
-    scope: Scope,
-    *facts: Fact,
-    action: str = "stored",
-    at: datetime = AT,
-    expected: int | None = None,
-) -> Revision:
-    """Writes facts as one revision."""
-    return await store.facts.revise(scope, facts, action=action, at=at, expected=expected, epoch=None)
+async def revise(store: Store, scope: Scope, *facts: Fact, **how: Any) -> Revision:
+    """Writes facts as one revision: "stored" at `AT`, unless told otherwise."""
+    told: dict[str, Any] = {"action": "stored", "at": AT, "epoch": None, **how}
+    return await store.facts.revise(scope, facts, **told)
 
 
 class FactStoreContract(Contract):
@@ -137,15 +132,10 @@ def elsewhere(facts: Sequence[Fact], revisions: Sequence[Revision]) -> tuple[lis
     def moved(one: Fact) -> Fact:
         return replace(one, scope=replace(one.scope, tenant="copy"))
 
-    journal = [
-        replace(
-            one,
-            scope=COPY,
-            before=tuple(was and moved(was) for was in one.before),
-            after=tuple(map(moved, one.after)),
-        )
-        for one in revisions
-    ]
+    journal: list[Revision] = []
+    for one in revisions:
+        before = tuple(was and moved(was) for was in one.before)
+        journal.append(replace(one, scope=COPY, before=before, after=tuple(map(moved, one.after))))
     return list(map(moved, facts)), journal
 
 

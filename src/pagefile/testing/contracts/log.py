@@ -53,13 +53,9 @@ class TurnLogContract(Contract):
         assert (turn.created, turn.at) == (clock.now(), AT - timedelta(days=1))
 
     async def test_what_append_returns_is_what_is_read(self, store: Store) -> None:
-        given = done(
-            "a",
-            "你好 🙂\n'\"\\",
-            "答\t案",
-            steps=[step("1", "晴"), step("2", "", given=["x", 1, 2.5, None, True])],
-            metadata={"编号": [1, {"x": None}], "f": 0.5},
-        )
+        steps = [step("1", "晴"), step("2", "", given=["x", 1, 2.5, None, True])]
+        metadata: dict[str, Any] = {"编号": [1, {"x": None}], "f": 0.5}
+        given = done("a", "你好 🙂\n'\"\\", "答\t案", steps=steps, metadata=metadata)
         turn = await store.log.append(given)
         assert await everything(store) == [turn]
         said = given.user, given.assistant, given.steps
@@ -246,11 +242,8 @@ class TurnLogContract(Contract):
         assert (await store.reader.view(view())).turns[0].steps == (paged, lost, step())
 
     async def test_open_and_aborted_turns_are_not_counted(self, store: Store) -> None:
-        for request, counted in (
-            (opened("a"), (0, 0, 0)),
-            (aborted("a"), (1, 0, 0)),
-            (done("b"), (2, 1, 10)),
-        ):
+        counts = (opened("a"), (0, 0, 0)), (aborted("a"), (1, 0, 0)), (done("b"), (2, 1, 10))
+        for request, counted in counts:
             await write(store, request)
             head = await head_of(store)
             assert (head.exists, head.last_seq, head.turns, head.live_tokens) == (True, *counted)

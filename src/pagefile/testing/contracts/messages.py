@@ -1,4 +1,4 @@
-"""Turns whose messages are more than a question, tool calls and an answer; and the files that come with them."""
+"""Turns whose messages are more than a question, tool calls and an answer."""
 
 import hashlib
 from dataclasses import replace
@@ -9,23 +9,11 @@ import pytest
 
 from pagefile.content import Media, Message, Other, Reasoning, Text, ToolCall, ToolResult
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.ports import EntryQuery, Extend, Store
+from pagefile.ports import Extend, Store
 from pagefile.records import Scope, plain_layout
 from pagefile.testing.contracts.base import Contract, changes_nothing, everything, head_of, refused, write
-from pagefile.testing.drafts import (
-    aborted,
-    added,
-    completed,
-    done,
-    extended,
-    opened,
-    page,
-    picture,
-    picturing,
-    step,
-    view,
-)
-from pagefile.testing.scopes import ADA, ANYBODY, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
+from pagefile.testing.drafts import aborted, added, completed, done, extended, opened, picture, step, view
+from pagefile.testing.scopes import CHAT
 
 SEEN = Message("assistant", (Text("I see"),))
 CALL, RESULT = Message("assistant", (ToolCall(0),)), Message("tool", (ToolResult(0),))
@@ -204,63 +192,3 @@ class MessagesContract(Contract):
         await refused(NotFoundError, store.media.load(copy, hashlib.sha256(b"nowhere").hexdigest()))
         assert await store.log.restore([replace(original, id="b", scope=copy, seq=2)], blobs=blobs) == 1
         assert (await head_of(store, copy)).turns == 2
-
-
-class MediaStoreContract(Contract):
-    """`MediaStore`, and the blobs that turns bring."""
-
-    async def test_the_bytes_of_a_turn_are_loaded(self, store: Store) -> None:
-        """Byte for byte, from `append` and from `advance`."""
-        data = bytes(range(256)) * 300
-        await write(store, picturing("a", data), opened("b"))
-        more = picture(b"more", "image/webp")
-        change = extended("b", Message("tool", (ToolResult(0, (more,)),)), steps=[step()])
-        change = replace(change, messages=(CALL, *change.messages), blobs={more.blob or "": b"more"})
-        await store.log.advance(change)
-        assert await store.media.load(CHAT, picture(data).blob or "") == data
-        assert await store.media.load(ADA, more.blob or "") == b"more"
-
-    async def test_only_what_a_turn_of_the_scope_brought_is_loaded(self, store: Store) -> None:
-        """Another tenant, user or conversation that knows the hash gets nothing."""
-        await store.log.append(picturing("a"))
-        key = picture(b"PNG").blob or ""
-        for scope in (CHAT, ADA, TENANT):
-            assert await store.media.load(scope, key) == b"PNG"
-        for scope in (STRANGER, ANYBODY, BOB, ELSE, FIRM, FIRM_CHAT):
-            await refused(NotFoundError, store.media.load(scope, key))
-        await refused(NotFoundError, store.media.load(CHAT, "unknown"))
-
-    async def test_bytes_that_are_not_what_their_hash_says_are_refused(self, store: Store) -> None:
-        """`InvalidArgumentError`, and nothing is written."""
-        turn = await store.log.append(opened("b"))
-        await changes_nothing(
-            store,
-            InvalidArgumentError,
-            store.log.append(replace(picturing("a"), blobs={picture(b"PNG").blob or "": b"else"})),
-            store.log.advance(replace(extended("b", SEEN), blobs={"x": b"y"})),
-            store.log.restore([replace(turn, id="c")], blobs={"x": b"y"}),
-        )
-
-    async def test_a_repeat_of_the_turn_brings_nothing_new(self, store: Store) -> None:
-        await write(store, picturing("a"), picturing("a"))
-        assert (await store.erase(CHAT)).counts["attachments"] == 1
-
-    async def test_bytes_go_with_the_last_turn_that_brought_them(self, store: Store) -> None:
-        """Equal bytes are stored once, and stay while anything else uses them, even as the text of a page."""
-        await write(store, picturing("a", b"shared"), picturing("b", b"shared", scope=HIS))
-        await store.pages.put(page("p", "shared", scope=Scope("tenant", "eve", "hers")))
-        key = picture(b"shared").blob or ""
-        first = await store.erase(CHAT)
-        assert (first.counts["attachments"], first.counts["blobs"]) == (1, 0)
-        await refused(NotFoundError, store.media.load(CHAT, key))
-        assert await store.media.load(HIS, key) == b"shared"
-        assert (await store.erase(BOB)).counts["blobs"] == 0
-        assert (await store.pages.load(TENANT, "p"))[1] == "shared"
-        assert (await store.erase(TENANT)).counts["blobs"] == 1
-
-    async def test_erasing_a_tenant_takes_its_files(self, store: Store) -> None:
-        """Files of other tenants stay."""
-        await write(store, picturing("a", b"1"), picturing("a", b"2", scope=Scope("firm", None, "chat")))
-        assert (await store.erase(TENANT)).counts["blobs"] == 1
-        assert await store.media.load(FIRM, picture(b"2").blob or "") == b"2"
-        assert len(await store.reader.entries(EntryQuery(Scope("firm", None, "chat")))) == 1

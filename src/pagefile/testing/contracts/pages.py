@@ -1,4 +1,4 @@
-"""Archived pages: storing and loading them, managing them, and the terms of their passages."""
+"""Archived pages: storing and loading them, managing them, and the terms of their passages; the images and files of turns."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,17 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from pagefile.errors import (
-    ConflictError,
-    HandleNotFoundError,
-    InvalidArgumentError,
-    NotFoundError,
-    PagePurgedError,
-)
-from pagefile.ports import PageDraft, PageTerms, PurgeRequest, Store
+from pagefile import errors
+from pagefile.content import Message, ToolResult
+from pagefile.ports import EntryQuery, PageDraft, PageTerms, PurgeRequest, Store
 from pagefile.records import Page, Scope
-from pagefile.testing.contracts.base import Contract, refused, write
-from pagefile.testing.drafts import AT, page
+from pagefile.testing.contracts.base import Contract, changes_nothing, refused, write
+from pagefile.testing.contracts.messages import CALL, SEEN
+from pagefile.testing.drafts import AT, extended, opened, page, picture, picturing, step
 from pagefile.testing.scopes import ADA, ANYBODY, BOB, CHAT, ELSE, FIRM, FIRM_CHAT, HIS, STRANGER, TENANT
 
 LATER = AT + timedelta(hours=1)
@@ -28,7 +24,7 @@ async def loadable(store: Store, scope: Scope, uuids: Sequence[str]) -> set[str]
     for uuid in uuids:
         try:
             found.add((await store.pages.load(scope, uuid))[0].uuid)
-        except HandleNotFoundError:
+        except errors.HandleNotFoundError:
             continue
     return found
 
@@ -55,7 +51,7 @@ class PageStoreContract(Contract):
     async def test_an_unknown_or_foreign_page_is_not_found(self, store: Store) -> None:
         await store.pages.put(page("p"))
         for scope, uuid in ((CHAT, "q"), (BOB, "p"), (FIRM_CHAT, "p")):
-            await refused(HandleNotFoundError, store.pages.load(scope, uuid))
+            await refused(errors.HandleNotFoundError, store.pages.load(scope, uuid))
 
     async def test_a_page_follows_its_user(self, store: Store) -> None:
         """Into every conversation; a page without a user stays in its own."""
@@ -79,7 +75,7 @@ class PageStoreContract(Contract):
         stored = await store.pages.put(draft)
         assert await store.pages.put(replace(draft, page=replace(draft.page, tokens=99))) == stored
         for other in (page("p", "else"), page("p", scope=BOB)):
-            await refused(ConflictError, store.pages.put(other))
+            await refused(errors.ConflictError, store.pages.put(other))
         assert await store.pages.load(CHAT, "p") == (stored, draft.text)
 
     async def test_a_purged_page_says_what_it_was(self, store: Store) -> None:
@@ -87,16 +83,16 @@ class PageStoreContract(Contract):
         await store.pages.put(page("p"))
         await store.page_keeper.purge(PurgeRequest(CHAT, LATER, frozenset({"p"})))
         told = r"'p'.*'search'.*2026-02-09 09:00.*three reasons"
-        await refused(PagePurgedError, store.pages.load(CHAT, "p"), match=told)
+        await refused(errors.PagePurgedError, store.pages.load(CHAT, "p"), match=told)
         for scope in (BOB, FIRM):
-            await refused(HandleNotFoundError, store.pages.load(scope, "p"), match="no archived page")
+            await refused(errors.HandleNotFoundError, store.pages.load(scope, "p"), match="no archived page")
 
     async def test_a_purged_page_put_again_takes_the_place_of_its_tombstone(self, store: Store) -> None:
         """It has a text, passages and a time again; another text or user still conflicts."""
         await store.pages.put(page("p", spans=((0, 3),)))
         await store.page_keeper.purge(PurgeRequest(CHAT, LATER, frozenset({"p"})))
         for other in (page("p", "else"), page("p", scope=BOB)):
-            await refused(ConflictError, store.pages.put(other))
+            await refused(errors.ConflictError, store.pages.put(other))
         again = await store.pages.put(page("p", minutes=5, spans=((0, 9), (9, 16))))
         assert (again.purged, again.created) == (None, AT + timedelta(minutes=5))
         assert await store.pages.load(CHAT, "p") == (again, "the whole result")
@@ -108,7 +104,7 @@ class PageStoreContract(Contract):
         tombstone = await store.pages.put(PageDraft(given, "the whole result", ((0, 3),)))
         assert tombstone == replace(given, pinned=False)
         assert await store.pages.list(CHAT) == [tombstone]
-        await refused(PagePurgedError, store.pages.load(CHAT, "p"))
+        await refused(errors.PagePurgedError, store.pages.load(CHAT, "p"))
         assert await store.page_index.read(CHAT, ["p"]) == []
         living = await store.pages.put(page("p"))
         assert await store.pages.put(PageDraft(given, "")) == living
@@ -128,7 +124,7 @@ class PageStoreContract(Contract):
         assert await listed(TENANT, after="b") == "caf"
         assert await listed(TENANT, limit=0) == ""
         for scope, after in ((ADA, "d"), (CHAT, "c"), (TENANT, "nope")):
-            await refused(NotFoundError, store.pages.list(scope, after=after))
+            await refused(errors.NotFoundError, store.pages.list(scope, after=after))
 
 
 def names(pages: Sequence[Page]) -> list[str]:
@@ -166,7 +162,7 @@ class PageKeeperContract(Shelved):
         await purged(shelf, TENANT, uuids=frozenset({"b"}))
         assert (await shelf.page_keeper.page(ADA, "b")).purged == LATER
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
-            await refused(HandleNotFoundError, shelf.page_keeper.page(scope, uuid))
+            await refused(errors.HandleNotFoundError, shelf.page_keeper.page(scope, uuid))
 
     async def test_pinning_is_for_whoever_may_load(self, shelf: Store) -> None:
         """Pinning is idempotent; an unknown, foreign or purged page raises."""
@@ -175,9 +171,9 @@ class PageKeeperContract(Shelved):
             assert found.pinned is pinned
             assert (await shelf.pages.load(CHAT, "b"))[0] == found == await shelf.page_keeper.page(CHAT, "b")
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
-            await refused(HandleNotFoundError, shelf.page_keeper.pin(scope, uuid, pinned=True))
+            await refused(errors.HandleNotFoundError, shelf.page_keeper.pin(scope, uuid, pinned=True))
         await purged(shelf, CHAT, uuids=frozenset({"a"}))
-        await refused(PagePurgedError, shelf.page_keeper.pin(CHAT, "a", pinned=True))
+        await refused(errors.PagePurgedError, shelf.page_keeper.pin(CHAT, "a", pinned=True))
 
     async def test_touching_counts_loads(self, shelf: Store) -> None:
         """Once each time a page is named; missing, purged and foreign ones are ignored, and the time never goes back."""
@@ -257,7 +253,7 @@ class PageKeeperContract(Shelved):
         assert 2 == await shelf.page_keeper.erase(TENANT, ["a", "b", "a"])
         assert await loadable(shelf, TENANT, "abcde") == set("cde")
         for uuid in "ab":
-            await refused(HandleNotFoundError, shelf.page_keeper.page(TENANT, uuid))
+            await refused(errors.HandleNotFoundError, shelf.page_keeper.page(TENANT, uuid))
         assert "a" not in await shelf.page_index.uuids(TENANT)
         assert await loadable(shelf, FIRM, "f") == {"f"}
 
@@ -284,7 +280,7 @@ class PageKeeperContract(Shelved):
         await purged(shelf, CHAT, uuids=frozenset({"a"}))
         counts = (await shelf.erase(ADA)).counts
         assert (counts["tool_result_archive"], counts["blobs"], counts["archive_passage"]) == (3, 2, 4)
-        await refused(HandleNotFoundError, shelf.pages.load(TENANT, "a"), match="no archived page")
+        await refused(errors.HandleNotFoundError, shelf.pages.load(TENANT, "a"), match="no archived page")
 
 
 class PageIndexContract(Shelved):
@@ -321,7 +317,7 @@ class PageIndexContract(Shelved):
     async def test_terms_are_one_for_each_passage(self, shelf: Store) -> None:
         """Any other number raises `InvalidArgumentError` and changes nothing."""
         for terms in ([], ["x"], ["x", "y", "z"]):
-            await refused(InvalidArgumentError, shelf.page_index.write(CHAT, "a", terms))
+            await refused(errors.InvalidArgumentError, shelf.page_index.write(CHAT, "a", terms))
         assert (await shelf.page_index.read(CHAT, ["a"]))[0].terms is None
 
     async def test_writing_to_a_page_that_is_gone_does_nothing(self, shelf: Store) -> None:
@@ -330,3 +326,63 @@ class PageIndexContract(Shelved):
         for scope, uuid in ((CHAT, "nope"), (CHAT, "a"), (BOB, "b"), (FIRM, "b")):
             await shelf.page_index.write(scope, uuid, ["x", "y"])
         assert (await shelf.page_index.read(ADA, ["b"]))[0].terms is None
+
+
+class MediaStoreContract(Contract):
+    """`MediaStore`, and the blobs that turns bring."""
+
+    async def test_the_bytes_of_a_turn_are_loaded(self, store: Store) -> None:
+        """Byte for byte, from `append` and from `advance`."""
+        data = bytes(range(256)) * 300
+        await write(store, picturing("a", data), opened("b"))
+        more = picture(b"more", "image/webp")
+        change = extended("b", Message("tool", (ToolResult(0, (more,)),)), steps=[step()])
+        change = replace(change, messages=(CALL, *change.messages), blobs={more.blob or "": b"more"})
+        await store.log.advance(change)
+        assert await store.media.load(CHAT, picture(data).blob or "") == data
+        assert await store.media.load(ADA, more.blob or "") == b"more"
+
+    async def test_only_what_a_turn_of_the_scope_brought_is_loaded(self, store: Store) -> None:
+        """Another tenant, user or conversation that knows the hash gets nothing."""
+        await store.log.append(picturing("a"))
+        key = picture(b"PNG").blob or ""
+        for scope in (CHAT, ADA, TENANT):
+            assert await store.media.load(scope, key) == b"PNG"
+        for scope in (STRANGER, ANYBODY, BOB, ELSE, FIRM, FIRM_CHAT):
+            await refused(errors.NotFoundError, store.media.load(scope, key))
+        await refused(errors.NotFoundError, store.media.load(CHAT, "unknown"))
+
+    async def test_bytes_that_are_not_what_their_hash_says_are_refused(self, store: Store) -> None:
+        """`InvalidArgumentError`, and nothing is written."""
+        turn = await store.log.append(opened("b"))
+        await changes_nothing(
+            store,
+            errors.InvalidArgumentError,
+            store.log.append(replace(picturing("a"), blobs={picture(b"PNG").blob or "": b"else"})),
+            store.log.advance(replace(extended("b", SEEN), blobs={"x": b"y"})),
+            store.log.restore([replace(turn, id="c")], blobs={"x": b"y"}),
+        )
+
+    async def test_a_repeat_of_the_turn_brings_nothing_new(self, store: Store) -> None:
+        await write(store, picturing("a"), picturing("a"))
+        assert (await store.erase(CHAT)).counts["attachments"] == 1
+
+    async def test_bytes_go_with_the_last_turn_that_brought_them(self, store: Store) -> None:
+        """Equal bytes are stored once, and stay while anything else uses them, even as the text of a page."""
+        await write(store, picturing("a", b"shared"), picturing("b", b"shared", scope=HIS))
+        await store.pages.put(page("p", "shared", scope=Scope("tenant", "eve", "hers")))
+        key = picture(b"shared").blob or ""
+        first = await store.erase(CHAT)
+        assert (first.counts["attachments"], first.counts["blobs"]) == (1, 0)
+        await refused(errors.NotFoundError, store.media.load(CHAT, key))
+        assert await store.media.load(HIS, key) == b"shared"
+        assert (await store.erase(BOB)).counts["blobs"] == 0
+        assert (await store.pages.load(TENANT, "p"))[1] == "shared"
+        assert (await store.erase(TENANT)).counts["blobs"] == 1
+
+    async def test_erasing_a_tenant_takes_its_files(self, store: Store) -> None:
+        """Files of other tenants stay."""
+        await write(store, picturing("a", b"1"), picturing("a", b"2", scope=Scope("firm", None, "chat")))
+        assert (await store.erase(TENANT)).counts["blobs"] == 1
+        assert await store.media.load(FIRM, picture(b"2").blob or "") == b"2"
+        assert len(await store.reader.entries(EntryQuery(Scope("firm", None, "chat")))) == 1

@@ -18,17 +18,14 @@ MARKER = "the passport number is X4711-88"
 
 
 def turn(turn_id: str = "a") -> Part:
-    """A part that names one turn."""
     return Part(turn_id, None, 2, _LOADS)
 
 
 def of_page(uuid: str = "p") -> Part:
-    """A part that names one page."""
     return Part(None, uuid, 2, _LOADS)
 
 
 def paged(uuid: str = "p", tool: str = "search", result: str = "see p") -> Step:
-    """A step whose result is a page."""
     given = Step(tool, {"q": "?"}, result, f"call-{uuid}", 2, 3)
     return replace(given, page=uuid, whole=False, page_tokens=9, page_chars=16)
 
@@ -241,8 +238,7 @@ class PartContract(Contract):
         assert (first.status, first.user, first.tokens) == ("done", "question", 19)
         assert second.steps[0].result == ERASED
         assert mark.archive_refs == ("equal",)
-        seen = await view_of(store)
-        assert seen.checkpoint.archive_refs == ("equal",)
+        assert (await view_of(store)).checkpoint.archive_refs == ("equal",)
         for uuid in ("p", "copy"):
             await refused(HandleNotFoundError, store.pages.load(ADA, uuid))
         assert (await store.pages.load(ADA, "equal"))[1] == MARKER

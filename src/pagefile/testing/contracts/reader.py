@@ -98,8 +98,7 @@ class LogReaderContract(Contract):
         """Ascending by `seq`; turns without one come last, in the order they began."""
         await write(store, opened("x"), opened("y"))
         await talk(store, 2)
-        found = await store.reader.entries(EntryQuery(CHAT))
-        assert [entry.id for entry in found] == ["t1", "t2", "x", "y"]
+        assert [one.id for one in await store.reader.entries(EntryQuery(CHAT))] == ["t1", "t2", "x", "y"]
 
     async def test_entries_are_chosen_by_kind_and_status(self, store: Store) -> None:
         """Statuses filter turns only."""

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.ports import ItemWrite, Store
-from pagefile.ports.items import Namespace
+from pagefile.ports import ItemWrite, Namespace, Store
 from pagefile.records import Scope
 from pagefile.testing.contracts.base import Contract, refused, write
 from pagefile.testing.drafts import AT, api_key, call, done
@@ -110,8 +109,7 @@ class KeyStoreContract(Contract):
         """With every field, in any script; an unknown one is None."""
         ends = {"expires": AT + timedelta(days=30), "revoked": AT + timedelta(days=2)}
         used = AT + timedelta(days=1, microseconds=7)
-        new = api_key("k1", "门诊 laptop", scope=Scope("诊所", "李雷"))
-        key = replace(new, **ends, last_used=used)
+        key = replace(api_key("k1", "门诊 laptop", scope=Scope("诊所", "李雷")), **ends, last_used=used)
         await store.keys.add(key)
         assert await store.keys.get("k1") == key
         assert await store.keys.get("k2") is None
@@ -193,7 +191,6 @@ _LATER = AT + timedelta(minutes=1)
 
 
 async def put(store: Store, *writes: ItemWrite, scope: Scope = ADA, now: datetime = AT) -> None:
-    """Writes items together."""
     await store.items.write(scope, writes, now=now)
 
 

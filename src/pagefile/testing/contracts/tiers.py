@@ -83,8 +83,7 @@ class TierContract:
 
     async def test_incognito_leaves_no_trace(self, memory: Memory) -> None:
         """What is said incognito is not brought up later, nor is anything brought up there, unless the tier allows it."""
-        tier = memory.engine.tiers[-1]
-        if not tier.incognito:
+        if not memory.engine.tiers[-1].incognito:
             assert not self._is_shown(await self._window(memory, incognito=True))
         secret = memory.conversation("secret", user_id="eve", incognito=True)
         await secret.record(user=self.said, assistant="Noted.")

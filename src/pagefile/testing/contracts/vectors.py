@@ -267,13 +267,6 @@ class VectorIndexContract(Contract):
         """Every verb raises `ClosedError`; closing is idempotent."""
         for _ in range(2):
             await index.close()
-        await refused(
-            ClosedError,
-            index.prepare(MODEL),
-            index.put(MODEL, []),
-            index.search(MODEL, CHAT, vector(1, 0, 0, 0), 1),
-            index.collections(),
-            index.drop(MODEL),
-            index.erase(CHAT),
-            index.describe(),
-        )
+        reads = index.search(MODEL, CHAT, vector(1, 0, 0, 0), 1), index.collections(), index.describe()
+        writes = index.prepare(MODEL), index.put(MODEL, []), index.drop(MODEL), index.erase(CHAT)
+        await refused(ClosedError, *reads, *writes)

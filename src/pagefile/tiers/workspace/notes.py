@@ -7,27 +7,14 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, cast, get_args
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.records import JsonValue
 from pagefile.text.scores import Scale, normalised
 from pagefile.text.sentences import cut
-from pagefile.tiers.workspace.outline import Entry, chapters, compact, entries, left_out, outline
-from pagefile.tiers.workspace.results import (
-    Plain,
-    as_text,
-    canonical,
-    clean,
-    document_of,
-    failed,
-    hits,
-    page_source,
-    page_text,
-    to_json,
-    toc_of,
-)
-from pagefile.tiers.workspace.rules import ToolRule, bare_name
+from pagefile.tiers.workspace.outline import Entry, chapters, entries, left_out, outline
+from pagefile.tiers.workspace.results import Plain, clean, hits, to_json
 from pagefile.window.wording import WORDINGS, Wording
 
 ChunkType = Literal["search_result", "page_content", "table"]
@@ -83,8 +70,6 @@ def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
 
 logger = logging.getLogger("pagefile")
 
-#: Lines kept of a table of contents whose full text is an archived page.
-MAX_LINES = 500
 #: Further chapters are not listed.
 MAX_CHAPTERS = 200
 _NOTHING: Mapping[str, JsonValue] = {}
@@ -286,55 +271,3 @@ ARCHIVED = "archive_uuid"
 
 def chunk_text(place: int, source: str, content: str) -> str:
     return f"## [{place}] {source}\n{content}"
-
-
-# -- from a tool result and its rule to notes ----------------------------------------------------------------------------
-
-
-class Result(NamedTuple):
-    """An incoming tool result in every form that is needed."""
-
-    tool: str
-    given: Plain
-    value: Plain
-    text: str
-
-    @classmethod
-    def of(cls, tool: object, given: object, result: object) -> "Result":
-        value = to_json(result)
-        return cls(clean(str(tool)), to_json(given), value, as_text(result, value))
-
-    @property
-    def failed(self) -> bool:
-        return failed(self.value)
-
-
-def remember(
-    notes: AgentMemory,
-    rule: ToolRule,
-    result: Result,
-    metadata: Mapping[str, JsonValue],
-    *,
-    whole: bool = True,
-) -> int:
-    """Add what the rule remembers of a result to the notes; returns how many chunks were added.
-
-    With `whole=False` only the outline of a table of contents is kept: the archive has the rest.
-    """
-    if result.failed or not notes.enabled:
-        return 0
-    before = {id(chunk) for chunk in notes.relevant_chunks}
-    if rule.remembers == "toc":
-        toc = toc_of(result.value)
-        kept = dict(toc) if whole else compact(entries(toc), MAX_LINES)
-        if isinstance(uuid := metadata.get(ARCHIVED), str):
-            kept[ARCHIVED] = uuid
-        notes.cache_toc(document_of(result.value, result.given) or bare_name(result.tool), kept)
-    elif rule.remembers == "search":
-        value = result.value if isinstance(result.value, list) else [result.value]
-        notes.add_search_results(value, scale=rule.scale, metadata=metadata)
-    elif rule.remembers == "page" and (text := page_text(result.value)):
-        asked = f"{bare_name(result.tool)} {canonical(result.given)}"[:100]
-        source = page_source(result.value, result.given) or asked
-        notes.add_page_content(text, source, rule.relevance, metadata=metadata)
-    return sum(id(chunk) not in before for chunk in notes.relevant_chunks)

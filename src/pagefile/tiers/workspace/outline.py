@@ -63,10 +63,6 @@ def outline(lines: Sequence[Entry], max_chars: int, more: str, besides: int = 0)
         told = "\n".join([*shown, *([more.format(count=missing)] if missing else [])])
         if len(told) <= max_chars:
             return told
-    return _first_chapters(lines, max_chars, more, besides)
-
-
-def _first_chapters(lines: Sequence[Entry], max_chars: int, more: str, besides: int) -> str:
     room = max_chars - len(more.format(count=len(lines) + besides))
     titles = [_line(entry) for entry in lines if entry.level == 0]
     taken = accumulate(len(title) + 1 for title in titles)

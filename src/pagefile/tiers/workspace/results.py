@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import takewhile
-from typing import TypeAlias, TypeVar, cast
+from typing import NamedTuple, TypeAlias, TypeVar, cast
 
 from pagefile.records import JsonValue
 from pagefile.text.scores import number
@@ -147,11 +147,8 @@ def _unwrapped(value: dict[str, Plain]) -> Plain:
 
 def _is_text_block(value: Mapping[str, Plain]) -> bool:
     """Whether it is a content block, and not a search result that happens to have a text."""
-    return (
-        value.get("type") == "text"
-        and isinstance(value.get("text"), str)
-        and set(value) <= set(KEYS["block"])
-    )
+    has_text = value.get("type") == "text" and isinstance(value.get("text"), str)
+    return has_text and set(value) <= set(KEYS["block"])
 
 
 def _read_text(text: str) -> Plain:
@@ -162,6 +159,24 @@ def _read_text(text: str) -> Plain:
         return _Reading().read(json.loads(text), 0)
     except (ValueError, RecursionError):
         return text
+
+
+class Result(NamedTuple):
+    """An incoming tool result in every form that is needed."""
+
+    tool: str
+    given: Plain
+    value: Plain
+    text: str
+
+    @classmethod
+    def of(cls, tool: object, given: object, result: object) -> "Result":
+        value = to_json(result)
+        return cls(clean(str(tool)), to_json(given), value, as_text(result, value))
+
+    @property
+    def failed(self) -> bool:
+        return failed(self.value)
 
 
 # -- JSON to what is remembered -----------------------------------------------------------------------------------------

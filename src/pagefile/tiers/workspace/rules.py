@@ -1,18 +1,24 @@
-"""Which tools' results are remembered, and as what: a table of name patterns that users can extend."""
+"""Which tools' results are remembered, as what and how: a table of name patterns that users can extend."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, cast, get_args
 
 from pagefile.errors import SettingsError
+from pagefile.records import JsonValue
 from pagefile.text.scores import Scale
+from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory
+from pagefile.tiers.workspace.outline import compact, entries
+from pagefile.tiers.workspace.results import Result, canonical, document_of, page_source, page_text, toc_of
 
 Kind = Literal["toc", "search", "page", "nothing"]
 
 #: The relevance of a page that was read.
 PAGE_RELEVANCE = 0.8
 CHAPTER_RELEVANCE = 0.85
+#: Lines kept of a table of contents whose full text is an archived page.
+MAX_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +88,34 @@ def _parsed(part: str) -> ToolRule:
             "with +cache behind it when an equal call may be answered from before."
         )
     return ToolRule(pattern, cast("Kind", kind), cacheable=bool(plus))
+
+
+def remember(
+    notes: AgentMemory,
+    rule: ToolRule,
+    result: Result,
+    metadata: Mapping[str, JsonValue],
+    *,
+    whole: bool = True,
+) -> int:
+    """Add what the rule remembers of a result to the notes; returns how many chunks were added.
+
+    With `whole=False` only the outline of a table of contents is kept: the archive has the rest.
+    """
+    if result.failed or not notes.enabled:
+        return 0
+    before = {id(chunk) for chunk in notes.relevant_chunks}
+    if rule.remembers == "toc":
+        toc = toc_of(result.value)
+        kept = dict(toc) if whole else compact(entries(toc), MAX_LINES)
+        if isinstance(uuid := metadata.get(ARCHIVED), str):
+            kept[ARCHIVED] = uuid
+        notes.cache_toc(document_of(result.value, result.given) or bare_name(result.tool), kept)
+    elif rule.remembers == "search":
+        value = result.value if isinstance(result.value, list) else [result.value]
+        notes.add_search_results(value, scale=rule.scale, metadata=metadata)
+    elif rule.remembers == "page" and (text := page_text(result.value)):
+        asked = f"{bare_name(result.tool)} {canonical(result.given)}"[:100]
+        source = page_source(result.value, result.given) or asked
+        notes.add_page_content(text, source, rule.relevance, metadata=metadata)
+    return sum(id(chunk) not in before for chunk in notes.relevant_chunks)

@@ -18,10 +18,10 @@ from pagefile.text.sentences import clip, cut
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Counter, off_loop
 from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
-from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, Result, chunk_text, remember
+from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, chunk_text
 from pagefile.tiers.workspace.outline import entries, outline
-from pagefile.tiers.workspace.results import canonical, toc_of
-from pagefile.tiers.workspace.rules import NOTHING, Kind, ToolRule, rule_for
+from pagefile.tiers.workspace.results import Result, canonical, toc_of
+from pagefile.tiers.workspace.rules import NOTHING, Kind, ToolRule, remember, rule_for
 from pagefile.window.candidates import Form
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
@@ -340,18 +340,14 @@ class Workspace:
         """Short results are kept in memory, long ones only in the archive; what cannot be kept ends the older one."""
         at_hand = len(got.text) <= (HELD_CHARS if uuid is None else self._parts.rules.threshold)
         if not got.failed and (at_hand or uuid is not None):
-            text = got.text if at_hand else None
-            self._calls[key] = Call(self._parts.clock.now(), text, uuid, shown)
+            self._calls[key] = Call(self._parts.clock.now(), got.text if at_hand else None, uuid, shown)
         else:
             self._calls.pop(key, None)
 
     async def _served(self, call: Call, budget_tokens: int | None) -> tuple[str, bool] | None:
         """The answer to a repeated call, and whether it is complete; None if its page is gone or unreachable."""
-        archive, count, threshold = (
-            self._parts.archive,
-            self._parts.counter.count,
-            self._parts.rules.threshold,
-        )
+        archive, count = self._parts.archive, self._parts.counter.count
+        threshold = self._parts.rules.threshold
         text, uuid = call.text or "", call.archive_uuid
         fits = len(text) <= threshold if budget_tokens is None else count(text) <= budget_tokens
         if call.text is not None and fits:

@@ -51,8 +51,7 @@ class Workspaces(base.Tier):
 
     async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: base.Admit) -> Step:
         """What the conversation's own run remembers of a step; nothing for tools without a rule."""
-        known = self._runs.get((scope, "")) or Workspace(self._parts, scope)
-        rule = known.rule(raw.tool)
+        rule = (self._runs.get((scope, "")) or Workspace(self._parts, scope)).rule(raw.tool)
         if rule.remembers != "nothing" or rule.cacheable:
             own = self.of(scope)
             await own.absorb(raw.tool, raw.input, raw.result, archive_uuid=kept.page, call_id=raw.call_id)
