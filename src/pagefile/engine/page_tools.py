@@ -1,4 +1,7 @@
-"""Archived pages for callers and models: loading whole, by question or by part, and the two tools for models."""
+"""Archived pages for callers and models: loading whole, by question or by part, and the two tools for models.
+
+What models are told about these tools is in `standalone/tools.toml`.
+"""
 
 import logging
 from collections.abc import Mapping

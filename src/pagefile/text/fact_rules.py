@@ -1,7 +1,8 @@
 """Facts without a model, in Chinese and English: what must never be stored as one, and what people state about themselves.
 
 Few patterns, each anchored at the beginning of a clause: a missed statement costs little, a made-up one costs
-trust. Questions, conditions, quotations, code and text written by our own memory are skipped.
+trust. Questions, conditions, quotations, code and text written by our own memory are skipped. What contains a
+secret is refused in `tiers/fact_book.py`.
 """
 
 import re

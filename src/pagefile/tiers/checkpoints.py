@@ -1,6 +1,6 @@
 """Checkpoints that lose nothing: prepared early in the background, applied when the window fills up.
 
-A summary is prepared at 60 % of the window and takes effect at 75 %, so that no caller waits for it. It names
+A summary is prepared at 60 % of the window and takes effect at 75 % (`Settings.threshold`), so that no caller waits for it. It names
 the last turn it covers; every turn after that stays verbatim, including those written while it was made. A
 new summary merges the old one with the newly covered turns, and carries over their anchors (numbers, dates,
 names, ids …) and archive references.

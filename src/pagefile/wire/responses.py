@@ -78,7 +78,7 @@ def _as_json(message: object) -> object:
 
 
 class TurnOut(OfConversation[records.Turn]):
-    """A turn as it is stored."""
+    """A turn as it is stored: the fields of `records.Turn`, and the ids of its conversation."""
 
     about = {
         "seq": "Its place in the conversation; an open turn has none yet.",
