@@ -40,7 +40,8 @@ class Backend:
         store = await DuckStore.open(Path(DATABASE), clock=clock)
         yield store
         await store.close()
-        for (table,) in database.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+        held = "SELECT table_name FROM duckdb_tables() WHERE estimated_size > 0"
+        for (table,) in database.execute(held).fetchall():
             database.execute(f"DELETE FROM {table}")
 
 

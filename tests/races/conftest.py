@@ -1,21 +1,22 @@
 """Both databases, and a memory whose writes wait at a gate."""
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 
 from pagefile import Memory
 from pagefile.engine import memory as opening
 from pagefile.stores import open_store
-from tests.integration.postgres.serving import fresh_url
+from tests.integration.postgres.serving import lent_url
 
 from .gates import Gate, GatedPort, GatedStore
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request, tmp_path):
-    """A database that nobody used."""
-    return f"sqlite:///{tmp_path}/a.db" if request.param == "sqlite" else fresh_url()
+    """An empty database."""
+    with nullcontext(f"sqlite:///{tmp_path}/a.db") if request.param == "sqlite" else lent_url() as url:
+        yield url
 
 
 @pytest.fixture

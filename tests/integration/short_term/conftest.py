@@ -1,9 +1,9 @@
-"""A fresh schema of PostgreSQL and an empty Valkey, which a test may stop."""
+"""An empty schema of PostgreSQL and an empty Valkey, which a test may stop."""
 
 import pytest
 from redis.asyncio import Redis
 
-from tests.integration.postgres.serving import fresh_url
+from tests.integration.postgres.serving import lent_url
 from tests.servers.valkey import ValkeyServer
 
 
@@ -24,4 +24,5 @@ async def valkey(server):
 
 @pytest.fixture
 def url():
-    return fresh_url()
+    with lent_url() as url:
+        yield url
