@@ -23,7 +23,7 @@ from pagefile.standalone import (
     UserProfile,
     format_prompt,
 )
-from tests.integration.postgres.serving import lent_url
+from tests.integration.postgres.serving import fresh_url
 from tests.integration.schemas import CHECKPOINTS, SEGMENT
 from tests.servers.valkey import ValkeyServer
 from tests.waiting import until
@@ -50,8 +50,7 @@ def place(request, tmp_path):
 def cached_place(valkey):
     with other_program(valkey) as redis:
         redis.flushall()
-    with lent_url() as url:
-        yield {"url": url, "sessions": valkey.url}
+    return {"url": fresh_url(), "sessions": valkey.url}
 
 
 @pytest.fixture

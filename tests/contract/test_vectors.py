@@ -4,7 +4,7 @@ import pytest
 
 from pagefile.stores import InMemoryStore, StoreOptions, open_store, open_vectors
 from pagefile.testing import FlakyStore, contracts
-from tests.integration.postgres.serving import lent_url, opened
+from tests.integration.postgres.serving import fresh_url, opened
 
 
 class Home:
@@ -50,12 +50,7 @@ class TestFlaky(TestInMemory):
 
 class TestPgvector(Home, contracts.VectorIndexContract):
     @pytest.fixture
-    def url(self):
-        with lent_url() as url:
-            yield url
-
-    @pytest.fixture
-    async def store(self, clock, url):
-        store = await opened(url, clock)
+    async def store(self, clock):
+        store = await opened(fresh_url(), clock)
         yield store
         await store.close()

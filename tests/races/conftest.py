@@ -1,22 +1,21 @@
 """Both databases, and a memory whose writes wait at a gate."""
 
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 
 import pytest
 
 from pagefile import Memory
 from pagefile.engine import memory as opening
 from pagefile.stores import open_store
-from tests.integration.postgres.serving import lent_url
+from tests.integration.postgres.serving import fresh_url
 
 from .gates import Gate, GatedPort, GatedStore
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request, tmp_path):
-    """An empty database."""
-    with nullcontext(f"sqlite:///{tmp_path}/a.db") if request.param == "sqlite" else lent_url() as url:
-        yield url
+    """A database that nobody used."""
+    return f"sqlite:///{tmp_path}/a.db" if request.param == "sqlite" else fresh_url()
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""The stores that the findings were seen on: each test gets an empty one."""
+"""The stores that the findings were seen on: each test gets one that nobody used."""
 
 import pytest
 from redis.asyncio import Redis
 
-from tests.integration.postgres.serving import lent_url
+from tests.integration.postgres.serving import fresh_url
 from tests.servers.valkey import ValkeyServer
 
 
@@ -14,8 +14,7 @@ def sqlite_url(tmp_path):
 
 @pytest.fixture
 def postgres_url():
-    with lent_url() as url:
-        yield url
+    return fresh_url()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -15,7 +15,6 @@ from pagefile.standalone import (
     MemoryWriteRequest,
 )
 from tests.findings.marks import finding, still_open
-from tests.integration.postgres.serving import fresh_url
 from tests.integration.schemas import CHECKPOINTS, SEGMENT
 
 
@@ -166,14 +165,13 @@ INSERT INTO ai_message VALUES ('m1', 'conv-123', '我头晕', '多休息', now()
 
 
 @still_open("history-F22")
-async def test_a_database_of_document_001_is_taken_over_or_the_way_is_told():
+async def test_a_database_of_document_001_is_taken_over_or_the_way_is_told(postgres_url):
     """Opened on a database with the document's own table, Pagefile has its turns, or says how they are imported."""
-    url = fresh_url()
-    async with connected(url) as connection:
-        await connection.execute(f'CREATE SCHEMA "{schema_of(url)}"')
+    async with connected(postgres_url) as connection:
+        await connection.execute(f'CREATE SCHEMA "{schema_of(postgres_url)}"')
         await connection.execute(THEIR_TABLE)
     try:
-        async with Memory.open(url, embedder="none") as memory:
+        async with Memory.open(postgres_url, embedder="none") as memory:
             context = await AgentApp(memory).query_memory_context(MemoryQueryRequest("conv-123"))
             told = context.history
     except PagefileError as error:

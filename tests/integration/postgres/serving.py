@@ -3,13 +3,10 @@
 import atexit
 import os
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from urllib.parse import urlsplit
 
-import anyio
 import asyncpg
 import pytest
 
@@ -18,7 +15,6 @@ from pagefile.stores.postgres.address import Place
 from tests.servers.postgres import PostgresServer, installed
 
 _numbers = count(1)
-_emptied: list[str] = []
 #: What a test leaves on disk need not survive a power cut.
 QUICK = StoreOptions(synchronous="normal")
 
@@ -37,17 +33,6 @@ def server():
 def fresh_url(**options):
     """The URL of a schema that nobody used, for a superuser, whom row-level security does not hold."""
     return server().url(f"test {os.getpid()} {next(_numbers)}", **{"pool_max": 5, **options})
-
-
-@contextmanager
-def lent_url():
-    """The URL of a schema without a row; making its tables takes longer than emptying them. Who changes tables takes `fresh_url`."""
-    url = _emptied.pop() if _emptied else fresh_url()
-    yield url
-    # The loop of an asynchronous test may still be there in this thread.
-    with ThreadPoolExecutor(1) as elsewhere:
-        elsewhere.submit(anyio.run, emptied, url).result()
-    _emptied.append(url)
 
 
 def walled_url(**options):
@@ -81,7 +66,6 @@ def psql(statements):
 #: Foreign keys do not say in which order rows may go.
 _EMPTY = """
 SET session_replication_role = replica;
-SET lock_timeout = '60s';
 DO $$
 DECLARE name text;
 BEGIN

@@ -1,9 +1,9 @@
-"""An empty schema of PostgreSQL and an empty Valkey, which a test may stop."""
+"""A fresh schema of PostgreSQL and an empty Valkey, which a test may stop."""
 
 import pytest
 from redis.asyncio import Redis
 
-from tests.integration.postgres.serving import lent_url
+from tests.integration.postgres.serving import fresh_url
 from tests.servers.valkey import ValkeyServer
 
 
@@ -24,5 +24,4 @@ async def valkey(server):
 
 @pytest.fixture
 def url():
-    with lent_url() as url:
-        yield url
+    return fresh_url()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from tests.integration.postgres.serving import lent_url
+from tests.integration.postgres.serving import fresh_url
 from tests.servers.valkey import ValkeyServer
 
 from .checkpointing import ACTIONS, Play
@@ -39,8 +39,7 @@ class CachedPlay(Play):
 @settings(max_examples=20, deadline=None)
 @given(ACTIONS, st.lists(st.integers(0, 25), max_size=4))
 def test_covered_and_window_and_segment_are_every_completed_turn(valkey, actions, flushes):
-    """Two processes checkpoint at the same time and crash; each example has an empty schema."""
+    """Two processes checkpoint at the same time and crash; each example has a schema of its own."""
     for place in sorted(flushes, reverse=True):
         actions.insert(place, ("flush", 0))
-    with lent_url() as url:
-        anyio.run(CachedPlay(url, valkey.url).run, actions)
+    anyio.run(CachedPlay(fresh_url(), valkey.url).run, actions)

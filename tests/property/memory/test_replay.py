@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from pagefile import BudgetError, Memory
-from tests.integration.postgres.serving import lent_url
+from tests.integration.postgres.serving import fresh_url
 
 from .plays import ACTIONS, SETTINGS, Play
 
@@ -85,6 +85,5 @@ def test_on_disk_too(tmp_path_factory, before, after):
 @given(before=ACTIONS, after=ACTIONS)
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_on_postgresql_too(before, after):
-    """And so does PostgreSQL; each example has an empty schema."""
-    with lent_url() as url:
-        anyio.run(lambda: played(url, before, after, embedder="none"))
+    """And so does PostgreSQL; each example has a schema of its own."""
+    anyio.run(lambda: played(fresh_url(), before, after, embedder="none"))
