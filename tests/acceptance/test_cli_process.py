@@ -17,6 +17,7 @@ import pytest
 
 from pagefile import Memory
 from tests.acceptance.cli_calling import pagefile
+from tests.servers.forked import Forked, forking
 from tests.servers.ports import free_port
 from tests.waiting import PATIENCE_S, until_so
 
@@ -43,14 +44,11 @@ def run(*arguments: str, **extra: str) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def started(*arguments: str, **streams: int) -> subprocess.Popen[str]:
-    return subprocess.Popen([*COMMAND, *arguments], text=True, **streams)
-
-
 def test_piped_output_is_plain():
     """No escape codes in a pipe, Chinese as UTF-8, and where stdout has no Chinese, JSON has escapes instead."""
     pagefile("record", "门诊-1", "--user", "我对青霉素过敏", "--assistant", "请避免使用")
-    shown = run("show", "门诊-1")
+    with forking():
+        shown = run("show", "门诊-1")
     assert "我对青霉素过敏" in shown.stdout.decode()
     assert b"\x1b" not in shown.stdout + shown.stderr
     latin = run("show", "门诊-1", "--json", PYTHONIOENCODING="latin-1", PYTHONUTF8="0")
@@ -68,7 +66,7 @@ def test_bytes_that_are_not_text():
 def answered(arguments: list[str], answer: bytes) -> int:
     """The exit code of a command at a terminal where somebody types."""
     terminal, theirs = pty.openpty()
-    process = subprocess.Popen(
+    process = Forked(
         [*COMMAND, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )
     os.close(theirs)
@@ -149,7 +147,7 @@ def _is_being_filled() -> bool:
 @pytest.mark.waits
 def test_an_interrupted_demo_says_how_to_go_on():
     """Ctrl-C in the middle of it: one line, and 130."""
-    demo = started("demo", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    demo = Forked([*COMMAND, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         until_so(_is_being_filled)
         demo.send_signal(signal.SIGINT)
@@ -182,7 +180,8 @@ def test_archive_purge_asks_at_a_terminal():
 def test_serve_says_where_and_stops_cleanly():
     """One line with the address, then the API; Ctrl-C ends with 0 and no traceback."""
     port = free_port()
-    server = started("serve", "--port", str(port), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [*COMMAND, "serve", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         line = server.stdout.readline()
@@ -203,7 +202,8 @@ def test_serve_says_where_and_stops_cleanly():
 def test_serve_does_not_wait_for_ever():
     """A client that never finishes its request cannot keep the service from stopping."""
     port = free_port()
-    server = started("serve", "--port", str(port), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [*COMMAND, "serve", "--port", str(port)]
+    server = Forked(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert 200 == until_it_answers(f"http://127.0.0.1:{port}/healthz")
         with socket.create_connection(("127.0.0.1", port)) as client:

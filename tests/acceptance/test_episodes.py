@@ -13,6 +13,7 @@ import pytest
 from pagefile import Memory, Settings
 from pagefile.settings import EmbedderSettings
 from pagefile.testing import FakeClock, HashingEmbedder
+from tests.servers.forked import Forked
 from tests.waiting import PATIENCE_S
 
 from .faces import both_faces, opened
@@ -410,9 +411,7 @@ anyio.run(main)
 async def test_a_process_killed_while_indexing_leaves_nothing_missing_and_nothing_twice(tmp_path):
     """kill -9 between two batches: the next process continues from the watermark."""
     place = f"sqlite:///{tmp_path}/a.db"
-    worker = subprocess.Popen(
-        [sys.executable, "-c", WORKER, place], stdout=subprocess.PIPE, text=True, env=os.environ
-    )
+    worker = Forked([sys.executable, "-c", WORKER, place], stdout=subprocess.PIPE, text=True)
     try:
         assert worker.stdout.readline() == "busy\n"
     finally:
@@ -448,9 +447,7 @@ anyio.run(main)
 async def test_processes_on_one_database_do_not_fight(tmp_path):
     """Three of them write to the same conversations and index them: each turn ends with one vector."""
     place = f"sqlite:///{tmp_path}/a.db"
-    workers = [
-        subprocess.Popen([sys.executable, "-c", TOGETHER, place, name], env=os.environ) for name in "abc"
-    ]
+    workers = [Forked([sys.executable, "-c", TOGETHER, place, name]) for name in "abc"]
     assert [worker.wait() for worker in workers] == [0, 0, 0]
     async with Memory.open(place, embedder=HashingEmbedder()) as memory:
         await memory.settle()

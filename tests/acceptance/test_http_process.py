@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from tests.servers.forked import Forked
 from tests.servers.ports import free_port
 
 pytestmark = pytest.mark.waits
@@ -17,13 +18,11 @@ STOP_S = 60
 
 
 @contextmanager
-def served(folder):
+def served(folder, start=Forked):
     """A running service, and a client that talks to it through a socket."""
     port = free_port()
     command = [sys.executable, "-m", "pagefile", "serve", "--port", str(port), "--db", "sqlite:///served.db"]
-    process = subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    process = start(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=START_S, trust_env=False) as client:
             wait_for(client, process)
@@ -50,7 +49,7 @@ def wait_for(client, process):
 def test_what_was_acknowledged_survives_a_kill(tmp_path):
     """Start, record, kill -9, start again: the turn is there. Ctrl-C then ends it with 0, within seconds."""
     here = {"conversation_id": "诊疗/2026:7"}
-    with served(tmp_path) as (client, process):
+    with served(tmp_path, start=subprocess.Popen) as (client, process):
         turn = client.post("/v1/turns", json={**here, "user": "我对青霉素过敏。", "assistant": "已记录。"})
         assert 201 == turn.status_code
         process.kill()

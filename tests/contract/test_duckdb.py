@@ -15,11 +15,12 @@ from pagefile.testing.drafts import CHAT, done, view
 NOT_HERE = {"vector": "a DuckDB file is no vector index: `vectors()` is None, and they are kept elsewhere"}
 
 
-#: In memory, for one test after the other: making the tables takes longer than emptying them.
+#: In memory, for one test of a class after the other: making the tables takes longer than emptying them, and
+#: rows that were deleted stay in the way of the next ones.
 DATABASE = ":memory:contract"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")
 def database():
     """Stays as long as somebody is connected to it."""
     with duckdb.connect(DATABASE, config={"threads": 1}) as connection:
@@ -40,7 +41,8 @@ class Backend:
         store = await DuckStore.open(Path(DATABASE), clock=clock)
         yield store
         await store.close()
-        for (table,) in database.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+        held = "SELECT table_name FROM duckdb_tables() WHERE estimated_size > 0"
+        for (table,) in database.execute(held).fetchall():
             database.execute(f"DELETE FROM {table}")
 
 

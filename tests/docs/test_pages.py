@@ -36,6 +36,8 @@ def player(request, servers, tmp_path, monkeypatch):
     text = page.read_text(encoding="utf-8") if page else SERVICE
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", COLUMNS)
+    # A reader who runs pytest has none of the plugins that come with our other tools.
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:langsmith_plugin -p no:schemathesis -p no:valkey")
     monkeypatch.setattr(socket.socket, "connect", _at_home(socket.socket.connect))
     with ExitStack() as stack:
         yield Player(servers.named_in(text), stack)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.integration.postgres.serving import fresh_url
 from tests.integration.workers.serving import served
+from tests.servers.forked import forking
 
 from .conftest import ROOT
 from .load import Load, check
@@ -48,14 +49,15 @@ def test_a_newer_version_migrates_while_the_older_writes(tmp_path, stopwatch, re
         assert load.broken == 0
         assert {status for (_, status), _ in load.told()[0].items()} <= {200, 201}, load.told()
         assert "Traceback" not in older.said, older.said
-    refused = subprocess.run(
-        [sys.executable, "-m", "pagefile", "serve", "--db", url],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    with forking():
+        refused = subprocess.run(
+            [sys.executable, "-m", "pagefile", "serve", "--db", url],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
     assert refused.returncode == 1
     assert "pip install --upgrade" in refused.stderr
     assert "Traceback" not in refused.stderr

@@ -1,4 +1,4 @@
-"""Processes of `python -m …` that cost no start: forks of one that has imported Pagefile and done nothing else.
+"""Processes of `python -m …` and `python -c …` that cost no start: forks of one that has imported Pagefile and done nothing else.
 
 A fresh start takes a second of imports. `Forked` is a `subprocess.Popen`: the process is a child of its caller, with its own input,
 output, folder, environment and command line. Where the start itself is what a test is about, `Popen` is the one to take.
@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
@@ -31,17 +32,21 @@ _asking: list[bool] = []
 
 
 class Forked(subprocess.Popen[Any]):
-    """`Forked([sys.executable, "-m", "pagefile", …], cwd=…, env=…, stdout=…)`."""
+    """`Forked([sys.executable, "-m", "pagefile", …], cwd=…, env=…, stdout=…)`; a program for `-c` works as well."""
 
     def _execute_child(self, args: Any, *rest: Any) -> None:
         _, preexec_fn, _, pass_fds, cwd, env, _, _, shell = rest[:9]
         reads, _, _, writes, _, errors = rest[9:15]
-        python, option, module, *arguments = args
-        assert (sys.executable, "-m") == (python, option)
-        unknown = [one for one in (preexec_fn, pass_fds, shell) if one]
-        assert [] == unknown, "a fork knows only folder, environment and streams"
+        (*_, new_session, group) = rest[15:22]
+        python, option, program, *arguments = args
+        assert python == sys.executable
+        assert option in {"-m", "-c"}
+        unknown = [one for one in (preexec_fn, pass_fds, shell, group != -1) if one]
+        assert [] == unknown, "a fork knows only folder, environment, streams and session"
         request = {
-            "module": module,
+            "option": option,
+            "program": program,
+            "new_session": new_session,
             "arguments": [str(one) for one in arguments],
             "cwd": str(cwd or Path.cwd()),
             "env": dict(os.environ if env is None else env),
@@ -124,6 +129,8 @@ def _become(asked: dict[str, Any]) -> None:
     os.environ.update(asked["env"])
     os.chdir(asked["cwd"])
     sys.path[0] = asked["cwd"]
+    if asked["new_session"]:
+        os.setsid()
     sys.argv[1:] = asked["arguments"]
     random.seed()
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0)), encoding="utf-8")
@@ -132,7 +139,12 @@ def _become(asked: dict[str, Any]) -> None:
         io.BufferedWriter(io.FileIO(2, "w")), encoding="utf-8", errors="backslashreplace", line_buffering=True
     )
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
-    runpy.run_module(asked["module"], run_name="__main__", alter_sys=True)
+    if asked["option"] == "-m":
+        runpy.run_module(asked["program"], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv[0] = "-c"
+        main = sys.modules["__main__"] = ModuleType("__main__")
+        exec(asked["program"], main.__dict__)
 
 
 if __name__ == "__main__":

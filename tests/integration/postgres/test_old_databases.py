@@ -22,6 +22,7 @@ from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.migration import head
 from pagefile.testing.drafts import AT, CHAT, done, page, view
 from tests.integration.old_contents import OLD, OPENING, check_contents, check_whole, damage
+from tests.servers.forked import Forked
 from tests.servers.postgres import installed
 from tests.waiting import PATIENCE_S, until
 
@@ -123,7 +124,7 @@ async def waiting(plain):
 def opening(url, before=""):
     """A process that opens the store."""
     command = [sys.executable, "-c", before + OPENING, url]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return Forked(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

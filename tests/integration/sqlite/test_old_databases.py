@@ -17,6 +17,7 @@ from pagefile.stores import open_store
 from pagefile.stores.sqlite.database import migrations
 from pagefile.testing.drafts import CHAT, done, page, view
 from tests.integration.old_contents import OLD, OPENING, check_contents, check_whole
+from tests.servers.forked import Forked, forking
 
 SCHEMAS = range(1, len(migrations()))
 
@@ -115,7 +116,8 @@ async def test_a_process_killed_in_the_middle_leaves_a_database_that_opens(tmp_p
     """What was not committed is not there; the next one does it."""
     path = tmp_path / "old.db"
     url = made(number, path)
-    died = subprocess.run([sys.executable, "-c", DYING + OPENING, url], check=False, capture_output=True)
+    with forking():
+        died = subprocess.run([sys.executable, "-c", DYING + OPENING, url], check=False, capture_output=True)
     assert died.returncode == -9, died.stderr
     assert columns(path, "PRAGMA user_version") == [(len(migrations()) - 1,)]
     await check(url, number)
@@ -126,7 +128,7 @@ async def test_four_processes_at_once_upgrade_it_once(tmp_path):
     path = tmp_path / "old.db"
     url = made(1, path)
     racers = [
-        subprocess.Popen([sys.executable, "-c", OPENING, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        Forked([sys.executable, "-c", OPENING, url], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(4)
     ]
     told = [racer.communicate(timeout=120) for racer in racers]

@@ -99,9 +99,7 @@ def served(folder, url, *options, port=None, module="pagefile", env=None, **sett
     port = port or free_port()
     named = {f"PAGEFILE_{name.upper()}": str(value) for name, value in settings.items()}
     command = [sys.executable, "-m", module, "serve", "--port", str(port), "--db", url, *options]
-    # Another module changes Pagefile before it starts.
-    start = Forked if module == "pagefile" else subprocess.Popen
-    process = start(
+    process = Forked(
         command,
         cwd=folder,
         env={**os.environ, **named, **(env or {})},

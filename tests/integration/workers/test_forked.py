@@ -49,6 +49,26 @@ def test_it_has_the_folder_and_the_environment_it_was_given(tmp_path):
     assert [] == list(other.glob("here.db"))
 
 
+PROGRAM = """
+import os, sys
+class Here: ...
+print(sys.argv, os.getcwd(), os.getsid(0) == os.getpid(), Here.__module__ in sys.modules, sys.modules["__main__"].Here is Here)
+raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize("session", [True, False])
+def test_a_program_runs_as_in_a_fresh_one(session, tmp_path):
+    """With its arguments, as the main module, in a session of its own if that was asked for."""
+    command = [sys.executable, "-c", PROGRAM, "a", "b"]
+    told = []
+    for how in (subprocess.Popen, Forked):
+        with how(command, cwd=tmp_path, start_new_session=session, stdout=subprocess.PIPE) as process:
+            told.append((process.communicate()[0], process.returncode))
+    assert told[0] == told[1]
+    assert (3, session) == (told[0][1], b" True True True" in told[0][0])
+
+
 @pytest.mark.waits
 def test_it_is_a_child_and_can_be_killed():
     """Its caller waits for it, and hears by what it was ended."""

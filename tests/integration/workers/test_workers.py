@@ -19,6 +19,7 @@ from pagefile.ports import EmbeddingModel
 from pagefile.records import Scope
 from pagefile.settings import EmbedderSettings
 from tests.integration.postgres.serving import fresh_url, walled_url
+from tests.servers.forked import forking
 from tests.servers.postgres import PostgresServer
 from tests.servers.valkey import ValkeyServer
 from tests.waiting import until_so
@@ -221,7 +222,8 @@ def test_a_rotated_key_ends_for_every_worker(tmp_path):
 
     def told(verb, *more):
         asked = [part.format(verb) if part == "{}" else part for part in command]
-        return json.loads(subprocess.run([*asked, *more], check=True, capture_output=True).stdout)
+        with forking():
+            return json.loads(subprocess.run([*asked, *more], check=True, capture_output=True).stdout)
 
     old = told("add")["key"]
     with served(tmp_path, url, "--workers", "3", service__require_keys="true", **PLAIN) as service:

@@ -21,7 +21,7 @@ from pagefile.standalone import (
 from pagefile.standalone import conversation_summarizer as module
 from pagefile.standalone.conversation_summarizer import conversation_text, whole_sentences
 from pagefile.stores import InMemoryStore
-from pagefile.testing import FakeClock
+from pagefile.testing import FakeClock, HashingEmbedder
 from pagefile.text.tokens import open_counter
 from pagefile.tiers.history import History
 from tests.engines import engine_over
@@ -78,7 +78,7 @@ def summarizer(llm, conversations):
 @pytest.fixture
 async def open_memory(clock):
     """With the background at work."""
-    async with Memory.open("memory://", clock=clock) as memory:
+    async with Memory.open("memory://", clock=clock, embedder=HashingEmbedder()) as memory:
         yield memory
 
 
