@@ -1,7 +1,7 @@
 """The ASGI application: one open memory behind the routes."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -61,18 +61,17 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        app.state.model = model = chat_model(settings.model)
-        async with Memory.open(settings=settings, meter=app.state.meter) as memory:
+        async with AsyncExitStack() as opened:
+            app.state.model = model = chat_model(settings.model)
+            if model is not None:
+                opened.push_async_callback(model.close)
+            memory = await opened.enter_async_context(Memory.open(settings=settings, meter=app.state.meter))
             await exposure.check_binding(service, memory.engine.store.keys)
             await anyio.to_thread.run_sync(transfer.remove_left_uploads)
             app.state.memory = memory
-            try:
-                async with filling() as app.state.filling:
-                    yield
-            finally:
-                app.state.memory = None
-                if model is not None:
-                    await model.close()
+            opened.callback(setattr, app.state, "memory", None)
+            app.state.filling = await opened.enter_async_context(filling())
+            yield
 
     app = _Service(
         title="Pagefile",

@@ -113,7 +113,8 @@ async def fitted(
     if left < 0:
         # Results that could not be archived and are too long for the window.
         results = [part for message in running for part in _results(message) if not part.files]
-        texts = shortened({key_of(part): part_text(part) for part in results}, -left, fit.count)
+        unkept = {key_of(part): part_text(part) for part in results if key_of(part) not in fit.kept}
+        texts = shortened(unkept, -left, fit.count)
         running = [_shown(message, texts) for message in running]
     if gone:
         question = replace(question, parts=[*question.parts, fit.note(_STEPS_LEFT_OUT, gone)])

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, suppress
 from itertools import count
 from typing import Any, TypeVar
 
@@ -154,12 +154,14 @@ def quoted(name: str) -> str:
 async def played(connection: Connection, play: Play[T]) -> T:
     """The result of a verb, in the connection's current transaction."""
     answered: Any = None
-    while True:
-        try:
-            ask = play.send(answered)
-        except StopIteration as end:
-            return end.value
-        answered = await _answer(connection, ask)
+    # Closed at once if a statement fails, as in `plays.played`.
+    with closing(play):
+        while True:
+            try:
+                ask = play.send(answered)
+            except StopIteration as end:
+                return end.value
+            answered = await _answer(connection, ask)
 
 
 async def _answer(connection: Connection, ask: Ask) -> Any:

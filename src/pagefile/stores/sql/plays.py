@@ -6,6 +6,7 @@ transaction came first, a connection was lost), so a player is given the generat
 """
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import closing
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 T = TypeVar("T")
@@ -25,14 +26,18 @@ Play: TypeAlias = Generator[Ask, Any, T]
 
 
 def played(play: Play[T], answer: Callable[[Ask], Any]) -> T:
-    """The result of a verb, with each of its statements run by `answer`."""
+    """The result of a verb, with each of its statements run by `answer`.
+
+    A verb whose statement fails is closed at once: it may hold a lock, and the error's traceback keeps it alive.
+    """
     answered: Any = None
-    while True:
-        try:
-            ask = play.send(answered)
-        except StopIteration as end:
-            return end.value
-        answered = answer(ask)
+    with closing(play):
+        while True:
+            try:
+                ask = play.send(answered)
+            except StopIteration as end:
+                return end.value
+            answered = answer(ask)
 
 
 def skipped(wanted: Wanted) -> Any:

@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, TypeVar
 
 from pagefile.stores.encoding import time_text, to_json
-from pagefile.stores.sql.plays import Play, Player, skipped
+from pagefile.stores.sql import plays
+from pagefile.stores.sql.plays import Ask, Play, Player
 from pagefile.stores.sql.texts import COMMON, PLAIN, parameters, statement_texts, type_of
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
@@ -51,26 +52,23 @@ class SqlitePlayer(ConnectionPlayer):
 
 def played(connection: Connection, play: Play[T]) -> T:
     """The result of a verb, in the connection's current transaction."""
-    answered: Any = None
-    while True:
-        try:
-            wanted, name, values = play.send(answered)
-        except StopIteration as end:
-            return end.value
-        one = statement(name)
-        # No cursor outlives its result: one kept alive by a traceback would keep the file locked.
-        if not one.text:
-            answered = skipped(wanted)
-        elif wanted == "row":
-            answered = connection.execute(one.text, one.given(values)).fetchone()
-        elif wanted == "rows":
-            answered = connection.execute(one.text, one.given(values)).fetchall()
-        elif wanted == "count":
-            connection.execute(one.text, one.given(values))
-            answered = connection.changes()
-        else:
-            connection.executemany(one.text, map(one.given, values))
-            answered = None
+    return plays.played(play, partial(_answer, connection))
+
+
+def _answer(connection: Connection, ask: Ask) -> Any:
+    wanted, name, values = ask
+    one = statement(name)
+    # No cursor outlives its result: one kept alive by a traceback would keep the file locked.
+    if not one.text:
+        return plays.skipped(wanted)
+    if wanted == "row":
+        return connection.execute(one.text, one.given(values)).fetchone()
+    if wanted == "rows":
+        return connection.execute(one.text, one.given(values)).fetchall()
+    if wanted == "count":
+        connection.execute(one.text, one.given(values))
+        return connection.changes()
+    return connection.executemany(one.text, map(one.given, values))
 
 
 _Encoder = Callable[[Any], str]

@@ -67,10 +67,8 @@ class SqliteStore(ConnectionStore):
 
     @classmethod
     async def open(cls, place: Place, *, clock: Clock, readers: int = 2) -> "SqliteStore":
-        store = cls(place, await asyncio.to_thread(open_connections, place, readers=readers + 1), clock)
-        if not store._read_only:
-            await asyncio.to_thread(store._reserve.keep)
-        return store
+        # All that may take long comes before the threads: a caller that is cancelled meanwhile leaves none behind.
+        return cls(place, await asyncio.to_thread(_opened, place, readers + 1), clock)
 
     async def _left(self) -> Sequence[str]:
         """`secure_delete` overwrites the rows themselves, but not copies that page balancing has left elsewhere."""
@@ -127,3 +125,10 @@ class SqliteAuditor(SqlAuditor):
     async def errors(self, *, full: bool) -> list[str]:
         found = await self._rows("integrity_check" if full else "quick_check", {})
         return [str(one[0]) for one in found if one[0] != "ok"]
+
+
+def _opened(place: Place, number: int) -> Sequence[Connection]:
+    connections = open_connections(place, readers=number)
+    if not connections[0].readonly("main"):
+        Reserve(place.path).keep()
+    return connections
