@@ -42,7 +42,7 @@ serve: $(READY) ## Start the service on 127.0.0.1 (PORT=…, DB=… to choose)
 	@exec $(BIN)/pagefile serve $(if $(PORT),--port '$(PORT)') $(if $(DB),--db '$(DB)')
 
 # A file at a time: the slow tests wait for processes and disks more than they compute.
-PYTEST = $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/pytest --forks $(WORKERS)
 
 # No test runs in both: `test` leaves out those that need a browser, the Claude command or a Milvus server, and says so;
 # `check` runs these and no others, and fails where one of the three is missing.

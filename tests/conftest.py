@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.heavy"]
+pytest_plugins = ["tests.forks", "tests.heavy"]
 
 # Whoever starts the tests in the background may have told them to ignore Ctrl-C; the commands they start would ignore it too.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -121,7 +121,7 @@ def pytest_pycollect_makeitem(name, obj):
 
 
 def _check_names(items):
-    """Of tests with one name xdist runs one, and nobody hears of the others."""
+    """Tests with one name cannot be told apart: not in what is reported, nor by whoever runs one of them again."""
     twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
     if twice:
         raise pytest.UsageError(f"Several tests are called {', '.join(twice)}: give each a name of its own.")

@@ -18,7 +18,7 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: A part that nobody has and one that is everywhere; and tests as somebody might write them.
 CONFTEST = """
-pytest_plugins = ["tests.heavy"]
+pytest_plugins = ["tests.forks", "tests.heavy"]
 
 def pytest_configure():
     from tests import heavy
@@ -56,7 +56,7 @@ def run(tmp_path_factory):
     (folder / "test_some.py").write_text(TESTS, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = heavy(part)\n", encoding="utf-8")
     # Plugins that these tests do not need take longer than the tests.
-    settings = ["-c", str(folder / "pytest.ini"), "-p", "no:cacheprovider", "-p", "xdist"]
+    settings = ["-c", str(folder / "pytest.ini"), "-p", "no:cacheprovider"]
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
     def run(*arguments):
@@ -94,7 +94,7 @@ def test_no_test_runs_twice_and_none_is_forgotten():
 
 def test_what_is_left_out_is_named(run):
     """Each part, how many tests, how to get it where it is missing, and who runs them."""
-    code, said = run("--heavy", "left-out", "-n", "2")
+    code, said = run("--heavy", "left-out", "--forks", "2")
     assert 0 == code, said
     assert "1 passed, 3 skipped" in said
     assert "left out" in said

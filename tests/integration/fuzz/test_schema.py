@@ -56,7 +56,7 @@ def schema():
 
 @cache
 def operations():
-    """Not `schema.parametrize()`: it gives all of them one name, and of one name xdist runs one."""
+    """Not `schema.parametrize()`: it gives all of them one name."""
     found = [operation.ok() for operation in schema().get_all_operations()]
     return {f"{operation.method.upper()} {operation.path}": operation for operation in found}
 
