@@ -12,8 +12,8 @@ PORT ?=
 DB ?=
 # `make test ARGS='tests/unit -k tokens'`.
 ARGS ?=
-# How many test files run at once; four keep two cores busy, since many tests wait for processes.
-WORKERS ?= 4
+# How many test files run at once; six keep two cores busy, since many tests wait for processes.
+WORKERS ?= 6
 # `make soak SOAK_MINUTES=6 CROSSING_CALLS=20000`.
 SOAK_MINUTES ?= 30
 CROSSING_CALLS ?= 200000

@@ -53,7 +53,11 @@ class Loop:
 class Blocking(Generic[Inner]):
     """Wraps an asynchronous object together with the loop it runs in."""
 
-    def __init__(self, inner: Inner, loop: Loop) -> None:
+    def __init__(self, inner: Inner, loop: Loop | None = None) -> None:
+        if loop is None:
+            raise TypeError(
+                f"Use `with {type(self).__name__}.open(…) as memory`, or `{type(self).__name__}.connect(…)`."
+            )
         self.inner = inner
         self.loop = loop
         #: Closes the memory as a whole.

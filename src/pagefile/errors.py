@@ -87,7 +87,7 @@ class PagePurgedError(HandleNotFoundError):
 
 
 class ClosedError(PagefileError):
-    """This memory is closed: use it inside `async with Memory.open(…)`."""
+    """This memory is closed, or its event loop has ended: open one again with `Memory.open(…)` or `Memory.connect(…)`."""
 
 
 class NotOpenError(ClosedError, AttributeError):

@@ -101,7 +101,7 @@ class Mirror(Answer, Generic[R]):
     without: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:
-        # Pydantic reads the annotations and this setting after this. `Mirror[Turn]` stands in no source: before Python 3.13,
+        # Pydantic reads the annotations and this setting after this. `Mirror[Turn]` is in no source file: before Python 3.13,
         # Pydantic looks for it through every module of every frame, which took a third of the service's imports.
         super().__init_subclass__(**options)
         cls.model_config["use_attribute_docstrings"] = "[" not in cls.__name__

@@ -14,12 +14,15 @@ from pagefile import (
     ConflictError,
     HandleNotFoundError,
     InvalidArgumentError,
+    Memory,
     NotFoundError,
     Settings,
     SettingsError,
     TransferError,
 )
 from pagefile.settings import ArchiveSettings, FactSettings
+from pagefile.stores.inmemory import InMemoryStore
+from pagefile.stores.registry import SystemClock
 
 from .faces import MEMORIES, opened
 
@@ -635,3 +638,14 @@ async def test_describe_says_what_it_runs_on(memory):
     told = await memory.describe()
     assert told["tokenizer"] == {"name": "o200k_base", "exact": True}
     assert told["tier_failures"] == {}
+
+
+async def test_a_store_of_ones_own_takes_the_place_of_a_url():
+    """It is closed with the memory; anything else says what is taken."""
+    store = InMemoryStore(SystemClock())
+    async with Memory.open(store) as memory:
+        await memory.conversation("c", user_id="u").record("你好", "你好！")
+    with pytest.raises(ClosedError):
+        await store.reader.epoch()
+    with pytest.raises(SettingsError, match="named by a URL"):
+        await Memory.connect(3)

@@ -12,7 +12,7 @@ from pagefile.testing import FakeClock, contracts
 from pagefile.testing.drafts import CHAT, done, view
 
 #: Cases of the suite that cannot apply here, with the reason.
-NOT_HERE = {"vector": "a DuckDB file is no vector index: `vectors()` is None, and they are kept elsewhere"}
+NOT_HERE = {"vector": "a DuckDB file is not a vector index: `vectors()` is None, and they are kept elsewhere"}
 
 
 #: In memory, for one test of a class after the other: making the tables takes longer than emptying them, and

@@ -183,7 +183,7 @@ def _asked_to_wait(answer: httpx.Response) -> float | None:
 
 @cache
 def _authorities() -> SSLContext:
-    """Whom to trust. Reading them takes 50 ms: once in a process, and never for plain HTTP, which trusts nobody."""
+    """Whom to trust. Reading them takes 50 ms: once in a process, and never for plain HTTP, which needs none."""
     return httpx.create_ssl_context(trust_env=False)
 
 

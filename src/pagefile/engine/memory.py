@@ -55,7 +55,7 @@ class Memory:
     @opening
     async def open(
         cls,
-        url: str | None = None,
+        url: str | ports.Store | None = None,
         *,
         sessions: str | ports.SessionCache | None = None,
         vectors: str | ports.VectorIndex | None = None,
@@ -70,7 +70,8 @@ class Memory:
     ) -> AsyncGenerator["Memory"]:
         """Open a memory for the length of a `with` block.
 
-        Args: url: where everything is stored, by default `sqlite:///pagefile.db`. sessions: a cache of
+        Args: url: where everything is stored, by default `sqlite:///pagefile.db`, or a store of your own, which is
+        closed with the memory. sessions: a cache of
         session values in front of the database, such as `redis://…`; it may be down, it is only a cache.
         vectors: where vectors of turns are stored, such as `milvus://…`; by default the database itself,
         "none" for nowhere. embedder: what makes them: an `Embedder`, or a name as in the setting
@@ -94,7 +95,12 @@ class Memory:
                 if opened is not None:
                     closing.push_async_callback(opened.close)
             options = StoreOptions(synchronous=settings.synchronous)
-            store = await open_store(url or settings.url, clock=clock, options=options)
+            place = settings.url if url is None else url
+            store = (
+                place
+                if isinstance(place, ports.Store)
+                else await open_store(place, clock=clock, options=options)
+            )
             closing.push_async_callback(store.close)
             place = vectors if vectors is not None else settings.vectors
             index = place if isinstance(place, ports.VectorIndex) else open_vectors(place, store)

@@ -41,6 +41,8 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
     `sqlite://` and `sqlite:///:memory:` keep everything in this process, as `memory://` does: SQLite's own shared memory
     databases let readers wait for writers, which a store must not.
     """
+    if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may not check types
+        raise SettingsError(f"A store is named by a URL, one of {_KNOWN}, not by {type(url).__name__!r}.")
     clock, options = clock or SystemClock(), options or StoreOptions()
     scheme, separator, rest = url.partition("://")
     if separator and scheme in {"postgresql", "postgres"}:

@@ -111,7 +111,7 @@ def no_call(call_id: str) -> NotFoundError:
     """The error for a recorded window that does not exist or belongs to another user."""
     return NotFoundError(
         f"There is no recorded call {call_id!r}: `chat.calls()`, or `pagefile calls CONVERSATION`, lists those that "
-        "are kept (setting `calls_kept`). One that showed something that was erased went with it."
+        "are kept (setting `calls_kept`). A window that showed something erased is erased as well."
     )
 
 
