@@ -42,7 +42,7 @@ if "TMPDIR" not in os.environ and os.access(_SHM, os.W_OK) and _in_memory():
 ssl.create_default_context = cache(ssl.create_default_context)
 
 # What is imported and collected lives until the end; Python would look through all of it again and again.
-# Tasks that nobody holds any more are looked through by every event loop, so the young ones go soon.
+# Every event loop looks through all tasks that are left, so the young ones are collected soon.
 gc.set_threshold(20_000, 20, 20)
 
 # A busy machine is no failure. What is found is printed so that it can be played again; `.ci/run` always plays the same.

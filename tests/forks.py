@@ -1,6 +1,6 @@
 """Runs test files in several processes, `--forks 4`: each is a fork of one that has imported and collected every test.
 
-Importing and collecting takes longer than most files run, and pytest-xdist has every worker do it anew. As there, a file runs in one
+Importing and collecting takes longer than most files run, and pytest-xdist has every worker do it again. As there, a file runs in one
 process, and the next one goes to whoever is free.
 """
 
@@ -21,7 +21,7 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--forks` says how many processes there are; none: the tests run here."""
-    parser.addoption("--forks", type=int, default=0, help="run test files in so many processes (%(default)s)")
+    parser.addoption("--forks", type=int, default=0, help="how many processes run test files (%(default)s)")
 
 
 @pytest.hookimpl(tryfirst=True)

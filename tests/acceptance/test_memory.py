@@ -20,6 +20,7 @@ from pagefile import (
     SettingsError,
     TransferError,
 )
+from pagefile.client import BlockingClient
 from pagefile.settings import ArchiveSettings, FactSettings
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.registry import SystemClock
@@ -649,3 +650,15 @@ async def test_a_store_of_ones_own_takes_the_place_of_a_url():
         await store.reader.epoch()
     with pytest.raises(SettingsError, match="named by a URL"):
         await Memory.connect(3)
+
+
+async def test_an_empty_url_means_that_of_the_settings():
+    """As an environment variable that is set to nothing gives it."""
+    async with Memory.open("", settings=Settings(url="memory://")) as memory:
+        assert "memory" == (await memory.describe())["store"]["backend"]
+
+
+def test_a_blocking_client_is_not_made_by_its_class():
+    """As `Client(url)` is: it says how."""
+    with pytest.raises(TypeError, match=r"BlockingClient\.open"):
+        BlockingClient("http://127.0.0.1:8780")

@@ -95,7 +95,7 @@ class Memory:
                 if opened is not None:
                     closing.push_async_callback(opened.close)
             options = StoreOptions(synchronous=settings.synchronous)
-            place = settings.url if url is None else url
+            place = url or settings.url
             store = (
                 place
                 if isinstance(place, ports.Store)

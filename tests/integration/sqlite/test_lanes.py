@@ -10,6 +10,7 @@ import pytest
 from pagefile.errors import ClosedError, ConflictError, StoreFullError
 from pagefile.ports import EntryQuery
 from pagefile.stores import open_store
+from pagefile.stores.sqlite.database import Reserve
 from pagefile.testing.drafts import CHAT, done, view
 from tests.waiting import PATIENCE_S, until
 
@@ -293,3 +294,27 @@ async def test_nothing_is_read_in_place_after_closing(store, readers):
     await store.close()
     with pytest.raises(ClosedError):
         await readers.run_again("a", thread_name)
+
+
+async def test_a_cancelled_opening_leaves_no_threads(path, clock, monkeypatch):
+    """What may take long is done before they are started."""
+    slow, go = threading.Event(), threading.Event()
+
+    def keep(_):
+        slow.set()
+        go.wait(10)
+
+    monkeypatch.setattr(Reserve, "keep", keep)
+    before = set(threading.enumerate())
+    opening = asyncio.ensure_future(open_store(f"sqlite:///{path}", clock=clock))
+    await asyncio.to_thread(slow.wait, 10)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    go.set()
+    left = [
+        one.name
+        for one in set(threading.enumerate()) - before
+        if not one.name.startswith(("asyncio", "AnyIO"))
+    ]
+    assert [] == left
