@@ -174,7 +174,7 @@ async def test_a_placeholder_is_not_cut_for_a_result_without_a_page():
     """The last resort shortens what could not be archived; a placeholder still says what it stands for."""
     question = ModelRequest([UserPromptPart("Q0 both?")])
     calls = ModelResponse([ToolCallPart("look", {}, tool_call_id=name) for name in ("paged", "bare")])
-    short = "placeholder " * 60
+    short = "placeholder " * 90
     returned = ModelRequest(
         [
             ToolReturnPart("look", text, tool_call_id=name)
@@ -182,7 +182,7 @@ async def test_a_placeholder_is_not_cut_for_a_result_without_a_page():
         ]
     )
     kept = {key_of(returned.parts[0]): Kept("the page " * 900, 8100, short)}
-    found = await fitted([], question, [calls, returned], Fit(1200, len, kept, passages))
+    found = await fitted([], question, [calls, returned], Fit(1500, len, kept, passages))
     texts = [part.content for part in found[-1].parts]
     assert short == texts[0]
     assert len(texts[1]) < 800
