@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from pagefile.content import Message, Shape, Text, media_in, message_json
+from pagefile.content import Message, Shape, Text, ToolResult, media_in, message_json
 from pagefile.engine import arguments
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import turn_in
@@ -24,6 +24,7 @@ from pagefile.shapes.parser import Parsed, listed, parsed
 from pagefile.shapes.renderer import given_back
 from pagefile.stores import rules
 from pagefile.tiers.base import off_loop
+from pagefile.tiers.workspace import Workspaces
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
 from pagefile.window.placeholder import loaded_chars
 
@@ -223,7 +224,18 @@ class Desk:
                 epochs.append(epoch)
             else:
                 kept[number] = measured_step(steps[number], self.engine.counter.count)
+        self._disregard(found, steps)
         return kept, _oldest(epochs)
+
+    def _disregard(self, found: Parsed, steps: Mapping[int, Step]) -> None:
+        """Tell workspaces which results are errors, or more than their text: a step does not say so."""
+        results = [
+            part for message in found.messages for part in message.parts if isinstance(part, ToolResult)
+        ]
+        unfit = [part for part in results if (part.error or part.media) and part.step in steps]
+        for tier in (tier for tier in self.engine.tiers if unfit and isinstance(tier, Workspaces)):
+            for part in unfit:
+                tier.disregard(self.scope, steps[part.step], error=part.error)
 
     async def _cost(self, messages: Sequence[Message], steps: Mapping[int, Step]) -> int:
         counts = {number: (step.call_tokens, step.result_tokens) for number, step in steps.items()}

@@ -186,7 +186,7 @@ class ClaudeMemory:
         """
         if _ours(given["tool_name"]):
             return {}
-        workspace = self._session(given).chat.workspace()
+        workspace = self._session(given).chat.workspace().trusted(self._failing.failures)
         cached = await workspace.lookup(given["tool_name"], given["tool_input"])
         if cached is None or given["tool_name"] in self._exempt:
             return {}

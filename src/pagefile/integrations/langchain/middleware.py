@@ -249,7 +249,7 @@ class PagefileMiddleware(
             return None
         call, tool = request.tool_call, request.tool
         schema = None if tool is None else {"properties": tool.args}
-        workspace = self._talk(who).chat.workspace(rules=self._rules)
+        workspace = self._talk(who).chat.workspace(rules=self._rules).trusted(self._edge.failures)
         cached = await workspace.lookup(call["name"], call["args"], schema=schema)
         return (
             None if cached is None else ToolMessage(cached.answer, name=call["name"], tool_call_id=call["id"])

@@ -130,7 +130,9 @@ class RunMemory:
             return None
         cached = await self.edge.attempt(
             "looking for an equal call",
-            lambda: self.workspace.lookup(call.tool_name, call.args_as_dict(), schema=schema),
+            lambda: self.workspace.trusted(self.edge.failures).lookup(
+                call.tool_name, call.args_as_dict(), schema=schema
+            ),
             None,
         )
         return None if cached is None else cached.answer

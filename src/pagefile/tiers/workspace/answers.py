@@ -1,8 +1,9 @@
-"""What answers a call that was made before: the result, how old it is, and where the whole of it lies."""
+"""What a wrapper gets: what became of a result, and what answers a call that was made before."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pagefile.tiers.workspace.rules import Kind
 from pagefile.window.wording import Wording
 
 
@@ -27,6 +28,21 @@ class CachedResult:
     def answer(self) -> str:
         """What a tool wrapper returns in place of the tool's result."""
         return f"{self.note}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Absorbed:
+    """What became of a tool result."""
+
+    #: What its rule remembers of it.
+    remembers: Kind
+    #: How many chunks were added.
+    chunks: int
+    #: For the model: the result as text, or its placeholder if it was archived because of its length.
+    text: str
+    #: If False, `text` is only a placeholder, and the page has the whole result.
+    whole: bool
+    archive_uuid: str | None = None
 
 
 class Answer(NamedTuple):

@@ -62,7 +62,9 @@ def defaults_of(schema: object) -> dict[str, object]:
 
 
 def _same(value: object, default: object) -> bool:
-    return value is default or (default is not None and to_json(value) == to_json(default))
+    return value is default or (
+        default is not None and _spelled(to_json(value)) == _spelled(to_json(default))
+    )
 
 
 def _spelled(value: Plain) -> Plain:

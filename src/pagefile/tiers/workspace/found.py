@@ -43,6 +43,8 @@ def _listed(value: Plain, depth: int) -> Sequence[Plain]:
         # One list of hits for each of several questions.
         nested = [inner for inner in value if isinstance(inner, list) and not _is_pair(inner)]
         return list(chain.from_iterable(nested)) if nested and len(nested) == len(value) else value
+    if isinstance(value, str):
+        return [value] if depth == 0 else []
     if not isinstance(value, dict) or depth > 4:
         return []
     if rows := _rows(value):

@@ -58,6 +58,14 @@ def as_text(result: object, value: Plain) -> str:
     return text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
 
 
+def shows_media(result: object) -> bool:
+    """Whether some of its content blocks are no text, so that its text alone is not all of it."""
+    content = cast("Mapping[str, object]", result).get("content") if isinstance(result, Mapping) else result
+    blocks = cast("Sequence[object]", content) if isinstance(content, list | tuple) else ()
+    kinds = [cast("Mapping[str, object]", one).get("type") for one in blocks if isinstance(one, Mapping)]
+    return any(kind in _MEDIA_BLOCKS for kind in kinds)
+
+
 def clean(text: str) -> str:
     """Text that every store can hold."""
     return text.replace("\0", "␀").encode("utf-8", "replace").decode()

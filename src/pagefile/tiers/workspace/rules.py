@@ -98,10 +98,11 @@ def _suggested(tool: str, arguments: Plain) -> ToolRule:
     does = deed(tool, arguments)
     if does in (None, "changes", "runs", "apart"):
         return ToolRule("*", changes=does != "apart")
-    # A list of files or orders is no table of contents; it is only kept for an equal call.
-    kind: Kind = "nothing" if does == "list" else does
+    volatile = is_volatile(tool, arguments)
+    # A list of files or orders is no table of contents, and a status is no page: neither is knowledge.
+    kind: Kind = "nothing" if does == "list" or (volatile and does == "page") else does
     fresh_s = WEB_FRESH_S if is_web(tool, arguments) else FRESH_S
-    return ToolRule("*", kind, cacheable=not is_volatile(tool, arguments), fresh_s=fresh_s, changes=False)
+    return ToolRule("*", kind, cacheable=not volatile, fresh_s=fresh_s, changes=False)
 
 
 def parsed_rules(text: str | None) -> Sequence[ToolRule]:

@@ -18,14 +18,14 @@ from pagefile.text.sentences import clip, cut
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Counter, off_loop
 from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
-from pagefile.tiers.workspace.answers import Answer, CachedResult, told
+from pagefile.tiers.workspace.answers import Absorbed, Answer, CachedResult, told
 from pagefile.tiers.workspace.cache import CallCache
 from pagefile.tiers.workspace.calls import ToolCall, defaults_of
 from pagefile.tiers.workspace.found import document_of, toc_of
 from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, chunk_text
 from pagefile.tiers.workspace.outline import entries, outline
-from pagefile.tiers.workspace.results import Plain, Result, canonical
-from pagefile.tiers.workspace.rules import NOTHING, Kind, ToolRule, remember, rule_for
+from pagefile.tiers.workspace.results import Plain, Result, canonical, shows_media
+from pagefile.tiers.workspace.rules import NOTHING, ToolRule, remember, rule_for
 from pagefile.window.candidates import Form
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
@@ -66,21 +66,6 @@ class WorkspaceRules:
     tools: Sequence[ToolRule]
 
 
-@dataclass(frozen=True, slots=True)
-class Absorbed:
-    """What became of a tool result."""
-
-    #: What its rule remembers of it.
-    remembers: Kind
-    #: How many chunks were added.
-    chunks: int
-    #: For the model: the result as text, or its placeholder if it was archived because of its length.
-    text: str
-    #: If False, `text` is only a placeholder, and the page has the whole result.
-    whole: bool
-    archive_uuid: str | None = None
-
-
 @dataclass(slots=True)
 class Parts:
     """What all workspaces of a memory share."""
@@ -112,6 +97,7 @@ class Workspace:
         #: The defaults of the tools' arguments, as far as they are known.
         self._defaults: Lru[str, dict[str, object]] = Lru(_MAX_TOOLS)
         self._spread = spread
+        self._unseen = 0
         self._told = False
         #: The last erasure before anything was remembered; None while nothing is.
         self._since: int | None = None
@@ -211,7 +197,7 @@ class Workspace:
             self.notes.drop_toc(next(iter(self.notes.toc_cache)))
         lines = entries(toc_of(got.value)) if rule.remembers == "toc" else ()
         shown = outline(lines, rules.outline_chars, self._parts.wording.toc_more)
-        if rule.cacheable:
+        if rule.cacheable and not shows_media(result):
             self._keep_call(call, got, uuid, shown)
         whole = page is None or short
         text = got.text if page is None or short else self._stand_in(page, shown)
@@ -259,10 +245,23 @@ class Workspace:
         self._calls.clear()
         self._since = None
 
+    def trusted(self, unseen: int) -> "Workspace":
+        """Itself, without answers if `unseen` is another number than before: calls nobody told it of may have changed something."""
+        if unseen != self._unseen:
+            self._calls.clear()
+        self._unseen = unseen
+        return self
+
     def changed(self, change: ToolCall) -> None:
         """Forget the answers that a call may have made untrue, and what was read from the files it names."""
         self._calls.changed(change)
         self.notes.forget_changed(change)
+
+    def disregard(self, step: Step, *, error: bool) -> None:
+        """Do not answer with a step's text: it is an error, which is no knowledge either, or comes with pictures."""
+        self._calls.drop(ToolCall.of(step.tool, step.input, self._defaults.get(step.tool, {})))
+        chunks = self.notes.relevant_chunks
+        chunks[:] = [one for one in chunks if not error or one.metadata.get("call_id") != step.call_id]
 
     # -- inside -----------------------------------------------------------------------------------------------------
 

@@ -63,6 +63,10 @@ class Workspaces(base.Tier):
             self._changed(scope, call)
         return kept
 
+    def disregard(self, scope: Scope, step: Step, *, error: bool) -> None:
+        if (own := self._runs.get((scope, ""))) is not None:
+            own.disregard(step, error=error)
+
     def _changed(self, scope: Scope, change: ToolCall) -> None:
         """A user's runs work on the same things: what one of them changes is untrue for all."""
         for (home, _), workspace in list(self._runs.items()):

@@ -47,7 +47,8 @@ def _is_one_of(word: str, group: str) -> bool:
 
 def deed(tool: str, arguments: Plain = None) -> Deed | None:
     """What a call does; None if nothing tells, so that it may do anything."""
-    words = words_of(bare_name(tool))
+    name = bare_name(tool)
+    words = [*words_of(name), name.casefold()]
     given = arguments if isinstance(arguments, dict) else {}
     if has_word(words, "apart"):
         return "apart"
@@ -57,13 +58,15 @@ def deed(tool: str, arguments: Plain = None) -> Deed | None:
     methods = {str(value).upper() for value in _under(given, "method")}
     if has_word(words, "changes") or methods - {"GET", "HEAD"}:
         return "changes"
+    if not named(arguments, "location"):
+        words = [word for word in words if word not in WORDS["from_somewhere"]]
     return next((kind for kind in ("toc", "search", "list", "page") if has_word(words, kind)), None)
 
 
 def is_volatile(tool: str, arguments: Plain) -> bool:
     """Whether an equal call may have another answer although nobody changed anything; `get_input` of nothing may, too."""
     words = words_of(bare_name(tool))
-    singular = [word.removesuffix("s") for word in words]
+    singular = [word.removesuffix(ending) for word in words for ending in ("s", "es")]
     nameless = not arguments and not has_word(words, "list")
     return nameless or has_word([*words, *singular], "volatile")
 
