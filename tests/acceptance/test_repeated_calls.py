@@ -292,3 +292,15 @@ async def test_errors_and_pictures_are_no_answers():
             "read_page", {"page": 2}, [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}]
         )
         assert await workspace.lookup("read_page", {"page": 2}) is None
+
+
+async def test_beside_its_placeholder_a_page_is_not_told_again():
+    """A window that shows the placeholder of a result has no note of it; one that is past that turn has."""
+    page = f"{FILLER * 5}\nThe pump needs a 40 mm gasket.\n{FILLER * 5}"
+    async with Memory.open("memory://") as memory:
+        chat = memory.conversation("c", user_id="u")
+        step = {"tool": "fetch_page", "input": {"url": URL}, "result": page}
+        await chat.record(QUESTION, "One of 40 mm.", steps=[step])
+        assert "40 mm gasket" not in (await chat.context("And the bolts?", recent_turns=1)).as_text()
+        await chat.record("And the bolts?", "M8.")
+        assert "40 mm gasket" in (await chat.context("Thanks", recent_turns=1)).as_text()

@@ -22,7 +22,8 @@ def answering(text: str, query: str, most: int) -> str:
     # Small passages: one of the usual size would not fit.
     passages = split(read, target_chars=max(40, most // 4), max_chars=max(40, most))
     chosen = select(passages, query, budget=most, cost=len)
-    return (_joined(chosen) or read)[:most].strip()
+    # Nothing is chosen where nothing may be cut to size.
+    return (_joined(chosen) if chosen else read)[:most].strip()
 
 
 def _joined(chosen: list[Passage]) -> str:

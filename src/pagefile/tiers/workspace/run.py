@@ -222,9 +222,15 @@ class Workspace:
         sizes = [most, *(size for size in _SHORTER_OUTLINES if size < most)]
         return self._forms(self.notes.toc_hint(size) for size in sizes)
 
-    def chunk_forms(self, seen: frozenset[str] = frozenset()) -> list[tuple[ContentChunk, tuple[Form, ...]]]:
-        """The chunks for a prompt, best first, without those of the calls that are `seen` in it anyway."""
-        fresh = [chunk for chunk in self.notes.shown() if chunk.metadata.get("call_id") not in seen]
+    def chunk_forms(
+        self, seen: frozenset[str] = frozenset(), placeheld: frozenset[str] = frozenset()
+    ) -> list[tuple[ContentChunk, tuple[Form, ...]]]:
+        """The chunks for a prompt, best first, without those of the calls that are `seen` in it anyway.
+
+        Beside a placeholder of its call (`placeheld`) a chunk stands only where a rule names the tool.
+        """
+        unseen = [chunk for chunk in self.notes.shown() if chunk.metadata.get("call_id") not in seen]
+        fresh = [one for one in unseen if one.metadata.get("call_id") not in placeheld or self._names(one)]
         return [(chunk, self._chunk_forms(chunk, place)) for place, chunk in enumerate(fresh, 1)]
 
     # -- reset ------------------------------------------------------------------------------------------------------
@@ -362,6 +368,9 @@ class Workspace:
             if budget_tokens is None or count(text) <= budget_tokens:
                 return text
         return short_placeholder(page, wording)
+
+    def _names(self, chunk: ContentChunk) -> bool:
+        return any(rule.matches(str(chunk.metadata.get("tool"))) for rule in self._tools)
 
     def _chunk_forms(self, chunk: ContentChunk, place: int) -> tuple[Form, ...]:
         uuid = chunk.metadata.get(ARCHIVED)

@@ -84,7 +84,12 @@ class Workspaces(base.Tier):
         if (workspace := self._runs.get(request.run)) is None or not self._parts.rules.enabled:
             return []
         await workspace.refresh()
-        hint, chunks = workspace.hint_forms(), workspace.chunk_forms(frozenset(_shown_calls(request)))
+        recent = request.view.turns[-request.recent_turns :]
+        placeheld = frozenset(step.call_id for turn in recent for step in turn.steps)
+        hint, chunks = (
+            workspace.hint_forms(),
+            workspace.chunk_forms(frozenset(_shown_calls(request)), placeheld),
+        )
         toc = [Candidate("toc", "chunks", hint, 0)] if hint else []
         names = _numbered([f"chunk:{one.chunk_type}:{one.source}" for one, _ in chunks])
         return toc + [
