@@ -1,19 +1,27 @@
 """An agent that repeats itself, in a plain loop, with the document's class, in PydanticAI and in LangChain: the same tools run."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, HumanMessage
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from pagefile import BlockingMemory, Memory, Settings
 from pagefile.integrations.langchain import PagefileMiddleware
 from pagefile.integrations.pydantic_ai import PagefileMemory
 from pagefile.settings import WorkspaceSettings
 from pagefile.standalone import AgentWithMemory
+from tests.heavy import heavy, is_there
 from tests.integration.langchain.models import Recorder, calls_tool
-from tests.integration.pydantic_ai.agents import Script
+from tests.integration.pydantic_ai.agents import Script, dumped
+
+if is_there("claude"):
+    from pagefile.integrations.claude_agent import ClaudeMemory
 
 QUESTION = "Which gasket does the pump need?"
 FILLER = "Wipe the housing with a dry cloth and check the bolts. " * 40
@@ -215,6 +223,25 @@ async def test_what_was_found_stands_in_the_next_window(way):
     assert "new notes" == known["notes.md"]
 
 
+@pytest.mark.parametrize(("workspace", "searches"), [(True, 1), (False, 2)])
+async def test_a_model_that_reads_its_prompt_answers_from_what_was_found(workspace, searches):
+    """S3-42: it searches where its prompt has no answer, and answers where it has one; with the notes it searches once."""
+
+    def reads(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        told = re.search(r"the (G-\d+) gasket", dumped(messages))
+        part = TextPart(f"Take {told[1]}.") if told else ToolCallPart("search_docs", {"query": "gasket"})
+        return ModelResponse([part])
+
+    tools = Tools()
+    async with Memory.open("memory://") as memory:
+        notes = PagefileMemory(memory, user_id="u", conversation_id="c", history=False, workspace=workspace)
+        agent = Agent(FunctionModel(reads), capabilities=[notes])
+        agent.tool_plain(tools.search_docs)
+        answers = [(await agent.run(question)).output for question in (QUESTION, "Which one was it again?")]
+    assert ["Take G-17."] * 2 == answers
+    assert searches == tools.ran["search_docs"]
+
+
 @pytest.mark.parametrize("way", WAYS[:1] + WAYS[3:], ids=["plain_loop", "pydantic_ai", "langchain"])
 async def test_it_can_be_switched_off_for_each_tool(way):
     """`workspace.rules`: a tool that is named runs every time, the others are still spared."""
@@ -233,6 +260,37 @@ def test_a_blocking_langchain_agent_is_spared_too(tmp_path):
         agent.invoke({"messages": [HumanMessage(QUESTION)]}, {"recursion_limit": 200})
     assert NEEDED == dict(tools.ran)
     assert [] == [message for message in model.calls[-1] if message.type == "tool" and not message.text]
+
+
+@heavy("claude")
+async def test_claudes_hooks_spare_what_they_can():
+    """A hook never learns a tool's defaults, so one spelled out is another call; everything else is as in the others."""
+    tools = Tools()
+    async with Memory.open("memory://") as memory:
+        hooks = ClaudeMemory(memory, user_id="u", conversation_id="c").hooks()
+
+        async def fire(event: str, **given: object) -> dict:
+            return await hooks[event][0].hooks[0]({"session_id": "s", **given}, given.get("tool_use_id"), {})
+
+        await fire("UserPromptSubmit", prompt=QUESTION)
+        for number, (name, given) in enumerate(CALLS):
+            call = {"tool_name": f"mcp__lib__{name}", "tool_input": given, "tool_use_id": f"t{number}"}
+            before = await fire("PreToolUse", **call)
+            if before.get("hookSpecificOutput", {}).get("permissionDecision") == "deny":
+                continue
+            result = getattr(tools, name)(**given)
+            text = result if isinstance(result, str) else json.dumps(result)
+            await fire("PostToolUse", tool_response=[{"type": "text", "text": text}], **call)
+        notes = memory.conversation("c", user_id="u", agent="claude").workspace().notes
+        assert "40 mm gasket" in notes.get_memory_context()
+        # What an agent must see verbatim is read every time; what it writes still ends what was found before.
+        for tool, given in (("Read", {"file_path": "a.py"}), ("Grep", {"pattern": "gasket"})):
+            call = {"tool_name": tool, "tool_input": given, "tool_use_id": tool}
+            await fire("PostToolUse", tool_response="a line", **call)
+            assert (tool == "Read") == ({} == await fire("PreToolUse", **call))
+        await fire("PreToolUse", tool_name="Edit", tool_input={"file_path": "a.py"}, tool_use_id="e")
+        assert {} == await fire("PreToolUse", **call)
+    assert {**NEEDED, "search_docs": 2} == dict(tools.ran)
 
 
 async def test_langchain_without_a_workspace_calls_every_time():
