@@ -71,7 +71,7 @@ READERS: dict[str, str] = {
     "text/tables.py::table": OWN,
     "tiers/archive.py::": OWN,
     "tiers/page_in.py::checked_uuid": FILES,
-    "tiers/workspace/results.py::_read_text": RESULTS,
+    "tiers/workspace/results.py::read_text": RESULTS,
     "window/parts.py::parts_from": OWN,
     "wire/requests.py::examples": OWN,
 }

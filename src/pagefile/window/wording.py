@@ -42,6 +42,7 @@ class Wording:
     notes_title: str
     notes_page: str
     cached: str
+    cached_part: str
     ages: Sequence[str]
 
 

@@ -180,12 +180,15 @@ class ClaudeMemory:
         return _specific("UserPromptSubmit", additionalContext=added) if added else {}
 
     async def _before_tool(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
-        """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call."""
+        """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call.
+
+        A call that may change something ends the answers it concerns; what the agent must see verbatim is read anew.
+        """
         if _ours(given["tool_name"]):
             return {}
-        workspace = self._session(given).chat.workspace()
+        workspace = self._session(given).chat.workspace().trusted(self._failing.failures)
         cached = await workspace.lookup(given["tool_name"], given["tool_input"])
-        if cached is None:
+        if cached is None or given["tool_name"] in self._exempt:
             return {}
         return _specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=cached.answer)
 

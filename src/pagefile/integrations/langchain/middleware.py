@@ -1,6 +1,6 @@
 """`PagefileMiddleware`: memory for a LangChain agent, in its requests and never in its state."""
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -32,6 +32,7 @@ from pagefile.integrations.recorder import step_of
 from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
 from pagefile.records import Turn
+from pagefile.tiers.workspace import ToolRule
 from pagefile.window.parts import Parts
 from pagefile.window.wording import WORDINGS
 
@@ -74,6 +75,8 @@ class PagefileMiddleware(
             Either way the model sees the full result in the turn that fetched it.
         offer_tools: False offers no tools (`load_tool_history`, `recall` and so on), for models that cannot call any.
         incognito: write nothing to the database and recall nothing.
+        workspace: False answers no repeated calls.
+        rules: which tools' results are remembered, and answer an equal call; they precede the memory's own.
         timeout_s: how long a hook may wait for the memory.
     """
 
@@ -89,6 +92,8 @@ class PagefileMiddleware(
         archive_in_state: bool = False,
         offer_tools: bool = True,
         incognito: bool = False,
+        workspace: bool = True,
+        rules: Iterable[ToolRule] = (),
         timeout_s: float = 5.0,
     ) -> None:
         super().__init__()
@@ -100,6 +105,7 @@ class PagefileMiddleware(
         self._recent_turns = recent_turns
         self._archive_in_state = archive_in_state
         self._incognito = incognito
+        self._workspace, self._rules = workspace, tuple(rules)
         self._count = engine.counter.count
         self._guide = WORDINGS[engine.settings.language].guide if offer_tools else ""
         self._talks: Lru[Whose, Talk] = Lru(_TALKS)
@@ -135,8 +141,12 @@ class PagefileMiddleware(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolOutput]
     ) -> ToolOutput:
         who = self._whose(cast("Any", request).runtime.context)
-        with self._watched(who, request.state):
-            result = handler(request)
+        result: ToolOutput | None = self._edge.attempt_blocking(
+            "looking for an equal call", lambda: self._answered(who, request), None
+        )
+        if result is None:
+            with self._watched(who, request.state):
+                result = handler(request)
         return self._edge.attempt_blocking(
             "archiving a result", lambda: self._archived(who, request, result), result, always=True
         )
@@ -145,8 +155,12 @@ class PagefileMiddleware(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]]
     ) -> ToolOutput:
         who = self._whose(cast("Any", request).runtime.context)
-        with self._watched(who, request.state):
-            result = await handler(request)
+        result: ToolOutput | None = await self._edge.attempt(
+            "looking for an equal call", lambda: self._answered(who, request), None
+        )
+        if result is None:
+            with self._watched(who, request.state):
+                result = await handler(request)
         return await self._edge.attempt(
             "archiving a result", lambda: self._archived(who, request, result), result, always=True
         )
@@ -228,6 +242,18 @@ class PagefileMiddleware(
             "fitting a request", lambda: view.fitted(whole, self._window_tokens, self._count), whole
         )
         return request.override(system_message=fits.system, messages=cast("list[Any]", fits.messages()))
+
+    async def _answered(self, who: Whose, request: ToolCallRequest) -> ToolMessage | None:
+        """The answer to an equal earlier call; None if the tool has to run."""
+        if not self._workspace:
+            return None
+        call, tool = request.tool_call, request.tool
+        schema = None if tool is None else {"properties": tool.args}
+        workspace = self._talk(who).chat.workspace(rules=self._rules).trusted(self._edge.failures)
+        cached = await workspace.lookup(call["name"], call["args"], schema=schema)
+        return (
+            None if cached is None else ToolMessage(cached.answer, name=call["name"], tool_call_id=call["id"])
+        )
 
     async def _archived(self, who: Whose, request: ToolCallRequest, result: ToolOutput) -> ToolOutput:
         """Record the result. The state keeps it as returned, or as a placeholder with `archive_in_state`."""

@@ -158,7 +158,7 @@ class PagefileMemory(AbstractCapability[Any]):
         ours = call.tool_name in self._tools
         if run is None or (ours and call.tool_name != LOAD_TOOL):
             return await handler(args)
-        answer = None if ours else await run.answered(call)
+        answer = None if ours else await run.answered(call, tool_def.parameters_json_schema)
         return answer if answer is not None else await run.keep(call, await handler(args), ctx.messages)
 
     async def _opened(self, ctx: RunContext[Any], find: Callable[[str, Given], str | None]) -> RunMemory:

@@ -124,13 +124,15 @@ class RunMemory:
 
     # -- tools ------------------------------------------------------------------------------------------------------
 
-    async def answered(self, call: ToolCallPart) -> str | None:
+    async def answered(self, call: ToolCallPart, schema: dict[str, Any]) -> str | None:
         """The answer to an equal earlier call; None if the tool has to run."""
         if not self.notes:
             return None
         cached = await self.edge.attempt(
             "looking for an equal call",
-            lambda: self.workspace.lookup(call.tool_name, call.args_as_dict()),
+            lambda: self.workspace.trusted(self.edge.failures).lookup(
+                call.tool_name, call.args_as_dict(), schema=schema
+            ),
             None,
         )
         return None if cached is None else cached.answer
