@@ -19,6 +19,7 @@ from benchmarks import recall_speed as recall_speed_bench
 from benchmarks import runs as runs_bench
 from benchmarks import service as service_bench
 from benchmarks import short_term as short_term_bench
+from benchmarks import summaries as summaries_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.peers_chart import growth_chart
 from benchmarks.peers_page import page as peers_page
@@ -34,6 +35,7 @@ from benchmarks.tables import (
     show_rows,
     show_runs,
     show_scenario,
+    show_summaries,
     show_walked,
 )
 from pagefile.cli.options import AsJson
@@ -304,6 +306,30 @@ def history(*, quick: Quick = False, as_json: AsJson = False) -> None:
         as_json=as_json,
         before=lambda: (show_requests(report), show_costs(report)),
     )
+
+
+@app.command()
+def summaries(
+    *,
+    show: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Print the summaries of one conversation, such as en/moving."),
+    ] = None,
+    failing: Annotated[
+        bool, typer.Option("--failing", help="List what was missed and what no longer holds.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge summaries without a model on conversations with corrections: what holds is told, what no longer does is not."""
+    report = _measured(summaries_bench.run)
+    if show is not None:
+        say(visible("\n\n".join(report.summaries(show)), lines=True))
+        return
+    if failing and not as_json:
+        for line in report.failures():
+            say(visible(line))
+        say()
+    _tell(report, report.report, as_json=as_json, before=lambda: show_summaries(report))
 
 
 @app.command()

@@ -7,6 +7,7 @@ from benchmarks import pages as pages_bench
 from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import runs as runs_bench
+from benchmarks import summaries as summaries_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.history_costs import CLAIMS, WAYS
 from benchmarks.peers_page import number, unit
@@ -74,6 +75,17 @@ def show_pages(report: pages_bench.PagesReport) -> None:
     for kind, line in {**report.kinds, "all": figures}.items():
         shown = [f"{score.hits:g}/{score.of}" if score.of else "–" for score in line[:-1]]
         made.add_row(kind, *shown, f"{line[-1].share:.0%}" if line[-1].of else "–")
+    print_table(made)
+    say()
+
+
+def show_summaries(report: summaries_bench.SummariesReport) -> None:
+    """The judged conversations by window, language and half."""
+    numbers = ("told", "still told", "tokens")
+    made = table("conversations", *numbers, right=numbers)
+    for name, figures in report.groups.items():
+        told, stale = f"{figures.told}/{figures.holds}", f"{figures.stale}/{figures.gone}"
+        made.add_row(name, told, stale, f"{figures.tokens:.0f}")
     print_table(made)
     say()
 
