@@ -1,7 +1,7 @@
-"""A long text as passages, by which an archived page is searched, quoted and paged.
+"""A long text as passages, by which an archived page is searched and paged.
 
-Splitting is cheap and never segments words, because every page is split but few are ever queried; only
-`select` looks at words.
+Splitting is cheap and never segments words, because every page is split but few are ever queried; what answers a query is
+chosen piece by piece, in `passages`.
 """
 
 import re
@@ -32,6 +32,13 @@ _SENTENCE_ENDS = re.compile(
 _AROUND = 80
 #: How many candidates are checked, nearest first.
 _ASKED = 8
+#: In a string of JSON: the end of a word, of a sentence, of a line; and escapes, which are never cut.
+_STRING_MARKS = re.compile(
+    r"(\s)|([。！？]|[.!?](?=[ \\]))|((?:\\r)?(?:\\n)+)|\\(?:u[dD][89abAB]\w\w\\u\w{4}|u\w{4}|.)", re.DOTALL
+)
+_LONGEST_ESCAPE = 12
+#: A shorter value is never cut, however short the passages.
+_LONGEST_VALUE = 400
 _SOFT = re.compile(r"[\s，、,;；]")
 #: Joins or modifies adjacent characters: not a place to cut.
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
@@ -53,7 +60,8 @@ def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list
 
     Cuts fall before headings, at blank lines, line ends, sentence ends, in this order. Images, links, code
     blocks, tables, tags, JSON values and rows of CSV are never cut; one longer than `max_chars` becomes a
-    passage on its own. Only text without any boundary is cut at `max_chars`.
+    passage on its own. A long text inside of JSON is cut like one outside, never in an escape. Only text without
+    any boundary is cut at `max_chars`.
     """
     target = max(2, target_chars)
     limits = _Limits(target // 2, target, target * 3 // 2, max(max_chars, target))
@@ -76,8 +84,13 @@ def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
     found = units(text)
     if (around := found.around(start)) is not None and around[1] - around[0] <= limit:
         start, end = around[0], min(len(text), around[0] + limit)
-    if (behind := found.around(end)) is not None and behind[0] > max(start, offset):
-        end = behind[0]
+    if (behind := found.around(end)) is not None:
+        if behind[0] > max(start, offset):
+            return start, behind[0]
+        if found.layout == "json":
+            # Not inside of an escape, and rather at the end of a line or sentence.
+            least = max(start, offset) + 1
+            return start, _string_end(text, behind[0], (max(least, end - limit // 4), least), end)
     return start, end
 
 
@@ -103,8 +116,9 @@ def _cuts(found: Units, limits: _Limits) -> Iterator[int]:
         if jsonl and end - start > limits.most:
             # An overlong row of JSON lines is cut like JSON; a broken one is not cut.
             row = found.text[start:end]
-            inner = Units(row, "json", [], [], *(json_commas(row) or ([], [])))
-            yield from (start + cut for cut in _cuts(inner, limits))
+            commas = json_commas(row)
+            inner = [len(row)] if commas is None else _cuts(Units(row, "json", [], [], *commas), limits)
+            yield from (start + cut for cut in inner)
         else:
             yield end
         start = end
@@ -122,7 +136,27 @@ def _comma(found: Units, start: int, limits: _Limits) -> int:
         return next(_by_distance(places, start + limits.target))
     if low and found.commas[low - 1] > start:
         return found.commas[low - 1]
-    return found.commas[high] if high < len(found.commas) else len(found.text)
+    end = found.commas[high] if high < len(found.commas) else len(found.text)
+    if end - start <= max(limits.most, _LONGEST_VALUE):
+        return end
+    return _string_end(found.text, start, (start + limits.least, start), start + limits.near)
+
+
+def _string_end(text: str, start: int, low: tuple[int, int], high: int) -> int:
+    """Where to cut a long string of JSON: after a line, a sentence, or a word, the last up to `high`, else between characters.
+
+    `start` is not inside of an escape. Nothing is cut before the first of `low`; between characters not before the second.
+    """
+    best, place, safe = 0, 0, high
+    for mark in _STRING_MARKS.finditer(text, start, high + _LONGEST_ESCAPE):
+        if mark.start() < high < mark.end():
+            safe = mark.start()
+        if mark.end() > high:
+            break
+        rank = mark.lastindex or 0
+        if mark.end() >= low[0] and rank and rank >= best:
+            best, place = rank, mark.end()
+    return place or (safe if safe > low[1] else high)
 
 
 def _row_end(found: Units, start: int, limits: _Limits) -> int:

@@ -22,6 +22,8 @@ from pagefile.ports import LogView, PageIndex, PageKeeper, PageStore, PageTerms
 from pagefile.records import PageHit, Scope, Step, Turn
 from pagefile.text.bm25 import Ranked, WordIndex
 from pagefile.text.passages import page_slice, render_excerpt, selected
+from pagefile.text.reading.json_tree import START as JSON_START
+from pagefile.text.reading.json_tree import unescaped
 from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
@@ -52,10 +54,13 @@ async def excerpt(text: str, query: str, budget_tokens: int, count: Count) -> st
 
     def choose() -> str:
         chosen = selected(text, query, budget=budget_tokens, cost=count)
-        if chosen.answers or not query.strip():
-            return render_excerpt(chosen, len(text))
-        chosen = selected(text, query, budget=budget_tokens - count(_NOTHING_MATCHED), cost=count)
-        return (_NOTHING_MATCHED if chosen else "") + render_excerpt(chosen, len(text))
+        note = "" if chosen.answers or not query.strip() else _NOTHING_MATCHED
+        if note:
+            chosen = selected(text, query, budget=budget_tokens - count(note), cost=count)
+        if not chosen:
+            # There is hardly room for a word, and none for where it stands.
+            return fitting_slice(text, 0, None, budget_tokens, count)
+        return note + render_excerpt(chosen, len(text))
 
     return await off_loop(choose, len(text), THREAD_FROM_CHARS)
 
@@ -347,5 +352,6 @@ class PageSearch:
 
 
 def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    """The terms of a text's passages as they are stored."""
-    return tuple(" ".join(terms(text[start:end])) for start, end in spans)
+    """The terms of a text's passages as they are stored; strings of JSON as they read."""
+    read = unescaped if JSON_START.match(text) else str
+    return tuple(" ".join(terms(read(text[start:end]))) for start, end in spans)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import count
 
 from pagefile.text.reading.frames import Frame, Piece
 from pagefile.text.sentences import language, sentences
@@ -26,7 +25,7 @@ _SECTION = re.compile(
 #: The number before a line, as coding agents are shown files.
 _NUMBERED = re.compile(r"[ \t]*+\d++(?:\t|→|[ \t]*+\|)")
 _INDENT = re.compile(r"[ \t│├└─┬]*+")
-_RULE = re.compile(r"[ \t]*+[|+:-][ \t|+:=-]*+-{2,}[ \t|+:=-]*+\Z")
+_RULE = re.compile(r"[ \t]*+[|+:-](?=[^\n]*--)[ \t|+:=-]*+\Z")
 _COLUMNS = re.compile(r"\S+(?:[ ]\S+)?(?:[ ]{2,}|\t)\S")
 _CAPITALS = re.compile(r"[^a-z]*+\Z")
 _BREAK = re.compile(r"[。；！？;]|[.!?](?=\s)|[\s，、,|]|(?<=&)")
@@ -71,7 +70,7 @@ class _Enclosing:
         return " › ".join(name for name in names if name)
 
 
-def lines(frame: Frame, numbers: "count[int]", *, header: str = "") -> Iterator[Piece]:
+def lines(frame: Frame, numbers: Iterator[int], *, header: str = "") -> Iterator[Piece]:
     """The pieces of a text, line by line; a paragraph or block is a group."""
     spans = list(_spans(frame.text))
     header = header[:_HEADER_CHARS].strip()

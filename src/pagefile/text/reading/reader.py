@@ -22,7 +22,7 @@ def pieces(page: Frame) -> list[Piece]:
     return list(_read(page, numbers=count(), frames=_MOST_FRAMES))
 
 
-def _read(frame: Frame, *, numbers: "count[int]", frames: int) -> Iterator[Piece]:
+def _read(frame: Frame, *, numbers: Iterator[int], frames: int) -> Iterator[Piece]:
     text = frame.text
     if frames and START.match(text):
         return _documents(frame, numbers, frames)
@@ -34,7 +34,7 @@ def _read(frame: Frame, *, numbers: "count[int]", frames: int) -> Iterator[Piece
     return lines(frame, numbers)
 
 
-def _documents(frame: Frame, numbers: "count[int]", frames: int) -> Iterator[Piece]:
+def _documents(frame: Frame, numbers: Iterator[int], frames: int) -> Iterator[Piece]:
     """JSON, or several values of JSON one after the other; what follows them is text."""
     text, place, number = frame.text, 0, 0
     read = partial(_read, numbers=numbers, frames=frames - 1)

@@ -1,7 +1,6 @@
 """The pieces of JSON: records, the members of longer ones, and the texts inside."""
 
 from collections.abc import Callable, Iterator
-from itertools import count
 from typing import NamedTuple
 
 from pagefile.text.reading.frames import Frame, Piece
@@ -51,7 +50,7 @@ class _Held(NamedTuple):
 class Records:
     """The pieces of one value of JSON; `read` reads the texts in it."""
 
-    def __init__(self, frame: Frame, numbers: "count[int]", read: Read) -> None:
+    def __init__(self, frame: Frame, numbers: Iterator[int], read: Read) -> None:
         self._frame = frame
         self._numbers = numbers
         self._read = read
