@@ -12,7 +12,7 @@ from pagefile.engine.arguments import at_least
 from pagefile.engine.engine import Engine
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileError
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
-from pagefile.text.words import terms
+from pagefile.text.passages import matching
 from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, loaded_chars, short_placeholder
@@ -89,8 +89,8 @@ async def _answer(
     query = query if isinstance(query, str) and query.strip() else None
     if query is None and page.tokens <= room:
         return text
-    query = query or asked or page.query_summary
-    return await engine.tier(Archive).excerpt(text, query, room) + _more(page, 0)
+    shown = await engine.tier(Archive).excerpt(text, query or asked or page.query_summary, room)
+    return shown if shown == text else shown + _more(page, 0)
 
 
 async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) -> str | None:
@@ -137,7 +137,7 @@ async def _search(engine: Engine, scope: Scope, query: str) -> str:
         return f"[无结果 / nothing found] {query}"
     return "\n\n".join(
         short_placeholder(hit.page, WORDINGS[engine.settings.language])
-        + f"\n{hit.page.tool}: {hit.page.query_summary} ({hit.page.created:%Y-%m-%d})\n{_around_match(hit.passage, query)}"
+        + f"\n{hit.page.tool}: {hit.page.query_summary} ({hit.page.created:%Y-%m-%d})\n{matching(hit.passage, query, _PASSAGE_SHOWN)}"
         for hit in hits
     )
 
@@ -145,15 +145,3 @@ async def _search(engine: Engine, scope: Scope, query: str) -> str:
 def _loaded_tokens(open_turn: Turn | None) -> int:
     steps = () if open_turn is None else open_turn.steps
     return sum(step.page_tokens for step in steps if step.tool == LOAD_TOOL)
-
-
-def _around_match(passage: str, query: str) -> str:
-    """The part of a passage that the query is about, if the passage is too long to show."""
-    if len(passage) <= _PASSAGE_SHOWN:
-        return passage
-    folded = passage.casefold()
-    found = [term for term in terms(query) if term in folded]
-    # The rarest term best indicates why the passage was found.
-    telling = min(found, key=lambda term: (folded.count(term), -len(term)), default="")
-    start = max(0, min(len(passage) - _PASSAGE_SHOWN, folded.find(telling) - _PASSAGE_SHOWN // 2))
-    return passage[start : start + _PASSAGE_SHOWN]

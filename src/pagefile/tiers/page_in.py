@@ -21,7 +21,9 @@ from pagefile.lru import Lru
 from pagefile.ports import LogView, PageIndex, PageKeeper, PageStore, PageTerms
 from pagefile.records import PageHit, Scope, Step, Turn
 from pagefile.text.bm25 import Ranked, WordIndex
-from pagefile.text.passages import page_slice, render_excerpt, select, split
+from pagefile.text.passages import page_slice, render_excerpt, selected
+from pagefile.text.reading.json_tree import START as JSON_START
+from pagefile.text.reading.json_tree import unescaped
 from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
@@ -39,10 +41,6 @@ RECALL_TOOL = "recall"
 _RECALLED = re.compile(r"(?:- )?\[\d{4}-\d\d-\d\d[\] ]")
 #: Precedes the beginning of a page if none of its passages matches.
 _NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]\n"
-#: Replaces the passages if the best one exceeds the requested length.
-_NOTHING_FITS = (
-    "[{tokens} tokens 放不下任何段落，请给更大的 limit / no passage fits into {tokens} tokens, ask for more]"
-)
 #: Texts of pages cached between the calls of a tool loop, in characters.
 CACHE_CHARS = 16_000_000
 #: A shorter excerpt would say nothing.
@@ -55,16 +53,14 @@ async def excerpt(text: str, query: str, budget_tokens: int, count: Count) -> st
     """The passages of a text that answer a query, in order, with their positions, within a budget."""
 
     def choose() -> str:
-        passages = split(text)
-        wanted = set(terms(query))
-        chosen = select(passages, query, budget=budget_tokens, cost=count)
+        chosen = selected(text, query, budget=budget_tokens, cost=count)
+        note = "" if chosen.answers or not query.strip() else _NOTHING_MATCHED
+        if note:
+            chosen = selected(text, query, budget=budget_tokens - count(note), cost=count)
         if not chosen:
-            return _NOTHING_FITS.format(tokens=budget_tokens)
-        if any(wanted.intersection(terms(passage.text)) for passage in chosen):
-            return render_excerpt(chosen, len(text))
-        room = budget_tokens - count(_NOTHING_MATCHED)
-        chosen = select(passages, query, budget=room, cost=count)
-        return _NOTHING_MATCHED + render_excerpt(chosen, len(text))
+            # There is hardly room for a word, and none for where it stands.
+            return fitting_slice(text, 0, None, budget_tokens, count)
+        return note + render_excerpt(chosen, len(text))
 
     return await off_loop(choose, len(text), THREAD_FROM_CHARS)
 
@@ -356,5 +352,6 @@ class PageSearch:
 
 
 def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    """The terms of a text's passages as they are stored."""
-    return tuple(" ".join(terms(text[start:end])) for start, end in spans)
+    """The terms of a text's passages as they are stored; strings of JSON as they read."""
+    read = unescaped if JSON_START.match(text) else str
+    return tuple(" ".join(terms(read(text[start:end]))) for start, end in spans)

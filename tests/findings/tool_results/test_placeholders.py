@@ -297,7 +297,7 @@ async def test_the_documents_column_has_the_full_text(tmp_path):
 # -- F23: the search of the command line ---------------------------------------------------------------------------------
 
 
-@still_open("tool-results-F23")
+@finding("tool-results-F23")
 def test_the_command_shows_what_it_found(tmp_path, monkeypatch):
     """`pagefile archive search` shows the words that were sought where they stand, not the head of a passage."""
     monkeypatch.chdir(tmp_path)

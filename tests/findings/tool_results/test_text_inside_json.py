@@ -11,7 +11,7 @@ from pagefile import Memory, Settings
 from pagefile.integrations.langchain import PagefileMiddleware
 from pagefile.integrations.pydantic_ai import PagefileMemory
 from tests.acceptance.http_serving import serving
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 from tests.integration.langchain.models import Recorder, calls_tool
 from tests.integration.pydantic_ai.agents import Script
 
@@ -44,7 +44,7 @@ async def test_bare_text_is_shown_and_loaded_in_part(window):
         assert (await load(chat, page_of(turn))).count("was recorded by committee") >= 5
 
 
-@still_open("tool-results-F1")
+@finding("tool-results-F1")
 @wrapped
 @pytest.mark.parametrize("window", [16_000, 32_000])
 async def test_the_fetching_turn_sees_the_answer_inside_json(window, wrapping):
@@ -56,7 +56,7 @@ async def test_the_fetching_turn_sees_the_answer_inside_json(window, wrapping):
         assert ANSWER in tool_texts(shown)[0]
 
 
-@still_open("tool-results-F1")
+@finding("tool-results-F1")
 @wrapped
 async def test_a_query_finds_its_passage_inside_json(wrapping):
     """Loading by query brings the passage that answers, also when it stands inside a JSON string."""
@@ -65,7 +65,7 @@ async def test_a_query_finds_its_passage_inside_json(wrapping):
         assert ANSWER in await load(chat, page_of(turn), query="launch code word")
 
 
-@still_open("tool-results-F1")
+@finding("tool-results-F1")
 @wrapped
 async def test_a_load_without_a_query_brings_text_that_is_inside_json(wrapping):
     """Loading a page too long for the window brings a good part of its text, never only word that nothing fits."""
@@ -74,7 +74,7 @@ async def test_a_load_without_a_query_brings_text_that_is_inside_json(wrapping):
         assert (await load(chat, page_of(turn))).count("was recorded by committee") >= 5
 
 
-@still_open("tool-results-F1")
+@finding("tool-results-F1")
 async def test_a_query_reaches_json_inside_json():
     """A text that was encoded twice, JSON in a string of JSON, is still reached by a query."""
     rows = [{"id": n, "said": f"value {n}"} for n in range(4000)]
@@ -84,7 +84,7 @@ async def test_a_query_reaches_json_inside_json():
         assert ANSWER in await load(chat, page_of(turn), query="launch code word")
 
 
-@still_open("tool-results-F1")
+@finding("tool-results-F1")
 async def test_langchain_shows_the_answer_inside_json():
     """A LangChain tool that returns a page in a mapping leaves its answer readable for the next model call."""
 
@@ -101,7 +101,7 @@ async def test_langchain_shows_the_answer_inside_json():
     assert ANSWER in model.calls[-1][-1].text
 
 
-@still_open("tool-results-F1")
+@finding("tool-results-F1")
 async def test_pydantic_ai_shows_the_answer_inside_json():
     """A PydanticAI tool that returns a page in a mapping leaves its answer readable for the next model call."""
     script = Script(("fetch", {}), "ok")
@@ -124,7 +124,7 @@ async def fetched_over_http(client):
     return turn["steps"][0]["page"]
 
 
-@still_open("tool-results-F1")
+@finding("tool-results-F1")
 async def test_the_service_shows_the_answer_inside_json():
     """Over HTTP, too, the turn that fetched a page in a mapping sees the part that answers."""
     async with serving(Settings(url="memory://", language="en")) as client:
@@ -133,7 +133,7 @@ async def test_the_service_shows_the_answer_inside_json():
     assert ANSWER in next(m["content"] for m in window["messages"] if m["role"] == "tool")
 
 
-@still_open("tool-results-F1")
+@finding("tool-results-F1")
 async def test_the_service_loads_by_query_inside_json():
     """Over HTTP, too, the load tool finds its passage inside a JSON string."""
     async with serving(Settings(url="memory://", language="en")) as client:
