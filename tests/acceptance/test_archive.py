@@ -174,7 +174,7 @@ async def test_long_runs_can_let_older_results_go(open_memory):
     """With a limit, the oldest results of the running turn give way; the newest always stays."""
     async with open_memory(running_tokens=8000) as memory:
         chat = memory.conversation("c")
-        turn = await chat.begin("q")
+        turn = await chat.begin("把手册一节一节读给我")
         results = [f"{n} " + manual(6000 if n % 2 else 12_000) for n in range(6)]
         for result in results:
             turn = await chat.step(turn, tool="t", input={}, result=result)
@@ -320,7 +320,7 @@ async def test_a_purge_leaves_a_tombstone_that_the_model_can_read(memory, clock)
     with pytest.raises(PagePurgedError, match=old):
         await chat.load(old)
     told = await chat.call_tool("load_tool_history", {"uuid": old})
-    assert told.startswith("[存档已清理 / archive purged]")
+    assert told.startswith("[存档已清理]")
     assert "权限" in told
     assert tool_texts(await chat.context("问", load=[old], window_tokens=60_000))[0].startswith("📎")
     assert any(old in note for note in (await chat.context("问", load=[old])).receipt.degraded)
@@ -368,7 +368,7 @@ async def test_a_bad_uuid_is_explained_to_the_model_and_raised_for_the_caller(me
     """S0-77: a readable result, not an exception, where a model asks."""
     chat = memory.conversation("c")
     told = await chat.call_tool("load_tool_history", {"uuid": uuid})
-    assert told.startswith("[未找到存档 / archive not found]")
+    assert told.startswith("[archive not found]")
     assert what in told
     with pytest.raises((HandleNotFoundError, InvalidArgumentError)):
         await chat.load(uuid)
@@ -465,14 +465,14 @@ async def test_a_number_in_a_big_log_is_found(memory):
     )
     assert "72463" in await chat.call_tool("search_tool_history", {"query": "request 72463"})
     told = await chat.load(uuid, query="zebra unicorn")
-    assert told.startswith("[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]")
+    assert told.startswith("[no passage matches, this is the beginning]")
 
 
 async def test_a_limit_that_no_passage_fits_into_says_so(memory):
     """It is never taken for a question that nothing answers."""
     chat = memory.conversation("c", user_id="u")
     uuid = await fetched_turn(chat, "高血压患者首选氨氯地平。" * 900, question="查用药")
-    assert "no passage fits into 60 tokens" in await chat.load(uuid, query="氨氯地平", limit=60)
+    assert "60 个 token 放不下任何段落" in await chat.load(uuid, query="氨氯地平", limit=60)
     assert "氨氯地平" in await chat.load(uuid, query="氨氯地平", limit=400)
 
 

@@ -33,7 +33,7 @@ _NOT_ALL = "[结果未能完整写成 JSON / not all of this result could be wri
 _STEP_KEYS = frozenset({"tool", "input", "result", "call_id"})
 
 
-#: "auto" is the language the user writes in.
+#: "auto" is the language of the first messages.
 LANGUAGES = ("auto", "zh", "en")
 
 
@@ -192,6 +192,7 @@ class Request:
         window_for: str | None = None,
         tools_tokens: int = 0,
         answer_tokens: int | None = None,
+        language: str | None = None,
     ) -> None:
         self.query = checked_message(query, "query", settings.max_message_chars)
         self.turn_id = turn_id
@@ -202,6 +203,8 @@ class Request:
         self.recent_turns = at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns")
         self.load = checked_uuids(load, "load")
         self.instructions = checked_message(instructions, "instructions", settings.max_message_chars)
+        #: The language of what is written around the conversation; None for what is set for it.
+        self.language = one_of(language, LANGUAGES, "language")
         self.placement: Placement = checked_placement(_or(placement, settings.placement))
         #: The run whose workspace is shown; empty for the conversation's own.
         self.run = run_name(run)

@@ -108,7 +108,7 @@ class Desk:
             )
         raw = arguments.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
         self._ask(user if raw else None)
-        pairs = [await self.kept(step, turn_id, is_open=False) for step in raw]
+        pairs = [await self.kept(step, turn_id, user, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
             count = self.engine.counter.count
@@ -218,11 +218,12 @@ class Desk:
         """The steps that the messages start or answer, by index, as stored, and the oldest epoch of their pages."""
         answered, known = answered_steps(found.messages), 0 if turn is None else len(turn.steps)
         steps = dict(found.results) | dict(enumerate(found.steps, known))
+        said = question(found.messages) if turn is None else turn.user
         kept: dict[int, Step] = {}
         epochs: list[int | None] = []
         for number in sorted(steps):
             if number in answered:
-                kept[number], epoch = await self.kept(steps[number], turn_id, is_open=turn is not None)
+                kept[number], epoch = await self.kept(steps[number], turn_id, said, is_open=turn is not None)
                 epochs.append(epoch)
             else:
                 kept[number] = measured_step(steps[number], self.engine.counter.count)
@@ -254,8 +255,14 @@ class Desk:
 
     # -- to the log ---------------------------------------------------------------------------------------------------
 
-    async def kept(self, step: Step, turn_id: str, *, is_open: bool) -> tuple[Step, int | None]:
-        """A step as it is stored, its result archived if necessary, and the epoch of its page, if any."""
+    async def kept(
+        self, step: Step, turn_id: str, said: str | None, *, is_open: bool
+    ) -> tuple[Step, int | None]:
+        """A step as it is stored, its result archived if necessary, and the epoch of its page, if any.
+
+        `said` is the message of its turn, which may not be in the log yet.
+        """
+        self.engine.languages.hear(self.scope, self.labels.language, said)
         epochs: list[int] = []
 
         async def admit() -> int:

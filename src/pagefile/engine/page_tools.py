@@ -15,8 +15,8 @@ from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
 from pagefile.text.passages import matching
 from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, loaded_chars, short_placeholder
-from pagefile.window.wording import WORDINGS
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, loaded_chars, short_placeholder, spoken_in
+from pagefile.window.wording import Wording
 
 logger = logging.getLogger("pagefile")
 
@@ -47,50 +47,61 @@ async def load_text(
     if query is None:
         return page_in.slice_of(text, start, most)
     budget = engine.settings.window_tokens // 4 if most is None else most
-    return await engine.tier(Archive).excerpt(text, checked_text(query, "query"), budget)
+    return await engine.tier(Archive).excerpt(scope, text, checked_text(query, "query"), budget)
 
 
 async def call_tool(
     engine: Engine, scope: Scope, open_turn: Turn | None, name: str, arguments: Mapping[str, object]
 ) -> str:
     """The text the model reads as the result of its call; never an exception."""
+    wording = await engine.languages.wording(scope, str(arguments.get("query") or ""))
     if name not in {LOAD_TOOL, SEARCH_TOOL}:
-        return f"[未知工具 / unknown tool] {name!r}: use {LOAD_TOOL} or {SEARCH_TOOL}."
+        return wording.answers["unknown_tool"].format(tool=repr(name))
     try:
         if name == LOAD_TOOL:
-            return await _load(engine, scope, open_turn, arguments)
-        return await _search(engine, scope, str(arguments.get("query") or "").strip())
+            return await _load(engine, scope, open_turn, arguments, wording)
+        return await _search(engine, scope, str(arguments.get("query") or "").strip(), wording)
     except HandleNotFoundError as error:
-        return page_in.explained(error)
+        return page_in.explained(error, arguments.get("uuid") or "", wording)
     except PagefileError as error:
         engine.failed("archive", error)
-        return f"[存档暂不可用 / archive unavailable] {error}"
+        return wording.answers["unavailable"]
 
 
-async def _load(engine: Engine, scope: Scope, open_turn: Turn | None, arguments: Mapping[str, object]) -> str:
+async def _load(
+    engine: Engine,
+    scope: Scope,
+    open_turn: Turn | None,
+    arguments: Mapping[str, object],
+    wording: Wording,
+) -> str:
     page, text = await engine.tier(Archive).load(scope, str(arguments.get("uuid") or ""))
     room = engine.settings.window_tokens // 2 - _loaded_tokens(open_turn)
     if room < page_in.LEAST_EXCERPT_TOKENS:
-        return (
-            f"[窗口已满 / window full] {page.uuid}: the pages loaded in this turn fill half of the window already. "
-            "Answer with what is there, or ask for passages in the next turn."
-        )
-    return await _answer(engine, page, text, arguments, open_turn and open_turn.user, room)
+        return wording.answers["window_full"].format(uuid=page.uuid)
+    return await _answer(engine, page, text, arguments, open_turn and open_turn.user, room, wording)
 
 
 async def _answer(
-    engine: Engine, page: Page, text: str, arguments: Mapping[str, object], asked: str | None, room: int
+    engine: Engine,
+    page: Page,
+    text: str,
+    arguments: Mapping[str, object],
+    asked: str | None,
+    room: int,
+    wording: Wording,
 ) -> str:
     """The part of a page that the arguments ask for, within `room` tokens."""
     if (asked_for := page_in.asked_range(arguments, text)) is not None:
         part = page_in.fitting_slice(text, *asked_for, room, engine.counter.count)
-        return part + _more(page, asked_for[0] + len(part))
+        return part + _more(page, asked_for[0] + len(part), wording)
     query = arguments.get("query")
     query = query if isinstance(query, str) and query.strip() else None
     if query is None and page.tokens <= room:
         return text
-    shown = await engine.tier(Archive).excerpt(text, query or asked or page.query_summary, room)
-    return shown if shown == text else shown + _more(page, 0)
+    query = query or asked or page.query_summary
+    shown = await page_in.excerpt(text, query, room, engine.counter.count, wording)
+    return shown if shown == text else shown + _more(page, 0, wording)
 
 
 async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) -> str | None:
@@ -101,11 +112,12 @@ async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) ->
     found = await engine.store.pages.load(scope, step.page)
     asked: Mapping[str, JsonValue] = step.input if isinstance(step.input, Mapping) else {}
     room, before = engine.settings.window_tokens // 2, replace(turn, steps=turn.steps[:number])
+    wording = spoken_in(step.result)
     answers = [
         *await _by_hand(engine, scope, step.page, asked),
         # Either the turn was recorded afterwards, or it was open when the tool was called.
-        await _answer(engine, *found, asked, None, room),
-        await _answer(engine, *found, asked, turn.user, room - _loaded_tokens(before)),
+        await _answer(engine, *found, asked, None, room, wording),
+        await _answer(engine, *found, asked, turn.user, room - _loaded_tokens(before), wording),
     ]
     chars = loaded_chars(step.result)
     return next((text for text in answers if len(text) == chars), None)
@@ -120,23 +132,23 @@ async def _by_hand(engine: Engine, scope: Scope, uuid: str, asked: Mapping[str, 
         return []
 
 
-def _more(page: Page, read_to: int) -> str:
+def _more(page: Page, read_to: int, wording: Wording) -> str:
     """How to read on: a model continues only if it is told how."""
     if read_to >= page.length:
         return ""
     call = f'load_tool_history(uuid="{page.uuid}", offset={read_to}, limit=4000)'
-    return f"\n[共 {page.length} 字，继续阅读 / {page.length} characters in all, read on: {call}]"
+    return "\n" + wording.answers["read_on"].format(chars=page.length, call=call)
 
 
-async def _search(engine: Engine, scope: Scope, query: str) -> str:
+async def _search(engine: Engine, scope: Scope, query: str, wording: Wording) -> str:
     if not query:
-        return "[缺少参数 / missing argument] query: say what to look for."
+        return wording.answers["missing"].format(name="query")
     home = scope if scope.user is None else Scope(scope.tenant, scope.user)
     hits = await engine.tier(Archive).search(home, query, _HITS_SHOWN)
     if not hits:
-        return f"[无结果 / nothing found] {query}"
+        return wording.answers["nothing_found"].format(query=query)
     return "\n\n".join(
-        short_placeholder(hit.page, WORDINGS[engine.settings.language])
+        short_placeholder(hit.page, wording)
         + f"\n{hit.page.tool}: {hit.page.query_summary} ({hit.page.created:%Y-%m-%d})\n{matching(hit.passage, query, _PASSAGE_SHOWN)}"
         for hit in hits
     )

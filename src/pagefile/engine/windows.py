@@ -18,7 +18,6 @@ from pagefile.records import NEVER, ConversationInfo, Scope, Turn, WindowRecord
 from pagefile.shapes.media import keeper, note
 from pagefile.shapes.parser import cleaned
 from pagefile.stores.session import FULL_HISTORY, SUMMARY_N
-from pagefile.text.sentences import language
 from pagefile.tiers.base import WindowRequest
 from pagefile.tiers.history import History
 from pagefile.window.budget import Budget
@@ -121,9 +120,10 @@ class _Assembly:
             threshold=request.threshold,
             load=request.load,
             run=(scope, request.run),
+            language=await engine.languages.of_window(view, request.language, asked, request.instructions),
         )
         offered = await engine.offers(window_request)
-        layout = Layout(request.placement, language(asked or request.instructions or ""))
+        layout = Layout(request.placement, window_request.language)
         given = self._given(window_request)
         compiled = await self._compiled(view.head.scope, [*given, *offered], budget, layout)
         return Made(self._finished(compiled, view), window_request)

@@ -74,8 +74,8 @@ class ChatSynopsis:
 
 
 def _conversation(request: SummaryRequest) -> tuple[str, str]:
-    """The summary so far and what was said since, one line each; and the language of the latter."""
-    tongue = language("\n".join(text for _, text in request.said))
+    """The summary so far and what was said since, one line each; and the language to summarize them in."""
+    tongue = request.language or language("\n".join(text for _, text in request.said))
     names = _SPEAKERS[tongue]
     lines = [f"{_SO_FAR[tongue]}: {request.previous}"] if request.previous else []
     lines += [f"{names.get(speaker, speaker)}: {text}" for speaker, text in request.said]

@@ -227,9 +227,9 @@ class Settings(_Checked):
     #: Where recalled turns and facts are placed: "tail", next to the question, so that what comes before
     #: stays the same for a prompt cache; "head", in the leading system message.
     placement: Literal["tail", "head"] = "tail"
-    #: The language of placeholders, the guide to them and labels: "zh" is the original wording, "en" is for
-    #: English agents.
-    language: Literal["zh", "en"] = "zh"
+    #: The language of placeholders, the guide to them, tools, summaries and labels: "auto" is that of each
+    #: conversation's first messages; a conversation and a window can set another.
+    language: Literal["auto", "zh", "en"] = "auto"
     #: Where vectors of turns are stored: empty for the database itself, `milvus://…`, or "none" for no
     #: vectors.
     vectors: str | None = None

@@ -42,7 +42,7 @@ def select(passages: Sequence[Passage], query: str, *, budget: int, cost: Cost) 
     return selected("".join(passage.text for passage in passages), query, budget=budget, cost=cost)
 
 
-def selected(text: str, query: str, *, budget: int, cost: Cost) -> Selection:
+def selected(text: str, query: str, *, budget: int, cost: Cost, zh: bool | None = None) -> Selection:
     """The parts of a text that answer a query, best first until the budget is used, returned in the order of the text.
 
     If none does: the beginning, what stands out, and the end. As `render_excerpt` writes them, they never cost more than the
@@ -56,8 +56,10 @@ def selected(text: str, query: str, *, budget: int, cost: Cost) -> Selection:
         whole.answers = not set(terms(query)).isdisjoint(terms(text))
         return whole
     page = RankedPage(text, query)
-    marker = _marker(len(text), len(text), len(text), zh=language(text[:2000]) == "zh")
-    shown = _Shown(page.pieces, budget, cost, partial(render_excerpt, total_chars=len(text)), marker)
+    told = language(text[:2000]) == "zh" if zh is None else zh
+    marker = _marker(len(text), len(text), len(text), zh=told)
+    written = partial(render_excerpt, total_chars=len(text), zh=zh)
+    shown = _Shown(page.pieces, budget, cost, written, marker)
     shown.fill(page.places(_LEAST_PLACES + budget // _PER_PLACE))
     made = Selection(shown.passages)
     made.answers = page.answers
@@ -79,13 +81,13 @@ def _joined(passages: Sequence[Passage]) -> str:
     return " … ".join(passage.text.strip() for passage in passages)
 
 
-def render_excerpt(passages: Sequence[Passage], total_chars: int) -> str:
+def render_excerpt(passages: Sequence[Passage], total_chars: int, *, zh: bool | None = None) -> str:
     """Passages as a model reads them: each run of adjacent passages is preceded by a line with its character range.
 
     That line also says what encloses the passage, unless it is the same as for the passage before. A whole text has no such
-    line.
+    line. It is in Chinese if `zh` says so, by default if the passages are Chinese themselves.
     """
-    zh = _in_chinese(passages)
+    zh = _in_chinese(passages) if zh is None else zh
     out: list[str] = []
     end, where = None, ""
     for run in _runs(passages):

@@ -20,11 +20,11 @@ from pagefile.text.sentences import clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
 from pagefile.tiers import base, page_in
+from pagefile.tiers.languages import Languages
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, placeholder
 from pagefile.window.residency import Strategy
-from pagefile.window.wording import ZH, Wording
 
 logger = logging.getLogger("pagefile")
 
@@ -56,8 +56,6 @@ class ArchiveRules:
     page_from: int
     #: An equal call by the same user may be answered from a page no older than this; 0 means never.
     reuse_s: float = 0.0
-    #: The wording of placeholders.
-    wording: Wording = ZH
     #: What decides that a page comes back.
     strategy: Strategy = "model"
     #: Upper bound on the in-memory word index of pages.
@@ -78,6 +76,7 @@ class Archive(base.OwnTier):
         store: Store,
         counter: base.Counter,
         clock: Clock,
+        languages: Languages,
         rules: ArchiveRules,
         meter: Meter,
         *,
@@ -88,6 +87,7 @@ class Archive(base.OwnTier):
         self._keeper = store.page_keeper
         self._counter = counter
         self._clock = clock
+        self._languages = languages
         self._rules = rules
         self._meter = meter
         self._describe = describe
@@ -167,8 +167,7 @@ class Archive(base.OwnTier):
             return self._cut(raw, error)
         kept = _with_page(raw, page)
         if len(raw.result) > self._rules.threshold:
-            text = placeholder(page, self._counter.count, self._rules.wording)
-            kept = replace(kept, result=text, whole=False)
+            kept = replace(kept, result=await self.placeholder(scope, page), whole=False)
         return measured_step(kept, self._counter.count)
 
     async def archived(
@@ -188,6 +187,11 @@ class Archive(base.OwnTier):
                 epoch = await (self.claim(scope) if admit is None else admit())
                 return await self.store(scope, step, turn_id, epoch=epoch, thread=thread)
         raise ErasedError
+
+    async def placeholder(self, scope: Scope, page: Page) -> str:
+        """What a turn of this conversation holds in place of a page."""
+        wording = await self._languages.wording(scope, page.query_summary, page.result_summary)
+        return placeholder(page, self._counter.count, wording)
 
     async def claim(self, scope: Scope) -> int:
         """The epoch for a page without a turn; the page itself is the use that decides the conversation's owner."""
@@ -258,8 +262,10 @@ class Archive(base.OwnTier):
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         return await self._search.search(scope, query, limit)
 
-    async def excerpt(self, text: str, query: str, budget_tokens: int) -> str:
-        return await page_in.excerpt(text, query, budget_tokens, self._counter.count)
+    async def excerpt(self, scope: Scope, text: str, query: str, budget_tokens: int) -> str:
+        """The passages of a text that answer a query, with our own words in the language of the conversation."""
+        wording = await self._languages.wording(scope, text[:2000])
+        return await page_in.excerpt(text, query, budget_tokens, self._counter.count, wording)
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 
@@ -270,7 +276,8 @@ class Archive(base.OwnTier):
             page, _ = await self._pages.load(scope, uuid if isinstance(uuid, str) else "")
         except (HandleNotFoundError, StoreError):
             return None
-        note = self._rules.wording.loaded.format(uuid=page.uuid, chars=len(step.result))
+        wording = await self._languages.wording(scope)
+        note = wording.loaded.format(uuid=page.uuid, chars=len(step.result))
         return measured_step(replace(_with_page(step, page), result=note, whole=False), self._counter.count)
 
     def _cut(self, step: Step, error: StoreError) -> Step:

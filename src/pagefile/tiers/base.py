@@ -20,6 +20,7 @@ from pagefile.window.candidates import Block, Candidate, Form, candidate_from, c
 from pagefile.window.forms import Text
 from pagefile.window.parts import escape
 from pagefile.window.receipt import Receipt, Window
+from pagefile.window.wording import WORDINGS, Language, Wording
 
 R = TypeVar("R")
 Note = Callable[[str], None]
@@ -59,9 +60,15 @@ class WindowRequest:
     running: dict[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
     #: The run whose workspace may be shown: the scope of the handle that asks, and the run's name.
     run: tuple[Scope, str] | None = None
+    #: The language of what the tiers write themselves.
+    language: Language = "zh"
     #: What a tier found that the log will not show later: recorded with the call, so that its window can be
     #: rebuilt.
     traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+    @property
+    def wording(self) -> Wording:
+        return WORDINGS[self.language]
 
     def text(self, name: str, text: str, *, rank: int = 0, score: float | None = None) -> Candidate:
         """A candidate that is one text in the window's memory block; lower ranks are kept longer.

@@ -21,8 +21,9 @@ from pagefile.errors import ConflictError, InvalidArgumentError, StoreError
 from pagefile.lru import Lru
 from pagefile.records import Checkpoint, ConversationInfo, Reset, Scope, Turn, checked_text
 from pagefile.text.extract import anchors, summarize
-from pagefile.text.sentences import cut, sentences
+from pagefile.text.sentences import Language, cut, sentences
 from pagefile.tiers.base import Counter, guarded, within
+from pagefile.tiers.languages import Languages
 
 logger = logging.getLogger("pagefile")
 
@@ -60,6 +61,7 @@ async def summary_of(
     summarizer: ports.Summarizer,
     meter: ports.Meter,
     max_chars: int,
+    language: Language | None = None,
 ) -> str:
     """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
     sides = [side for turn in turns for side in (("user", turn.user), ("assistant", turn.assistant))]
@@ -70,7 +72,8 @@ async def summary_of(
         so_far = previous
         for part in parts(said, summarizer.max_input_chars):
             with anyio.fail_after(SUMMARY_TIMEOUT_S):
-                text = await summarizer.summarize(ports.SummaryRequest(so_far, tuple(part), max_chars))
+                request = ports.SummaryRequest(so_far, tuple(part), max_chars, language)
+                text = await summarizer.summarize(request)
             so_far = usable(text, max_chars)
         return so_far or ""
     reason = f"{type(errors[0]).__name__}: {errors[0]}"
@@ -148,6 +151,7 @@ class Checkpoints:
     counter: Counter
     summarizer: ports.Summarizer
     meter: ports.Meter
+    languages: Languages
 
     def __post_init__(self) -> None:
         self._prepared: Lru[Scope, ports.CheckpointDraft] = Lru(_MAX_PREPARED)
@@ -264,7 +268,8 @@ class Checkpoints:
         # Extracting anchors from hundreds of turns would block the event loop.
         await anyio.to_thread.run_sync(covered.gather, turns)
         if (most := covered.max_chars) is not None:
-            covered.summary = await summary_of(turns, covered.summary, self.summarizer, self.meter, most)
+            by = self.summarizer, self.meter, most, await self.languages.of(covered.scope)
+            covered.summary = await summary_of(turns, covered.summary, *by)
 
     def _draft(self, covered: _Covered) -> ports.CheckpointDraft:
         summary = covered.summary or ""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Literal, cast
 
@@ -15,10 +15,12 @@ from pagefile.shapes.call_order import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.forms import running_turn, shown_summary, turn_forms
-from pagefile.window.measure import recounted
+from pagefile.window.measure import recounted, step_tokens
 from pagefile.window.parts import escape
+from pagefile.window.placeholder import reworded
 from pagefile.window.receipt import Window
 from pagefile.window.residency import demoted_results
 from pagefile.window.wording import ZH, Wording
@@ -62,7 +64,6 @@ class History(OwnTier):
     _: KW_ONLY
     mode: Literal["background", "sync", "manual"] = "manual"
     running_tokens: int = 0
-    wording: Wording = ZH
     #: Whether this process maintains conversations that others write to.
     dedicated: bool = False
 
@@ -70,9 +71,7 @@ class History(OwnTier):
         #: The window each conversation was last read with, and the tokens of its live turns.
         self._read_with: Lru[_Key, WindowRules] = Lru(_TRACKED)
         self._live: Lru[_Key, int] = Lru(_TRACKED)
-        self._shown = lru_cache(_REMEMBERED)(
-            partial(shown_summary, count=self.counter.count, wording=self.wording)
-        )
+        self._shown = lru_cache(_REMEMBERED)(partial(shown_summary, count=self.counter.count))
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
@@ -156,10 +155,11 @@ class History(OwnTier):
 
     async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """The summary, the live turns that were read, and one line for those that were not."""
-        view = request.view
+        view, wording = request.view, request.wording
         name = self.counter.name
         redone = sum([turn.counter != name for turn in view.turns])
         turns = [self._counted(turn) for turn in view.turns] if redone else view.turns
+        turns = [self._worded(turn, wording) if turn.steps else turn for turn in turns]
         if redone:
             request.note(f"counted {redone} turns again: they were written with another tokenizer")
         _note_losses(turns, request)
@@ -168,7 +168,7 @@ class History(OwnTier):
         candidates: list[Candidate] = []
         for number, turn in enumerate(turns):
             resting = demoted.get(turn.id, _NONE)
-            forms = turn_forms(turn, request.pages, resting, self.counter.count, self.wording)
+            forms = turn_forms(turn, request.pages, resting, self.counter.count, wording)
             block = "recent" if number >= recent_from else "older"
             candidates.append(Candidate(turn.id, block, forms, turn.seq or 0))
         unread = view.head.live_turns - len(view.turns)
@@ -177,13 +177,13 @@ class History(OwnTier):
             name = f"{unread} older turns"
             candidates.append(Candidate(name, "older", (), position=-1, unread_tokens=tokens))
         # Allergies and medical history are in every window and never cut.
-        safety = self._text("safety", safety_text(view.profile, self.wording))
-        guide = self._text("guide", self.wording.guide if self._needs_guide(request, demoted) else "")
-        return [*safety, *self._summary(view, request.window_tokens), *candidates, *guide]
+        safety = self._text("safety", safety_text(view.profile, wording))
+        guide = self._text("guide", wording.guide if self._needs_guide(request, demoted) else "")
+        return [*safety, *self._summary(view, request), *candidates, *guide]
 
     def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
         """The open turn as the current message of its own window, with its tool results so far."""
-        turn = self._counted(turn)
+        turn = self._worded(self._counted(turn), request.wording)
         _note_losses([turn], request)
         # Calls without a result, which no provider accepts.
         for step in (turn.steps[number] for number in sorted(waiting_steps(turn.messages))):
@@ -191,7 +191,7 @@ class History(OwnTier):
                 f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
             )
         demoted = _running_demoted(turn.steps, self.running_tokens)
-        return running_turn(turn, request.running, demoted, self.counter.count, self.wording)
+        return running_turn(turn, request.running, demoted, self.counter.count, request.wording)
 
     def question(self, query: str) -> Candidate:
         """A question that is not written yet, as the current message."""
@@ -214,10 +214,28 @@ class History(OwnTier):
         name = self.counter.name
         return turn if turn.counter == name else recounted(turn, self.counter.count, name)
 
-    def _summary(self, view: LogView, window_tokens: int) -> list[Candidate]:
+    def _worded(self, turn: Turn, wording: Wording) -> Turn:
+        """The turn with its placeholders in the language of the window, which may not be that of their time."""
+        steps = [self._worded_step(step, wording) for step in turn.steps]
+        if all(new is old for new, old in zip(steps, turn.steps, strict=True)):
+            return turn
+        added = sum(map(step_tokens, steps)) - sum(map(step_tokens, turn.steps))
+        return replace(turn, steps=tuple(steps), tokens=turn.tokens + added)
+
+    def _worded_step(self, step: Step, wording: Wording) -> Step:
+        ours = step.page is not None and not step.whole
+        if not ours and step.tool not in LOADING_TOOLS:
+            return step
+        text = reworded(step.result, wording)
+        if text == step.result:
+            return step
+        return replace(step, result=text, result_tokens=self.counter.count(text))
+
+    def _summary(self, view: LogView, request: WindowRequest) -> list[Candidate]:
         if (checkpoint := view.checkpoint) is None:
             return []
-        text, note = self._shown(checkpoint, window_tokens=window_tokens)
+        window_tokens, wording = request.window_tokens, request.wording
+        text, note = self._shown(checkpoint, window_tokens=window_tokens, wording=wording)
         form = Form(self.counter.count(text), text=text)
         covers = f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {note}"
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]
@@ -265,5 +283,5 @@ def safety_text(profile: JsonObject | None, wording: Wording = ZH) -> str:
     for key, word in wording.safety.items():
         values = (profile or {}).get(key)
         if isinstance(values, Sequence) and not isinstance(values, str) and values:
-            lines.append(f"{word}: " + "、".join(escape(str(value)) for value in values))
+            lines.append(f"{word}: " + wording.comma.join(escape(str(value)) for value in values))
     return "\n".join(lines)

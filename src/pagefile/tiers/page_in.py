@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 import anyio
@@ -32,6 +32,7 @@ from pagefile.window.forms import Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, gist, placeholder_uuid
+from pagefile.window.wording import WORDINGS, ZH, Language, Wording
 
 #: What these tools return is already archived: it is never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
@@ -39,8 +40,6 @@ LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
 #: same name.
 RECALL_TOOL = "recall"
 _RECALLED = re.compile(r"(?:- )?\[\d{4}-\d\d-\d\d[\] ]")
-#: Precedes the beginning of a page if none of its passages matches.
-_NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]\n"
 #: Texts of pages cached between the calls of a tool loop, in characters.
 CACHE_CHARS = 16_000_000
 #: A shorter excerpt would say nothing.
@@ -49,18 +48,19 @@ LEAST_EXCERPT_TOKENS = 200
 THREAD_FROM_CHARS = 20_000
 
 
-async def excerpt(text: str, query: str, budget_tokens: int, count: Count) -> str:
+async def excerpt(text: str, query: str, budget_tokens: int, count: Count, wording: Wording) -> str:
     """The passages of a text that answer a query, in order, with their positions, within a budget."""
+    nothing_matched, zh = wording.answers["nothing_matched"] + "\n", wording is ZH
 
     def choose() -> str:
-        chosen = selected(text, query, budget=budget_tokens, cost=count)
-        note = "" if chosen.answers or not query.strip() else _NOTHING_MATCHED
+        chosen = selected(text, query, budget=budget_tokens, cost=count, zh=zh)
+        note = "" if chosen.answers or not query.strip() else nothing_matched
         if note:
-            chosen = selected(text, query, budget=budget_tokens - count(note), cost=count)
+            chosen = selected(text, query, budget=budget_tokens - count(note), cost=count, zh=zh)
         if not chosen:
             # There is hardly room for a word, and none for where it stands.
             return fitting_slice(text, 0, None, budget_tokens, count)
-        return note + render_excerpt(chosen, len(text))
+        return note + render_excerpt(chosen, len(text), zh=zh)
 
     return await off_loop(choose, len(text), THREAD_FROM_CHARS)
 
@@ -87,11 +87,14 @@ def checked_uuid(uuid: object) -> str:
         ) from error
 
 
-def explained(error: HandleNotFoundError) -> str:
-    """What the model reads instead of a page: an explanation it can act on, in both languages."""
-    if isinstance(error, PagePurgedError):
-        return f"[存档已清理 / archive purged] {error}"
-    return f"[未找到存档 / archive not found] {error}"
+def explained(error: HandleNotFoundError, uuid: object, wording: Wording) -> str:
+    """What the model reads instead of a page: an explanation it can act on."""
+    if isinstance(error, PagePurgedError) and error.left:
+        return wording.answers["purged"].format(**error.left)
+    try:
+        return wording.answers["not_found"].format(uuid=checked_uuid(uuid))
+    except HandleNotFoundError:
+        return wording.answers["malformed"].format(uuid=repr(str(uuid)[:80]))
 
 
 def asked_range(arguments: Mapping[str, object], text: str) -> tuple[int, int | None] | None:
@@ -126,6 +129,9 @@ def slice_of(text: str, offset: int, limit: int | None) -> str:
 
 # -- pages in a window -------------------------------------------------------------------------------------------------
 
+#: The page, the query, the budget, and the language of what is written around the passages.
+_ExcerptKey: TypeAlias = tuple[Scope, str, str, int, Language]
+
 
 @dataclass(eq=False, repr=False)
 class Paging:
@@ -139,7 +145,7 @@ class Paging:
     def __post_init__(self) -> None:
         # Keyed by scope as well: a uuid alone grants no access, and two tenants may have the same one.
         self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
-        self._excerpts: Lru[tuple[Scope, str, str, int], tuple[str, int]] = Lru(64)
+        self._excerpts: Lru[_ExcerptKey, tuple[str, int]] = Lru(64)
 
     async def bring(self, request: WindowRequest) -> Sequence[Candidate]:
         """Add what this window shows of the archive to the request, and return pages whose turn is not in the window.
@@ -164,7 +170,8 @@ class Paging:
                 request.pages[places[uuid]] = texts
             elif texts:
                 # In the memory block, escaped like everything there.
-                shown = [(text.name, f"- 📎 [存档:{uuid}]\n{escape(text.text)}") for text in texts]
+                mark = request.wording.back.format(uuid=uuid)
+                shown = [(text.name, f"- {mark}\n{escape(text.text)}") for text in texts]
                 forms = tuple(Form(self.counter.count(text), text=text, name=name) for name, text in shown)
                 elsewhere.append(Candidate(f"page:{uuid}", "loaded", forms, rank))
         return elsewhere
@@ -205,7 +212,7 @@ class Paging:
             if tokens <= most and not own:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
-                key = request.scope, uuid, own or request.query or "", share
+                key = request.scope, uuid, own or request.query or "", share, request.language
                 forms.append(Text("passages", *await self._excerpt(key, text)))
             return tuple(forms)
         except PagefileError as error:
@@ -225,10 +232,10 @@ class Paging:
         self._texts[scope, uuid] = text, tokens
         return text, tokens
 
-    async def _excerpt(self, key: tuple[Scope, str, str, int], text: str) -> tuple[str, int]:
+    async def _excerpt(self, key: _ExcerptKey, text: str) -> tuple[str, int]:
         if key not in self._excerpts:
-            _, _, query, budget = key
-            chosen = await excerpt(text, query, budget, self.counter.count)
+            _, _, query, budget, tongue = key
+            chosen = await excerpt(text, query, budget, self.counter.count, WORDINGS[tongue])
             self._excerpts[key] = chosen, self.counter.count(chosen)
         return self._excerpts[key]
 

@@ -157,9 +157,9 @@ def shown_summary(
     beside = missing[len(missing) - fitting :]
     lines = [wording.so_far + escape(checkpoint.summary)]
     if beside:
-        lines.append(wording.anchors + escape("；".join(beside)))
+        lines.append(wording.anchors + escape(wording.semicolon.join(beside)))
     if checkpoint.archive_refs:
-        lines.append(wording.pages + "、".join(checkpoint.archive_refs[-PAGES_SHOWN:]))
+        lines.append(wording.pages + wording.comma.join(checkpoint.archive_refs[-PAGES_SHOWN:]))
     total = len(checkpoint.anchors)
     survive = total - len(missing) + fitting
     note = f"{survive} of {total} anchors survive, {fitting} of them beside the summary"

@@ -35,7 +35,9 @@ HITS = [{"content": "母线失压后应立即检查。", "reg_id": "angui_2024",
 
 def engine_of(store=None, clock=None, **settings):
     clock = clock or FakeClock()
-    return engine_over(store or InMemoryStore(clock), Settings(**settings), clock, COUNTER)
+    return engine_over(
+        store or InMemoryStore(clock), Settings(**{"language": "zh"} | settings), clock, COUNTER
+    )
 
 
 @pytest.fixture

@@ -123,7 +123,7 @@ class ClaudeMemory:
 
     def tools(self) -> list[sdk.SdkMcpTool[Any]]:
         """Only the tools: `load_tool_history`, `search_tool_history`, `recall` and `remember`."""
-        schemas = memory_tool_schemas(self._memory.engine.settings.language)
+        schemas = memory_tool_schemas(self._memory.engine.languages.default)
         return [
             sdk.SdkMcpTool(name, schema["description"], schema["parameters"], partial(self._answered, name))
             for name, schema in schemas.items()

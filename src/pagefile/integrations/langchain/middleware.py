@@ -107,11 +107,14 @@ class PagefileMiddleware(
         self._incognito = incognito
         self._workspace, self._rules = workspace, tuple(rules)
         self._count = engine.counter.count
-        self._guide = WORDINGS[engine.settings.language].guide if offer_tools else ""
+        self._guides = {name: wording.guide if offer_tools else "" for name, wording in WORDINGS.items()}
         self._talks: Lru[Whose, Talk] = Lru(_TALKS)
         #: The system text and the memory of a turn, which stay byte-identical through all its model calls.
         self._frozen: Lru[tuple[Whose, str], tuple[str, str]] = Lru(_TALKS)
-        self.tools = tools_of(self._edge, self._whose, self._caller) if offer_tools else []
+        described = partial(tools_of, self._edge, self._whose, self._caller)
+        self.tools = described() if offer_tools else []
+        #: The same tools as they are described to the model, by language and name.
+        self._described = {name: {tool.name: tool for tool in described(name)} for name in WORDINGS}
 
     # -- model calls ------------------------------------------------------------------------------------------------------
 
@@ -195,20 +198,28 @@ class PagefileMiddleware(
         if turn is None:
             return None
         plain = view.plain_view(request.system_message, request.messages)
-        base = view.system_with(request.system_message, self._guide)
-        fixed = view.request_tokens([*([base] if base else []), *plain.preamble], self._count)
+        # The window says which of them it is: until then there is room for the longer one.
+        bases = {
+            name: view.system_with(request.system_message, guide) for name, guide in self._guides.items()
+        }
+        fixed = max(
+            view.request_tokens([*([base] if base else []), *plain.preamble], self._count)
+            for base in bases.values()
+        )
         parts = await self._parts(talk, turn, max(_LEAST_WINDOW, self._window_tokens - fixed))
+        language = parts.memory.language
         # The guide to archived results is in every request, so that the start of the prompt does not change when the
         # first result is archived.
         system = replace(parts, guide="").system
         system, memory = self._frozen.setdefault((who, turn.id), (system, parts.beside))
         whole = replace(
             plain,
-            system=view.system_with(base, system),
+            system=view.system_with(bases[language], system),
             history=tuple(self._history(talk, request.messages, parts)),
             memory=memory,
             less_memory=parts.beside,
             turn_id=turn.id,
+            language=language,
         )
         if parts.current is None:
             return whole
@@ -241,7 +252,12 @@ class PagefileMiddleware(
         fits = self._edge.attempt_here(
             "fitting a request", lambda: view.fitted(whole, self._window_tokens, self._count), whole
         )
-        return request.override(system_message=fits.system, messages=cast("list[Any]", fits.messages()))
+        tools = request.tools
+        if whole.language is not None and self.tools:
+            own = {id(tool): self._described[whole.language][tool.name] for tool in self.tools}
+            tools = [own.get(id(tool), tool) for tool in tools]
+        said = cast("list[Any]", fits.messages())
+        return request.override(system_message=fits.system, messages=said, tools=tools)
 
     async def _answered(self, who: Whose, request: ToolCallRequest) -> ToolMessage | None:
         """The answer to an equal earlier call; None if the tool has to run."""

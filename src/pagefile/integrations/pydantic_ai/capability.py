@@ -25,10 +25,10 @@ from pagefile.records import Scope
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
 from pagefile.window.parts import Placement
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
+from pagefile.window.wording import WORDINGS, Language
 
 #: Every tool, in the order in which they are offered.
 TOOLS = (RECALL_TOOL, REMEMBER_TOOL, LOAD_TOOL, SEARCH_TOOL)
-_UNAVAILABLE = "[记忆暂不可用 / memory is unavailable] Go on without it."
 #: A value, or a function that finds it for a run: from its dependencies, its metadata …
 Given = str | Callable[[RunContext[Any]], str] | None
 
@@ -122,11 +122,12 @@ class PagefileMemory(AbstractCapability[Any]):
     def get_toolset(self) -> AbstractToolset[Any] | None:
         if not self._tools:
             return None
-        schemas = memory_tool_schemas(self._edge.memory.engine.settings.language)
         # Without a run they are only described: each run brings its own.
+        languages = self._edge.memory.engine.languages
+        schemas = memory_tool_schemas(languages.default if self._run is None else self._run.language)
         nobody = self._run is not None and self._run.chat.scope.user is None
         offered = [name for name in TOOLS if name in self._tools and not (nobody and name == REMEMBER_TOOL)]
-        return FunctionToolset([_tool(self._run, schemas[name]) for name in offered])
+        return FunctionToolset([_tool(self._run, schemas[name], languages.default) for name in offered])
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         run = self._run
@@ -170,8 +171,10 @@ class PagefileMemory(AbstractCapability[Any]):
             agent=ctx.agent.name if ctx.agent is not None else None,
         )
         self._served[chat.scope] = None
-        question = asked(ctx.prompt, ctx.messages)
-        return self._run_of(chat, str(ctx.run_id), question, self._tools - {LOAD_TOOL})
+        question, languages = asked(ctx.prompt, ctx.messages), self._edge.memory.engine.languages
+        languages.hear(chat.scope, None, None if question is None else question.text)
+        language = await languages.of(chat.scope)
+        return self._run_of(chat, str(ctx.run_id), question, self._tools - {LOAD_TOOL}, language)
 
 
 def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> str | None:
@@ -186,24 +189,26 @@ def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> s
     return found
 
 
-def _tool(run: RunMemory | None, schema: dict[str, Any]) -> Tool[Any]:
+def _tool(run: RunMemory | None, schema: dict[str, Any], default: Language) -> Tool[Any]:
     name: str = schema["name"]
+    unavailable = WORDINGS[default if run is None else run.language].answers["no_memory"]
 
     async def call(**arguments: Any) -> str:
         if run is None:
-            return _UNAVAILABLE
-        return await run.edge.attempt(name, partial(_answered, run, name, arguments), _UNAVAILABLE)
+            return unavailable
+        return await run.edge.attempt(name, partial(_answered, run, name, arguments), unavailable)
 
     return Tool[Any].from_schema(call, name, schema["description"], schema["parameters"])
 
 
 async def _answered(run: RunMemory, name: str, arguments: dict[str, Any]) -> str:
+    caller = ToolCaller(run.edge.memory, run.chat, run.turn)
     try:
-        return await ToolCaller(run.edge.memory, run.chat, run.turn).answer(name, arguments)
+        return await caller.answer(name, arguments)
     except PagefileError as error:
         if name != REMEMBER_TOOL:
             raise
-        return f"[未能记住 / not remembered] {error}"
+        return await caller.refused(name, error)
 
 
 def _tool_names(tools: bool | Collection[str]) -> frozenset[str]:

@@ -16,7 +16,6 @@ from pagefile.integrations.pydantic_ai import requests
 from pagefile.integrations.pydantic_ai.messages import answer_text, as_history, called, happened, returned
 from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, kept, written
 from pagefile.records import Step, Turn
-from pagefile.text.sentences import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspace
@@ -38,6 +37,8 @@ class RunMemory:
     asked: Asked | None
     #: Tools that are not steps of a turn: ours, and those through which a model returns its output.
     apart: frozenset[str]
+    #: That of the conversation.
+    language: Language
     window_tokens: int
     placement: Placement
     history: bool
@@ -155,7 +156,7 @@ class RunMemory:
             return cast("Any", result)
         engine = self.edge.memory.engine
         tokens = step.page_tokens if len(text) == step.page_chars else engine.counter.count(text)
-        short = step_note(step, WORDINGS[engine.settings.language]) if step.whole else step.result
+        short = step_note(step, WORDINGS[self.language]) if step.whole else step.result
         paged = requests.Kept(text, tokens, short)
         if step.whole:
             self._kept[key] = paged
@@ -184,7 +185,7 @@ class RunMemory:
         self.apart |= {tool.name for tool in request.model_request_parameters.output_tools}
         if self._known is None:
             self._known = await self.edge.attempt("recalling", self._recalled, None)
-        known = self._known or Parts(memory=MemoryPart(language=self._language))
+        known = self._known or Parts(memory=MemoryPart(language=self.language))
         work = partial(self._prepared, request, known)
         # `always`: this needs no store, and this run's results must be shown even while the store is being skipped.
         return await self.edge.attempt("preparing a request", work, request, always=True)
@@ -224,10 +225,6 @@ class RunMemory:
         sent = await requests.fitted(before, question, since, self._fit(parameters))
         return replace(request, messages=sent, model_request_parameters=parameters)
 
-    @property
-    def _language(self) -> Language:
-        return language(self.question or "")
-
     def _fit(self, parameters: ModelRequestParameters) -> requests.Fit:
         count = self.edge.memory.engine.counter.count
         texts = [part.content for part in parameters.instruction_parts or ()]
@@ -236,7 +233,7 @@ class RunMemory:
             for tool in (*parameters.function_tools, *parameters.output_tools)
         ]
         taken = sum(MESSAGE_OVERHEAD + count(text) for text in texts)
-        return requests.Fit(self.window_tokens - taken, count, self._kept, self._excerpt, self._language)
+        return requests.Fit(self.window_tokens - taken, count, self._kept, self._excerpt, self.language)
 
     async def _excerpt(self, kept: requests.Kept, room_tokens: int) -> str:
         """Passages that answer the question; the same ones as long as they fit."""
@@ -245,7 +242,9 @@ class RunMemory:
         if known is None or engine.counter.count(known) > room_tokens:
             # Leaves some room, so that they still fit as the run continues.
             room = room_tokens * 3 // 4
-            known = await engine.tier(Archive).excerpt(kept.full, self.question or kept.short, room)
+            known = await engine.tier(Archive).excerpt(
+                self.chat.scope, kept.full, self.question or kept.short, room
+            )
             self._excerpts[kept.full] = known
         return known
 

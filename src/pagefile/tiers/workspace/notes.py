@@ -286,7 +286,9 @@ class AgentMemory:
         if lines or not self.known_chapters:
             return lines
         # Chapters named elsewhere, for a table of contents in which none can be recognised.
-        return [cut(self.wording.chapters.format(titles="、".join(self.known_chapters)), max_chars)]
+        return [
+            cut(self.wording.chapters.format(titles=self.wording.comma.join(self.known_chapters)), max_chars)
+        ]
 
     def _lines_of(self, reg_id: str) -> list[Entry]:
         """A table of contents is parsed once, not for every prompt."""

@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
@@ -17,6 +17,7 @@ from pagefile.records import Page, Scope, Step
 from pagefile.text.sentences import clip, cut
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.base import Counter, off_loop
+from pagefile.tiers.languages import Languages
 from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
 from pagefile.tiers.workspace.answers import Absorbed, Answer, CachedResult, told
 from pagefile.tiers.workspace.cache import CallCache
@@ -29,7 +30,7 @@ from pagefile.tiers.workspace.rules import NOTHING, ToolRule, remember, rule_for
 from pagefile.window.candidates import Form
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
-from pagefile.window.wording import WORDINGS, Wording
+from pagefile.window.wording import WORDINGS
 
 #: A text that could not be archived is kept for equal calls up to this length.
 HELD_CHARS = 400_000
@@ -42,6 +43,8 @@ _MAX_TOOLS = 256
 #: Characters of outline in the shorter forms of the hint, and of content in the shorter form of a chunk.
 _SHORTER_OUTLINES = (300, 0)
 _SHORTER_CHUNK = 120
+#: How much of a result tells its language.
+_SEEN_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,6 @@ class WorkspaceRules:
     max_tokens: int
     #: How many runs are kept at once.
     max_runs: int
-    language: Literal["zh", "en"]
     tools: Sequence[ToolRule]
 
 
@@ -73,15 +75,12 @@ class Parts:
     archive: Archive
     counter: Counter
     clock: Clock
+    languages: Languages
     rules: WorkspaceRules
     #: The number of the last erasure, of a scope or of all.
     epoch: Callable[[Scope | None], Awaitable[int]]
     #: Called when a store fails, with whether this is the first failure of the run.
     on_failure: Callable[[Exception, bool], None] = field(default=lambda _, __: None)
-
-    @property
-    def wording(self) -> Wording:
-        return WORDINGS[self.rules.language]
 
 
 class Workspace:
@@ -155,11 +154,13 @@ class Workspace:
         await self.refresh()
         limits = [limit for limit in (self._parts.rules.cache_s, rule.fresh_s) if limit > 0]
         found = self._calls.find(call, min(limits, default=0.0)) or self._put_in(call, rule)
+        if found is not None:
+            await self._speak(found[0].text or found[0].outline)
         served = None if found is None else await self._served(found[0], budget_tokens)
         if found is None or served is None:
             self._calls.drop(call)
             return None
-        return told(tool, found[0], served[0], found[1], self._parts.wording, whole=served[1])
+        return told(tool, found[0], served[0], found[1], self.notes.wording, whole=served[1])
 
     async def absorb(
         self,
@@ -183,6 +184,7 @@ class Workspace:
         got = await off_loop(partial(Result.of, tool, call.arguments, result), size, _THREAD_FROM_CHARS)
         if await self._is_ours(got.text):
             return Absorbed(rule.remembers, 0, got.text, whole=False, archive_uuid=placeholder_uuid(got.text))
+        await self._speak(got.text)
         page = await self._archived(got, rule) if archive_uuid is None else None
         uuid = archive_uuid if page is None else page.uuid
         rules = self._parts.rules
@@ -196,7 +198,7 @@ class Workspace:
         while len(self.notes.toc_cache) > MAX_TOCS:
             self.notes.drop_toc(next(iter(self.notes.toc_cache)))
         lines = entries(toc_of(got.value)) if rule.remembers == "toc" else ()
-        shown = outline(lines, rules.outline_chars, self._parts.wording.toc_more)
+        shown = outline(lines, rules.outline_chars, self.notes.wording.toc_more)
         if rule.cacheable and not shows_media(result):
             self._keep_call(call, got, uuid, shown)
         whole = page is None or short
@@ -284,6 +286,11 @@ class Workspace:
         toc = self.notes.given_toc(document_of(None, call.arguments)) if rule.remembers == "toc" else None
         return None if toc is None else (Answer(json.dumps(toc, ensure_ascii=False), None), 0.0)
 
+    async def _speak(self, seen: str) -> None:
+        """Use the language of the conversation from now on."""
+        texts = self.notes.current_query, seen[:_SEEN_CHARS]
+        self.notes.language = await self._parts.languages.of(self._scope, *texts)
+
     async def _epoch(self, scope: Scope | None) -> int:
         """The number of the last erasure; if the store cannot tell, 0, so that any erasure counts as later."""
         try:
@@ -362,7 +369,7 @@ class Workspace:
 
     def _stand_in(self, page: Page, shown: str, budget_tokens: int | None = None) -> str:
         """The placeholder of a page, with the outline of a table of contents if there is room."""
-        count, wording = self._parts.counter.count, self._parts.wording
+        count, wording = self._parts.counter.count, self.notes.wording
         long = placeholder(page, count, wording)
         for text in (f"{long}\n{shown}" if shown else long, long):
             if budget_tokens is None or count(text) <= budget_tokens:
@@ -374,8 +381,8 @@ class Workspace:
 
     def _chunk_forms(self, chunk: ContentChunk, place: int) -> tuple[Form, ...]:
         uuid = chunk.metadata.get(ARCHIVED)
-        lines = [self._parts.wording.notes_title] if place == 1 else []
-        more = [self._parts.wording.notes_page.format(uuid=uuid)] if uuid else []
+        lines = [self.notes.wording.notes_title] if place == 1 else []
+        more = [self.notes.wording.notes_page.format(uuid=uuid)] if uuid else []
         contents = (chunk.content, cut(chunk.content, _SHORTER_CHUNK))
         texts = ([*lines, chunk_text(place, chunk.source, content), *more] for content in contents)
         return self._forms("\n".join(text) for text in texts)

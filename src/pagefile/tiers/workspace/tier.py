@@ -84,6 +84,7 @@ class Workspaces(base.Tier):
         if (workspace := self._runs.get(request.run)) is None or not self._parts.rules.enabled:
             return []
         await workspace.refresh()
+        workspace.notes.language = request.language
         recent = request.view.turns[-request.recent_turns :]
         placeheld = frozenset(step.call_id for turn in recent for step in turn.steps)
         hint, chunks = (
