@@ -472,7 +472,7 @@ async def test_a_limit_that_no_passage_fits_into_says_so(memory):
     """It is never taken for a question that nothing answers."""
     chat = memory.conversation("c", user_id="u")
     uuid = await fetched_turn(chat, "高血压患者首选氨氯地平。" * 900, question="查用药")
-    assert "60 个 token 放不下任何段落" in await chat.load(uuid, query="氨氯地平", limit=60)
+    assert "预算 60 放不下任何段落" in await chat.load(uuid, query="氨氯地平", limit=60)
     assert "氨氯地平" in await chat.load(uuid, query="氨氯地平", limit=400)
 
 

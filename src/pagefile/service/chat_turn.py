@@ -66,7 +66,7 @@ class ChatRun:
 
     @property
     def _language(self) -> Language:
-        return self.memory.engine.languages.default if self.window is None else self.window.language
+        return self.memory.engine.languages.default() if self.window is None else self.window.language
 
     async def run(self, say: Say) -> None:
         """Send events until the turn ends. Failures are sent too, as problem documents."""

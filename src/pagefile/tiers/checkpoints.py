@@ -79,7 +79,7 @@ async def summary_of(
     reason = f"{type(errors[0]).__name__}: {errors[0]}"
     logger.warning("the summarizer failed, extracted a summary instead: %s", reason)
     meter.count("pagefile_degraded_total", tier="summarizer")
-    return summarize(said, max_chars=max_chars, previous=previous)
+    return summarize(said, max_chars=max_chars, previous=previous, language=language)
 
 
 def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:

@@ -36,14 +36,13 @@ class Languages:
         if self._setting == "auto" or choice is not None:
             self._heard[scope] = choice, said
 
-    @property
-    def default(self) -> Language:
+    def default(self, choice: str | None = None) -> Language:
         """For a text that is made before any conversation is known, such as the schema of a tool."""
-        return self._chosen(None) or "en"
+        return self._chosen(choice) or "en"
 
     def last(self, scope: Scope) -> Language:
         """The language last used in a conversation, without asking the log: for when it cannot be reached."""
-        return self._spoken.get(scope, self.default)
+        return self._spoken.get(scope) or self.default()
 
     async def of(self, scope: Scope, *seen: str) -> Language:
         """For a text that is made outside a window, such as a placeholder to be stored or the answer to a tool call.

@@ -27,6 +27,7 @@ from pagefile.shapes.tool_arguments import compact
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.tiers.workspace import Workspace
 from pagefile.window.parts import MemoryPart
+from pagefile.window.wording import Choice
 
 #: The most Claude Code accepts with a prompt; beyond it, the model gets the path of a file instead.
 CONTEXT_LIMIT = 10_000
@@ -64,6 +65,8 @@ class ClaudeMemory:
         excerpt_tokens: how much of a bulky result the model sees at once, alongside its placeholder.
         exempt: tools whose output is never replaced.
         timeout_s: how long a hook may take before the run continues without it.
+        language: of what sessions are told ("zh" or "en"); by default that of each conversation. The tools are described once,
+            before anything is said: without a language here or in the settings, in English.
     """
 
     def __init__(
@@ -77,11 +80,13 @@ class ClaudeMemory:
         excerpt_tokens: int = 1_500,
         exempt: frozenset[str] = EXEMPT,
         timeout_s: float = 5.0,
+        language: Choice | None = None,
     ) -> None:
         if not 0 < context_chars <= CONTEXT_LIMIT:
             raise SettingsError(f"context_chars is {context_chars}: Claude Code takes 1 to {CONTEXT_LIMIT}.")
         self._memory = memory
         self._user, self._tenant, self._conversation = user_id, tenant, conversation_id
+        self._language = language
         self._chars, self._excerpt_tokens, self._exempt = context_chars, excerpt_tokens, exempt
         self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
         self._sessions: Lru[str, _Session] = Lru(_SESSIONS)
@@ -123,7 +128,7 @@ class ClaudeMemory:
 
     def tools(self) -> list[sdk.SdkMcpTool[Any]]:
         """Only the tools: `load_tool_history`, `search_tool_history`, `recall` and `remember`."""
-        schemas = memory_tool_schemas(self._memory.engine.languages.default)
+        schemas = memory_tool_schemas(self._memory.engine.languages.default(self._language))
         return [
             sdk.SdkMcpTool(name, schema["description"], schema["parameters"], partial(self._answered, name))
             for name, schema in schemas.items()
@@ -244,8 +249,8 @@ class ClaudeMemory:
         return self._sessions[name]
 
     def _opened(self, name: str) -> _Session:
-        open_chat = partial(self._memory.conversation, user_id=self._user, tenant=self._tenant)
-        return _Session(open_chat(self._conversation or name, agent="claude"))
+        whose = {"user_id": self._user, "tenant": self._tenant, "language": self._language}
+        return _Session(self._memory.conversation(self._conversation or name, agent="claude", **whose))
 
     def _newest(self) -> _Session:
         """The session whose hook ran last: a tool does not learn which session calls it."""

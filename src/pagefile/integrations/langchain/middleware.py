@@ -34,7 +34,7 @@ from pagefile.lru import Lru
 from pagefile.records import Turn
 from pagefile.tiers.workspace import ToolRule
 from pagefile.window.parts import Parts
-from pagefile.window.wording import WORDINGS
+from pagefile.window.wording import WORDINGS, Choice
 
 #: How many conversations' running turns are cached; older ones are read from the log again.
 _TALKS = 1000
@@ -78,6 +78,7 @@ class PagefileMiddleware(
         workspace: False answers no repeated calls.
         rules: which tools' results are remembered, and answer an equal call; they precede the memory's own.
         timeout_s: how long a hook may wait for the memory.
+        language: of what is written around the conversation ("zh" or "en"); by default that of the conversation.
     """
 
     def __init__(
@@ -95,6 +96,7 @@ class PagefileMiddleware(
         workspace: bool = True,
         rules: Iterable[ToolRule] = (),
         timeout_s: float = 5.0,
+        language: Choice | None = None,
     ) -> None:
         super().__init__()
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
@@ -104,7 +106,7 @@ class PagefileMiddleware(
         self._window_tokens = at_least(1, window, "window_tokens")
         self._recent_turns = recent_turns
         self._archive_in_state = archive_in_state
-        self._incognito = incognito
+        self._incognito, self._language = incognito, language
         self._workspace, self._rules = workspace, tuple(rules)
         self._count = engine.counter.count
         self._guides = {name: wording.guide if offer_tools else "" for name, wording in WORDINGS.items()}
@@ -112,7 +114,7 @@ class PagefileMiddleware(
         #: The system text and the memory of a turn, which stay byte-identical through all its model calls.
         self._frozen: Lru[tuple[Whose, str], tuple[str, str]] = Lru(_TALKS)
         described = partial(tools_of, self._edge, self._whose, self._caller)
-        self.tools = described() if offer_tools else []
+        self.tools = described(language) if offer_tools else []
         #: The same tools as they are described to the model, by language and name.
         self._described = {name: {tool.name: tool for tool in described(name)} for name in WORDINGS}
 
@@ -183,7 +185,11 @@ class PagefileMiddleware(
     def _talk(self, who: Whose) -> Talk:
         if who not in self._talks:
             chat = self._edge.memory.conversation(
-                who.conversation, user_id=who.user, tenant=who.tenant, incognito=self._incognito
+                who.conversation,
+                user_id=who.user,
+                tenant=who.tenant,
+                language=self._language,
+                incognito=self._incognito,
             )
             self._talks[who] = Talk(chat)
         return self._talks[who]

@@ -17,7 +17,7 @@ from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.standalone.agent_memory import part_of
-from pagefile.window.wording import WORDINGS, Language
+from pagefile.window.wording import WORDINGS, Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,12 @@ def memory_tools(
     conversation_id: str | None = None,
     tenant: str | None = None,
     timeout_s: float = 30.0,
+    language: Choice | None = None,
 ) -> list[BaseTool]:
-    """The tools alone, for agents without the middleware; the user is determined as in the middleware."""
+    """The tools alone, for agents without the middleware; the user is determined as in the middleware.
+
+    They are described in `language`, by default that of the settings, or in English; they answer in that of the conversation.
+    """
     edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
 
     def caller(who: Whose) -> ToolCaller:
@@ -80,17 +84,17 @@ def memory_tools(
         return ToolCaller(edge.memory, chat)
 
     find = partial(whose, conversation_id=conversation_id, user_id=user_id, tenant=tenant)
-    return tools_of(edge, find, caller)
+    return tools_of(edge, find, caller, language)
 
 
 def tools_of(
     edge: FailOpen,
     find: FindWhose,
     caller: Callable[[Whose], ToolCaller],
-    language: Language | None = None,
+    language: Choice | None = None,
 ) -> list[BaseTool]:
     """Every tool; `caller` gives the conversation of the calling run."""
-    schemas = memory_tool_schemas(language or edge.memory.engine.languages.default)
+    schemas = memory_tool_schemas(edge.memory.engine.languages.default(language))
     return [_tool(edge, find, caller, schema) for schema in schemas.values()]
 
 

@@ -25,7 +25,7 @@ from pagefile.records import Scope
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
 from pagefile.window.parts import Placement
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
-from pagefile.window.wording import WORDINGS, Language
+from pagefile.window.wording import WORDINGS, Choice, Language
 
 #: Every tool, in the order in which they are offered.
 TOOLS = (RECALL_TOOL, REMEMBER_TOOL, LOAD_TOOL, SEARCH_TOOL)
@@ -50,6 +50,7 @@ class PagefileMemory(AbstractCapability[Any]):
         workspace: False shows no notes of earlier tool calls, and answers no repeated calls.
         rules: what is remembered of your own tools, and which of them are cacheable.
         timeout_s: how long a hook waits for the memory before the run continues without it.
+        language: of what is written around the conversation ("zh" or "en"); by default that of the conversation.
     """
 
     def __init__(
@@ -66,11 +67,12 @@ class PagefileMemory(AbstractCapability[Any]):
         workspace: bool = True,
         rules: Iterable[ToolRule] = (),
         timeout_s: float = 5.0,
+        language: Choice | None = None,
     ) -> None:
         self._edge = FailOpen(memory, "pydantic_ai", timeout_s=timeout_s)
         settings = self._edge.memory.engine.settings
         self._user, self._conversation, self._tenant = user_id, conversation_id, tenant
-        self._tools = _tool_names(tools)
+        self._tools, self._language = _tool_names(tools), language
         self._run_of = partial(
             RunMemory,
             self._edge,
@@ -123,11 +125,12 @@ class PagefileMemory(AbstractCapability[Any]):
         if not self._tools:
             return None
         # Without a run they are only described: each run brings its own.
-        languages = self._edge.memory.engine.languages
-        schemas = memory_tool_schemas(languages.default if self._run is None else self._run.language)
+        default = self._edge.memory.engine.languages.default(self._language)
+        language = default if self._run is None else self._run.language
+        schemas = memory_tool_schemas(language)
         nobody = self._run is not None and self._run.chat.scope.user is None
         offered = [name for name in TOOLS if name in self._tools and not (nobody and name == REMEMBER_TOOL)]
-        return FunctionToolset([_tool(self._run, schemas[name], languages.default) for name in offered])
+        return FunctionToolset([_tool(self._run, schemas[name], language) for name in offered])
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         run = self._run
@@ -168,11 +171,12 @@ class PagefileMemory(AbstractCapability[Any]):
             find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id),
             user_id=find("user_id", self._user),
             tenant=find("tenant", self._tenant),
+            language=self._language,
             agent=ctx.agent.name if ctx.agent is not None else None,
         )
         self._served[chat.scope] = None
         question, languages = asked(ctx.prompt, ctx.messages), self._edge.memory.engine.languages
-        languages.hear(chat.scope, None, None if question is None else question.text)
+        languages.hear(chat.scope, self._language, None if question is None else question.text)
         language = await languages.of(chat.scope)
         return self._run_of(chat, str(ctx.run_id), question, self._tools - {LOAD_TOOL}, language)
 
@@ -189,9 +193,9 @@ def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> s
     return found
 
 
-def _tool(run: RunMemory | None, schema: dict[str, Any], default: Language) -> Tool[Any]:
+def _tool(run: RunMemory | None, schema: dict[str, Any], language: Language) -> Tool[Any]:
     name: str = schema["name"]
-    unavailable = WORDINGS[default if run is None else run.language].answers["no_memory"]
+    unavailable = WORDINGS[language].answers["no_memory"]
 
     async def call(**arguments: Any) -> str:
         if run is None:
