@@ -279,7 +279,7 @@ class Conversation:
         It lives in this process only. Without a name it is the conversation's own, which `step` and `record`
         fill; `rules` say what to remember of your own tools' results.
         """
-        self._hear()
+        self._choose_language()
         workspace = self._engine.tier(Workspaces).of(self._scope, checks.run_name(run))
         workspace.add_rules(rules)
         return workspace
@@ -296,7 +296,7 @@ class Conversation:
         With a `query`, `limit` bounds the tokens of the passages.
         """
         scope = await self._opened()
-        self._hear()
+        self._choose_language()
         return await load_text(self._engine, scope, uuid, query=query, offset=offset, limit=limit)
 
     async def page(self, uuid: str) -> records.Page:
@@ -334,7 +334,7 @@ class Conversation:
         `turn` is the open turn that asks, by default the one this handle began last.
         """
         scope, open_turn = await self._opened(), turn or self._open_turn
-        self._hear(open_turn)
+        self._choose_language()
         return await call_tool(self._engine, scope, open_turn, name, arguments)
 
     # -- checkpoints and listings -----------------------------------------------------------------------------------
@@ -431,11 +431,9 @@ class Conversation:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _hear(self, turn: records.Turn | None = None) -> None:
-        """Let texts made outside a window follow what this handle knows."""
-        running = turn or self._open_turn
-        said = None if running is None else running.user
-        self._any_engine.languages.hear(self._scope, self._desk.labels.language, said)
+    def _choose_language(self) -> None:
+        """Let texts made outside a window follow what this handle was given."""
+        self._any_engine.languages.choose(self._scope, self._desk.labels.language)
 
     async def _opened(self) -> records.Scope:
         """The scope, unless it belongs to another user: for verbs that read beside the log, which checks that itself."""

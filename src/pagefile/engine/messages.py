@@ -262,7 +262,6 @@ class Desk:
 
         `said` is the message of its turn, which may not be in the log yet.
         """
-        self.engine.languages.hear(self.scope, self.labels.language, said)
         epochs: list[int] = []
 
         async def admit() -> int:
@@ -278,7 +277,10 @@ class Desk:
             epochs.append(view.head.epoch)
             return view.head.epoch
 
-        kept = await self.engine.absorb_step(self.scope, step, turn_id, admit)
+        languages = self.engine.languages
+        languages.choose(self.scope, self.labels.language)
+        with languages.hearing(self.scope, said):
+            kept = await self.engine.absorb_step(self.scope, step, turn_id, admit)
         return kept, epochs[-1] if epochs else None
 
     async def written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:

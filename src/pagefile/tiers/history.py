@@ -217,7 +217,7 @@ class History(OwnTier):
     def _worded(self, turn: Turn, wording: Wording) -> Turn:
         """The turn with its placeholders in the language of the window, which may not be that of their time."""
         steps = [self._worded_step(step, wording) for step in turn.steps]
-        if all(new is old for new, old in zip(steps, turn.steps, strict=True)):
+        if steps == [*turn.steps]:
             return turn
         added = sum(map(step_tokens, steps)) - sum(map(step_tokens, turn.steps))
         return replace(turn, steps=tuple(steps), tokens=turn.tokens + added)

@@ -6,7 +6,8 @@ are covered by a checkpoint.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 from pagefile.errors import StoreError
@@ -28,13 +29,24 @@ class Languages:
     def __init__(self, reader: LogReader, setting: Choice) -> None:
         self._reader, self._setting = reader, setting
         self._decided: Lru[tuple[Scope, int, int], Language] = Lru(_REMEMBERED)
-        self._heard: Lru[Scope, tuple[str | None, str | None]] = Lru(_REMEMBERED)
+        #: What handles were given, and the messages that are being written.
+        self._chosen_for: Lru[Scope, str | None] = Lru(_REMEMBERED)
+        self._heard: dict[Scope, str] = {}
         self._spoken: Lru[Scope, Language] = Lru(_REMEMBERED)
 
-    def hear(self, scope: Scope, choice: str | None, said: str | None) -> None:
-        """What a handle knows before the log does: the language it was given, and the message it is about to write."""
-        if self._setting == "auto" or choice is not None:
-            self._heard[scope] = choice, said
+    def choose(self, scope: Scope, choice: str | None) -> None:
+        """The language that a handle was given, which the log may not know yet."""
+        self._chosen_for[scope] = choice
+
+    @contextmanager
+    def hearing(self, scope: Scope, said: str | None) -> Generator[None]:
+        """While a turn is written, its message counts, though it is not in the log yet; afterwards nothing is kept of it."""
+        if said and self._setting == "auto":
+            self._heard[scope] = said
+        try:
+            yield
+        finally:
+            self._heard.pop(scope, None)
 
     def default(self, choice: str | None = None) -> Language:
         """For a text that is made before any conversation is known, such as the schema of a tool."""
@@ -44,16 +56,17 @@ class Languages:
         """The language last used in a conversation, without asking the log: for when it cannot be reached."""
         return self._spoken.get(scope) or self.default()
 
-    async def of(self, scope: Scope, *seen: str) -> Language:
+    async def of(self, scope: Scope, *seen: str, said: str | None = None) -> Language:
         """For a text that is made outside a window, such as a placeholder to be stored or the answer to a tool call.
 
-        `seen` are texts to go by as long as nobody has said a word, such as what a tool returned.
+        `said` is a message that is not in the log yet; `seen` are texts to go by as long as nobody has said a word,
+        such as what a tool returned.
         """
-        found = self._spoken[scope] = await self._of(scope, seen)
+        found = self._spoken[scope] = await self._of(scope, said or self._heard.get(scope), seen)
         return found
 
-    async def _of(self, scope: Scope, seen: Sequence[str]) -> Language:
-        choice, said = self._heard.get(scope, (None, None))
+    async def _of(self, scope: Scope, said: str | None, seen: Sequence[str]) -> Language:
+        choice = self._chosen_for.get(scope)
         if choice is not None and choice != "auto":
             return cast("Language", choice)
         if scope.conversation is None:
@@ -96,8 +109,7 @@ class Languages:
             try:
                 first = await self._first(head)
             except StoreError:
-                # What was read of the conversation is good enough for its language.
-                first = view.turns
+                return self._spoken.get(head.scope) or self._decide(head, (), current, instructions)
         return self._decide(head, first, current, instructions)
 
     def _chosen(self, choice: str | None) -> Language | None:

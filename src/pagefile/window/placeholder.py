@@ -111,6 +111,8 @@ _VALUES = {
 
 def reworded(text: str, wording: Wording) -> str:
     """A text of ours with every placeholder in it in this wording; what they quote stays as it is."""
+    if text.startswith(_marks(wording)):
+        return text  # nearly always: it is in this wording already
     for other in WORDINGS.values():
         if other is not wording and any(mark in text for mark in _marks(other)):
             for pattern, like in _templates(other, wording):

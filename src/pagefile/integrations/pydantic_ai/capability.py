@@ -176,8 +176,8 @@ class PagefileMemory(AbstractCapability[Any]):
         )
         self._served[chat.scope] = None
         question, languages = asked(ctx.prompt, ctx.messages), self._edge.memory.engine.languages
-        languages.hear(chat.scope, self._language, None if question is None else question.text)
-        language = await languages.of(chat.scope)
+        languages.choose(chat.scope, self._language)
+        language = await languages.of(chat.scope, said=None if question is None else question.text)
         return self._run_of(chat, str(ctx.run_id), question, self._tools - {LOAD_TOOL}, language)
 
 
