@@ -74,10 +74,10 @@ def _output(text: str, say: Voice) -> list[str]:
     lines = [" ".join(line.split()) for line in text[:2000].splitlines() if line.strip()]
     last = [" ".join(line.split()) for line in text[-1500:].splitlines() if line.strip()]
     return [
-        say(f"输出，{line_count(text.strip()):,} 行：", f"Output, {line_count(text.strip()):,} lines: ")
-        + squeeze(" | ".join(lines[:2]), 80),
-        say("结尾：", "Ends: ") + squeeze(" | ".join(last[-3:]), 150),
-        squeeze(" | ".join(lines[2:]), 200),
+        say(f"{line_count(text.strip()):,} 行：", f"{line_count(text.strip()):,} lines: ")
+        + squeeze(lines[0], 90),
+        say("结尾：", "Ends: ") + squeeze(" | ".join(last[-2:]), 150),
+        squeeze(" | ".join(lines[1:]), 250),
     ]
 
 
