@@ -47,12 +47,14 @@ _TYPE = re.compile(
     r"[\"']?(?:str|string|int|bool|bytes|any|object|none|null|true|false)\b.*|.*(?:[|=;{}]|,$|\(.*)",
     re.IGNORECASE,
 )
+#: An address of something, not of the API that was asked.
+_REACHABLE = re.compile(r"://|^www\.|\.\w{2,5}(?:$|[/?#])")
 _HEADING = re.compile(r"\n#{1,6} ")
 #: Headings of reference lists: literal, because searching for these is cheap.
 _REFERENCES = ("Reference Document List", "-----References-----", "来源文档", "参考文档", "参考来源")
 _HASHES = re.compile(r"[ \t]*+#{1,6} *\Z")
 
-_JSON_ADDRESSES = ("url", "link", "href")
+_JSON_ADDRESSES = ("url", "link", "href", "html_url", "web_url", "permalink", "uri")
 _JSON_NAMES = ("title", "name", "source", "document", "doc", "file_name", "file_path")
 #: Fields that hold the name of a document whatever else there is.
 _JSON_DOCUMENTS = ("source", "document", "doc", "file_name", "file_path")
@@ -194,6 +196,7 @@ def _in_json(value: JsonValue) -> Iterator[_Found]:
     objects = list(islice(_objects(value, 2), _MOST_OBJECTS))
     for item in objects:
         name, address = _first(item, _JSON_NAMES), _first(item, _JSON_ADDRESSES)
+        address = address if _REACHABLE.search(address) else ""
         if re.match(_URL, name) and not address:
             name, address = "", name
         # A title alone is a source only if there is something of what it is the title of: not that of a chapter.

@@ -19,7 +19,7 @@ from pagefile.text.synopsis.programs import describe_code, describe_yaml
 from pagefile.text.synopsis.repository import describe_hits_in_files, describe_places, describe_repository
 from pagefile.text.synopsis.runs import describe_run, run_in
 from pagefile.text.synopsis.searches import describe_hits, describe_references, hits_in
-from pagefile.text.synopsis.traces import describe_trace, trace_in
+from pagefile.text.synopsis.traces import begins_trace, describe_trace, trace_in
 from pagefile.text.synopsis.unwrap import Content, said, text_inside, unwrapped
 from pagefile.text.synopsis.wording import Voice, once, plain_text, squeeze
 
@@ -45,7 +45,7 @@ _DESCRIBE: dict[Kind, Callable[[str, Voice], list[str]]] = {
     "text": describe_text,
 }
 #: Kinds that are not taken for the output of a command, whatever is quoted in them.
-_CERTAIN: frozenset[Kind] = frozenset({"html", "xml", "search", "csv", "tsv"})
+_CERTAIN: frozenset[Kind] = frozenset({"html", "xml", "search"})
 
 
 def synopsis(text: str, *, max_chars: int = 500) -> str:
@@ -61,10 +61,10 @@ def synopsis(text: str, *, max_chars: int = 500) -> str:
     if (
         found.kind == "text"
         and content.text is text
-        and len(text) <= max_chars
-        and (short := squeeze(text, max_chars))
+        and len(text) <= LEAST_CHARS
+        and squeeze(text, max_chars)
     ):
-        return short
+        return squeeze(text, max_chars)
     say = Voice(_is_chinese(content.text))
     described = say.assemble([*said(content, say), *_parts(content.text, found, say)], max_chars)
     if len(described) >= min(LEAST_CHARS, max_chars, len(text)):
@@ -114,8 +114,11 @@ def _command(text: str, kind: Kind, say: Voice) -> list[str] | None:
     """What a command printed: a run of tests or a build, hits, a table, a traceback."""
     if (run := run_in(text)) is not None:
         return describe_run(run, say)
+    if kind in ("csv", "tsv"):
+        return None
     if kind == "code":
-        return describe_hits_in_files(text, say)
+        trace = trace_in(text) if begins_trace(text) else None
+        return describe_trace(trace, say) if trace is not None else describe_hits_in_files(text, say)
     if kind == "log":
         return describe_dialogue(text, say)
     if (parts := describe_form(text, say) or describe_places(text, say)) is not None:
@@ -133,7 +136,9 @@ def _extended(described: str, text: str, say: Voice, max_chars: int) -> str:
     head = text[: next((start for start, _ in references(text) if start > LEAST_CHARS), 8000)][:8000]
     seen = visible(head) if "</" in head else head
     opening = squeeze(once(plain_text(seen)), max_chars) or squeeze(head, max_chars)
-    if not described or opening.startswith(described):
+    if described and opening[:60] in described:
+        return described
+    if not described:
         blank = say(f"空白文本，{len(text):,} 字符", f"Blank text of {len(text):,} characters")
         return opening or blank[:max_chars]
     label = say("开头：", " Begins: ")

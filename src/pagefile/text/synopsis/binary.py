@@ -36,7 +36,7 @@ def is_base64(text: str) -> bool:
     if _DATA_URL.match(head):
         return True
     lines = head.split()
-    if len(head) < 160 or len(lines) > 80 or not _BASE64.match("".join(lines)):
+    if len(head) < 160 or any(len(line) < 40 for line in lines[:-1]) or not _BASE64.match("".join(lines)):
         return False
     body = "".join(lines)[:1000]
     mixed = (

@@ -7,6 +7,7 @@ from itertools import islice
 
 from pagefile.text.synopsis.failures import failure_in
 from pagefile.text.synopsis.kinds import line_count
+from pagefile.text.synopsis.records import BAD
 from pagefile.text.synopsis.wording import Voice, prose, squeeze
 
 _HEADER = re.compile(r"(From|To|Cc|Date|Subject|发件人|收件人|抄送|日期|时间|主题)[:：][ \t]*(.+)")
@@ -71,13 +72,15 @@ def _is_output(text: str) -> bool:
 
 
 def _output(text: str, say: Voice) -> list[str]:
-    lines = [" ".join(line.split()) for line in text[:2000].splitlines() if line.strip()]
-    last = [" ".join(line.split()) for line in text[-1500:].splitlines() if line.strip()]
+    lines = [" ".join(line.split()) for line in text[:20_000].splitlines() if line.strip()]
+    last = [" ".join(line.split()) for line in text[-1500:].splitlines() if line.strip()][-2:]
+    bad = next((line for line in lines[1:] if line not in last and BAD.search(line[:300])), "")
+    count = line_count(text.strip())
     return [
-        say(f"输出，{line_count(text.strip()):,} 行：", f"Output, {line_count(text.strip()):,} lines: ")
-        + squeeze(" | ".join(lines[:2]), 80),
-        say("结尾：", "Ends: ") + squeeze(" | ".join(last[-3:]), 150),
-        squeeze(" | ".join(lines[2:]), 200),
+        say(f"{count:,} 行：", f"{count:,} lines: ") + squeeze(lines[0], 90),
+        say("异常：", "Notable: ") + squeeze(bad, 90) if bad else "",
+        say("结尾：", "Ends: ") + squeeze(" | ".join(last), 150),
+        squeeze(" | ".join(lines[1:12]), 250),
     ]
 
 

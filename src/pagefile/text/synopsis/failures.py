@@ -22,6 +22,8 @@ def failure_in(value: JsonValue) -> str | None:
     if not isinstance(value, dict) or len(value) > 25:
         return None
     error = value.get("error") or value.get("Error") or value.get("errors") or value.get("fault")
+    if not error and isinstance(told := value.get("detail"), list) and len(value) == 1:
+        error = told
     if isinstance(error, list) and error and not (value.get("data") and len(error) == 0):
         error = error[0]
     if isinstance(error, dict):

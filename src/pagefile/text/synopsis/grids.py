@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from pagefile.text.synopsis.kinds import delimiter, line_count
-from pagefile.text.synopsis.records import ASKED, Flat, example, extremes, tallies
+from pagefile.text.synopsis.records import ASKED, Flat, example, extremes, notable, tallies
 from pagefile.text.synopsis.wording import Voice
 
 #: Beyond this, rows are counted by line ends.
@@ -37,15 +37,17 @@ def describe_grid(grid: Grid, say: Voice) -> list[str]:
     header = [name or str(at + 1) for at, name in enumerate(grid.header)]
     columns = say.listed(header, len(header), most=110, name_chars=40)
     about = "" if grid.exact else say("约 ", "about ")
+    kind = say(f"{grid.name} 表格" if grid.name else "表格", f"{grid.name} table" if grid.name else "Table")
     title = say(f"《{grid.title}》", f'"{grid.title}", ') if grid.title else ""
     flats: list[Flat] = [dict(zip_longest(header, row[: len(header)], fillvalue="")) for row in grid.rows]
     return [
         say(
-            f"{title}{grid.name} 表格，{about}{grid.count:,} 行数据，",
-            f"{title}{grid.name} table, {about}{grid.count:,} rows, ".lstrip(),
+            f"{title}{kind}，{about}{grid.count:,} 行数据，",
+            f"{title}{kind}, {about}{grid.count:,} rows, ".lstrip(),
         )
         + say(f"{len(header)} 列：{columns}", f"{len(header)} columns: {columns}"),
-        extremes(flats, say) or tallies(flats, say, most=160),
+        extremes(flats, say) or notable(flats, say),
+        tallies(flats, say, most=160),
         say("首行：", "First row: ") + _first_row(flats, say) if flats else "",
     ]
 
@@ -57,7 +59,7 @@ def _first_row(flats: Sequence[Flat], say: Voice) -> str:
 def grid_in(text: str) -> Grid | None:
     """The table that a text consists of, drawn or aligned; None if it is none."""
     lines = [line[:_LINE_CHARS] for line in text[:64_000].splitlines() if line.strip()]
-    return _drawn(text, lines) or _aligned(text, lines)
+    return _drawn(text, lines) or _ruled_by_header(text, lines) or _aligned(text, lines)
 
 
 def csv_grid(text: str) -> Grid:
@@ -101,6 +103,22 @@ def _drawn(text: str, lines: Sequence[str]) -> Grid | None:
 def _cells(line: str) -> list[str]:
     inner = line.strip().strip("|│┃")
     return [cell.strip() for cell in _CELLS.split(inner)]
+
+
+def _ruled_by_header(text: str, lines: Sequence[str]) -> Grid | None:
+    """Columns that begin where their names do, two spaces apart: `docker ps`, `kubectl get`."""
+    names = list(re.finditer(r"\S+(?: \S+)*", lines[0])) if lines else []
+    starts = [name.start() for name in names]
+    shown = lines[1:ASKED]
+    if len(names) < 3 or not shown or not lines[0].isascii() or not lines[0].replace(" ", "").isupper():
+        return None
+    even = sum(all(line[at - 1 : at] in ("", " ") for at in starts[1:]) for line in shown)
+    if even < 0.9 * len(shown):
+        return None
+    rows = [
+        [line[at:end].strip() for at, end in zip(starts, [*starts[1:], None], strict=True)] for line in shown
+    ]
+    return Grid("", [name[0] for name in names], rows, line_count(text.strip("\n")) - 1)
 
 
 def _aligned(text: str, lines: Sequence[str]) -> Grid | None:

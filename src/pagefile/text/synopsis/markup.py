@@ -28,6 +28,7 @@ _ELEMENT = re.compile(r"<([A-Za-z_][\w:.-]*)")
 _LEAF = re.compile(r"<([A-Za-z_][\w:.-]*)[^<>]*>(?:<!\[CDATA\[)?([^<>]+)(?:\]\]>)?</")
 _FEED_NAMES = frozenset({"title", "name", "loc"})
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+_OPENING_TAG = re.compile(r"<[A-Za-z_][\w:.-]*([^<>]*)>")
 _ATTRIBUTE = re.compile(r"([\w:.-]+)\s*=\s*[\"']([^\"']*)[\"']")
 _FAILED_CASE = re.compile(r"<testcase\b[^<>]*?\bname=\"([^\"<>]*)\"[^<>]*>\s*<(?:failure|error)\b")
 _FAULT = re.compile(r"(?i)fault|err|message|reason|detail|status")
@@ -93,22 +94,24 @@ def describe_xml(text: str, say: Voice) -> list[str]:
     shown = [f"{name.rpartition(':')[2]}={said}" for name, said in told[:60]]
     failing = _FAILED_CASE.findall(text)
     return [
-        say(f"XML（{root}{_attributes(text, root)}）", f"XML ({root}{_attributes(text, root)})"),
+        say(f"XML（{root}{_attributes(text)}）", f"XML ({root}{_attributes(text)})"),
         say("失败：", "Failing: ") + say.listed(failing, len(failing), most=100) if failing else "",
         say.listed(shown, len(told), most=170, name_chars=100),
         say("元素：", "Elements: ") + say("、", ", ").join(repeated) if repeated else "",
     ]
 
 
-def _attributes(text: str, root: str) -> str:
-    """The attributes of the outermost element, without namespaces."""
-    opening = re.search(rf"<{re.escape(root)}\b([^<>]*)>", text[:4000]) if root else None
-    found = _ATTRIBUTE.findall(opening[1]) if opening else []
-    return "".join(
-        f" {name}={value}"
-        for name, value in found
-        if "xmlns" not in name and ":" not in name and len(value) < 60
-    )
+def _attributes(text: str) -> str:
+    """The attributes of the outermost element that has any, without namespaces."""
+    for opening in islice(_OPENING_TAG.finditer(text[:4000]), 3):
+        found = [
+            (name, value)
+            for name, value in _ATTRIBUTE.findall(opening[1])
+            if "xmlns" not in name and ":" not in name
+        ]
+        if told := "".join(f" {name}={value}" for name, value in found if len(value) < 60):
+            return told
+    return ""
 
 
 def _feed(entry: str, count: int, told: list[tuple[str, str]], text: str, say: Voice) -> list[str]:

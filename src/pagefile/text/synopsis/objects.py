@@ -17,6 +17,7 @@ from pagefile.text.synopsis.records import (
     extremes,
     flat,
     naming,
+    notable,
     of_what,
     short,
     show,
@@ -68,7 +69,7 @@ def describe_rows(rows: Rows, value: JsonValue, say: Voice) -> list[str]:
         + (say("；", "; ") + around if around else ""),
         say("如：", "E.g. ") + example(flats[0], flats, say, most=130) if flats else "",
         tallies(flats, say, most=150),
-        extremes(flats, say),
+        extremes(flats, say) or notable(flats, say),
         _next_names(flats, say),
         *_longest_text(value, say),
         say("末项：", "Last: ") + example(flats[-1], flats, say, most=130)
@@ -106,7 +107,12 @@ def _around(value: JsonValue, rows: Rows, say: Voice) -> str:
     for name in (*rows.path, None):
         if not isinstance(inner, dict):
             break
-        outside = {key: item for key, item in inner.items() if key != name and item is not rows.items}
+        # Inside of what holds the rows, objects are rows themselves.
+        outside = {
+            key: item
+            for key, item in inner.items()
+            if key != name and (name is not None or not isinstance(item, dict))
+        }
         told += [_told(key, show(item, say)) for key, item in flat(outside).items() if _is_worth(key, item)]
         told += [
             f"{key}: {len(item):,}"

@@ -109,6 +109,26 @@ def tallies(rows: Sequence[Flat], say: Voice, *, most: int) -> str:
     return squeeze("; ".join(kept), most)
 
 
+#: What stands in a row that a reader should know of.
+BAD = re.compile(
+    r"(?i)crash|error|fail|exited|evicted|killed|oom|critical|fatal|denied|refused|timed? ?out|unhealthy|异常|失败|错误|故障|超时|告警"
+)
+
+
+def notable(rows: Sequence[Flat], say: Voice, *, most: int = 110) -> str:
+    """The first row that tells of a failure, if few do."""
+    bad = [
+        row
+        for row in rows
+        if any(isinstance(value, str) and len(value) <= 60 and BAD.search(value) for value in row.values())
+    ]
+    if not bad or len(bad) * 2 > len(rows):
+        return ""
+    return say("异常：", "Notable: ") + squeeze(
+        " ".join(str(value) for value in bad[0].values() if value not in (None, "")), most
+    )
+
+
 def extremes(rows: Sequence[Flat], say: Voice, *, most: int = 90) -> str:
     """The rows with the highest value of a column of percentages or measures."""
     for key in islice(rows[0] if rows else {}, 20):

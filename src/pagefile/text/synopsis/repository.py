@@ -203,7 +203,7 @@ def _listing(names: Sequence[str], folders: int, say: Voice) -> str:
     kinds = Counter(
         suffix
         for name in names
-        if (suffix := PurePosixPath(name.split(" -> ")[0]).suffix) and len(suffix) < 8
+        if (suffix := PurePosixPath(name.split(" -> ")[0]).suffix) and len(suffix) <= 10
     )
     told = ", ".join(f"{suffix} {count:,}" for suffix, count in kinds.most_common(4))
     many = say(f"，{folders:,} 个目录", f", {folders:,} directories") if folders else ""

@@ -27,7 +27,7 @@ _ONE_TEST = re.compile(r"\s*--- (PASS|FAIL): |(ok|not ok) \d+\b")
 _WORTH = (
     "pass", "fail", "err", "test", "found", "build", "plan:", "apply", "warn", "vulnerab", "problem", "example", "finished", "package",
     "success", "fatal", "conflict", "no changes", "exception", "checks", "reformatted", "total", "❯", "×", "✗", "✕", "✖", "●", "✘",
-    "not ok", "***", "ninja", "rated", "失败", "成功", "错误", "测试", "用例", "警告", "通过", "ok", "e  ",
+    "not ok", "***", "ninja", "destroyed", "replaced", "rated", "失败", "成功", "错误", "测试", "用例", "警告", "通过", "ok", "e  ",
 )  # fmt: skip
 
 
@@ -103,7 +103,9 @@ def describe_run(run: Run, say: Voice) -> list[str]:
 
 
 def _ending(lines: Sequence[str]) -> str:
-    told = [line for line in (" ".join(line[:_LINE_CHARS].split()) for line in lines[-12:]) if line]
+    told = [
+        line for line in (" ".join(line[:_LINE_CHARS].split()).strip("=- ") for line in lines[-12:]) if line
+    ]
     return squeeze(" | ".join(told[-5:]), 250)
 
 
@@ -133,7 +135,7 @@ def _outcomes(lines: Sequence[str]) -> list[str]:
             for one in told
             if re.search(r"(?i)fail(?!\w*[=:] ?0\b)|(?<!\b0 )error|unreachable=[1-9]|失败|错误", one)
         ]
-        found += (bad or told)[-2:]
+        found += told if len(told) <= 2 else (bad or told)[-2:]
     return [squeeze(one.strip("= "), 120) for one in found]
 
 

@@ -34,6 +34,8 @@ def _is_hit(row: Flat) -> bool:
     named = bool(_of(row, _TITLES))
     texts = bool(_of(row, _TEXTS))
     addressed = bool(_of(row, _FIELDS["addresses"])) and (bool(_of(row, _TITLES[:4])) and len(row) < 40)
+    # What has a state is a thing of its own, such as a ticket, not a page that was found.
+    addressed = addressed and not any(key in row for key in ("state", "status", "number"))
     scored = any(key.rpartition(".")[2].casefold() in _FIELDS["scores"] for key in row)
     return (addressed and (texts or len(row) <= 4)) or (scored and (texts or named))
 

@@ -10,6 +10,10 @@ from pagefile.text.synopsis.wording import Voice, squeeze
 _TAIL_CHARS, _HEAD_CHARS = 100_000, 100_000
 
 _PYTHON = "Traceback (most recent call last):"
+_BEGINNING = re.compile(
+    r"^(?:Traceback \(most recent call last\):|Exception in thread |panic: |thread '[^'\n]*' |Unhandled exception\b|Caused by: )",
+    re.MULTILINE,
+)
 _PYTHON_RAISED = re.compile(r"^(?:[ |+-]*)((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: [^\n]*)?)$", re.MULTILINE)
 _PYTHON_FRAME = re.compile(r'^[ |]*File "([^"\n]+)", line (\d+)(?:, in ([^\n]+))?', re.MULTILINE)
 _JAVA_RAISED = re.compile(
@@ -34,6 +38,7 @@ _GO_FRAME = re.compile(
 )
 _RUST_RAISED = re.compile(r"^thread '([^'\n]*)'(?: \(\d+\))? panicked at ([^\n]*?):?\n([^\n]*)", re.MULTILINE)
 _NET_RAISED = re.compile(r"^(?:Unhandled exception[.:] ?)((?:\w+\.)+\w*Exception: [^\n]*)", re.MULTILINE)
+_NET_FRAME = re.compile(r"^ {3}at ([^\n]{1,200})", re.MULTILINE)
 _RUBY_RAISED = re.compile(r"^(\S+\.rb:\d+):in [`'][^\n]*': ([^\n]+ \([A-Z][\w:]*\))", re.MULTILINE)
 
 
@@ -57,6 +62,11 @@ def trace_in(text: str) -> Trace | None:
         if hint in read and (found := reader(read)) is not None:
             return found
     return None
+
+
+def begins_trace(text: str) -> bool:
+    """Whether a traceback stands in a text at the beginning of a line, not in a string of a program."""
+    return _BEGINNING.search(text) is not None
 
 
 def describe_trace(trace: Trace, say: Voice) -> list[str]:
@@ -125,7 +135,8 @@ def _rust(text: str) -> Trace | None:
 
 def _net(text: str) -> Trace | None:
     found = _NET_RAISED.search(text)
-    return Trace(found[1], "", text.count("\n   at ")) if found else None
+    frame = _NET_FRAME.search(text, found.end()) if found else None
+    return Trace(found[1], frame[1] if frame else "", text.count("\n   at ")) if found else None
 
 
 def _ruby(text: str) -> Trace | None:

@@ -11,14 +11,18 @@ from pagefile.text.synopsis.wording import Voice, squeeze
 from pagefile.text.tables import table
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
-_CODE_WORDS = r"(?:process )?(?:exit(?:ed with)?(?:[ _]?(?:code|status))?|return[ _]?code|退出码|返回码)"
+_CODE_WORDS = r"(?:process |(?:the )?command (?:completed|failed|finished) with )?(?:exit(?:ed with)?(?:[ _]?(?:code|status))?|return[ _]?code|退出码|返回码)"
 _EXIT = re.compile(
-    rf"[\[(<]?{_CODE_WORDS}[>]?[ \t]*[:=：]?[ \t]*(-?\d{{1,6}})(?:</\w+>)?[\])]?[ \t]*(?:\n|\Z)",
+    rf"[\[(<]?{_CODE_WORDS}[>]?[ \t]*[:=：]?[ \t]*(-?\d{{1,6}})(?:</\w+>)?\.?[\])]?[ \t]*(?:\n|\Z)",
     re.IGNORECASE,
 )
 #: Lines of a shell tool's own, around what the command printed.
 _FRAME = re.compile(
-    r"(?:\[?(?:stdout|stderr|output|标准输出|标准错误)\]?[:：]?|</?(?:output|stdout|stderr|result|file_content|tool_result)>|(?:chunk id|wall time|original token count|total output lines)[:：].*)[ \t]*\n",
+    r"(?:\[?(?:stdout|stderr|output|标准输出|标准错误)\]?[:：]?|</?(?:output|stdout|stderr|result|file_content|tool_result)>|(?:chunk id|wall time|original token count|total output lines)[:：].*|\(\d+ more lines above\))[ \t]*\n",
+    re.IGNORECASE,
+)
+_LAST = re.compile(
+    r"\[(?:current working directory|python interpreter|jupyter current).*\]|\(\d+ more lines below\)",
     re.IGNORECASE,
 )
 _FRAME_END = re.compile(r"\s*</(?:output|stdout|stderr|result|file_content|tool_result)>\s*\Z")
@@ -57,12 +61,12 @@ def unwrapped(text: str) -> Content:
     if text.count("\\n", 0, 20_000) > 5 and text.count("\n", 0, 20_000) < 3 and text[:1] not in "[{":
         text = text.replace("\\n", "\n").replace("\\t", "\t")  # a text as a program would write it
     notes: list[tuple[str, str]] = []
+    if named := _NAMED.match(text[:400].lstrip()):
+        notes.append((named[1], named[1]))
+        text = text.lstrip()[named.end() :]
     text = _without_frame(text, notes)
     if fenced := _FENCE.match(text) if text.lstrip()[:3] == "```" and text.count("```") == 2 else None:
         text = fenced[1]
-    if named := _NAMED.match(text[:400]):
-        notes.append((named[1], named[1]))
-        text = text[named.end() :]
     return _without_numbers(Content(text, tuple(notes)))
 
 
@@ -76,9 +80,13 @@ def _without_frame(text: str, notes: list[tuple[str, str]]) -> str:
         text = text[found.end() :]
     if "</" in text[-40:]:
         text = text[:-60] + _FRAME_END.sub("", text[-60:])
-    last = text[-120:].rstrip().rpartition("\n")[2]
-    if last and (found := _EXIT.fullmatch(last.strip())):
-        _note_exit(found[1], notes)
+    for _ in range(3):
+        last = text[-300:].rstrip().rpartition("\n")[2].strip()
+        found = _EXIT.fullmatch(last)
+        if not found and not _LAST.fullmatch(last):
+            break
+        if found:
+            _note_exit(found[1], notes)
         text = text[: text.rindex(last)]
     return text
 
