@@ -22,7 +22,7 @@ from pagefile.tiers.facts import FactExtraction, FactRules, Facts
 from pagefile.tiers.history import History
 from pagefile.tiers.turn_index import Terms, TurnVectors
 from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, WorkspaceRules, Workspaces, parsed_rules
-from pagefile.tiers.workspace.run import Parts
+from pagefile.tiers.workspace.parts import Parts
 from pagefile.window.wording import WORDINGS
 
 

@@ -5,31 +5,31 @@ and a store that fails costs the page, not the run.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any
+
+import anyio
 
 from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
-from pagefile.ports import Clock
 from pagefile.records import Page, Scope, Step
 from pagefile.text.sentences import clip, cut
-from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Counter, off_loop
+from pagefile.tiers.base import off_loop
 from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
 from pagefile.tiers.workspace.answers import Absorbed, Answer, CachedResult, told
 from pagefile.tiers.workspace.cache import CallCache
 from pagefile.tiers.workspace.calls import ToolCall, defaults_of
 from pagefile.tiers.workspace.found import document_of, toc_of
-from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, chunk_text
+from pagefile.tiers.workspace.notes import ARCHIVED, ContentChunk, chunk_text
 from pagefile.tiers.workspace.outline import entries, outline
+from pagefile.tiers.workspace.parts import Parts
 from pagefile.tiers.workspace.results import Plain, Result, canonical, shows_media
 from pagefile.tiers.workspace.rules import NOTHING, ToolRule, remember, rule_for
 from pagefile.window.candidates import Form
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
-from pagefile.window.wording import WORDINGS, Wording
+from pagefile.window.wording import WORDINGS
 
 #: A text that could not be archived is kept for equal calls up to this length.
 HELD_CHARS = 400_000
@@ -42,46 +42,6 @@ _MAX_TOOLS = 256
 #: Characters of outline in the shorter forms of the hint, and of content in the shorter form of a chunk.
 _SHORTER_OUTLINES = (300, 0)
 _SHORTER_CHUNK = 120
-
-
-@dataclass(frozen=True, slots=True)
-class WorkspaceRules:
-    """What is remembered, and how much of it is shown."""
-
-    #: Makes the empty notes of a run.
-    notes: Callable[[], AgentMemory]
-    enabled: bool
-    outline_chars: int
-    #: How many seconds an equal call is answered from an earlier result; 0 means for the whole session.
-    cache_s: float
-    #: Results with more characters leave the window; for tools with a rule, those over `page_from` get a page
-    #: as well.
-    threshold: int
-    page_from: int
-    #: The maximum number of tokens for hint and chunks in a window.
-    max_tokens: int
-    #: How many runs are kept at once.
-    max_runs: int
-    language: Literal["zh", "en"]
-    tools: Sequence[ToolRule]
-
-
-@dataclass(slots=True)
-class Parts:
-    """What all workspaces of a memory share."""
-
-    archive: Archive
-    counter: Counter
-    clock: Clock
-    rules: WorkspaceRules
-    #: The number of the last erasure, of a scope or of all.
-    epoch: Callable[[Scope | None], Awaitable[int]]
-    #: Called when a store fails, with whether this is the first failure of the run.
-    on_failure: Callable[[Exception, bool], None] = field(default=lambda _, __: None)
-
-    @property
-    def wording(self) -> Wording:
-        return WORDINGS[self.rules.language]
 
 
 class Workspace:
@@ -98,6 +58,8 @@ class Workspace:
         self._defaults: Lru[str, dict[str, object]] = Lru(_MAX_TOOLS)
         self._spread = spread
         self._unseen = 0
+        #: Held while notes are taken, which may happen in a thread.
+        self._noting = anyio.Lock()
         self._told = False
         #: The last erasure before anything was remembered; None while nothing is.
         self._since: int | None = None
@@ -192,7 +154,9 @@ class Workspace:
         # A concurrent call may have been faster or have reset everything: the oldest epoch applies to all
         # that is kept.
         self._since = epoch if self._since is None else min(epoch, self._since)
-        chunks = remember(self.notes, rule, got, about, whole=short)
+        async with self._noting:
+            note = partial(remember, self.notes, rule, got, about, whole=short)
+            chunks = await off_loop(note, len(got.text), _THREAD_FROM_CHARS)
         while len(self.notes.toc_cache) > MAX_TOCS:
             self.notes.drop_toc(next(iter(self.notes.toc_cache)))
         lines = entries(toc_of(got.value)) if rule.remembers == "toc" else ()
