@@ -23,7 +23,7 @@ from pagefile.tiers.history import History
 from pagefile.tiers.languages import Languages
 from pagefile.tiers.turn_index import Terms, TurnVectors
 from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, WorkspaceRules, Workspaces, parsed_rules
-from pagefile.tiers.workspace.run import Parts
+from pagefile.tiers.workspace.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)

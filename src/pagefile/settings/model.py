@@ -128,12 +128,13 @@ class WorkspaceSettings(_Checked, prefix="workspace."):
     #: Hint and chunks never take more than this many tokens of a window.
     max_tokens: Count = 1_500
     #: How many seconds an equal call of a cacheable tool is answered from an earlier result; 0 is as long as
-    #: the run lasts.
+    #: the run lasts, or five minutes for tools that are known only by their names, an hour for the web.
     cache_s: Weight = 0.0
     #: How many runs are kept at once; the least recently used is evicted.
     max_runs: Positive = 256
     #: Rules for your own tools, applied before the built-in ones: "list_*=toc+cache, grep=search,
-    #: read_file=page".
+    #: read_file=page, lint=nothing+pure". A tool without one is judged by its name; "*=nothing" at the end
+    #: switches that off.
     rules: str | None = None
 
 

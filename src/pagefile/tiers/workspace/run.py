@@ -5,26 +5,25 @@ and a store that fails costs the page, not the run.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+import anyio
+
 from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
-from pagefile.ports import Clock
 from pagefile.records import Page, Scope, Step
 from pagefile.text.sentences import clip, cut
-from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Counter, off_loop
-from pagefile.tiers.languages import Languages
+from pagefile.tiers.base import off_loop
 from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
 from pagefile.tiers.workspace.answers import Absorbed, Answer, CachedResult, told
 from pagefile.tiers.workspace.cache import CallCache
 from pagefile.tiers.workspace.calls import ToolCall, defaults_of
 from pagefile.tiers.workspace.found import document_of, toc_of
-from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, chunk_text
+from pagefile.tiers.workspace.notes import ARCHIVED, ContentChunk, chunk_text
 from pagefile.tiers.workspace.outline import entries, outline
+from pagefile.tiers.workspace.parts import Parts
 from pagefile.tiers.workspace.results import Plain, Result, canonical, shows_media
 from pagefile.tiers.workspace.rules import NOTHING, ToolRule, remember, rule_for
 from pagefile.window.candidates import Form
@@ -47,42 +46,6 @@ _SHORTER_CHUNK = 120
 _SEEN_CHARS = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceRules:
-    """What is remembered, and how much of it is shown."""
-
-    #: Makes the empty notes of a run.
-    notes: Callable[[], AgentMemory]
-    enabled: bool
-    outline_chars: int
-    #: How many seconds an equal call is answered from an earlier result; 0 means for the whole session.
-    cache_s: float
-    #: Results with more characters leave the window; for tools with a rule, those over `page_from` get a page
-    #: as well.
-    threshold: int
-    page_from: int
-    #: The maximum number of tokens for hint and chunks in a window.
-    max_tokens: int
-    #: How many runs are kept at once.
-    max_runs: int
-    tools: Sequence[ToolRule]
-
-
-@dataclass(slots=True)
-class Parts:
-    """What all workspaces of a memory share."""
-
-    archive: Archive
-    counter: Counter
-    clock: Clock
-    languages: Languages
-    rules: WorkspaceRules
-    #: The number of the last erasure, of a scope or of all.
-    epoch: Callable[[Scope | None], Awaitable[int]]
-    #: Called when a store fails, with whether this is the first failure of the run.
-    on_failure: Callable[[Exception, bool], None] = field(default=lambda _, __: None)
-
-
 class Workspace:
     """What one run has fetched and read: nothing is fetched twice, and what matters stays in view."""
 
@@ -97,6 +60,8 @@ class Workspace:
         self._defaults: Lru[str, dict[str, object]] = Lru(_MAX_TOOLS)
         self._spread = spread
         self._unseen = 0
+        #: Held while notes are taken, which may happen in a thread.
+        self._noting = anyio.Lock()
         self._told = False
         #: The last erasure before anything was remembered; None while nothing is.
         self._since: int | None = None
@@ -194,7 +159,9 @@ class Workspace:
         # A concurrent call may have been faster or have reset everything: the oldest epoch applies to all
         # that is kept.
         self._since = epoch if self._since is None else min(epoch, self._since)
-        chunks = remember(self.notes, rule, got, about, whole=short)
+        async with self._noting:
+            note = partial(remember, self.notes, rule, got, about, whole=short)
+            chunks = await off_loop(note, len(got.text), _THREAD_FROM_CHARS)
         while len(self.notes.toc_cache) > MAX_TOCS:
             self.notes.drop_toc(next(iter(self.notes.toc_cache)))
         lines = entries(toc_of(got.value)) if rule.remembers == "toc" else ()

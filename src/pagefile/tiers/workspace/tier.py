@@ -9,7 +9,8 @@ from pagefile.lru import Lru
 from pagefile.records import ErasureReceipt, Scope, Step, Turn
 from pagefile.tiers import base
 from pagefile.tiers.workspace.calls import ToolCall
-from pagefile.tiers.workspace.run import Parts, Workspace
+from pagefile.tiers.workspace.parts import Parts
+from pagefile.tiers.workspace.run import Workspace
 from pagefile.window.budget import share_of
 from pagefile.window.candidates import Block, Candidate
 
