@@ -61,7 +61,8 @@ async def measured(
     lines: list[Line] = []
     rankers: list[Ranker] = [PlainRanker()]
     if peers is not None:
-        rankers += open_peers(bench.vectors, peers, left_out)
+        (place := peers / name).mkdir()
+        rankers += open_peers(bench.vectors, place, left_out)
     for number, person in enumerate(everybody[:users], 1):
         bench.tell(f"{name}: user {number} of {len(everybody[:users])}")
         async with bench.memory() as memory:

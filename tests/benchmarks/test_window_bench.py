@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import everyday, window
+from benchmarks import everyday, window, window_evidence
+from benchmarks.recall_rankers import Ranker
 from benchmarks.recall_vectors import OnDisk
 from benchmarks.window_data import PIECE_CHARS, people, stands
 from benchmarks.window_evidence import packed
@@ -243,6 +245,21 @@ def test_a_quick_run(data: Path):
     assert 0.5 == rows["PrecisionMemBench", "window", 4_000, "some"].figures["mapped"]
     assert {"kept by the rules", "kept by remember()"} == set(rows["rules", "rules", 0, "secret"].figures)
     assert {"overruled alone", "there"} <= set(rows["needed", "window", 4_000, ""].figures)
+
+
+def test_peers_have_a_folder_for_each_set(data: Path, monkeypatch: pytest.MonkeyPatch):
+    """Their stores are made once for each set; whoever is not installed is named."""
+    places: list[str] = []
+
+    def opened(_: object, folder: Path, told: Callable[[str], None]) -> list[Ranker]:
+        places.append(folder.name if folder.is_dir() else "nowhere")
+        told("mem0 is left out")
+        return []
+
+    monkeypatch.setattr(window_evidence, "open_peers", opened)
+    report = window.run(data, ["REALTALK"], quick=True, peers=True, embedder=HashingEmbedder())
+    assert ["REALTALK"] == places
+    assert ("mem0 is left out",) == report.left_out
 
 
 def test_an_unknown_set_is_named():
