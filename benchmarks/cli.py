@@ -20,6 +20,7 @@ from benchmarks import runs as runs_bench
 from benchmarks import service as service_bench
 from benchmarks import short_term as short_term_bench
 from benchmarks import summaries as summaries_bench
+from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.peers_chart import growth_chart
 from benchmarks.peers_page import page as peers_page
@@ -37,6 +38,7 @@ from benchmarks.tables import (
     show_scenario,
     show_summaries,
     show_walked,
+    show_window,
 )
 from pagefile.cli.options import AsJson
 from pagefile.cli.output import complain, err, print_json, say, visible, warn
@@ -341,6 +343,52 @@ def workspace(
     """Measure what a workspace spares an agent over a 200-page document; exit code 1 when a limit is not kept."""
     report = _measured(lambda tell: workspace_bench.run(quick=quick, progress=tell))
     _tell(report, report.report, as_json=as_json, before=lambda: show_walked(report))
+
+
+@app.command()
+def window(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder with LoCoMo, LongMemEval-S, LifeBench-zh, REALTALK, PrecisionMemBench or PersistBench. Else $PAGEFILE_BENCH_DATA.",
+        ),
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sets", metavar="NAME", help="Only this set; may be said again. All that are there otherwise."
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep vectors in this folder for the next run.")
+    ] = None,
+    peers: Annotated[
+        bool,
+        typer.Option(
+            "--peers", help="Pack what mem0, Chroma and LangGraph's store find too, those that are installed."
+        ),
+    ] = False,
+    quick: Quick = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a line of JSON for each message, the means in the last one.")
+    ] = False,
+) -> None:
+    """Measure whether what a message needs stands in its window, what that costs, and whether the rest stays away."""
+    report = _measured(
+        lambda tell: window_bench.run(
+            data or bench_data(), sets or (), quick=quick, peers=peers, cache=cache, progress=tell
+        )
+    )
+    for why in report.left_out:
+        warn(why)
+    if as_json:
+        for line in report.lines:
+            print(json.dumps(line.to_json(), ensure_ascii=False))
+        print(json.dumps(report.to_json(), ensure_ascii=False))
+    else:
+        show_window(report)
 
 
 R = TypeVar("R")

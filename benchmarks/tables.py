@@ -8,6 +8,7 @@ from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import runs as runs_bench
 from benchmarks import summaries as summaries_bench
+from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.history_costs import CLAIMS, WAYS
 from benchmarks.peers_page import number, unit
@@ -235,3 +236,25 @@ def show_runs(report: runs_bench.RunsReport) -> None:
             made.add_row(f"{score.saved:.3f}", f"{score.in_view:.3f}", f"{score.prefix:.3f}", line.way)
         print_table(made)
         say()
+
+
+def show_window(report: window_bench.WindowReport) -> None:
+    """A table for each set: who made the window, of how many tokens, and the means of its figures."""
+    for name in dict.fromkeys(row.set for row in report.rows):
+        rows = [row for row in report.rows if row.set == name]
+        figures = list(dict.fromkeys(figure for row in rows for figure in row.figures))
+        say(f"{name}:")
+        made = table("way", "kind", "of", "count", *figures, right=("of", "count", *figures))
+        for row in rows:
+            cells = [_mean(row.figures.get(figure), figure) for figure in figures]
+            made.add_row(
+                row.way, row.kind or "all", f"{row.budget:,}" if row.budget else "", f"{row.count:,}", *cells
+            )
+        print_table(made)
+        say()
+
+
+def _mean(value: float | None, figure: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if figure in window_bench.IN_TOKENS else f"{value:.3f}"
