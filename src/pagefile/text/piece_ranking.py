@@ -27,6 +27,7 @@ _LONGEST_WORD = 24
 #: An identifier written of several words, or of words and numbers, and where these meet.
 _IDENTIFIER = re.compile(r"\b[A-Za-z]++(?:\d[A-Za-z0-9]*+)?+")
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z\d])|(?<=[A-Z])(?=\d)|(?<=\d)(?=[A-Z])")
+_INDEX = re.compile(r"\[\d+\]")
 _DIGITS = re.compile(r"\d+")
 #: How something ended, which a reader of the output of a program looks for first.
 _TELLING = re.compile(
@@ -68,8 +69,10 @@ class RankedPage:
         groups: dict[int, list[str]] = {}
         for piece, words in zip(self.pieces, self._words, strict=True):
             groups.setdefault(piece.group, []).extend(words)
-        enclosing = {where: Counter(terms(where)) for where in {piece.where for piece in self.pieces}}
-        beside = [enclosing[piece.where] for piece in self.pieces]
+        # The number of a record is nothing that is asked for.
+        named = [_INDEX.sub("", piece.where) for piece in self.pieces]
+        enclosing = {where: Counter(terms(where)) for where in set(named)}
+        beside = [enclosing[where] for where in named]
         own = bm25(self._asked, self._words, beside)
         wide = bm25(self._asked, list(groups.values()))
         self._found = wide.best_share
