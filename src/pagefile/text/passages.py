@@ -27,7 +27,7 @@ _WHERE_CHARS = 200
 #: Counting again after so many rounds, and unless less than this share of the budget is left.
 _ROUNDS, _UNUSED = 3, 0.05
 #: The share of the budget that the lines before the passages may take.
-_MARKERS = 0.25
+_MARKERS = 0.22
 _ESCAPED = re.compile(r"\\(?:n|\"|u[0-9a-f]{4})")
 #: Between two passages with fewer characters there is only what JSON needs.
 _NO_GAP = 30
@@ -203,7 +203,8 @@ class _Shown:
         near = [self._taken[other] for other in (at - 1, at + 1) if other in self._taken]
         if any(other.frame is piece.frame for other in near):
             return self._costs[at], 0
-        marker = self.cost(f"[… · {cut(piece.where, self._where_chars)}]\n")
+        where = cut(piece.where, self._where_chars)
+        marker = self.cost(f"[… · {where}]\n") if where else 0
         return self._costs[at], marker if near else marker + self._marker_cost
 
     def _grow(self, seeds: Sequence[int]) -> None:

@@ -62,7 +62,8 @@ class RankedPage:
         if self.answers:
             return ranked
         head = next((at for at, piece in enumerate(self.pieces) if piece.end - piece.start >= _TELLS), 0)
-        return list(dict.fromkeys([head, *ranked[: most - 2], len(self.pieces) - 1]))
+        last = len(self.pieces) - 1
+        return list(dict.fromkeys([head, *ranked[:1], last, *ranked[1 : most - 2]]))
 
     def _scored(self) -> list[float]:
         """How well each piece answers, for itself and by the paragraph, record or definition that it is part of."""
