@@ -13,6 +13,7 @@ from benchmarks import facts as facts_bench
 from benchmarks import history as history_bench
 from benchmarks import inspector as inspector_bench
 from benchmarks import pages as pages_bench
+from benchmarks import pages_runs
 from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import recall_speed as recall_speed_bench
@@ -124,9 +125,20 @@ def pages(
         typer.Option(metavar="NAME", help="Print one case as a model would see it, and judge nothing."),
     ] = None,
     failing: Annotated[bool, typer.Option("--failing", help="List everything that was missed.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Judge only whether the results of recorded runs in a folder can be shown in part; exit code 1 when one cannot.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge what a model learns of archived tool results: synopses, windows, loaded passages and searches."""
+    if data is not None:
+        shown = _measured(lambda tell: pages_runs.run(data, progress=tell))
+        _tell(shown, shown, as_json=as_json)
+        return
     if show is not None:
         try:
             say(visible(pages_bench.show(show), lines=True))

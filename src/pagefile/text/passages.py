@@ -26,6 +26,8 @@ _LEAST_PLACES, _PER_PLACE = 3, 150
 _WHERE_CHARS = 200
 #: Counting again after so many rounds, and unless less than this share of the budget is left.
 _ROUNDS, _UNUSED = 3, 0.05
+#: The share of the budget that the lines before the passages may take.
+_MARKERS = 0.22
 _ESCAPED = re.compile(r"\\(?:n|\"|u[0-9a-f]{4})")
 #: Between two passages with fewer characters there is only what JSON needs.
 _NO_GAP = 30
@@ -154,8 +156,9 @@ class _Shown:
         self._taken: dict[int, Piece] = {}
         self._costs: dict[int, int] = {}
         self._left = self.budget
+        self._markers = 0
         self._marker_cost = self.cost(self.marker)
-        self._where_chars = min(_WHERE_CHARS, 40 + self.budget // 20)
+        self._where_chars = min(_WHERE_CHARS, 24 + self.budget // 20)
 
     @property
     def passages(self) -> list[Passage]:
@@ -185,22 +188,26 @@ class _Shown:
 
     def _take(self, at: int) -> bool:
         if at not in self._taken:
-            price = self._price(at)
-            if price > self._left:
+            text, marker = self._price(at)
+            alone = self._taken.keys().isdisjoint((at - 1, at + 1))
+            if text + marker > self._left or (alone and self._markers + marker > self.budget * _MARKERS):
                 return False
             self._taken[at] = self.pieces[at]
-            self._left -= price
+            self._left -= text + marker
+            self._markers += marker
         return True
 
-    def _price(self, at: int) -> int:
-        """What it costs to show a piece; beside one that is shown, it needs no marker."""
+    def _price(self, at: int) -> tuple[int, int]:
+        """What it costs to show a piece, and what stands before it: the less, the nearer another is that is shown."""
         piece = self.pieces[at]
         if at not in self._costs:
             self._costs[at] = self.cost(piece.text.rstrip("\n") + "\n")
-        near = (self._taken.get(at - 1), self._taken.get(at + 1))
-        if any(other is not None and other.frame is piece.frame for other in near):
-            return self._costs[at]
-        return self._costs[at] + self._marker_cost + self.cost(cut(piece.where, self._where_chars))
+        near = [self._taken[other] for other in (at - 1, at + 1) if other in self._taken]
+        if any(other.frame is piece.frame for other in near):
+            return self._costs[at], 0
+        where = cut(piece.where, self._where_chars)
+        marker = self.cost(f"[… · {where}]\n") if where else 0
+        return self._costs[at], marker if near else marker + self._marker_cost
 
     def _grow(self, seeds: Sequence[int]) -> None:
         """Read on around the seeds in turn: first in their paragraph or record, a fair share each, then further."""
@@ -217,7 +224,7 @@ class _Shown:
         if at is None or (within and self.pieces[at].group != self.pieces[side.seed].group):
             return False
         side.reached = at
-        side.room -= self._price(at)
+        side.room -= sum(self._price(at))
         return side.room >= 0 and self._take(at)
 
     def _next(self, at: int, step: int) -> int | None:

@@ -27,6 +27,7 @@ _LONGEST_WORD = 24
 #: An identifier written of several words, or of words and numbers, and where these meet.
 _IDENTIFIER = re.compile(r"\b[A-Za-z]++(?:\d[A-Za-z0-9]*+)?+")
 _JOINT = re.compile(r"(?<=[a-z])(?=[A-Z\d])|(?<=[A-Z])(?=\d)|(?<=\d)(?=[A-Z])")
+_INDEX = re.compile(r"\[\d+\]")
 _DIGITS = re.compile(r"\d+")
 #: How something ended, which a reader of the output of a program looks for first.
 _TELLING = re.compile(
@@ -61,15 +62,18 @@ class RankedPage:
         if self.answers:
             return ranked
         head = next((at for at, piece in enumerate(self.pieces) if piece.end - piece.start >= _TELLS), 0)
-        return list(dict.fromkeys([head, *ranked[: most - 2], len(self.pieces) - 1]))
+        last = len(self.pieces) - 1
+        return list(dict.fromkeys([head, *ranked[:1], last, *ranked[1 : most - 2]]))
 
     def _scored(self) -> list[float]:
         """How well each piece answers, for itself and by the paragraph, record or definition that it is part of."""
         groups: dict[int, list[str]] = {}
         for piece, words in zip(self.pieces, self._words, strict=True):
             groups.setdefault(piece.group, []).extend(words)
-        enclosing = {where: Counter(terms(where)) for where in {piece.where for piece in self.pieces}}
-        beside = [enclosing[piece.where] for piece in self.pieces]
+        # The number of a record is nothing that is asked for.
+        named = [_INDEX.sub("", piece.where) for piece in self.pieces]
+        enclosing = {where: Counter(terms(where)) for where in set(named)}
+        beside = [enclosing[where] for where in named]
         own = bm25(self._asked, self._words, beside)
         wide = bm25(self._asked, list(groups.values()))
         self._found = wide.best_share

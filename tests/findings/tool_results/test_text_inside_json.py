@@ -1,6 +1,7 @@
 """Finding F1: a long text that a tool wraps in JSON can be shown and loaded in part, like a bare one."""
 
 import json
+import re
 
 import pytest
 from langchain.agents import create_agent
@@ -15,7 +16,7 @@ from tests.findings.marks import finding
 from tests.integration.langchain.models import Recorder, calls_tool
 from tests.integration.pydantic_ai.agents import Script
 
-from .made import ANSWER, QUESTION, WRAPPINGS, load, minutes, page_of, tool_texts
+from .made import ANSWER, QUESTION, WRAPPINGS, load, minutes, output_of_tests, page_of, tool_texts
 
 HERE = {"conversation_id": "c", "user_id": "ann"}
 FETCHED = {"url": "https://example.org/a", "title": "Minutes", "content": minutes()}
@@ -140,3 +141,34 @@ async def test_the_service_loads_by_query_inside_json():
         wanted = {"uuid": await fetched_over_http(client), "query": "launch code word"}
         told = await posted(client, "tools/call", turn_id="t1", name="load_tool_history", arguments=wanted)
     assert ANSWER in told["text"]
+
+
+# -- F10: what a hook has room for, without the SDK ----------------------------------------------------------------------
+
+
+@finding("tool-results-F10")
+@pytest.mark.parametrize(
+    "prompt", ["run pytest", "跑一下测试，看看哪些失败了", "Make the invoices round half up"]
+)
+async def test_1500_tokens_of_a_run_of_tests_say_how_it_ended(prompt):
+    """Whatever was asked, the failures and the totals are among what is shown, also inside of a shell's JSON."""
+    async with Memory.open("memory://", settings=english(32_000)) as memory:
+        for result in (output_of_tests(), {"stdout": output_of_tests(), "stderr": "", "exit_code": 1}):
+            chat, turn = await fetching(memory, result)
+            shown = await chat.load(page_of(turn), query=prompt, limit=1_500)
+            assert "2 failed, 410 passed" in shown
+            assert "FAILED tests/test_mod_11.py::test_refund_rounding" in shown
+
+
+@finding("tool-results-F1")
+@wrapped
+async def test_an_offset_that_is_told_leads_to_the_text_that_was_shown(wrapping):
+    """The characters that an excerpt names are those of the page, byte for byte."""
+    async with Memory.open("memory://", settings=english(32_000)) as memory:
+        chat, turn = await fetching(memory, WRAPPINGS[wrapping](minutes()))
+        shown = await chat.load(page_of(turn), query="launch code word", limit=400)
+        before = shown[: shown.index(ANSWER)]
+        start, end = map(int, re.findall(r"\[… characters (\d+)–(\d+) of", before)[-1])
+        part = await chat.load(page_of(turn), offset=start, limit=end - start)
+        assert ANSWER in part
+        assert (await chat.load(page_of(turn)))[start : start + len(part)] == part

@@ -28,10 +28,16 @@ def _read(frame: Frame, *, numbers: Iterator[int], frames: int) -> Iterator[Piec
         return _documents(frame, numbers, frames)
     if not is_numbered(text) and rows_kind(text) is not None:
         return lines(frame, numbers, header=text[: text.find("\n") + 1 or len(text)])
-    markup = kind(text) if text.lstrip()[:1] == "<" else ""
-    if markup in ("html", "xml"):
-        frame = (visible if markup == "html" else elements)(frame)
-    return lines(frame, numbers)
+    return lines(_plain(frame), numbers)
+
+
+def _plain(frame: Frame) -> Frame:
+    """Markup as it is read; a page of which nothing is visible as it is written."""
+    markup = kind(frame.text) if frame.text.lstrip()[:1] == "<" else ""
+    if markup == "html":
+        seen = visible(frame)
+        return seen if _SOMETHING.search(seen.text) else frame
+    return elements(frame) if markup == "xml" else frame
 
 
 def _documents(frame: Frame, numbers: Iterator[int], frames: int) -> Iterator[Piece]:
