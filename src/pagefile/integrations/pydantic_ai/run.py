@@ -205,7 +205,9 @@ class RunMemory:
         messages = list(request.messages)
         # Notes on the tools' results change from request to request.
         most = self.edge.memory.engine.settings.workspace.max_tokens
-        notes = self.workspace.text(most) if self.notes else ""
+        parts = (part for message in messages for part in message.parts)
+        shown = {part.tool_call_id for part in parts if isinstance(part, ToolReturnPart)}
+        notes = self.workspace.text(most, shown) if self.notes else ""
         memory = known.memory.with_section("chunks", [notes] if notes else []).text
         start = requests.question_at(messages, self.run_id)
         # By choice, or if there is no user message to put it beside, memory goes after the instructions.

@@ -5,7 +5,7 @@ and a store that fails costs the page, not the run.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -174,10 +174,13 @@ class Workspace:
 
     # -- prompts ----------------------------------------------------------------------------------------------------
 
-    def text(self, budget_tokens: int | None = None) -> str:
-        """The notes for a prompt: tables of contents at hand, then the best chunks; escaped, within a budget."""
+    def text(self, budget_tokens: int | None = None, placeheld: Collection[str] = ()) -> str:
+        """The notes for a prompt: tables of contents at hand, then the best chunks; escaped, within a budget.
+
+        Of the calls that the prompt shows, in full or as a placeholder (`placeheld`), only what a rule names is told again.
+        """
         parts: list[str] = []
-        for forms in (self.hint_forms(), *(forms for _, forms in self.chunk_forms())):
+        for forms in (self.hint_forms(), *(forms for _, forms in self.chunk_forms(placeheld=placeheld))):
             for form in forms:
                 told = "\n".join([*parts, form.text])
                 if budget_tokens is None or self._parts.counter.count(told) <= budget_tokens:
@@ -192,7 +195,7 @@ class Workspace:
         return self._forms(self.notes.toc_hint(size) for size in sizes)
 
     def chunk_forms(
-        self, seen: frozenset[str] = frozenset(), placeheld: frozenset[str] = frozenset()
+        self, seen: Collection[str] = (), placeheld: Collection[str] = ()
     ) -> list[tuple[ContentChunk, tuple[Form, ...]]]:
         """The chunks for a prompt, best first, without those of the calls that are `seen` in it anyway.
 
