@@ -249,8 +249,14 @@ class ClaudeMemory:
         return self._sessions[name]
 
     def _opened(self, name: str) -> _Session:
-        whose = {"user_id": self._user, "tenant": self._tenant, "language": self._language}
-        return _Session(self._memory.conversation(self._conversation or name, agent="claude", **whose))
+        conversation = self._memory.conversation(
+            self._conversation or name,
+            user_id=self._user,
+            tenant=self._tenant,
+            agent="claude",
+            language=self._language,
+        )
+        return _Session(conversation)
 
     def _newest(self) -> _Session:
         """The session whose hook ran last: a tool does not learn which session calls it."""
