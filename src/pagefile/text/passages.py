@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 from pagefile.text.piece_ranking import RankedPage
 from pagefile.text.reading import Piece
@@ -19,6 +20,7 @@ from pagefile.text.words import terms
 __all__ = ["Passage", "matching", "page_slice", "render_excerpt", "select", "selected", "split"]
 
 Cost = Callable[[str], int]
+_Reach = Literal["group", "where", "page"]
 
 #: At how many places to read: so many, and one more for this many tokens.
 _LEAST_PLACES, _PER_PLACE = 3, 150
@@ -210,18 +212,23 @@ class _Shown:
         return self._costs[at], marker if near else marker + self._marker_cost
 
     def _grow(self, seeds: Sequence[int]) -> None:
-        """Read on around the seeds in turn: first in their paragraph or record, a fair share each, then further."""
+        """Read on around the seeds in turn: in their paragraph or record, a fair share each; in their section; then further."""
         share = self._left / (2 * max(1, len(seeds)))
-        for within in (True, False):
-            room = share if within else self._left
-            sides = [_Side(at, step, at, room) for at in seeds for step in (1, -1)]
-            while sides:
-                sides = [side for side in sides if self._step(side, within=within)]
+        for reach in ("group", "where", "page"):
+            room = share if reach == "group" else self._left
+            # What precedes a section says less about it than what follows.
+            for steps in ((1, -1),) if reach != "page" else ((1,), (-1,)):
+                sides = [_Side(at, step, at, room) for at in seeds for step in steps]
+                while sides:
+                    sides = [side for side in sides if self._step(side, reach)]
 
-    def _step(self, side: _Side, *, within: bool) -> bool:
+    def _step(self, side: _Side, reach: _Reach) -> bool:
         """One piece further to a side; whether to go on."""
         at = self._next(side.reached, side.step)
-        if at is None or (within and self.pieces[at].group != self.pieces[side.seed].group):
+        if at is None:
+            return False
+        piece, seed = self.pieces[at], self.pieces[side.seed]
+        if reach != "page" and getattr(piece, reach) != getattr(seed, reach):
             return False
         side.reached = at
         side.room -= sum(self._price(at))

@@ -15,8 +15,6 @@ from pagefile.text.words import ASKING_TERMS, terms
 _READ_CHARS = 1_500_000
 #: How much the paragraph, record or definition around a piece says about it.
 _AROUND = 0.5
-#: How much it counts that a piece stands out, beside how well it answers; the more, the less of the question was found.
-_STANDS_OUT = 0.5
 #: How much a piece counts beside another that holds the same words of the question.
 _AGAIN = 0.7
 #: A piece with fewer characters tells nothing as the beginning of a page; with fewer words it does not stand out.
@@ -86,7 +84,8 @@ class RankedPage:
     def _rated(self) -> list[float]:
         worth = self._worth()
         best, highest = max(self._scores, default=0.0) or 1.0, max(worth, default=0.0) or 1.0
-        weight = _STANDS_OUT * (1.5 - self._found)
+        # The more of the question was found, the less it counts that a piece stands out.
+        weight = 1 - self._found
         return [
             score / best + weight * much / highest for score, much in zip(self._scores, worth, strict=True)
         ]

@@ -54,8 +54,9 @@ async def excerpt(text: str, query: str, budget_tokens: int, count: Count, wordi
 
     def choose() -> str:
         chosen = selected(text, query, budget=budget_tokens, cost=count, zh=zh)
-        whole = [(passage.start, passage.end) for passage in chosen] == [(0, len(text))]
-        note = "" if whole or chosen.answers or not query.strip() else nothing_matched
+        if [(passage.start, passage.end) for passage in chosen] == [(0, len(text))]:
+            return text
+        note = "" if chosen.answers or not query.strip() else nothing_matched
         if note:
             chosen = selected(text, query, budget=budget_tokens - count(note), cost=count, zh=zh)
         if not chosen:
