@@ -38,6 +38,7 @@ DECIDING = (
     "archive.threshold",
     "archive.strategy",
     "archive.running_tokens",
+    "archive.low_water",
     "workspace.enabled",
     "workspace.max_tokens",
 )

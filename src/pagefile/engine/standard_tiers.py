@@ -142,7 +142,6 @@ def _history(kit: Kit) -> History:
         store.calls,
         store.watermarks,
         mode=settings.checkpoints,
-        running_tokens=settings.archive.running_tokens,
         dedicated=settings.worker == "dedicated",
     )
 

@@ -88,9 +88,12 @@ class ArchiveSettings(_Checked, prefix="archive."):
     page_from: Count = 2_000
     #: What describes a page in its placeholder: an extract by type, or the chat model.
     synopsis: Literal["extract", "model"] = "extract"
-    #: Results of the running turn take at most this many tokens in full, the oldest leave first: for agents
-    #: that call dozens of tools in one turn. 0: as many as fit into the window.
+    #: Results take at most this many tokens; beyond it, all but the last leave the window, except for the
+    #: passages that the last calls point to. 0: as many as fit into the window.
     running_tokens: Count = 0
+    #: After results left a full window, those that stay take this share of the room for results. A small one
+    #: saves tokens and changes the beginning of the prompt rarely, a large one keeps more in view.
+    low_water: Annotated[float, Limit(above=True, most=1)] = 0.4
     #: What decides that a page comes back: the model by calling `load_tool_history`, words that refer back,
     #: similarity, or both.
     strategy: Literal["model", "keyword", "similarity", "hybrid"] = "model"

@@ -58,6 +58,10 @@ class ArchiveRules:
     reuse_s: float = 0.0
     #: What decides that a page comes back.
     strategy: Strategy = "model"
+    #: Results take at most this many tokens; 0: as many as fit.
+    running_tokens: int = 0
+    #: After results left a full window, the others take this share of the room for results.
+    low_water: float = 0.4
     #: Upper bound on the in-memory word index of pages.
     max_postings: int = 20_000_000
     #: Texts are purged after this many days, or beyond this size; 0 keeps them.
@@ -91,7 +95,8 @@ class Archive(base.OwnTier):
         self._rules = rules
         self._meter = meter
         self._describe = describe
-        self._paging = page_in.Paging(store.pages, store.page_keeper, counter, rules.strategy)
+        showing = rules.strategy, rules.running_tokens, rules.low_water
+        self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *showing)
         self._search = page_in.PageSearch(store.pages, store.page_index, rules.max_postings)
         if rules.retention_days or rules.max_bytes:
             self.pace = base.Pace(first_sweep_s=0.0, sweep_every_s=RETENTION_EVERY_S, together=True)

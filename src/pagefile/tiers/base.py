@@ -17,7 +17,7 @@ from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step,
 from pagefile.text.tokens import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
-from pagefile.window.forms import Text
+from pagefile.window.forms import Leaving, Text
 from pagefile.window.parts import escape
 from pagefile.window.receipt import Receipt, Window
 from pagefile.window.wording import WORDINGS, Language, Wording
@@ -58,6 +58,10 @@ class WindowRequest:
     )
     #: Pages of the running turn, by index of the step.
     running: dict[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
+    #: Tokens that never leave: the instructions.
+    instructions_tokens: int = 0
+    #: Which results left this window. The archive decides, and the history shows what remains.
+    leaving: Leaving = field(default_factory=lambda: Leaving({}))
     #: The run whose workspace may be shown: the scope of the handle that asks, and the run's name.
     run: tuple[Scope, str] | None = None
     #: The language of what the tiers write themselves.

@@ -24,6 +24,7 @@ from pagefile.text.extract import anchors, summarize
 from pagefile.text.sentences import Language, cut, sentences
 from pagefile.tiers.base import Counter, guarded, within
 from pagefile.tiers.languages import Languages
+from pagefile.window.measure import resting_tokens
 
 logger = logging.getLogger("pagefile")
 
@@ -218,9 +219,12 @@ class Checkpoints:
         Returns the live tokens left. With `now`, whatever can be covered is covered at once.
         """
         view = await self.view(scope)
+        fill = rules.threshold * rules.window_tokens
         used = view.head.live_tokens + (view.checkpoint.tokens if view.checkpoint else 0)
-        full = now or used >= rules.threshold * rules.window_tokens
-        if not full and used < PREPARE_AT * rules.threshold * rules.window_tokens:
+        if used >= PREPARE_AT * fill:
+            used -= await self._pageable(scope, view)
+        full = now or used >= fill
+        if not full and used < PREPARE_AT * fill:
             return view.head.live_tokens
         prepared = self._prepared.get(scope)
         if prepared is None or prepared.expected_version != _version(view):
@@ -234,6 +238,11 @@ class Checkpoints:
             # Another process was faster, or the conversation was reset: that takes precedence.
             logger.info("a checkpoint was superseded before it took effect")
         return (await self.view(scope)).head.live_tokens
+
+    async def _pageable(self, scope: Scope, view: ports.LogView) -> int:
+        """Tokens of results that leave a full window by themselves: no reason to summarize what was said."""
+        live = self._live(_Covered(scope, view, None))
+        return sum([turn.tokens - resting_tokens(turn) async for batch in live for turn in batch])
 
     async def _prepare(
         self, scope: Scope, view: ports.LogView, rules: WindowRules
@@ -342,6 +351,6 @@ def nothing_to_cover(head: ConversationInfo, recent_turns: int) -> InvalidArgume
 
 def verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:
     """How many of the newest turns stay: all, or fewer if they alone would fill half of the window, but at least one."""
-    spent = accumulate(turn.tokens for turn in reversed(newest))
+    spent = accumulate(resting_tokens(turn) for turn in reversed(newest))
     fitting = sum(tokens <= window_tokens // VERBATIM_SHARE for tokens in spent)
     return max(fitting, min(1, len(newest)))

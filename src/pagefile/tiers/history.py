@@ -1,7 +1,6 @@
 """The history tier: recent turns verbatim, older ones as a checkpoint's summary."""
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache, partial
@@ -22,12 +21,8 @@ from pagefile.window.measure import recounted, step_tokens
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import reworded
 from pagefile.window.receipt import Window
-from pagefile.window.residency import demoted_results
 from pagefile.window.wording import ZH, Wording
 
-#: Full results of earlier turns take at most the window divided by this; beyond it the oldest become notes.
-RESULTS_SHARE = 4
-_NONE: AbstractSet[int] = frozenset()
 #: Checkpoints whose text for a window is cached: finding their anchors again takes almost as long as the
 #: query.
 _REMEMBERED = 256
@@ -63,7 +58,6 @@ class History(OwnTier):
     marks: Watermarks
     _: KW_ONLY
     mode: Literal["background", "sync", "manual"] = "manual"
-    running_tokens: int = 0
     #: Whether this process maintains conversations that others write to.
     dedicated: bool = False
 
@@ -164,13 +158,13 @@ class History(OwnTier):
             request.note(f"counted {redone} turns again: they were written with another tokenizer")
         _note_losses(turns, request)
         recent_from = len(turns) - request.recent_turns
-        demoted = _demoted(turns, request.window_tokens // RESULTS_SHARE)
         candidates: list[Candidate] = []
+        leaving = request.leaving
         for number, turn in enumerate(turns):
-            resting = demoted.get(turn.id, _NONE)
-            forms = turn_forms(turn, request.pages, resting, self.counter.count, wording)
+            forms = turn_forms(turn, request.pages, leaving.remains, self.counter.count, wording)
             block = "recent" if number >= recent_from else "older"
-            candidates.append(Candidate(turn.id, block, forms, turn.seq or 0))
+            note = leaving.note(turn.id, range(len(turn.steps))) if leaving.reasons else ""
+            candidates.append(Candidate(turn.id, block, forms, turn.seq or 0, note=note))
         unread = view.head.live_turns - len(view.turns)
         if unread > 0:
             tokens = max(0, view.head.live_tokens - sum(turn.tokens for turn in view.turns))
@@ -178,7 +172,7 @@ class History(OwnTier):
             candidates.append(Candidate(name, "older", (), position=-1, unread_tokens=tokens))
         # Allergies and medical history are in every window and never cut.
         safety = self._text("safety", safety_text(view.profile, wording))
-        guide = self._text("guide", wording.guide if self._needs_guide(request, demoted) else "")
+        guide = self._text("guide", wording.guide if self._needs_guide(request) else "")
         return [*safety, *self._summary(view, request), *candidates, *guide]
 
     def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
@@ -190,22 +184,19 @@ class History(OwnTier):
             request.note(
                 f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
             )
-        demoted = _running_demoted(turn.steps, self.running_tokens)
-        return running_turn(turn, request.running, demoted, self.counter.count, request.wording)
+        return running_turn(turn, request.running, request.leaving, self.counter.count, request.wording)
 
     def question(self, query: str) -> Candidate:
         """A question that is not written yet, as the current message."""
         message = Form(MESSAGE_OVERHEAD + self.counter.count(query), ShownTurn("", "current", query))
         return Candidate("current", "current", (message,))
 
-    def _needs_guide(self, request: WindowRequest, demoted: Mapping[str, AbstractSet[int]]) -> bool:
+    def _needs_guide(self, request: WindowRequest) -> bool:
         """Whether this window may contain a placeholder, so that the model must know how to load a page."""
         view = request.view
-        running = view.open_turn.steps if view.open_turn is not None else ()
         away = any(step.page and not step.whole for turn in view.turns for step in turn.steps)
-        tight = sum(step.page_tokens for step in running if step.page) > request.window_tokens // 2
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
-        return bool(demoted or away or tight or covered or _running_demoted(running, self.running_tokens))
+        return bool(request.leaving.remains or away or covered)
 
     def _text(self, name: Literal["guide", "safety"], text: str) -> list[Candidate]:
         return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []
@@ -243,29 +234,6 @@ class History(OwnTier):
 
 def _rules(request: WindowRequest) -> WindowRules:
     return WindowRules(request.window_tokens, request.threshold, request.recent_turns)
-
-
-def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
-    """Which full results of earlier turns are replaced by one-line notes, by turn."""
-    full = [
-        ((turn.id, number), step.result_tokens)
-        for turn in turns
-        for number, step in enumerate(turn.steps)
-        if step.page and step.whole
-    ]
-    demoted: dict[str, set[int]] = {}
-    for turn_id, number in demoted_results(full, limit_tokens):
-        demoted.setdefault(turn_id, set()).add(number)
-    return demoted
-
-
-def _running_demoted(steps: Sequence[Step], limit_tokens: int) -> set[int]:
-    """Which results of the running turn are replaced, if a limit is set: the oldest that have a page."""
-    if limit_tokens <= 0:
-        return set()
-    paged = [(number, step) for number, step in enumerate(steps) if step.page]
-    full = [(number, step.result_tokens if step.whole else step.page_tokens) for number, step in paged]
-    return demoted_results(full, limit_tokens)
 
 
 def _note_losses(turns: Sequence[Turn], request: WindowRequest) -> None:

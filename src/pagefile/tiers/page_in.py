@@ -28,6 +28,8 @@ from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
+from pagefile.window.compile import CUT_TURNS
+from pagefile.window.eviction import HIGH_WATER, Evictions, Source
 from pagefile.window.forms import Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
@@ -131,6 +133,8 @@ def slice_of(text: str, offset: int, limit: int | None) -> str:
 
 # -- pages in a window -------------------------------------------------------------------------------------------------
 
+#: A conversation, the limit, and the wording.
+_FoldKey: TypeAlias = tuple[Scope, int, str]
 #: The page, the query, the budget, and the language of what is written around the passages.
 _ExcerptKey: TypeAlias = tuple[Scope, str, str, int, Language]
 
@@ -143,10 +147,15 @@ class Paging:
     keeper: PageKeeper
     counter: Counter
     strategy: residency.Strategy
+    #: Results take at most this many tokens; 0: as many as fit.
+    running_tokens: int
+    #: After results left, the others take this share of the room for results.
+    low_water: float
 
     def __post_init__(self) -> None:
         # Keyed by scope as well: a uuid alone grants no access, and two tenants may have the same one.
         self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
+        self._evictions: Lru[_FoldKey, Evictions] = Lru(CACHE_CHARS, lambda kept: kept.chars)
         self._excerpts: Lru[_ExcerptKey, tuple[str, int]] = Lru(64)
 
     async def bring(self, request: WindowRequest) -> Sequence[Candidate]:
@@ -163,6 +172,7 @@ class Paging:
         wanted = [uuid for uuid in wanted if uuid not in held]
         earlier = {uuid: await self._shown(request, uuid, None, share) for uuid in wanted}
         current = {n: await self._shown(request, step.page or "", step, share) for n, step in running.items()}
+        await self._let_leave(request, current)
         # Only once everything is read: a window gets all of it or, if the tier fails, none.
         request.running.update(current)
         places = _places(view)
@@ -177,6 +187,34 @@ class Paging:
                 forms = tuple(Form(self.counter.count(text), text=text, name=name) for name, text in shown)
                 elsewhere.append(Candidate(f"page:{uuid}", "loaded", forms, rank))
         return elsewhere
+
+    async def _let_leave(self, request: WindowRequest, current: Mapping[int, Sequence[Text]]) -> None:
+        """Page out what is too much for this window."""
+        view, turn = request.view, request.view.open_turn
+        turns = in_blocks(view)
+        if not any(step.page for one in (*turns, *([turn] if turn else ())) for step in one.steps):
+            return
+        loaded = {(turn.id, n): texts[0][1:] for n, texts in current.items() if turn is not None and texts}
+        items = Source(self.counter.count, request.wording, loaded).items(turns, turn)
+        room = request.window_tokens - request.instructions_tokens
+        limit = int(HIGH_WATER * room)
+        key = request.scope, limit, request.wording.gathered
+        folded = self._evictions.get(key)
+        if folded is None or not folded.follows(items):
+            folded = Evictions(
+                limit,
+                self.running_tokens or limit,
+                self.low_water,
+                request.wording.gathered,
+                self.counter.count,
+            )
+        folded.advance(items[len(folded.items) :])
+        self._evictions[key] = folded
+        leaving = request.leaving
+        leaving.pageable_tokens = folded.pageable
+        for place, out in folded.out.items():
+            leaving.remains[place] = Text("paged out", out.text, out.tokens)
+            leaving.reasons[place] = folded.reason(place)
 
     async def _wanted(self, request: WindowRequest) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""
@@ -208,9 +246,12 @@ class Paging:
                 return (Text("part", part, self.counter.count(part)),)
             given = asked(step).get("query")
             own = given if isinstance(given, str) and given.strip() else ""
+            if step is not None and step.tool not in LOADING_TOOLS:
+                # What it is too long for leaves like any other result.
+                return (Text("loaded", text, tokens),)
             forms: list[Text] = []
             # A page requested by name is shown whole up to half of the window, as in `call_tool`.
-            most = half if step is not None and step.tool in LOADING_TOOLS else request.window_tokens
+            most = request.window_tokens if step is None else half
             if tokens <= most and not own:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
@@ -244,6 +285,15 @@ class Paging:
     def forget(self) -> None:
         self._texts.clear()
         self._excerpts.clear()
+        self._evictions.clear()
+
+
+def in_blocks(view: LogView) -> Sequence[Turn]:
+    """The turns that were read; if there are more, from where a window may begin, so that what follows is decided alike."""
+    if len(view.turns) == view.head.live_turns:
+        return view.turns
+    first = next((n for n, turn in enumerate(view.turns) if (turn.seq or 0) % CUT_TURNS == 0), 0)
+    return view.turns[first:]
 
 
 def _paged(view: LogView) -> Iterator[tuple[int, Turn, int, Step, str]]:

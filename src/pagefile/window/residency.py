@@ -10,11 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from pagefile.text.fact_ranking import FactIndex
 
-K = TypeVar("K")
 #: Two uses within this many turns make a page resident, and this many turns without one evict it.
 REUSE_TURNS = 3
 #: Resident pages of earlier turns take at most the window divided by this.
@@ -67,21 +66,6 @@ def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
         close = later - earlier < REUSE_TURNS
         established = close or (established and later - earlier <= REUSE_TURNS)
     return established and now - turns[-1] <= REUSE_TURNS
-
-
-def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]:
-    """Which full results are demoted when many accumulate: the oldest, until the rest fits or only the newest is left.
-
-    `sizes` are (key, tokens) of results shown in full, oldest first.
-    """
-    over = sum(tokens for _, tokens in sizes) - limit_tokens
-    demoted: set[K] = set()
-    for key, tokens in sizes[:-1]:
-        if over <= 0:
-            break
-        demoted.add(key)
-        over -= tokens
-    return demoted
 
 
 # -- loading ahead ------------------------------------------------------------------------------------------------------

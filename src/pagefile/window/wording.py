@@ -34,6 +34,8 @@ class Wording:
     loaded: str
     #: Above a page in the memory block.
     back: str
+    left: str
+    gathered: str
     so_far: str
     anchors: str
     pages: str
