@@ -134,9 +134,9 @@ class _Asking:
 async def _asked(asking: _Asking, questions: Sequence[Question], rankers: Sequence[Ranker]) -> list[Line]:
     memory, user = asking.memory, asking.person.corpus.user
     texts = {one.id: one.text for one in asking.person.corpus.said}
-    if "same" in asking.chats and len(texts) > memory.settings.recent_turns:
+    if (long := asking.chats.get("same")) and (await long.head()).live_turns > memory.settings.recent_turns:
         # The long conversation filled its window long ago: what left it is in a summary.
-        await asking.chats["same"].checkpoint()
+        await long.checkpoint()
     lines: list[Line] = []
     for question in questions:
         asking.bench.clock.set(question.asked.at)
