@@ -224,7 +224,7 @@ def show_rows(rows: Sequence[Row]) -> None:
 
 def show_runs(report: runs_bench.RunsReport) -> None:
     """One table for each file of runs."""
-    numbers = ("saved", "in view", "prefix")
+    numbers = ("saved", "in view", "prefix", "leads back", "found first")
     for source in dict.fromkeys(line.source for line in report.lines):
         lines = [line for line in report.lines if line.source == source]
         say(
@@ -233,7 +233,11 @@ def show_runs(report: runs_bench.RunsReport) -> None:
         made = table(*numbers, "way", right=numbers)
         for line in lines:
             score = line.score
-            made.add_row(f"{score.saved:.3f}", f"{score.in_view:.3f}", f"{score.prefix:.3f}", line.way)
+            ours = (score.leads_back, score.finds) if line.way.startswith("Pagefile") else (None, None)
+            shares = ("" if share is None else f"{share:.3f}" for share in ours)
+            made.add_row(
+                f"{score.saved:.3f}", f"{score.in_view:.3f}", f"{score.prefix:.3f}", *shares, line.way
+            )
         print_table(made)
         say()
 
