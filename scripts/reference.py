@@ -133,7 +133,7 @@ def type_of(annotation: Any) -> str:
     words: dict[Any, str] = {bool: "true or false", int: "whole number", float: "number", str: "text"}
     if get_origin(annotation) is Annotated:
         base, limit = get_args(annotation)
-        return f"{words[base]}{_bounds(limit)}"
+        return f"{words[base]}{_bounds(limit)}" if isinstance(limit, Limit) else "time zone"
     if get_origin(annotation) is Literal:
         return " or ".join(f'`"{choice}"`' for choice in get_args(annotation))
     if annotation in words:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, TypeAlias, TypeVar, get_args
 
 from pagefile import ports, records
@@ -46,8 +46,16 @@ async def pages_about(engine: Engine, scope: records.Scope, query: str, limit: i
 async def recalled(
     engine: Engine, scope: records.Scope, query: str, limit: int, at: datetime | None
 ) -> list[records.Hit]:
-    text, asked = records.checked_text(query, "query"), None if at is None else moment(at)
-    return await engine.tier(Episodes).recall(scope, text, at_least(1, limit, "limit"), asked)
+    text, count = records.checked_text(query, "query"), at_least(1, limit, "limit")
+    # A time with an offset says where the user is.
+    asked = None if at is None else moment(at).astimezone(at.tzinfo or UTC)
+    heads = (
+        ()
+        if scope.conversation is None
+        else await engine.store.reader.heads(ports.ConversationQuery(scope, 1))
+    )
+    timezone = heads[0].timezone if heads else None
+    return await engine.tier(Episodes).recall(scope, text, count, asked, timezone)
 
 
 async def done_turns(

@@ -29,6 +29,7 @@ DECIDING = (
     "language",
     "recall",
     "recall_turns",
+    "timezone",
     "facts.enabled",
     "facts.max_injection_tokens",
     "facts.max_context_turns",

@@ -174,6 +174,7 @@ def _episodes(kit: Kit) -> Episodes:
         turns=settings.recall_turns,
         max_postings=settings.recall_cache_postings,
         timeout_s=settings.embedder.query_timeout_s,
+        timezone=settings.timezone,
         by_itself=settings.indexing == "background",
         horizon=kit.horizon,
     )

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, cast, get_args, get_origin
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pagefile.errors import SettingsError
 
@@ -27,6 +28,17 @@ class Limit:
         if value < self.least:
             return f"must be at least {self.least:g}, not {value!r}"
         return f"must be at most {self.most:g}, not {value!r}" if value > self.most else None
+
+
+@dataclass(frozen=True, slots=True)
+class Timezone:
+    def problem(self, value: str) -> str | None:
+        """What is wrong with the name of a time zone; None if it is known here."""
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError):  # unknown, a path, a folder
+            return f"must be a time zone that is known here, such as 'Asia/Shanghai' or 'UTC', not {value!r}"
+        return None
 
 
 class _Checked:
@@ -234,6 +246,9 @@ class Settings(_Checked):
     #: The language of placeholders, the guide to them, tools, summaries and labels: "auto" is that of each
     #: conversation's first messages; a conversation and a window can set another.
     language: Literal["auto", "zh", "en"] = "auto"
+    #: Where the users' days begin and end, such as "Asia/Shanghai": what "yesterday" means in a question. A
+    #: conversation may have a time zone of its own.
+    timezone: Annotated[str, Timezone()] = "UTC"
     #: Where vectors of turns are stored: empty for the database itself, `milvus://…`, or "none" for no
     #: vectors.
     vectors: str | None = None

@@ -2,14 +2,19 @@
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Literal
+
+from pagefile.text.times import periods
+from pagefile.text.words import GENERAL_WORDS, STOP_WORDS, terms
 
 #: "auto": what passes the thresholds; "always": the best few that have anything in common with the question;
 #: "never": nothing.
 Gate = Literal["auto", "always", "never"]
 
-#: What a question is about: anything, the person asking ("where do I live?"), or something said before.
-Asking = Literal["anything", "self", "back"]
+#: What a question is about: anything, the person asking ("where do I live?"), something said before, or nothing
+#: but a time ("what did I do on Monday?").
+Asking = Literal["anything", "self", "back", "time"]
 
 # The thresholds were measured on questions of LoCoMo, LongMemEval and LifeBench, on those of other users, and on
 # tasks unrelated to memory: of the latter two, 0 to 9 % find something, of a user's own questions 86 to 100 %.
@@ -57,12 +62,31 @@ _SELF = re.compile(
 )
 
 
+#: What may be left of a question that asks for nothing but a time.
+_GENERAL = re.compile(
+    "|".join(sorted((w for w in STOP_WORDS | GENERAL_WORDS if not w.isascii()), key=len, reverse=True))
+)
+#: Whether words are a time does not depend on the day they are read.
+_ANY_DAY = date(2001, 6, 15)
+
+
+def names_only_a_time(question: str) -> bool:
+    """Whether a question asks what was said or done at a time, and for nothing in particular."""
+    if len(question) > _READ_CHARS:
+        return False
+    found, rest = periods(question, _ANY_DAY)
+    words = terms(_GENERAL.sub(" ", rest), keep_stop_words_if_empty=False)
+    return bool(found) and re.search(r"\w", rest) is not None and GENERAL_WORDS.issuperset(words)
+
+
 def points_back(question: str) -> bool:
     return _BACK.search(question) is not None
 
 
 def asking(question: str) -> Asking:
     """What a question is about; for a long message, judged by its beginning and end."""
+    if names_only_a_time(question):
+        return "time"
     if points_back(question):
         return "back"
     long = len(question) > 2 * _READ_CHARS
@@ -82,10 +106,12 @@ def answers(parts: Mapping[str, float]) -> bool:
 def passes(parts: Mapping[str, float], gate: Gate, how: Asking = "anything") -> bool:
     """Whether a turn that was found may enter a window."""
     coverage, similarity = parts.get("coverage", 0.0), parts.get("likeness", 0.0)
-    if gate == "always":
-        return coverage > 0 or similarity >= SOME_SIMILARITY
     if gate == "never":
         return False
+    if parts.get("inside") and (how != "anything" or coverage >= SELF_COVERAGE or similarity >= NEARER):
+        return True
+    if gate == "always":
+        return coverage > 0 or similarity >= SOME_SIMILARITY
     if how == "back" and (coverage >= SOME_COVERAGE or similarity >= BACK_SIMILARITY):
         return True
     if how == "self" and (coverage >= SOME_COVERAGE and similarity >= COVERED_SIMILARITY):

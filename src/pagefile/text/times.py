@@ -6,11 +6,11 @@ not understood is left to the words. How periods are named is in `times.toml`.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from functools import cache, partial
+from typing import NamedTuple, TypeAlias
 
 from pagefile.text.tables import filled, table
 
@@ -76,9 +76,9 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
         period = _related(name, ends, today)
         return match.group() if period is None else mark(_Read(match.group(), period, feast=False))
 
-    for pattern, name in _PATTERNS:
+    for pattern, name in _compiled("patterns"):
         text = pattern.sub(partial(named, name=name), text)
-    for pattern, name in _RELATIONS if read else ():
+    for pattern, name in _compiled("relations") if read else ():
         text = pattern.sub(partial(related, name=name), text)
     found = [read[sign].period for sign in _MARK.findall(text)]
     return [one for one in found if one is not None], _MARK.sub(lambda sign: _left(read[sign[0]]), text)
@@ -377,10 +377,12 @@ _ROUGH: dict[str, _Reader] = {
 _READERS = _NAMED | _ROUGH
 
 
-def _compiled(rows: Iterable[Any]) -> tuple[tuple[re.Pattern[str], str], ...]:
+@cache
+def _compiled(kind: str) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """The patterns of a kind, each with its reader; compiled when the first question is read."""
     parts = _TABLE["parts"]
+    rows = _TABLE[kind]
     return tuple((re.compile(filled(form, parts)), row["read"]) for row in rows for form in row["forms"])
 
 
-_PATTERNS, _RELATIONS = _compiled(_TABLE["patterns"]), _compiled(_TABLE["relations"])
 _MARK = re.compile(_TABLE["parts"]["m"])

@@ -10,13 +10,14 @@ from array import array
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pagefile.text.bm25 import K1, Matches, WordIndex, best_first, rarity
+from pagefile.text.recall_gate import names_only_a_time
 from pagefile.text.sentences import language
 from pagefile.text.speech import named, speech
 from pagefile.text.times import Period, periods
@@ -25,7 +26,6 @@ from pagefile.text.words import ASKING_TERMS, terms
 K = TypeVar("K", bound=Hashable)
 _Floats = npt.NDArray[np.float64]
 _DAY_S = 86_400
-_EPOCH = date(1970, 1, 1)
 
 #: How much a long turn is discounted. Chinese life records differ more in length than turns of a
 #: conversation.
@@ -65,9 +65,10 @@ SILENCE_S = 6 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Found(Generic[K]):
-    """A turn and why it was found: the score is the sum of the parts, apart from two that tell how well it answers.
+    """A turn and why it was found: the score is the sum of the parts, apart from three that tell how well it answers.
 
-    `coverage` is the share of the question's weight whose words it has, `likeness` its similarity in meaning.
+    `coverage` is the share of the question's weight whose words it has, `likeness` its similarity in meaning,
+    `inside` is 1 if it was said in a time that the question names.
     """
 
     key: K
@@ -106,7 +107,6 @@ class TurnIndex(Generic[K]):
         self._ends: dict[str, tuple[int, int]] = {}
         self._speakers: dict[str, int] = {}
         self._spoken: Counter[str] = Counter()
-        self._today = date.min
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -152,7 +152,6 @@ class TurnIndex(Generic[K]):
             else:
                 self._spoken[said.speaker] += 1
                 self._speaker.append(self._speakers.setdefault(said.speaker, len(self._speakers)))
-            self._today = max(self._today, turn.at.date())
 
     def search(
         self,
@@ -162,27 +161,31 @@ class TurnIndex(Generic[K]):
         *,
         meaning: Mapping[K, float] | None = None,
         today: date | None = None,
+        zone: tzinfo = UTC,
     ) -> list[Found[K]]:
         """The turns that answer best, best first, the latest first among equals; of one conversation if it is named.
 
         `meaning` is the similarity of the nearest turns to the question, 1 at best; turns that are not in it
         are not near, and unknown ones are ignored. Times such as "last week" are relative to `today`; without
-        it, or if nothing was said in the time they name, to the day of the newest turn.
+        it, or if nothing was said in the time they name, to the day of the newest turn. Days begin and end as
+        in the `zone`. A question for nothing but a time finds the turns of that time, and no others if there
+        are any.
         """
         with self._lock:
             if not self._keys or limit < 1:
                 return []
-            timely, rest = self._timely(question, today)
+            eligible = self._of(conversation)
+            timely, inside, rest = self._timely(question, today, zone, eligible)
             about = _asked(terms(rest) or terms(question))
             similarity = np.zeros(len(self._keys))
             for key, near in (meaning or {}).items():
                 if (slot := self._words.slot(key)) is not None:
                     similarity[slot] = max(0.0, near)
-            parts = self._parts(question, about, similarity, timely)
+            parts = self._parts(question, about, similarity, timely, inside)
             score = sum(parts.values(), np.zeros(len(self._keys)))
-            if conversation is not None:
-                number, _ = self._ends.get(conversation, (-1, -1))
-                score[_copied(self._conversation, np.int32) != number] = 0
+            if inside.any() and names_only_a_time(question):
+                eligible = inside
+            score[~eligible] = 0
             best = best_first(score, limit, _copied(self._at, np.float64))[:limit]
             keys = [self._keys[slot] for slot in best]
         once = _asked(list(about))
@@ -191,23 +194,39 @@ class TurnIndex(Generic[K]):
                 key,
                 float(score[slot]),
                 {name: float(part[slot]) for name, part in parts.items()}
-                | {"coverage": self._words.share(key, once), "likeness": float(similarity[slot])},
+                | {"coverage": self._words.share(key, once), "likeness": float(similarity[slot])}
+                | {"inside": float(inside[slot])},
             )
             for slot, key in zip(best, keys, strict=True)
         ]
 
-    def _timely(self, question: str, today: date | None) -> tuple[_Floats, str]:
-        """How well each turn matches the times the question names, and the question without them."""
+    def _of(self, conversation: str | None) -> npt.NDArray[np.bool_]:
+        """Which turns are of a conversation; all if none is named."""
+        if conversation is None:
+            return np.ones(len(self._keys), dtype=np.bool_)
+        number, _ = self._ends.get(conversation, (-1, -1))
+        return _copied(self._conversation, np.int32) == number
+
+    def _timely(
+        self, question: str, today: date | None, zone: tzinfo, eligible: npt.NDArray[np.bool_]
+    ) -> tuple[_Floats, npt.NDArray[np.bool_], str]:
+        """How well each turn matches the times the question names, which are inside, and the question without them."""
         at = _copied(self._at, np.float64)
-        spans, rest = periods(question, today or self._today)
-        timely = _timely(at, spans)
-        if spans and today is not None and not _inside(timely).any():
+        last_day = datetime.fromtimestamp(at.max(where=eligible, initial=0.0), zone).date()
+        spans, rest = periods(question, today or last_day)
+        timely, inside = _timely(at, spans, zone)
+        if spans and today is not None and not (inside & eligible).any():
             # An old conversation is resumed: "last week" is then relative to when it stopped.
-            timely = _timely(at, periods(question, self._today)[0])
-        return timely, rest
+            timely, inside = _timely(at, periods(question, last_day)[0], zone)
+        return timely, inside & eligible, rest
 
     def _parts(
-        self, question: str, about: Mapping[str, float], similarity: _Floats, timely: _Floats
+        self,
+        question: str,
+        about: Mapping[str, float],
+        similarity: _Floats,
+        timely: _Floats,
+        inside: npt.NDArray[np.bool_],
     ) -> dict[str, _Floats]:
         spoken = language(question)
         # A Chinese date consists of common characters; an English one may appear in a turn as it was asked.
@@ -223,7 +242,7 @@ class TurnIndex(Generic[K]):
         surroundings = scale * SESSION_MEANING * sessions_alike * (near + similarity > 0)
         # The bonus of the time for the meaning counts as meaning: a turn with neither words nor the time gets
         # none.
-        time = TIME * timely * (near + session) + TIME_ALONE * _inside(timely)
+        time = TIME * timely * (near + session) + TIME_ALONE * inside
         weight = 1 - ASKING_TURN * _copied(self._asks, np.int8)
         return {
             "words": weight * own,
@@ -317,16 +336,17 @@ def _copied(column: "array[int] | array[float]", kind: type[np.generic]) -> npt.
     return np.array(np.frombuffer(column, dtype=kind))
 
 
-def _timely(at: _Floats, spans: Sequence[Period]) -> _Floats:
-    """How well each turn matches the named times: 1 inside (less for a rough time), decreasing with distance."""
+def _timely(at: _Floats, spans: Sequence[Period], zone: tzinfo) -> tuple[_Floats, npt.NDArray[np.bool_]]:
+    """How well each turn matches the named times, decreasing with distance (less for a rough time); and which are inside."""
     best = np.zeros(len(at))
+    inside = np.zeros(len(at), dtype=np.bool_)
     for period in spans:
-        first, last = ((day - _EPOCH).days * _DAY_S for day in (period.first, period.last))
-        gap = np.maximum(0, np.maximum(2 * (first - at), at - (last + _DAY_S))) / _DAY_S
+        first, after = _midnight(period.first, zone), _midnight(period.last + timedelta(days=1), zone)
+        gap = np.maximum(0, np.maximum(2 * (first - at), at - after)) / _DAY_S
         best = np.maximum(best, (ROUGH_TIME if period.rough else 1) * np.exp(-gap / TIME_DAYS))
-    return best
+        inside |= (first <= at) & (at < after)
+    return best, inside
 
 
-def _inside(timely: _Floats) -> npt.NDArray[np.bool_]:
-    """Which turns are within a named time, and not only near it."""
-    return np.isin(timely, (1, ROUGH_TIME))
+def _midnight(day: date, zone: tzinfo) -> float:
+    return datetime.combine(day, time(), zone).timestamp()

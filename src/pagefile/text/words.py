@@ -15,9 +15,11 @@ from importlib import import_module
 from pagefile.text.sentences import CJK, HANGUL, KANA
 from pagefile.text.tables import table
 
-#: Words that are no terms, terms that only make a question one, and messages that say nothing.
-STOP_WORDS, ASKING_TERMS, TRIVIAL = (
-    frozenset(table("pagefile.text", "words")[name].split()) for name in ("stop", "asking", "trivial")
+#: Words that are no terms, terms that only make a question one, words that ask for anything at all, and messages
+#: that say nothing.
+STOP_WORDS, ASKING_TERMS, GENERAL_WORDS, TRIVIAL = (
+    frozenset(table("pagefile.text", "words")[name].split())
+    for name in ("stop", "asking", "general", "trivial")
 )
 #: A longer run is not a word (base64, hashes): its head is enough to find it again.
 MAX_TERM_CHARS = 64

@@ -7,9 +7,10 @@ may be behind: a turn without one is found by its words.
 
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple, TypeAlias
+from zoneinfo import ZoneInfo
 
 import anyio
 
@@ -92,6 +93,7 @@ class Episodes(base.OwnTier):
     turns: int
     max_postings: int
     timeout_s: float
+    timezone: str = "UTC"
     by_itself: bool = True
     horizon: Horizon | None = None
 
@@ -99,19 +101,29 @@ class Episodes(base.OwnTier):
         self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.turns.postings)
         self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
 
-    async def recall(self, scope: Scope, query: str, limit: int, at: datetime | None = None) -> list[Hit]:
-        """The turns that best answer the query asked `at` a time, best first; in one conversation if the scope names one."""
+    async def recall(
+        self,
+        scope: Scope,
+        query: str,
+        limit: int,
+        at: datetime | None = None,
+        timezone: str | None = None,
+    ) -> list[Hit]:
+        """The turns that best answer the query asked `at` a time, best first; in one conversation if the scope names one.
+
+        The user's days begin where `at` says, if it is not in UTC; else in the `timezone`; else in that of the settings.
+        """
         if not terms(query) or limit < 1:
             return []
         self.meter.count("pagefile_recalls_total")
-        home = _home(scope)
+        home, asked = _home(scope), self._local(at, timezone)
         for _ in range(2):
             index = await self._caught_up(home)
             timeout_s = max(TIMEOUT_S, self.timeout_s)
-            ranking = await self._ranked(index, scope, query, limit, at, timeout_s)
+            ranking = await self._ranked(index, scope, query, limit, asked, timeout_s)
             # A fork keeps the ids of the turns it copies: this many may be duplicates.
             if copies := len(ranking.found) - len({one.key.turn_id for one in ranking.found}):
-                ranking = await self._ranked(index, scope, query, limit * (1 + copies), at, timeout_s)
+                ranking = await self._ranked(index, scope, query, limit * (1 + copies), asked, timeout_s)
             if (found := await self._read(home, ranking.found)) is not None:
                 pairs = _each_once(zip(found, ranking.found, strict=True))
                 return [_hit(near, one) for near, one in pairs][:limit]
@@ -180,7 +192,7 @@ class Episodes(base.OwnTier):
 
     async def replay(self, past: base.PastWindow) -> base.Tier:
         """The turns that were chosen, as long as the window is built from the same turns."""
-        if self.name not in past.traces or past.changed("query", "recall", "recall_turns"):
+        if self.name not in past.traces or past.changed("query", "recall", "recall_turns", "timezone"):
             return self
 
         def same_turns(request: base.WindowRequest) -> bool:
@@ -219,23 +231,37 @@ class Episodes(base.OwnTier):
         self.meter.count("pagefile_recalls_total")
         # Neighbours of a good turn are found too but do not pass the gate: fetch more than needed.
         limit = 3 * self.turns + min(len(seen), 20)
-        ranking = await self._ranked(index, scope, query, limit, at, self.timeout_s)
+        asked = self._local(at, request.view.head.timezone)
+        ranking = await self._ranked(index, scope, query, limit, asked, self.timeout_s)
         how = asking(query)
         fresh = [one for one in ranking.found if one.key.turn_id not in seen]
         passing = [one for one in fresh if passes(one.parts, self.gate, how)]
         return _Ranking(passing[: self.turns], ranking.note)
 
     async def _ranked(
-        self, index: _Index, scope: Scope, query: str, limit: int, at: datetime | None, timeout_s: float
+        self, index: _Index, scope: Scope, query: str, limit: int, asked: datetime, timeout_s: float
     ) -> _Ranking:
         # People refer to themselves as "I": their name would be similar to everything they say.
         meant = in_first_person(query, index.turns.speakers)
         near, note = await self._near(scope, meant, timeout_s) if len(index.turns) else ((), None)
         meaning = {_Key(one.conversation, one.seq, one.turn_id): one.similarity for one in near}
-        today = (at or self.clock.now()).date()
-        search = partial(index.turns.search, query, limit, scope.conversation, meaning=meaning, today=today)
+        search = partial(
+            index.turns.search,
+            query,
+            limit,
+            scope.conversation,
+            meaning=meaning,
+            today=asked.date(),
+            zone=asked.tzinfo or UTC,
+        )
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         return _Ranking([one for one in found if answers(one.parts)], note)
+
+    def _local(self, at: datetime | None, timezone: str | None) -> datetime:
+        """The time of a question by the user's clock."""
+        if at is not None and at.utcoffset():
+            return at
+        return (at or self.clock.now()).astimezone(ZoneInfo(timezone or self.timezone))
 
     async def _near(
         self, scope: Scope, question: str, timeout_s: float

@@ -51,7 +51,7 @@ def chat(memory):
 # -- F18: recall cuts before it filters ------------------------------------------------------------------------------------
 
 
-@still_open("history-F18")
+@finding("history-F18")
 @pytest.mark.parametrize(
     "question",
     ["5月20日发生了什么", "What did we talk about on May 20?", "你还记得我5月20号说了什么吗"],
@@ -87,7 +87,7 @@ UNDERSTOOD = {
     "3月9日我散步到了哪里？": {"2026-03-09"},
     "Where did I walk last Friday?": {"2026-06-12"},
 }
-NOT_UNDERSTOOD = {
+IN_OTHER_WORDS = {
     "周一我散步到了哪里？": {"2026-06-15"},
     "9号我散步到了哪里？": {"2026-06-09"},
     "半年前我散步到了哪里？": {"2025-12-15"},
@@ -116,7 +116,7 @@ async def ask_all(url):
             await english.record(f"I walked to {spot}", "Nice", at=morning(day))
         await memory.settle()
         days = {}
-        for question in (*UNDERSTOOD, *NOT_UNDERSTOOD):
+        for question in (*UNDERSTOOD, *IN_OTHER_WORDS):
             hits = await (english if "walk" in question else chinese).recall(question, 3)
             days[question] = f"{hits[0].at:%Y-%m-%d}" if hits else None
         return days
@@ -129,11 +129,11 @@ async def test_a_day_that_is_understood(days_recalled, question):
     assert days_recalled[question] in UNDERSTOOD[question]
 
 
-@still_open("history-F24")
-@pytest.mark.parametrize("question", NOT_UNDERSTOOD)
-async def test_a_day_that_is_not_understood(days_recalled, question):
+@finding("history-F24")
+@pytest.mark.parametrize("question", IN_OTHER_WORDS)
+async def test_a_day_in_other_words(days_recalled, question):
     """A question that names a day or a time of the year in other words brings a turn of that time first."""
-    assert days_recalled[question] in NOT_UNDERSTOOD[question]
+    assert days_recalled[question] in IN_OTHER_WORDS[question]
 
 
 # -- F25: the turn of the day stands in the window -------------------------------------------------------------------------
@@ -147,7 +147,7 @@ DAYS = {
 }
 
 
-@still_open("history-F25")
+@finding("history-F25")
 @pytest.mark.parametrize(
     ("question", "words"),
     [
@@ -172,7 +172,7 @@ async def test_the_turn_of_the_day_stands_in_the_window(memory, chat, question, 
 # -- F26: the user's time zone ---------------------------------------------------------------------------------------------
 
 
-@still_open("history-F26")
+@finding("history-F26")
 async def test_yesterday_is_the_users_yesterday(memory, chat):
     """Asked at 07:30 in Shanghai, "昨天" is the day before by the clock in Shanghai."""
     for day, food in ((15, "饺子"), (16, "烤鸭"), (17, "烤鱼")):

@@ -128,3 +128,38 @@ def test_a_turn_that_holds_all_the_question_names_passes():
     assert passes({"coverage": WHOLE_COVERAGE, "likeness": NOT_APART}, "auto")
     assert not passes({"coverage": WHOLE_COVERAGE, "likeness": NOT_APART - 0.01}, "auto")
     assert not passes({"coverage": WHOLE_COVERAGE - 0.01, "likeness": NOT_APART}, "auto")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "上周三我做了什么？",
+        "5月20日发生了什么",
+        "最近三天有哪些事",
+        "总结一下昨天的对话",
+        "What did I do the day before yesterday?",
+        "Summarize what we discussed last week",
+        "Where did I go last weekend?",
+    ],
+)
+def test_a_question_for_nothing_but_a_time(question):
+    """What was said then passes, whatever it is about."""
+    assert "time" == asking(question)
+    assert passes({"inside": 1.0}, "auto", "time")
+    assert not passes({"inside": 1.0}, "never", "time")
+    assert not passes({"inside": 0.0}, "auto", "time")
+
+
+@pytest.mark.parametrize(
+    "question", ["昨天", "昨天晚饭吃了什么？", "Who did I meet yesterday?", "What did I do?"]
+)
+def test_a_question_for_more_than_a_time(question):
+    """Or for none, or no question at all."""
+    assert "time" != asking(question)
+
+
+def test_a_turn_of_the_named_time_passes_with_less():
+    """Where the question is about oneself, or the turn has something of it."""
+    assert passes({"inside": 1.0}, "auto", "self")
+    assert not passes({"inside": 1.0}, "auto", "anything")
+    assert passes({"inside": 1.0, "likeness": NEARER}, "auto", "anything")

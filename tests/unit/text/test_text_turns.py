@@ -3,6 +3,7 @@
 import threading
 import time
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -71,7 +72,7 @@ def test_the_score_is_the_sum_of_its_parts():
         placed("b", "pottery class and clay", at=NOON - timedelta(days=1)),
         placed("c", "something else", conversation="d"),
     )
-    apart = {"coverage", "likeness"}
+    apart = {"coverage", "likeness", "inside"}
     for one in index.search("the pottery class yesterday", 9, meaning={"a": 0.4, "b": 0.7, "c": -0.1}):
         assert pytest.approx(one.score) == sum(part for name, part in one.parts.items() if name not in apart)
         assert {"words", "neighbours", "sitting", "meaning", "time"} == set(one.parts) - apart
@@ -306,3 +307,36 @@ def test_ten_thousand_turns_are_searched_in_milliseconds():
     for at in range(10):
         assert index.search(f"w{at} w{at * 31 % 977} w5 w7 w9 last week", 10)
     assert (time.thread_time() - began) / 10 < 0.04
+
+
+def test_a_question_for_nothing_but_a_day_finds_the_turns_of_that_day():
+    """And no others, however many words of the question those have and however few are wanted."""
+    index = index_of(
+        placed("hotpot", "和朋友吃了火锅", at=NOON - timedelta(days=29)),
+        *(placed(f"talk{number}", "我们聊了什么？说了什么？发生了什么？") for number in range(30)),
+    )
+    for question in ("5月20日发生了什么", "你还记得我5月20号说了什么吗", "What did we talk about on May 20?"):
+        assert ["hotpot"] == keys(index.search(question, 1, today=NOON.date()))
+        assert ["hotpot"] == keys(index.search(question, 99, today=NOON.date()))
+
+
+def test_days_begin_and_end_by_the_users_clock():
+    """One in the morning in Shanghai is the evening before in UTC, and another day there."""
+    shanghai, day = ZoneInfo("Asia/Shanghai"), date(2025, 6, 18)
+    index = index_of(
+        placed("evening", "吃了饺子", at=datetime(2025, 6, 17, 15, 59, tzinfo=UTC)),
+        placed("night", "睡不着", at=datetime(2025, 6, 17, 16, tzinfo=UTC)),
+    )
+    assert ["night"] == keys(index.search("今天我做了什么", 9, today=day, zone=shanghai))
+    assert ["evening"] == keys(index.search("昨天我做了什么", 9, today=day, zone=shanghai))
+    assert {"evening", "night"} == set(keys(index.search("昨天我做了什么", 9, today=day)))
+
+
+def test_a_time_counts_where_it_is_asked_for():
+    """Turns of another conversation do not keep an old one from being resumed where it stopped."""
+    index = index_of(
+        placed("old", "I bought a tent", at=NOON - timedelta(days=101)),
+        placed("end", "Good night", at=NOON - timedelta(days=100)),
+        placed("else", "Nothing new", at=NOON - timedelta(days=1), conversation="d"),
+    )
+    assert ["old"] == keys(index.search("What did I do yesterday?", 9, "c", today=NOON.date()))
