@@ -301,7 +301,16 @@ async def test_recall_finds_words_in_chinese_and_english(memory):
     assert hits[0].after.user == "他还拍了盗梦空间"
     assert hits[0].before is None
     assert hits[0].score > 0
-    assert set(hits[0].parts) == {"words", "neighbours", "sitting", "meaning", "time", "coverage", "likeness"}
+    assert set(hits[0].parts) == {
+        "words",
+        "neighbours",
+        "sitting",
+        "meaning",
+        "time",
+        "coverage",
+        "likeness",
+        "inside",
+    }
     assert [hit.id for hit in await memory.recall("does my knee hurt after I ran a run?", user_id="u")][
         :1
     ] == ["knee"]
