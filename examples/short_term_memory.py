@@ -19,6 +19,7 @@ from pagefile import Memory, PagefileError
 from pagefile.standalone import (
     AgentApp,
     AgentRequest,
+    MemoryContext,
     MemoryQueryRequest,
     MemoryWriteRequest,
     NewAgentApp,
@@ -56,7 +57,7 @@ async def handle_user_message(
     llm_response = call_llm(prompt)
     # 4. 检查是否需要生成摘要: in the background, so that no call waits for it
     if ctx.ShouldCheckpointSummary:
-        background.start_soon(summarise, app, ctx.ConversationID, ctx.FullHistory)
+        background.start_soon(summarise, app, ctx)
     # 5. 写入对话记录
     await app.WriteTurn(MemoryWriteRequest(ConversationID=conversation_id, AgentResponse=llm_response))
     # 6. 返回AI回复
@@ -65,10 +66,11 @@ async def handle_user_message(
     print(f"   {ctx.Mode}, {ctx.EstimatedTokens} tokens, {ctx.TokenRatio:.0%}")
 
 
-async def summarise(app: AgentApp, conversation_id: str, full_history: str) -> None:
-    summary = generate_summary(full_history)
+async def summarise(app: AgentApp, ctx: MemoryContext) -> None:
+    summary = generate_summary(ctx.FullHistory)
     try:
-        await app.CheckpointShortMemory(conversation_id, summary, 8)
+        # ReadToken: however late the summary comes, it covers no turn that was not in FullHistory.
+        await app.CheckpointShortMemory(ctx.ConversationID, summary, 8, ctx.ReadToken)
     except PagefileError as error:
         print(f"CheckpointShortMemory error: {error}")
     else:

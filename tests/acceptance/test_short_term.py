@@ -150,11 +150,12 @@ async def test_many_writers_in_two_memories(opened):
     async with opened() as here, opened() as there:
         apps = [AgentApp(here), AgentApp(there)]
         await say(apps[0], *range(10))
+        token = (await apps[0].query_memory_context(asking("q"))).read_token
         async with anyio.create_task_group() as group:
             for number in range(10, 60):
                 group.start_soon(say, apps[number % 2], number)
-            group.start_soon(apps[1].checkpoint_short_memory, "conv-123", "到问9为止", 52)
-            group.start_soon(apps[0].checkpoint_short_memory, "conv-123", "到问9为止", 51)
+            group.start_soon(apps[1].checkpoint_short_memory, "conv-123", "到问9为止", 52, token)
+            group.start_soon(apps[0].checkpoint_short_memory, "conv-123", "到问9为止", 51, token)
         session = await apps[0].get_short_memory("conv-123")
         assert 60 == session.flow_context.turn_count
         context = await apps[1].query_memory_context(asking("q"))

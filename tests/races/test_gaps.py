@@ -221,7 +221,7 @@ async def test_a_summary_of_document_001_is_not_kept_behind_an_erasure(url, eras
         with pytest.raises(ErasedError):
             await app.checkpoint_short_memory("chat", f"A summary of {read.full_history}", 2)
         read = await app.query_memory_context(asked)
-        await app.checkpoint_short_memory("chat", f"A summary of {read.full_history}", 2)
+        await app.checkpoint_short_memory("chat", f"A summary of {read.full_history}", 2, read.read_token)
         assert set() == marks_in(repr(await app.get_short_memory("chat")))
 
 

@@ -81,11 +81,13 @@ class AgentApp:
             # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
             due = ratio >= asked.threshold or shown is not whole
             of, mode = asked.conversation_id, session.message_context.mode
-            self._asked.setdefault(of, requests.Asked()).answered(asked, view, due=due)
+            read = requests.Read.made_of(view)
+            now = self._log.engine.clock.now()
+            self._known(of).answered(asked, read, due=due, at=now)
             self._log.engine.meter.observe("pagefile_token_ratio", ratio)
             self._log.engine.meter.observe("pagefile_window_tokens", tokens)
             told = shown.text, live.text, tokens, ratio, due, asked.text
-            return MemoryContext(of, mode, session, *told)
+            return MemoryContext(of, mode, session, *told, read.token)
 
     async def write_turn(self, request: sessions.MemoryWriteRequest | None) -> sessions.MemoryWriteResult:
         """写入对话轮次，更新会话状态: the row and the session, in one transaction.
@@ -95,12 +97,13 @@ class AgentApp:
         with _told("WriteTurn error: %s"):
             request = requests.given(request, "a MemoryWriteRequest")
             scope = await self._log.owned(request.conversation_id, request.user_id)
-            asked = self._asked.get(request.conversation_id)
-            query = request.user_query or (asked.query if asked else "")
+            asked = self._known(request.conversation_id)
+            query = request.user_query or asked.query
             chat = self._chat(scope, request.agent_code)
             async with self._alone(scope):
                 turn = await chat.record(query or None, request.agent_response or None)
-            if asked is not None and asked.query == query:
+            asked.wrote(turn)
+            if asked.query == query:
                 asked.query = ""
             # A failure from here on must not undo the write.
             _, session = await self._read(scope)
@@ -110,9 +113,18 @@ class AgentApp:
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
     async def checkpoint_short_memory(
-        self, conversation_id: str, summary: str, recent_turns: int = requests.defaultMemoryRecentTurns
+        self,
+        conversation_id: str,
+        summary: str,
+        recent_turns: int = requests.defaultMemoryRecentTurns,
+        read_token: str = "",
     ) -> None:
         """创建记忆检查点: from now on the summary replaces the older turns.
+
+        `read_token` is that of the `MemoryContext` that was summarized: no turn is covered that its author has not read, whichever
+        process the summary comes from and whatever came before it. Without it, the summary may be of any history that this app
+        returned as due for one in the last ten minutes, and covers no more than the oldest of them. A summary that is older than
+        the one in force is refused with `ConflictError`.
 
         The newest `recent_turns` stay verbatim: fewer if they would fill half of the window or there are no others, more if turns
         were written while the summary was made. A failing store is retried three times; then the session's mode becomes
@@ -120,10 +132,11 @@ class AgentApp:
         """
         with _told("Failed to create checkpoint: %s"):
             scope = self._log.scope(conversation_id)
+            read = requests.Read.of(read_token) if read_token else None
             for pause in (*RETRY_S, None):
                 try:
                     with _told("CheckpointShortMemory error: %s"):
-                        await self._checkpoint(scope, summary, recent_turns)
+                        await self._checkpoint(scope, summary, recent_turns, read)
                 except errors.ConflictError:
                     raise
                 except errors.StoreError:
@@ -134,34 +147,35 @@ class AgentApp:
                 else:
                     return
 
-    async def _checkpoint(self, scope: Scope, summary: str, recent_turns: int) -> None:
+    async def _checkpoint(
+        self, scope: Scope, summary: str, recent_turns: int, read: requests.Read | None
+    ) -> None:
         scope = await on_behalf(self._log.reader, scope)
         text = requests.bounded(summary, "summary", MAX_SUMMARY_CHARS)
         wanted = int(requests.or_default(recent_turns, requests.defaultMemoryRecentTurns, "recent_turns"))
-        asked = self._asked.get(scope.conversation or "") or requests.Asked()
+        asked = self._known(scope.conversation or "")
         for tries_left in reversed(range(CONFLICT_TRIES)):
-            try:
-                async with self._alone(scope):
-                    await self._cover(scope, text, asked, wanted)
-            except errors.ErasedError:
-                # A retry would bring back erased words.
-                asked.spent()
-                raise
-            except errors.ConflictError:
-                if not tries_left:
+            async with self._alone(scope):
+                view = await self._log.view(scope, budget_tokens=_EVERYTHING)
+                known = read or asked.provable(view, self._log.engine.clock.now())
+                try:
+                    through, epoch = _coverable(view, known, wanted, asked.window_tokens)
+                except (errors.ConflictError, errors.InvalidArgumentError):
+                    asked.came_in(read)
                     raise
-            else:
-                break
-        asked.spent()
-
-    async def _cover(self, scope: Scope, summary: str, asked: requests.Asked, recent_turns: int) -> None:
-        view = await self._log.view(scope, budget_tokens=_EVERYTHING)
-        staying = asked.verbatim(view, recent_turns)
-        if staying >= len(view.turns):
-            raise nothing_to_cover(view.head, staying)
-        through, epoch, version = view.turns[-1 - staying].seq or 0, asked.made_in(view), version_of(view)
-        checkpoints = self._log.checkpoints
-        await checkpoints.cover(scope, summary, through, epoch=epoch, expected_version=version)
+                try:
+                    cover = self._log.checkpoints.cover
+                    await cover(scope, text, through, epoch=epoch, expected_version=version_of(view))
+                except errors.ErasedError:
+                    # A retry would bring back erased words.
+                    asked.came_in(read)
+                    raise
+                except errors.ConflictError:
+                    if not tries_left:
+                        raise
+                else:
+                    break
+        asked.came_in(read)
 
     async def _degrade(self, scope: Scope) -> None:
         """Record in the session that no summary can be kept."""
@@ -278,6 +292,9 @@ class AgentApp:
     def _chat(self, scope: Scope, agent: str | None = None) -> Conversation:
         return Conversation(self._log.engine.without(History), scope, agent=agent or None)
 
+    def _known(self, conversation_id: str) -> requests.Asked:
+        return self._asked.setdefault(conversation_id, requests.Asked())
+
     def _alone(self, scope: Scope) -> anyio.Lock:
         """Serializes changes of one conversation in this process; conversations do not block each other."""
         return self._locks.setdefault(scope.conversation or "", anyio.Lock())
@@ -329,6 +346,30 @@ class AgentApp:
 
 
 NewAgentApp = AgentApp
+
+
+def _coverable(
+    view: LogView, read: requests.Read | None, recent_turns: int, window_tokens: int
+) -> tuple[int, int]:
+    """How far a summary may cover, and the erasures when its author read; raises if it may not cover anything."""
+    head = view.head
+    if read is None:
+        if not view.turns:
+            raise nothing_to_cover(head, recent_turns)
+        raise errors.ConflictError(
+            f"This app has read nothing of conversation {head.scope.conversation!r} that is not summarized: query it first, and give "
+            "the read_token of what was summarized."
+        )
+    # A summary speaks for all that its author read, the one before it included: a newer one may replace another's.
+    if read.through_seq <= max(head.covered_through_seq, head.reset_seq) and view.turns:
+        raise errors.ConflictError(
+            f"The summary is of an older history, up to {read.through_seq}: a newer one is in force, or the conversation began anew. "
+            "Query again and summarize that; with its read_token nothing is held up by summaries that never came."
+        )
+    staying = requests.staying(view, read, recent_turns, window_tokens)
+    if staying >= len(view.turns):
+        raise nothing_to_cover(head, staying)
+    return view.turns[-1 - staying].seq or 0, read.epoch
 
 
 def _row(turn: Turn) -> AIMessage:

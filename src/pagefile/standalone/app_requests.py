@@ -1,15 +1,16 @@
 """Document 001's queries: requests, checked; the conversation as the text for a prompt; and the state one call leaves for the next."""
 
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
 from pagefile.records import Turn, checked_id, checked_text
-from pagefile.standalone.conversation_store import version_of
 from pagefile.standalone.session import SPEAKERS, MemoryQueryRequest, UserProfile, sides, summary_line
 from pagefile.text.sentences import cut
 from pagefile.tiers.checkpoints import verbatim
@@ -20,6 +21,9 @@ defaultMemoryTokenThresholdRatio = 0.75  # noqa: N816 - the document's name
 defaultMemoryRecentTurns = 8  # noqa: N816 - the document's name
 defaultModelContextWindow = 16000  # noqa: N816 - the document's name
 
+#: A summary that is not there after this long is taken to have failed, unless it comes with the token of what was read.
+PATIENCE = timedelta(minutes=10)
+_MAX_PENDING = 1000
 #: Divisors by which a summary is shortened when it does not fit.
 _SHARES = (1, 2, 4, 8)
 
@@ -145,57 +149,112 @@ class Query:
 
 
 class Read(NamedTuple):
-    """A history that was returned along with the notice that a summary is due."""
+    """How far a history that was handed out goes; as text it is the token that comes back with the summary."""
 
     through_seq: int
+    #: The erasures at the time: what was erased since must not come back in a summary.
     epoch: int
+
+    @property
+    def token(self) -> str:
+        return f"{self.through_seq}.{self.epoch}"
+
+    @classmethod
+    def of(cls, token: str) -> "Read":
+        parts = re.fullmatch(r"([0-9]{1,18})\.([0-9]{1,18})", checked_text(token, "read_token"), re.ASCII)
+        if parts is None:
+            raise InvalidArgumentError(
+                f"read_token is {token[:80]!r}: give `read_token` of the MemoryContext that was summarized, as it is."
+            )
+        return cls(int(parts[1]), int(parts[2]))
+
+    @classmethod
+    def made_of(cls, view: LogView) -> "Read":
+        """Everything up to the newest turn."""
+        gone = max(view.head.covered_through_seq, view.head.reset_seq)
+        return cls((view.turns[-1].seq or 0) if view.turns else gone, view.head.epoch)
+
+
+class _Pending(NamedTuple):
+    """A history that was returned along with the notice that a summary is due."""
+
+    read: Read
+    at: datetime
 
 
 @dataclass(slots=True)
 class Asked:
-    """The state that queries of a conversation leave for the next turn and checkpoint."""
+    """The state that calls about a conversation leave for the next turn and checkpoint."""
 
     query: str = ""
     window_tokens: int = defaultModelContextWindow
-    #: The histories a summary may be based on, all from one checkpoint.
-    reads: deque[Read] = field(default_factory=lambda: deque[Read](maxlen=8))
-    version: int = 0
-    #: The epoch of the last history, whether or not a summary was due; None before the first.
-    epoch: int | None = None
+    #: The last history that was returned, and the turns written here since: what the caller knows of.
+    last: Read | None = None
+    written: set[int] = field(default_factory=set[int])
+    #: The histories a summary may be based on, oldest first, since none was on its way; how many were returned,
+    #: and how many summaries came in that named none of them.
+    pending: deque[_Pending] = field(default_factory=deque[_Pending])
+    returned: int = 0
+    came: int = 0
 
-    def answered(self, query: Query, view: LogView, *, due: bool) -> None:
+    def answered(self, query: Query, read: Read, *, due: bool, at: datetime) -> None:
         """Note that a history was returned, and whether with the notice that a summary is due."""
-        self.query, self.window_tokens, self.epoch = query.text, query.window_tokens, view.head.epoch
-        if not due or not view.turns:
-            return
-        if version_of(view) != self.version:
-            # Pending summaries from before are too late, or were never made: no turn stays verbatim for them.
-            late = (read._replace(through_seq=0) for read in self.reads)
-            self.reads = deque(late, maxlen=self.reads.maxlen)
-        self.version = version_of(view)
-        self.reads.append(Read(view.turns[-1].seq or 0, view.head.epoch))
+        self.query, self.window_tokens = query.text, query.window_tokens
+        self.last = read
+        self.written.clear()
+        if due:
+            self.returned += 1
+            # Only the oldest counts: a limit loses nothing but how soon the next one is known.
+            if len(self.pending) < _MAX_PENDING:
+                self.pending.append(_Pending(read, at))
 
-    def made_in(self, view: LogView) -> int:
-        """The epoch of the oldest history a summary may be based on; without any, the current one."""
-        if self.reads:
-            return self.reads[0].epoch
-        return view.head.epoch if self.epoch is None else self.epoch
+    def wrote(self, turn: Turn) -> None:
+        self.written.add(turn.seq or 0)
 
-    def spent(self) -> None:
-        """Note that a summary was accepted, or refused for good."""
-        if self.reads:
-            self.reads.popleft()
+    def came_in(self, read: Read | None) -> None:
+        """Note that a summary was accepted or refused: that of a history, or of one that nobody named."""
+        named = next((one for one in self.pending if one.read == read), None)
+        if named is None:
+            self.came += 1
+        else:
+            self.pending.remove(named)
+            self.returned -= 1
+        self._settle()
 
-    def verbatim(self, view: LogView, recent_turns: int) -> int:
-        """How many of the newest turns a checkpoint made now must leave verbatim.
+    def provable(self, view: LogView, now: datetime) -> Read | None:
+        """What the author of a summary has read for certain, if nobody says so; None if nothing.
 
-        As many as the summary's author wants, fewer if they would fill half of the window, and never all of them, since that would
-        free nothing. But always every turn written since the oldest history a summary may be based on.
+        Summaries arrive in any order, so that is the oldest history whose summary may still be on its way. Without any it is
+        what was returned last and the turns written here since.
         """
+        while self.pending and now - self.pending[0].at > PATIENCE:
+            self.pending.popleft()
+            self.returned -= 1
+        self._settle()
+        if self.pending:
+            return self.pending[0].read
+        through, epoch = self.last or Read(0, view.head.epoch)
         gone = max(view.head.covered_through_seq, view.head.reset_seq)
-        read_through = next((read.through_seq for read in self.reads if read.through_seq > gone), None)
-        unread = 0 if read_through is None else sum((turn.seq or 0) > read_through for turn in view.turns)
-        return max(verbatim(view.turns[1:][-recent_turns:], window_tokens=self.window_tokens), unread)
+        for turn in view.turns:
+            if (seq := turn.seq or 0) > through and seq not in self.written:
+                break
+            through = max(through, seq)
+        return Read(through, epoch) if through > gone else None
+
+    def _settle(self) -> None:
+        if self.came >= self.returned or not self.pending:
+            self.pending.clear()
+            self.returned = self.came = 0
+
+
+def staying(view: LogView, read: Read, recent_turns: int, window_tokens: int) -> int:
+    """How many of the newest turns a checkpoint made now must leave verbatim.
+
+    As many as the summary's author wants, fewer if they would fill half of the window, and never all of them, since that would
+    free nothing. But always every turn that the author has not read.
+    """
+    unread = sum((turn.seq or 0) > read.through_seq for turn in view.turns)
+    return max(verbatim(view.turns[1:][-recent_turns:], window_tokens=window_tokens), unread)
 
 
 def given(request: R | None, kind: str) -> R:

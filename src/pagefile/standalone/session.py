@@ -286,6 +286,8 @@ class MemoryContext:
     token_ratio: float
     should_checkpoint_summary: bool
     query: str = ""
+    #: How far the history goes: give it to `checkpoint_short_memory` with its summary.
+    read_token: str = ""
 
 
 @record

@@ -36,7 +36,11 @@ from .talking import COUNTER, asking, lines, say
     [
         ("query_memory_context", "QueryMemoryContext", ["request"]),
         ("write_turn", "WriteTurn", ["request"]),
-        ("checkpoint_short_memory", "CheckpointShortMemory", ["conversation_id", "summary", "recent_turns"]),
+        (
+            "checkpoint_short_memory",
+            "CheckpointShortMemory",
+            ["conversation_id", "summary", "recent_turns", "read_token"],
+        ),
         ("create_short_memory", "CreateShortMemory", ["request"]),
         ("get_short_memory", "GetShortMemory", ["conversation_id"]),
         ("set_short_memory", "SetShortMemory", ["conversation_id", "session"]),

@@ -1,6 +1,7 @@
 """Document 001's checkpoints: what they cover and what they leave."""
 
 import logging
+from contextlib import suppress
 from itertools import count
 
 import anyio
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefile import InvalidArgumentError, Memory, NotFoundError
+from pagefile import ConflictError, InvalidArgumentError, Memory, NotFoundError
 from pagefile.ports import EntryQuery
 from pagefile.records import Checkpoint
 from pagefile.settings import Settings
@@ -220,38 +221,97 @@ async def test_turns_written_during_a_summary_stay(app):
     assert ["历史摘要: 到问9为止", *lines(10, 11, 12)] == await history(app)
 
 
-async def test_two_summaries_on_their_way(app):
-    """C1-8: the histories were read one after the other, and so the summaries count."""
+async def read_twice(app):
+    """Two histories, to the questions 5 and 6, with a summary on its way for each, and two more turns."""
     await say(app, *range(6))
-    await app.query_memory_context(asking("问6", model_context_window=60))
+    first = await app.query_memory_context(asking("问6", model_context_window=60))
     await say(app, 6)
-    await app.query_memory_context(asking("问7", model_context_window=60))
+    second = await app.query_memory_context(asking("问7", model_context_window=60))
     await say(app, 7, 8)
-    await app.checkpoint_short_memory("c", "到问5为止", 1)
+    assert first.should_checkpoint_summary
+    assert second.should_checkpoint_summary
+    return first.read_token, second.read_token
+
+
+async def test_two_summaries_on_their_way(app):
+    """C1-8: each covers what its own author read, also when another app hands it in."""
+    first, second = await read_twice(app)
+    await app.checkpoint_short_memory("c", "到问5为止", 1, first)
     assert ["历史摘要: 到问5为止", *lines(6, 7, 8)] == await history(app)
-    await app.checkpoint_short_memory("c", "到问6为止", 1)
+    await AgentApp(app._log.memory).checkpoint_short_memory("c", "到问6为止", 1, second)
     assert ["历史摘要: 到问6为止", *lines(7, 8)] == await history(app)
 
 
-async def test_a_summary_that_nobody_made_holds_nothing_up(app):
-    """S1-71: whoever ignored the flag for a while gets a full checkpoint with the one after the next."""
+async def test_a_late_summary_is_refused(app):
+    """S1-49: the one in force was made by somebody who had read more."""
+    first, second = await read_twice(app)
+    await app.checkpoint_short_memory("c", "到问6为止", 1, second)
+    with pytest.raises(ConflictError, match="The summary is of an older history"):
+        await app.checkpoint_short_memory("c", "到问5为止", 1, first)
+    assert ["历史摘要: 到问6为止", *lines(7, 8)] == await history(app)
+
+
+async def test_summaries_that_do_not_say_what_they_are_of(app):
+    """S1-49: they come in any order, so each covers the oldest history at most; when none is on its way, all counts again."""
+    await read_twice(app)
+    await app.checkpoint_short_memory("c", "到问6为止", 1)
+    assert ["历史摘要: 到问6为止", *lines(6, 7, 8)] == await history(app)
+    with pytest.raises(ConflictError, match="read_token"):
+        await app.checkpoint_short_memory("c", "到问5为止", 1)
+    await app.query_memory_context(asking("问9", model_context_window=60))
+    await app.checkpoint_short_memory("c", "到问8为止", 1)
+    assert ["历史摘要: 到问8为止", *lines(8)] == await history(app)
+
+
+async def test_an_app_that_read_nothing_covers_nothing(app):
+    """S1-49: a worker that neither read nor wrote the turns cannot know what a summary is of."""
+    await say(app, *range(10))
+    other = AgentApp(app._log.memory)
+    with pytest.raises(ConflictError, match="This app has read nothing of conversation 'c'"):
+        await other.checkpoint_short_memory("c", "摘要", 2)
+    await say(other, 10)
+    with pytest.raises(ConflictError, match="This app has read nothing of conversation 'c'"):
+        await other.checkpoint_short_memory("c", "摘要", 1)
+    context = await other.query_memory_context(asking())
+    await app.checkpoint_short_memory("c", "摘要", 2, context.read_token)
+    assert ["历史摘要: 摘要", *lines(9, 10)] == await history(app)
+
+
+@pytest.mark.parametrize("token", ["x", "5", "5.x", "-1.0", "1.2.3", "٣.٠", f"{10**20}.0"])
+async def test_a_token_that_nobody_gave_out_is_refused(app, token):
+    """And the error says where to get one."""
+    await say(app, *range(10))
+    with pytest.raises(InvalidArgumentError, match="give `read_token` of the MemoryContext"):
+        await app.checkpoint_short_memory("c", "摘要", 2, token)
+
+
+async def test_a_summary_that_nobody_made_holds_nothing_up(app, clock):
+    """S1-71: whoever ignored the flag for a while gets a full checkpoint with the next token, or without one after ten minutes."""
     for number in range(30):
         await app.query_memory_context(asking(model_context_window=100))
         await say(app, number)
-    for expected in (False, True):
-        context = await app.query_memory_context(asking(model_context_window=100))
-        await app.checkpoint_short_memory("c", "摘要", 2)
-        after = await app.query_memory_context(asking(model_context_window=100))
-        assert expected is not after.should_checkpoint_summary
-    assert context.full_history != after.full_history
-
-
-async def test_a_read_from_before_a_reset_counts_no_more(app):
-    """C1-9: after another process began the conversation anew, its turns can be covered."""
-    await say(app, *range(10))
+    context = await app.query_memory_context(asking(model_context_window=100))
+    await app.checkpoint_short_memory("c", "摘要", 2, context.read_token)
+    after = await app.query_memory_context(asking(model_context_window=100))
+    assert not after.should_checkpoint_summary
+    await say(app, *range(30, 60))
     await app.query_memory_context(asking(model_context_window=100))
+    clock.advance(601)
+    context = await app.query_memory_context(asking(model_context_window=100))
+    await app.checkpoint_short_memory("c", "摘要2", 2)
+    assert ["历史摘要: 摘要2", *lines(58, 59)] == await history(app)
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_read_from_before_a_reset_counts_no_more(app, named):
+    """C1-9: after another process began the conversation anew, no summary of what came before it covers its turns."""
+    await say(app, *range(10))
+    before = await app.query_memory_context(asking(model_context_window=100))
     await app._log.memory.conversation("c").reset()
     await say(app, *range(10, 20))
+    with pytest.raises(ConflictError, match="or the conversation began anew"):
+        await app.checkpoint_short_memory("c", "旧摘要", 2, before.read_token if named else "")
+    await app.query_memory_context(asking(model_context_window=100))
     await app.checkpoint_short_memory("c", "摘要", 2)
     assert ["历史摘要: 摘要", *lines(18, 19)] == await history(app)
 
@@ -259,19 +319,23 @@ async def test_a_read_from_before_a_reset_counts_no_more(app):
 @settings(max_examples=25, deadline=None)
 @given(
     actions=st.lists(
-        st.sampled_from(["write", "write", "write", "query", "query", "summary", "lose the session"]),
-        max_size=80,
+        st.sampled_from(["write", "write", "query", "query", "query", "summary", "lose the session"]),
+        max_size=120,
     ),
     recent_turns=st.integers(1, 4),
+    chance=st.randoms(use_true_random=False),
 )
-def test_no_turn_is_ever_lost(actions, recent_turns):
-    """S1-49, extra tests 2 and 4: whatever is interleaved, summary and live turns together are every turn, once, in order."""
+def test_no_turn_is_ever_lost(actions, recent_turns, chance):
+    """S1-49, extra tests 2 and 4: whatever is interleaved, by two apps, in any order, summary and live turns together are
+    every turn, once, in order."""
 
     async def run():
         store = InMemoryStore(FakeClock())
-        app = AgentApp(Memory(engine_over(store, Settings(), FakeClock(), COUNTER)))
-        said, on_its_way = 0, None
+        memory = Memory(engine_over(store, Settings(), FakeClock(), COUNTER))
+        apps = AgentApp(memory), AgentApp(memory)
+        said, on_their_way = 0, []
         for action in [*actions, "query"]:
+            app = chance.choice(apps)
             if action == "write":
                 await say(app, said)
                 said += 1
@@ -279,13 +343,16 @@ def test_no_turn_is_ever_lost(actions, recent_turns):
                 context = await app.query_memory_context(asking(model_context_window=60))
                 assert COUNTER.count(format_prompt(context.history, context.query)) <= 60
                 assert list(range(said)) == _covered(context.full_history)
-                if context.should_checkpoint_summary and on_its_way is None and said:
-                    on_its_way = " ".join(map(str, _covered(context.full_history)))
-            elif action == "summary" and on_its_way is not None:
-                await app.checkpoint_short_memory("c", on_its_way, recent_turns)
-                on_its_way = None
+                if context.should_checkpoint_summary and said:
+                    on_their_way.append((app, context))
+            elif action == "summary" and on_their_way:
+                reader, context = on_their_way.pop(chance.randrange(len(on_their_way)))
+                token = "" if app is reader and chance.random() < 0.5 else context.read_token
+                summary = " ".join(map(str, _covered(context.full_history)))
+                with suppress(ConflictError, InvalidArgumentError):
+                    await app.checkpoint_short_memory("c", summary, recent_turns, token)
             elif action == "lose the session":
-                app._log.memory.engine.sessions = InMemoryStore(FakeClock()).sessions
+                memory.engine.sessions = InMemoryStore(FakeClock()).sessions
 
     anyio.run(run)
 

@@ -206,11 +206,11 @@ def test_numbers_of_other_programs_are_whole():
     assert 17 == SessionValue.of({"meta": {"updated_at": 17.0}}).meta.updated_at
 
 
-def test_the_context_has_eight_fields_and_the_query():
-    """S1-24, C1-6."""
+def test_the_context_has_eight_fields_the_query_and_how_far_it_goes():
+    """S1-24, C1-6, S1-49."""
     assert [
         "conversation_id", "mode", "session", "history", "full_history", "estimated_tokens", "token_ratio",
-        "should_checkpoint_summary", "query",
+        "should_checkpoint_summary", "query", "read_token",
     ] == [known.name for known in fields(MemoryContext)]  # fmt: skip
 
 
@@ -228,7 +228,7 @@ def test_the_context_has_eight_fields_and_the_query():
         (
             MemoryContext,
             ["ConversationID", "Mode", "Session", "History", "FullHistory", "EstimatedTokens", "TokenRatio",
-             "ShouldCheckpointSummary", "Query"],
+             "ShouldCheckpointSummary", "Query", "ReadToken"],
         ),
     ],
 )  # fmt: skip
