@@ -18,9 +18,6 @@ from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, Convers
 from pagefile.standalone.episodic_memory import TOP_K, ConversationEpisodicMemory
 from pagefile.text.sentences import cut
 
-#: The maximum number of recent messages kept because no summary covers them yet.
-MAX_RECENT_MESSAGES = 40
-
 MEMORY_HEADING = "长期记忆："
 SUMMARY_HEADING = "对话背景："
 EPISODES_HEADING = "【相关历史】"
@@ -80,16 +77,14 @@ class ConversationHistory:
         """The summary and the recent messages, which together cover everything.
 
         No model is called while the caller waits. Messages that have left the window but are in no summary yet are among the
-        recent ones; below `min_messages` the context is the baseline's.
+        recent ones, however many: below the summarizer's `min_messages`, and while it is slow, hangs or is down.
         """
         if self.summarizer is None:
             return {"summary": None, "recent_history": await self.get_recent_history(conversation_id)}
         # Read before the summary: one that takes effect in between covers more, and nothing is missing.
         view = await self.store.view(await self.store.owned(conversation_id))
         summary = await self._tried("summary", self.summarizer.get_or_generate_summary(conversation_id))
-        if view.checkpoint or await self.store.has_messages(view, self.summarizer.min_messages):
-            return {"summary": summary, "recent_history": await self._not_summarised(view)}
-        return {"summary": summary, "recent_history": await self.get_recent_history(conversation_id)}
+        return {"summary": summary, "recent_history": await self._not_summarised(view)}
 
     async def get_hybrid_history(self, conversation_id: str, current_query: str) -> list[ConversationMessage]:
         """Relevant past turns, best first, then the recent messages, without duplicates.
@@ -120,12 +115,12 @@ class ConversationHistory:
     async def _not_summarised(self, view: LogView) -> list[ConversationMessage]:
         """The window, and what lies between it and the summary."""
         head = view.head
-        # Extra turns, as many as the window may have, for those being written right now.
-        limit = min(self.window_messages + head.live_turns, MAX_RECENT_MESSAGES)
-        turns = await self.store.turns(head.scope, limit, head.reset_seq, newest=True)
-        live = messages_of(turn for turn in turns if (turn.seq or 0) > head.covered_through_seq)
-        keep = min(max(self.window_messages, len(live)), MAX_RECENT_MESSAGES)
-        return messages_of(turns)[-keep:]
+        uncovered = max(head.covered_through_seq, head.reset_seq)
+        live = messages_of([turn async for turn in self.store.turns_after(head.scope, uncovered)])
+        if len(live) >= self.window_messages:
+            return live
+        newest = await self.store.turns(head.scope, self.window_messages, head.reset_seq, newest=True)
+        return messages_of(newest)[-self.window_messages :]
 
     async def _tried(self, part: str, work: Awaitable[T]) -> T | None:
         """A failing part only costs its own block, never the answer; it is logged and counted, in no receipt."""

@@ -58,7 +58,7 @@ def known(context):
     return {int(number) for number in numbers_in((context["summary"] or "") + recent)}
 
 
-@still_open("history-F2")
+@finding("history-F2")
 async def test_a_short_conversation_is_covered_too(memory, store):
     """Of a conversation of seven to ten messages, each is in the summary or in the window."""
     history = ConversationHistory(store, ConversationSummarizer(honest_summary, store=store))
@@ -70,7 +70,7 @@ async def test_a_short_conversation_is_covered_too(memory, store):
     assert [] == missing
 
 
-@still_open("history-F2")
+@finding("history-F2")
 async def test_a_summary_that_hangs_leaves_no_hole(store):
     """While a summary is not there yet, every message that it will speak for stands in the window."""
     answered = anyio.Event()

@@ -64,11 +64,16 @@ async def test_the_baseline(conversations):
 
 
 async def test_a_short_conversation_is_the_baseline(memory):
-    """S2-02: below ten messages a summarizer changes nothing."""
+    """S2-02, S2-28: below ten messages there is no summary, and what the baseline would drop stands before it."""
     store = ConversationStore(memory)
-    await talk(store, said=TALK[:4])
+    plain = ConversationHistory(store)
     with_summaries = ConversationHistory(store, ConversationSummarizer(store=store))
-    assert await ConversationHistory(store).get_context("c") == await with_summaries.get_context("c")
+    for number in range(1, 5):
+        await talk(store, said=TALK[number - 1 : number])
+        everything, context = await store.list_messages("c"), await with_summaries.get_context("c")
+        baseline = (await plain.get_context("c"))["recent_history"]
+        assert (None, everything) == (context["summary"], context["recent_history"])
+        assert baseline == context["recent_history"][-6:]
 
 
 async def test_the_context(conversations):
