@@ -8,9 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from pagefile.text.corrections import Statement, overruled, remaining
 from pagefile.text.sentences import Language, cut, is_cjk, sentences
 from pagefile.text.tables import filled, table
-from pagefile.text.words import terms
+from pagefile.text.words import TRIVIAL, terms
 
 _TABLE = table("pagefile.text", "anchors")
 _ANCHOR = re.compile("|".join(f"(?:{filled(kind, _TABLE['parts'])})" for kind in _TABLE["kinds"]))
@@ -24,15 +25,23 @@ def anchors(text: str) -> list[str]:
 
 #: Speakers whose statements take precedence: what users said about themselves must not be lost.
 _USERS = frozenset({"user", "human", "用户"})
-_SPEAKERS = _USERS | frozenset({"assistant", "ai", "助手", "system", "系统", "tool", "工具"})
+_ASSISTANTS = frozenset({"assistant", "ai", "助手"})
+_SPEAKERS = _USERS | _ASSISTANTS | frozenset({"system", "系统", "tool", "工具"})
 _NAMES = {"zh": {"user": "用户", "assistant": "助手", "system": "系统", "tool": "工具"}}
 
 #: Weights of the parts of a sentence's score, relative to its centrality, which is 0 to 1.
 _FROM_USER = 0.5
+_FROM_ASSISTANT = -0.4
 _PER_ANCHOR = 0.2
 _MOST_ANCHORS = 4
 _OPENS_TEXT = 0.15
-_IS_QUESTION = -0.2
+_IS_QUESTION = -0.6
+#: Questions that stay open are no questions to the assistant.
+_IS_OPEN = 0.8
+_OPEN = re.compile(
+    r"\b(?:open|undecided|decide|wonder\w*|haven't|not sure|remind)\b|没想好|还没|未定|犹豫|没定|下次要问|再考虑",
+    re.IGNORECASE,
+)
 _IS_WEIGHTY = 0.8
 #: How much of its score a sentence loses if everything in it was already said.
 _REPEATS = 0.9
@@ -71,7 +80,8 @@ def summarize(
     """
     lines = _lines_of(previous or "", {speaker for speaker, _ in texts})
     names = _NAMES.get(language or "", {})
-    pool = _distinct(_read([(names.get(speaker, speaker), text) for speaker, text in (*lines, *texts)]))
+    said = [(names.get(speaker, speaker), text) for speaker, text in (*lines, *texts)]
+    pool = _distinct(_current(_read(said), known_below=len(lines)))
     if not pool:
         return ""
     scores = _score(pool)
@@ -96,14 +106,44 @@ def _lines_of(summary: str, speakers: Iterable[str]) -> list[tuple[str, str]]:
 def _read(texts: Sequence[tuple[str, str]]) -> list[_Sentence]:
     read: list[_Sentence] = []
     for source, (speaker, text) in enumerate(texts):
-        opens = True
+        whole = _Sentence("", speaker, source, opens=True, words=frozenset(), anchors=0)
         for piece in sentences(text):
-            sentence = re.sub(r"\s+", " ", piece).strip()
-            words = frozenset(terms(sentence, keep_stop_words_if_empty=False))
-            if words:
-                read.append(_Sentence(sentence, speaker, source, opens, words, len(anchors(sentence))))
-                opens = False
+            some = _read_one(whole, re.sub(r"\s+", " ", piece).strip())
+            read += some
+            whole = whole._replace(opens=whole.opens and not some)
     return read
+
+
+def _read_one(whole: _Sentence, text: str) -> list[_Sentence]:
+    """A sentence at the place of another; none if it says nothing."""
+    words = frozenset(terms(text, keep_stop_words_if_empty=False))
+    return [whole._replace(text=text, words=words, anchors=len(anchors(text)))] if words else []
+
+
+def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
+    """Without what a user corrected later, and without the answers to it; what else such a sentence says stays."""
+    places = [at for at, sentence in enumerate(pool) if sentence.speaker.casefold() in _USERS]
+    known = sum(pool[at].source < known_below for at in places)
+    gone = overruled([_statement(pool, at) for at in places], known)
+    replaced = {places[old]: pool[places[new]].text for old, new in gone.items()}
+    answers = {pool[at].source + 1 for at in replaced}
+    kept: list[_Sentence] = []
+    for at, sentence in enumerate(pool):
+        if at in replaced:
+            kept += _read_one(sentence, remaining(sentence.text, replaced[at]))
+        elif sentence.speaker.casefold() in _USERS or sentence.source not in answers:
+            kept.append(sentence)
+    return kept
+
+
+def _statement(pool: Sequence[_Sentence], at: int) -> Statement:
+    """A user's sentence; with the last one of a text goes what was answered."""
+    one, answer = pool[at], list[str]()
+    if at + 1 < len(pool) and pool[at + 1].source == one.source + 1:
+        said = (other for other in pool[at + 1 :] if other.source == one.source + 1)
+        answer = [other.text for other in said if other.speaker.casefold() not in _USERS]
+    # A turn has two texts: what is counted is turns.
+    return Statement(one.text, (one.source + 1) // 2, " ".join(answer))
 
 
 def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:
@@ -111,8 +151,13 @@ def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:
     seen: dict[frozenset[str], _Sentence] = {}
     for sentence in pool:
         seen.setdefault(sentence.words, sentence)
-    telling = [sentence for sentence in seen.values() if len(sentence.words) > 1 or sentence.anchors]
+    telling = [sentence for sentence in seen.values() if _tells(sentence)]
     return telling or list(seen.values())
+
+
+def _tells(sentence: _Sentence) -> bool:
+    said = sentence.text.casefold().strip(" .,!?。，！？~～…")
+    return said not in TRIVIAL and (len(sentence.words) > 1 or sentence.anchors > 0)
 
 
 def _score(pool: Sequence[_Sentence]) -> list[float]:
@@ -129,6 +174,9 @@ def _bonus(sentence: _Sentence) -> float:
     bonus = _PER_ANCHOR * min(sentence.anchors, _MOST_ANCHORS)
     if sentence.speaker.casefold() in _USERS:
         bonus += _FROM_USER + (_IS_WEIGHTY if _WEIGHTY.search(sentence.text) else 0.0)
+        bonus += _IS_OPEN if _OPEN.search(sentence.text) else 0.0
+    elif sentence.speaker.casefold() in _ASSISTANTS:
+        bonus += _FROM_ASSISTANT
     bonus += _OPENS_TEXT if sentence.opens else 0.0
     return bonus + (_IS_QUESTION if sentence.text.endswith(("?", "？")) else 0.0)
 

@@ -195,7 +195,7 @@ async def test_a_corrected_statement_does_not_stand_without_its_correction(extra
     assert [] == [before for before in stale if before not in [correction.before for correction in told]]
 
 
-@still_open("history-F23")
+@finding("history-F23")
 async def test_small_talk_takes_no_room_in_a_summary(extracted):
     """A summary that is extracted keeps statements, and no "好的" that says nothing."""
     assert "13900002222" in extracted

@@ -11,7 +11,7 @@ from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import terms
 
 NOON = datetime(2025, 6, 18, 12, tzinfo=UTC)
-APART = {"coverage", "likeness"}
+APART = {"coverage", "likeness", "inside"}
 
 lines = st.sampled_from(
     [

@@ -1,0 +1,94 @@
+"""What people correct: which statements no longer hold, and what is left of them."""
+
+import pytest
+
+from pagefile.text.corrections import Statement, overruled, remaining
+from pagefile.text.extract import summarize
+
+
+def gone(*said):
+    """The statements that no longer hold; a pair is one with its answer."""
+    pairs = [(one, "") if isinstance(one, str) else one for one in said]
+    found = overruled([Statement(text, turn, answer) for turn, (text, answer) in enumerate(pairs)])
+    return [pairs[old][0] for old in sorted(found)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The deposit is 700 euros.", "The deposit will be 650 after all."),
+        ("The exam is on March 3.", "They put the exam on March 17."),
+        ("Yoga is on Mondays.", "Yoga moved to Thursdays."),
+        ("My brother Piet brings the cake.", "Piet is ill, my aunt brings the cake instead."),
+        ("We expect 40 visitors.", "Now it's 55 visitors."),
+        ("押金是800元。", "押金涨到950元了。"),
+        ("考试定在3月3日。", "考试推迟到3月17日。"),
+        ("瑜伽课在周一。", "瑜伽课改到周四了。"),
+        ("蛋糕由小李买。", "小李生病了，蛋糕换小张买。"),
+    ],
+)
+def test_a_correction_overrules_what_it_corrects(old, new):
+    """By a value of the same kind for the same thing, or by a word of correction and what it is about."""
+    assert [old] == gone(old, new)
+
+
+def test_an_answer_tells_what_was_meant():
+    """Where the correction leaves it out."""
+    old = "The sofa is 210 cm wide."
+    assert [old] == gone(old, ("We measured again and only 180 fits.", "Then 180 cm it is."))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The deposit is 700 euros.", "The train leaves on March 17."),
+        ("I'm allergic to nuts.", "The exam is on March 3."),
+        ("The deposit is 700 euros.", "Is the deposit 650?"),
+        ("押金是800元。", "我对花生过敏。"),
+        ("我叫王芳。", "考试在3月3日。"),
+    ],
+)
+def test_what_is_about_something_else_stands(old, new):
+    """And a question corrects nothing."""
+    assert [] == gone(old, new)
+
+
+def test_what_was_compared_before_is_not_compared_again():
+    """A correction in an earlier summary has done what it does."""
+    said = [Statement("I sold the red car.", 0), Statement("I changed my mind about the red bike.", 1)]
+    assert {} == overruled(said, known=2)
+
+
+def test_other_clauses_of_a_corrected_sentence_stand():
+    """A sentence often says two things."""
+    assert "Ana paints the fence" == remaining(
+        "Ana paints the fence, Joe mows the lawn.", "Joe left, Kim mows the lawn now."
+    )
+    assert "我对青霉素过敏" == remaining("我对青霉素过敏，2015年住过院。", "更正一下，住院是2013年。")
+    assert "" == remaining("The deposit is 700 euros.", "The deposit is 650.")
+
+
+def test_a_summary_tells_what_holds():
+    """In the first summary and in the next ones, without the answer to what no longer does."""
+    first = summarize(
+        [
+            ("user", "The deposit is 700 euros."),
+            ("assistant", "700 euros, noted."),
+            ("user", "I'm allergic to nuts."),
+        ],
+        max_chars=500,
+    )
+    assert "700" in first
+    second = summarize([("user", "The deposit went up, it is 750 euros now.")], max_chars=500, previous=first)
+    assert "user: I'm allergic to nuts.\nuser: The deposit went up, it is 750 euros now." == second
+
+
+def test_small_talk_has_no_line():
+    """Neither the user's nor the assistant's."""
+    said = [
+        ("user", "我对花粉过敏。"),
+        ("assistant", "好的"),
+        ("user", "好的"),
+        ("assistant", "阳台上不要种花。"),
+    ]
+    assert "用户: 我对花粉过敏。\n助手: 阳台上不要种花。" == summarize(said, max_chars=500, language="zh")
