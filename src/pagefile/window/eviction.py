@@ -26,7 +26,7 @@ Key: TypeAlias = tuple[str, int]
 #: So many of the last results stay whole, if they take no more than this share of what results keep.
 WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
 #: The newest does even if it takes this share of all the room for results.
-NEWEST_SHARE = 0.7
+NEWEST_SHARE = 0.5
 #: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
 HIGH_WATER = 0.875
 #: What was said and called last, to which the newest result answers.
