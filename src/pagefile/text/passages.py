@@ -191,8 +191,8 @@ class _Shown:
     def _take(self, at: int) -> bool:
         if at not in self._taken:
             text, marker = self._price(at)
-            alone = self._taken.keys().isdisjoint((at - 1, at + 1))
-            if text + marker > self._left or (alone and self._markers + marker > self.budget * _MARKERS):
+            apart = bool(self._taken) and self._taken.keys().isdisjoint((at - 1, at + 1))
+            if text + marker > self._left or (apart and self._markers + marker > self.budget * _MARKERS):
                 return False
             self._taken[at] = self.pieces[at]
             self._left -= text + marker
