@@ -112,12 +112,12 @@ def test_offsets_lead_to_what_is_shown(asked: tuple[Case, str], budget: int):
 
 @given(JSON, st.sampled_from([None, 1]))
 def test_pieces_leave_nothing_out(value: object, indent: int | None):
-    """Every key and every value of JSON is in one of its pieces, and pieces are in order."""
+    """Every key and every value of JSON is in one of its pieces or in the path of one, and pieces are in order."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     found = pieces(Frame(text))
     held = Counter[str]()
     for piece in found:
-        held += letters(text[piece.frame.place(piece.start) : piece.frame.place(piece.end)])
+        held += letters(text[piece.frame.place(piece.start) : piece.frame.place(piece.end)] + piece.where)
     assert letters(re.sub(r"\\u[0-9a-f]{4}|\\.", "", text)) <= held + letters("ntrbfu" * len(text))
     places = [piece.frame.place(piece.start) for piece in found]
     assert sorted(places) == places
