@@ -28,6 +28,8 @@ _LEAST_PLACES, _PER_PLACE = 3, 150
 _WHERE_CHARS = 200
 #: Counting again after so many rounds, and unless less than this share of the budget is left.
 _ROUNDS, _UNUSED = 3, 0.05
+#: A shorter part of a piece is left out.
+_LEAST_PART = 24
 #: The share of the budget that the lines before the passages may take.
 _MARKERS = 0.22
 _ESCAPED = re.compile(r"\\(?:n|\"|u[0-9a-f]{4})")
@@ -191,8 +193,8 @@ class _Shown:
     def _take(self, at: int) -> bool:
         if at not in self._taken:
             text, marker = self._price(at)
-            alone = self._taken.keys().isdisjoint((at - 1, at + 1))
-            if text + marker > self._left or (alone and self._markers + marker > self.budget * _MARKERS):
+            apart = bool(self._taken) and self._taken.keys().isdisjoint((at - 1, at + 1))
+            if text + marker > self._left or (apart and self._markers + marker > self.budget * _MARKERS):
                 return False
             self._taken[at] = self.pieces[at]
             self._left -= text + marker
@@ -257,13 +259,15 @@ class _Shown:
             return False
         piece = self.pieces[at]
         room = piece.end - piece.start - 1
-        while room > 0:
+        # The beginning of a sentence says nothing, unless there is nothing else.
+        least = _LEAST_PART if self._taken else 0
+        while room > least:
             kept = cut(piece.frame.text[piece.start : piece.end], room + 1).removesuffix("…")
             self._taken[at] = replace(piece, end=piece.start + max(1, len(kept)))
             if self._used() <= self.budget:
                 return True
             room = min(room, len(kept)) * 3 // 4
-        del self._taken[at]
+        self._taken.pop(at, None)
         return False
 
     def _follows(self, at: int, before: int) -> bool:

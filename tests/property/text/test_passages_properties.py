@@ -32,6 +32,10 @@ JSON = st.recursive(
     max_leaves=60,
 ).filter(lambda value: isinstance(value, list | dict))
 COUNTER = open_counter()
+#: Results of every kind, each with its questions, with one that nothing answers, and with none.
+ASKED = st.sampled_from(
+    [(case, ask) for case in cases() for ask in (*(ask for ask, _ in case.questions), "zebra", "")]
+)
 LIMITS = st.tuples(st.integers(1, 60), st.integers(1, 120))
 IMAGE = re.compile(r"!\[[^\[\]\n]*\]\([^()\n]*\)")
 
@@ -76,24 +80,26 @@ def letters(text: str) -> Counter[str]:
     return Counter(char for char in text if char.isalnum())
 
 
-@given(st.sampled_from(cases()), st.data(), st.sampled_from([100, 250, 400, 1500, 4000]))
+@given(ASKED, st.sampled_from([100, 250, 400, 1500, 4000]))
 @settings(max_examples=150, deadline=None)
-def test_a_budget_is_used_while_there_is_more_to_show(case: Case, data: st.DataObject, budget: int):
+def test_a_budget_is_used_while_there_is_more_to_show(asked: tuple[Case, str], budget: int):
     """Of a result of any kind, for any question or none: most of the budget is spent, most of that on its own text."""
-    query = data.draw(st.sampled_from([ask for ask, _ in case.questions] + ["", "zebra"]))
+    case, query = asked
     found = selected(case.result, query, budget=budget, cost=COUNTER.count)
     spent = COUNTER.count(render_excerpt(found, len(case.result)))
     readable = sum(COUNTER.count(piece.text) for piece in pieces(Frame(case.result)))
     assert spent <= budget
     own = sum(COUNTER.count(passage.text) for passage in found)
-    assert own >= min(budget * 6 // 10, readable * 9 // 10)
+    # In so little room the line that says where it stands takes more of it.
+    least = 250 * budget // 400 if budget >= 400 else 180 * budget // 400
+    assert own >= min(least, readable * 9 // 10)
 
 
-@given(st.sampled_from(cases()), st.data(), st.integers(20, 2000))
+@given(ASKED, st.integers(20, 2000))
 @settings(max_examples=150, deadline=None)
-def test_offsets_lead_to_what_is_shown(case: Case, data: st.DataObject, budget: int):
+def test_offsets_lead_to_what_is_shown(asked: tuple[Case, str], budget: int):
     """The page, from the first offset to the second, has all that is shown, escaped or in its markup."""
-    query = data.draw(st.sampled_from([ask for ask, _ in case.questions] or [""]))
+    case, query = asked
     for passage in selected(case.result, query, budget=budget, cost=COUNTER.count):
         raw = case.result[passage.start : passage.end]
         for _ in range(3):
@@ -106,12 +112,12 @@ def test_offsets_lead_to_what_is_shown(case: Case, data: st.DataObject, budget: 
 
 @given(JSON, st.sampled_from([None, 1]))
 def test_pieces_leave_nothing_out(value: object, indent: int | None):
-    """Every key and every value of JSON is in one of its pieces, and pieces are in order."""
+    """Every key and every value of JSON is in one of its pieces or in the path of one, and pieces are in order."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     found = pieces(Frame(text))
     held = Counter[str]()
     for piece in found:
-        held += letters(text[piece.frame.place(piece.start) : piece.frame.place(piece.end)])
+        held += letters(text[piece.frame.place(piece.start) : piece.frame.place(piece.end)] + piece.where)
     assert letters(re.sub(r"\\u[0-9a-f]{4}|\\.", "", text)) <= held + letters("ntrbfu" * len(text))
     places = [piece.frame.place(piece.start) for piece in found]
     assert sorted(places) == places
