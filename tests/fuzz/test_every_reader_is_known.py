@@ -69,6 +69,7 @@ READERS: dict[str, str] = {
     "text/synopsis/binary.py::beginning_of": TIME,
     "text/synopsis/documents.py::_failure": TIME,
     "text/tables.py::table": OWN,
+    "text/times.py::_feast.made": OWN,
     "tiers/archive.py::": OWN,
     "tiers/page_in.py::checked_uuid": FILES,
     "tiers/workspace/results.py::read_text": RESULTS,
