@@ -288,7 +288,6 @@ def test_nothing_there_is_3(pages: list[str]):
         ("search", "x"),
         ("show",),
         ("show", NOBODYS, "--full", "--limit", "5"),
-        ("show", NOBODYS, "--query", "x", "--offset", "5"),
         ("ls", "--limit", "0"),
         (),
     ],

@@ -89,7 +89,8 @@ async def test_loading_whole_in_parts_and_by_question(client):
     assert GUIDE == read
 
     for query, answer in (("第三步 端口", "8443"), ("hotel with a terrace", "Memmo")):
-        found = await told(client, "/v1/load", **HERE, uuid=uuid, query=query, limit=800)
+        found = await told(client, "/v1/load", **HERE, uuid=uuid, query=query, limit=2000)
+        assert len(found["text"]) <= 2000
         assert answer in found["text"]
         assert len(found["text"]) < len(GUIDE)
         assert (query, len(GUIDE), None) == (found["query"], found["length"], found["next"])
@@ -186,7 +187,24 @@ async def test_the_tools_have_schemas(client):
     tools = (await got(client, "/v1/tools"))["items"]
     assert ["load_tool_history", "search_tool_history"] == [tool["name"] for tool in tools]
     assert [["uuid"], ["query"]] == [tool["parameters"]["required"] for tool in tools]
-    assert "之前" in tools[0]["description"]
+    for scene in ("细节", "回顾", '"之前"、"刚才"、"上次说的"'):
+        assert scene in tools[0]["description"]
+
+
+@pytest.mark.anyio
+async def test_the_tools_come_in_the_shape_of_an_api(client):
+    """What a caller passes on to OpenAI, Anthropic or MCP needs no rewriting: the same tool in each shape."""
+    plain = (await got(client, "/v1/tools"))["items"][0]
+    name, description, parameters = plain["name"], plain["description"], plain["parameters"]
+    said = {"name": name, "description": description}
+    shapes = {
+        "openai": {"type": "function", "function": plain},
+        "responses": {"type": "function", **plain},
+        "anthropic": {**said, "input_schema": parameters},
+        "mcp": {**said, "inputSchema": parameters},
+    }
+    for shape, expected in shapes.items():
+        assert expected == (await got(client, "/v1/tools", shape=shape))["items"][0]
 
 
 @pytest.mark.anyio

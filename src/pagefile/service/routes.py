@@ -21,6 +21,7 @@ from pagefile.ports import ViewRequest
 from pagefile.service.auth import GuardedRouter, KeyedRoute, memory_in, open_memory, principal_of
 from pagefile.service.idempotency import HEADER, made_id
 from pagefile.standalone import tool_schemas
+from pagefile.standalone.tools import ToolShape
 from pagefile.verbs import Verb
 from pagefile.wire import requests as ask
 from pagefile.wire import responses as out
@@ -183,10 +184,10 @@ async def peek(request: Request, params: Annotated[ask.PeekParams, Query()]) -> 
 
 
 @archive.get("/v1/tools")
-async def tools(request: Request) -> out.Page[out.ToolOut]:
-    """The tools to offer to the model, each with the JSON schema of its arguments."""
-    schemas = tool_schemas(open_memory(request.app).settings.language)
-    return out.Page(items=tuple(out.ToolOut.model_validate(schema) for schema in schemas))
+async def tools(request: Request, shape: ToolShape = "plain") -> out.Page[out.AnyTool]:
+    """The tools to offer to the model, each with the JSON schema of its arguments, in the shape of an API."""
+    schemas = tool_schemas(open_memory(request.app).settings.language, shape)
+    return out.Page(items=tuple(out.TOOL_SHAPES[shape].model_validate(schema) for schema in schemas))
 
 
 @at_verb(archive, verbs.CALL_TOOL)

@@ -13,6 +13,7 @@ from uuid import UUID, uuid5
 import anyio
 
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, StoreError
+from pagefile.lru import Lru
 from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
 from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
 from pagefile.text.passages import split
@@ -20,9 +21,11 @@ from pagefile.text.sentences import clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
 from pagefile.tiers import base, page_in
+from pagefile.tiers.page_search import PageSearch
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
-from pagefile.window.placeholder import LOAD_TOOL, placeholder
+from pagefile.window.placeholder import LOAD_TOOL, placeholder, says_in_view
+from pagefile.window.receipt import Window
 from pagefile.window.residency import Strategy
 from pagefile.window.wording import ZH, Wording
 
@@ -38,6 +41,8 @@ FALLBACK_CHARS = 11_000
 #: Apart from whole pages, our own answers are never longer: anything longer came from elsewhere and must not
 #: be lost.
 ANSWER_CHARS = 10_000
+#: Conversations of which it is known what their last window showed.
+_CONVERSATIONS = 10_000
 #: How often the retention rules are applied.
 RETENTION_EVERY_S = 3600.0
 
@@ -60,6 +65,8 @@ class ArchiveRules:
     wording: Wording = ZH
     #: What decides that a page comes back.
     strategy: Strategy = "model"
+    #: Within how many turns two loads make a page stay; 0: it never does.
+    resident_turns: int = 0
     #: Upper bound on the in-memory word index of pages.
     max_postings: int = 20_000_000
     #: Texts are purged after this many days, or beyond this size; 0 keeps them.
@@ -91,8 +98,11 @@ class Archive(base.OwnTier):
         self._rules = rules
         self._meter = meter
         self._describe = describe
-        self._paging = page_in.Paging(store.pages, store.page_keeper, counter, rules.strategy)
-        self._search = page_in.PageSearch(store.pages, store.page_index, rules.max_postings)
+        how = rules.strategy, rules.wording, rules.resident_turns
+        self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *how)
+        self._search = PageSearch(store.pages, store.page_index, rules.max_postings)
+        # What the last window of a conversation showed whole, and in which open turn.
+        self._in_view: Lru[Scope, tuple[str | None, frozenset[str]]] = Lru(_CONVERSATIONS)
         if rules.retention_days or rules.max_bytes:
             self.pace = base.Pace(first_sweep_s=0.0, sweep_every_s=RETENTION_EVERY_S, together=True)
         #: How often a page was loaded: the page faults of this process.
@@ -116,6 +126,15 @@ class Archive(base.OwnTier):
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
+
+    def shown(self, request: base.WindowRequest, window: Window) -> bool:
+        self._in_view[request.scope] = page_in.pages_in_view(request.view, window)
+        return False
+
+    def in_view(self, scope: Scope, turn_id: str | None, uuid: str) -> bool:
+        """Whether the last window of an open turn, or of a conversation without one, had this page whole."""
+        turn, uuids = self._in_view.get(scope, (None, frozenset()))
+        return turn == turn_id and uuid in uuids
 
     async def maintain_all(self, backlog: base.Backlog) -> None:
         if backlog.sweep:
@@ -258,14 +277,17 @@ class Archive(base.OwnTier):
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         return await self._search.search(scope, query, limit)
 
-    async def excerpt(self, text: str, query: str, budget_tokens: int) -> str:
-        return await page_in.excerpt(text, query, budget_tokens, self._counter.count)
+    async def part(self, text: str, asked: page_in.Asked, budget_tokens: int) -> str:
+        """The part of a page's text that is asked for."""
+        return await page_in.part_of(text, asked, budget_tokens, self._counter.count, self._rules.wording)
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 
     async def _kept_load(self, scope: Scope, step: Step) -> Step | None:
         """A step that loaded a page is stored as a note, since the page is already on disk. None if it loaded none."""
-        uuid = page_in.asked(step).get("uuid")
+        uuid = page_in.arguments_of(step).get("uuid")
+        if says_in_view(step.result):
+            return None
         try:
             page, _ = await self._pages.load(scope, uuid if isinstance(uuid, str) else "")
         except (HandleNotFoundError, StoreError):

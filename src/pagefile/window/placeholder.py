@@ -26,6 +26,7 @@ _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _LONG = re.compile(rf"^📎 \[(?:工具结果存档|archived tool result): ({_UUID})\]\n{RULE}\n")
 _SHORT = re.compile(rf"^📎 \[(?:存档|archived):({_UUID})\]")
 _LOADED = re.compile(rf"{_SHORT.pattern} (?:已加载([0-9]+)字|([0-9]+) characters loaded) ")
+_IN_VIEW = re.compile(rf"{_SHORT.pattern} (?:已在上文|in view above)")
 _SHORT_LINE = re.compile(rf"{_SHORT.pattern}.*", re.MULTILINE)
 #: How much is kept of an answer that names no page, and how many pages are named if it has no placeholders.
 _ANSWER_SHOWN = 200
@@ -57,6 +58,15 @@ def loaded_chars(note: str) -> int | None:
     """The number of characters loaded, according to the note that remains of a load; None if this is not such a note."""
     found = _LOADED.match(note)
     return None if found is None else int(found[2] or found[3])
+
+
+def in_view_note(page: Page, wording: Wording = ZH) -> str:
+    """What the load tool answers for a page that the window shows whole already."""
+    return wording.in_view.format(uuid=page.uuid)
+
+
+def says_in_view(answer: str) -> bool:
+    return _IN_VIEW.match(answer) is not None
 
 
 def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, summary_shown: int) -> str:

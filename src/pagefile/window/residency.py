@@ -1,9 +1,9 @@
 """Which archived pages are shown in full in the window: page replacement, and loading ahead, as pure decisions.
 
-The turn that fetched or loaded a page sees it whole. Afterwards the page leaves, unless it is pinned, or it
-was used in two turns at most three apart: then it stays until three turns pass without a use. Pages that stay
-never take more than the working set's share of the window in total. A strategy may load pages that the model
-did not ask for.
+The turn that fetched or loaded a page sees it whole. Afterwards the page leaves, unless it is pinned; if a setting
+asks for it, a page that was loaded in two turns close together stays until as many turns pass without a load. Pages
+that stay never take more than the working set's share of the window in total. A strategy may load pages that the
+model did not ask for.
 """
 
 import re
@@ -15,8 +15,6 @@ from typing import Literal, NamedTuple, TypeVar
 from pagefile.text.fact_ranking import FactIndex
 
 K = TypeVar("K")
-#: Two uses within this many turns make a page resident, and this many turns without one evict it.
-REUSE_TURNS = 3
 #: Resident pages of earlier turns take at most the window divided by this.
 WORKING_SET_SHARE = 4
 
@@ -40,16 +38,23 @@ class Use(NamedTuple):
 
 
 def resident_pages(
-    uses: Sequence[Use], now: int, *, pinned: AbstractSet[str], tokens: Mapping[str, int], limit_tokens: int
+    uses: Sequence[Use],
+    now: int,
+    *,
+    pinned: AbstractSet[str],
+    tokens: Mapping[str, int],
+    limit_tokens: int,
+    reuse_turns: int = 0,
 ) -> list[str]:
     """The pages of earlier turns that stay in full, most recently used first, within the working set.
 
-    `now` numbers the turn this window is for; `tokens` has the pages' sizes: one without a size is left out.
+    `now` numbers the turn this window is for; `tokens` has the pages' sizes: one without a size is left out. Two
+    uses within `reuse_turns` make a page stay, and as many turns without one evict it; with 0 only pinned pages stay.
     """
     by_page: dict[str, list[int]] = {}
     for use in uses:
         by_page.setdefault(use.uuid, []).append(use.turn)
-    used = {uuid for uuid, turns in by_page.items() if _keeps_being_used(sorted(set(turns)), now)}
+    used = {uuid for uuid, turns in by_page.items() if _stays(sorted(set(turns)), now, reuse_turns)}
     newest = {uuid: max(turns) for uuid, turns in by_page.items()}
     staying = sorted(used | pinned, key=lambda uuid: (uuid not in pinned, -newest.get(uuid, 0), uuid))
     kept: list[str] = []
@@ -60,13 +65,13 @@ def resident_pages(
     return kept
 
 
-def _keeps_being_used(turns: Sequence[int], now: int) -> bool:
+def _stays(turns: Sequence[int], now: int, reuse_turns: int) -> bool:
     """Whether two uses were close together and no long pause followed."""
     established = False
     for earlier, later in pairwise(turns):
-        close = later - earlier < REUSE_TURNS
-        established = close or (established and later - earlier <= REUSE_TURNS)
-    return established and now - turns[-1] <= REUSE_TURNS
+        close = later - earlier < reuse_turns
+        established = close or (established and later - earlier <= reuse_turns)
+    return established and now - turns[-1] <= reuse_turns
 
 
 def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]:

@@ -27,6 +27,8 @@ class Wording:
     note: str
     short: str
     loaded: str
+    in_view: str
+    behind_end: str
     so_far: str
     anchors: str
     pages: str

@@ -66,7 +66,7 @@ async def test_claude_sees_the_answer_inside_json(tool, response):
     assert ANSWER in seen[0]["text"]
 
 
-@still_open("tool-results-F14")
+@finding("tool-results-F14")
 async def test_claude_is_offered_the_scenes():
     """The load tool of a Claude agent tells the model in which scenes to load."""
     async with Memory.open("memory://") as memory:

@@ -43,7 +43,7 @@ async def test_a_query_alone_finds_its_passage(collection):
     assert "185MB" in await chat.load(page, query=SOUGHT, limit=2000)
 
 
-@still_open("tool-results-F4")
+@finding("tool-results-F4")
 @pytest.mark.parametrize("also", [{"limit": 2000}, {"offset": 0}, {"offset": 0, "limit": 2000}])
 async def test_a_query_counts_beside_limit_and_offset(collection, also):
     """A query is not dropped because the model also says how much it wants."""
@@ -51,7 +51,7 @@ async def test_a_query_counts_beside_limit_and_offset(collection, also):
     assert "185MB" in await load(chat, page, query=SOUGHT, **also)
 
 
-@still_open("tool-results-F4")
+@finding("tool-results-F4")
 async def test_behind_the_end_there_is_nothing(collection):
     """An offset behind the end of a page does not bring its beginning again."""
     chat, page = collection
@@ -60,7 +60,7 @@ async def test_behind_the_end_there_is_nothing(collection):
     assert "## 检索上下文" not in answer
 
 
-@still_open("tool-results-F4")
+@finding("tool-results-F4")
 async def test_numbers_as_text_are_numbers(collection):
     """A model that writes its numbers as strings reads the same part as one that does not."""
     chat, page = collection
@@ -240,7 +240,7 @@ async def test_a_page_that_was_loaded_once_gives_way():
         assert [1, 0] == [await copies(chat, "问1", page), await copies(chat, "问2")]
 
 
-@still_open("tool-results-F11")
+@finding("tool-results-F11")
 async def test_a_page_that_was_loaded_twice_gives_way():
     """However often a page was loaded, a turn that does not ask for it has its placeholder."""
     async with Memory.open("memory://", settings=Settings(window_tokens=64_000)) as memory:
@@ -262,7 +262,7 @@ async def copies(chat, question, *pages) -> int:
     return tool_texts(window).count(contract())
 
 
-@still_open("tool-results-F12")
+@finding("tool-results-F12")
 async def test_a_page_fetched_and_loaded_in_one_turn_stands_once():
     """A page is in a window once: loaded in the turn that fetched it, it is not there twice."""
     async with Memory.open("memory://", settings=Settings(window_tokens=64_000)) as memory:
@@ -272,7 +272,7 @@ async def test_a_page_fetched_and_loaded_in_one_turn_stands_once():
         assert 1 == tool_texts(await chat.context()).count(contract())
 
 
-@still_open("tool-results-F12")
+@finding("tool-results-F12")
 async def test_a_page_loaded_three_times_in_one_turn_stands_once():
     """A page is in a window once, however often the model loads it in a turn."""
     async with Memory.open("memory://", settings=Settings(window_tokens=64_000)) as memory:

@@ -209,14 +209,14 @@ def test_the_documents_schema_has_the_scenes():
     assert ALL_SCENES == scenes_in(load_tool_history_schema["description"])
 
 
-@still_open("tool-results-F14")
+@finding("tool-results-F14")
 def test_the_schemas_for_an_own_loop_have_the_scenes():
     """`tool_schemas()`, which an agent's own loop offers, tells a model in which scenes to load."""
     offered = {schema["name"]: schema["description"] for schema in tool_schemas()}
     assert ALL_SCENES == scenes_in(offered["load_tool_history"])
 
 
-@still_open("tool-results-F14")
+@finding("tool-results-F14")
 async def test_the_service_offers_the_scenes():
     """The tools that the service lists tell a model in which scenes to load."""
     async with serving() as client:
@@ -235,7 +235,7 @@ class Offered(Recorder):
         return super().bind_tools(tools, **kwargs)
 
 
-@still_open("tool-results-F14")
+@finding("tool-results-F14")
 async def test_langchain_offers_the_scenes():
     """The load tool of a LangChain agent tells the model in which scenes to load."""
     model = Offered(script=[AIMessage("ok")])
@@ -245,7 +245,7 @@ async def test_langchain_offers_the_scenes():
     assert ALL_SCENES == scenes_in(model.described["load_tool_history"])
 
 
-@still_open("tool-results-F14")
+@finding("tool-results-F14")
 async def test_pydantic_ai_offers_the_scenes():
     """The load tool of a PydanticAI agent tells the model in which scenes to load."""
     described = {}
