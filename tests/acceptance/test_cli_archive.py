@@ -50,6 +50,9 @@ async def _recorded() -> list[str]:
                 steps=[{"tool": "web", "input": {"q": "hotels in Lisbon"}, "result": HOTELS}],
             ),
         ]
+        for chat in (clinic, trip):
+            # What stands in a window in use is not purged.
+            await chat.reset()
         return [turn.steps[0].page or "" for turn in turns]
 
 

@@ -43,6 +43,19 @@ class OraclePageKeeper(Port, PageKeeper):
     async def page(self, scope: Scope, uuid: str) -> Page:
         return _named(self._tables, scope, uuid).page
 
+    async def named(self, scope: Scope, uuids: Sequence[str]) -> list[Page]:
+        return _oldest_first(self._tables, lambda page: page.uuid in uuids and _reaches(scope, page.scope))
+
+    async def holding(self, scope: Scope, hashes: Sequence[str]) -> list[Page]:
+        held = {
+            key
+            for key, one in self._tables.pages.items()
+            if one.text is not None and packed(one.text).hash in hashes
+        }
+        return _oldest_first(
+            self._tables, lambda page: (page.scope.tenant, page.uuid) in held and _reaches(scope, page.scope)
+        )
+
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
         shelved = _named(self._tables, scope, uuid)
         page = replace(rules.check_living(shelved.page), pinned=pinned)
@@ -79,14 +92,17 @@ class OraclePageKeeper(Port, PageKeeper):
         )
         return equal[-1] if equal else None
 
-    async def purge(self, request: PurgeRequest) -> list[Page]:
+    async def due(self, request: PurgeRequest) -> list[Page]:
         held = _oldest_first(
             self._tables, lambda page: page.purged is None and rules.lists_page(request.scope, page.scope)
         )
         chosen = {page.uuid for page in held if not page.pinned and _is_named(page, request)}
         rest = [page for page in held if page.uuid not in chosen]
-        chosen |= {page.uuid for page in _beyond(rest, request.max_bytes)}
-        purged = [replace(page, purged=utc(request.at)) for page in held if page.uuid in chosen]
+        chosen |= {page.uuid for page in _beyond(rest, request)}
+        return [page for page in held if page.uuid in chosen]
+
+    async def purge(self, request: PurgeRequest) -> list[Page]:
+        purged = [replace(page, purged=utc(request.at)) for page in await self.due(request)]
         for page in purged:
             self._tables.pages[page.scope.tenant, page.uuid] = Shelved(page, None, ())
         return purged
@@ -158,15 +174,15 @@ def _oldest_first(tables: Tables, wanted: Callable[[Page], bool]) -> list[Page]:
 
 def _is_named(page: Page, request: PurgeRequest) -> bool:
     old = request.before is not None and page.created < utc(request.before)
-    return old or page.uuid in (request.uuids or ())
+    return (old and page.uuid not in request.spared) or page.uuid in (request.uuids or ())
 
 
-def _beyond(pages: Sequence[Page], max_bytes: int | None) -> list[Page]:
-    """The oldest unpinned pages, as many as must be purged until the rest is small enough."""
+def _beyond(pages: Sequence[Page], request: PurgeRequest) -> list[Page]:
+    """The oldest pages that are neither pinned nor spared, as many as must go until the rest is small enough."""
     gone: list[Page] = []
     size = sum(page.stored_bytes for page in pages)
-    for page in (page for page in pages if not page.pinned):
-        if max_bytes is None or size <= max_bytes:
+    for page in (page for page in pages if not page.pinned and page.uuid not in request.spared):
+        if request.max_bytes is None or size <= request.max_bytes:
             break
         gone.append(page)
         size -= page.stored_bytes

@@ -25,6 +25,7 @@ from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Compiled, Count, Layout, compile_window
 from pagefile.window.forms import media_named, turn_forms
+from pagefile.window.measure import resting_tokens
 from pagefile.window.parts import messages_hash
 from pagefile.window.receipt import Receipt, Window
 
@@ -146,14 +147,15 @@ class _Assembly:
         return view
 
     async def _view(self, ask: ViewRequest) -> LogView:
-        """The turns that may fit. One that stops the reading because it is too large may fit with its images only named.
+        """The turns that may fit. One that stops the reading because it is too large may fit with its results gone, or
+        with its images only named.
 
         With little room left, reading on would gain little.
         """
         reader, little = self.engine.store.reader, ask.budget_tokens // 8
         view = await reader.view(ask)
         while 0 < len(view.turns) < view.head.live_turns:
-            if sum(turn.tokens for turn in view.turns) >= ask.budget_tokens - little:
+            if sum(map(resting_tokens, view.turns)) >= ask.budget_tokens - little:
                 break
             further = await reader.view(replace(ask, min_turns=len(view.turns) + _FURTHER_TURNS))
             fitting = _fitting(further.turns, ask.budget_tokens, self.engine.counter.count)
@@ -250,7 +252,7 @@ class _Assembly:
 def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
     """How many of the newest turns fit, with their images if there is room for them."""
     for number, turn in enumerate(reversed(turns)):
-        least = turn.tokens
+        least = resting_tokens(turn)
         # One without images or files was read only if it fits as it is.
         if least > room and any(media_in(turn.layout or ())):
             least = min(form.tokens for form in turn_forms(turn, {}, frozenset(), count))

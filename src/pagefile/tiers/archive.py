@@ -14,8 +14,8 @@ import anyio
 
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, StoreError
 from pagefile.lru import Lru
-from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
-from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
+from pagefile.ports import Clock, EntryQuery, Meter, PageDraft, PurgeRequest, Store, ViewRequest
+from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step, Turn
 from pagefile.text.passages import split
 from pagefile.text.sentences import clip
 from pagefile.text.sources import sources
@@ -24,7 +24,7 @@ from pagefile.tiers import base, page_in
 from pagefile.tiers.page_search import PageSearch
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
-from pagefile.window.placeholder import LOAD_TOOL, placeholder, says_in_view
+from pagefile.window.placeholder import LOAD_TOOL, loaded_note, placeholder, query_summary, says_in_view
 from pagefile.window.receipt import Window
 from pagefile.window.residency import Strategy
 from pagefile.window.wording import ZH, Wording
@@ -33,8 +33,7 @@ logger = logging.getLogger("pagefile")
 
 #: How often archiving a page is retried because part of its conversation was erased meanwhile.
 _MOST_ATTEMPTS = 3
-#: Column limits: a query of at most 500 characters, a summary of 200 to 500.
-QUERY_CHARS = 500
+#: Column limit: a summary of 200 to 500 characters.
 SUMMARY_CHARS = 500
 #: How much of a result is kept, as head and tail, if the archive cannot be written.
 FALLBACK_CHARS = 11_000
@@ -43,6 +42,10 @@ FALLBACK_CHARS = 11_000
 ANSWER_CHARS = 10_000
 #: Conversations of which it is known what their last window showed.
 _CONVERSATIONS = 10_000
+#: A conversation that was written to within this time is in use, however short the retention.
+IN_USE_S = 1800.0
+#: More tokens than any conversation has.
+_EVERY_TURN = 2**62
 #: How often the retention rules are applied.
 RETENTION_EVERY_S = 3600.0
 
@@ -153,10 +156,29 @@ class Archive(base.OwnTier):
         return purged
 
     async def purge(self, request: PurgeRequest) -> list[Page]:
-        """Remove texts and leave tombstones; returns what was purged."""
+        """Remove texts and leave tombstones; returns what was purged.
+
+        What a placeholder in a conversation that is still in use stands for goes only by name.
+        """
+        while live := await self._live(await self._keeper.due(request), request) - request.spared:
+            request = replace(request, spared=request.spared | live)
         purged = await self._keeper.purge(request)
         self._paging.forget()
         return purged
+
+    async def _live(self, pages: Sequence[Page], request: PurgeRequest) -> set[str]:
+        """Pages that the live turns of these pages' conversations refer to, if those were used recently enough."""
+        since = min(request.before or request.at, request.at - timedelta(seconds=IN_USE_S))
+        live: set[str] = set()
+        for scope in {page.scope for page in pages if page.scope.conversation is not None}:
+            view = await self._store.reader.view(ViewRequest(scope, _EVERY_TURN, 0))
+            if view.head.updated >= since:
+                running = EntryQuery(scope, statuses=frozenset({"open"}))
+                turns = [*view.turns, *await self._store.reader.entries(running)]
+                live |= {
+                    step.page for turn in turns if isinstance(turn, Turn) for step in turn.steps if step.page
+                }
+        return live
 
     async def forget(self, scope: Scope) -> base.Counts:
         self._paging.forget()
@@ -292,7 +314,7 @@ class Archive(base.OwnTier):
             page, _ = await self._pages.load(scope, uuid if isinstance(uuid, str) else "")
         except (HandleNotFoundError, StoreError):
             return None
-        note = self._rules.wording.loaded.format(uuid=page.uuid, chars=len(step.result))
+        note = loaded_note(page, len(step.result), self._rules.wording)
         return measured_step(replace(_with_page(step, page), result=note, whole=False), self._counter.count)
 
     def _cut(self, step: Step, error: StoreError) -> Step:
@@ -344,11 +366,3 @@ def call_hash(tool: str, value: JsonValue) -> str:
     """The same for equal calls, whatever the order of their arguments."""
     text = json.dumps([tool, value], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def query_summary(value: JsonValue) -> str:
-    """What a tool was asked, on one line."""
-    if isinstance(value, Mapping) and len(value) == 1:
-        value = next(iter(value.values()))
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return clip(" ".join(text.split()), QUERY_CHARS)

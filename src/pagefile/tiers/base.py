@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import anyio.to_thread
 
 from pagefile.ports import LogView
-from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn
+from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, Scope, Step, Turn
 from pagefile.text.tokens import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
@@ -57,6 +57,8 @@ class WindowRequest:
     )
     #: Pages of the running turn, by index of the step.
     running: dict[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
+    #: What is known about the pages that this window may name, by uuid; filled in by the archive as well.
+    known_pages: dict[str, Page] = field(default_factory=dict[str, Page])
     #: The run whose workspace may be shown: the scope of the handle that asks, and the run's name.
     run: tuple[Scope, str] | None = None
     #: What a tier found that the log will not show later: recorded with the call, so that its window can be

@@ -9,14 +9,14 @@ from typing import Any, Literal, cast
 
 from pagefile.errors import ErasedError
 from pagefile.lru import Lru
-from pagefile.ports import LogView, Watermarks, WindowLog
+from pagefile.ports import Watermarks, WindowLog
 from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Scope, Step, Turn
 from pagefile.shapes.call_order import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
 from pagefile.window.candidates import Candidate, Form, ShownTurn
-from pagefile.window.forms import running_turn, shown_summary, turn_forms
+from pagefile.window.forms import running_turn, shown_pages, shown_summary, turn_forms
 from pagefile.window.measure import recounted
 from pagefile.window.parts import escape
 from pagefile.window.receipt import Window
@@ -168,7 +168,8 @@ class History(OwnTier):
         candidates: list[Candidate] = []
         for number, turn in enumerate(turns):
             resting = demoted.get(turn.id, _NONE)
-            forms = turn_forms(turn, request.pages, resting, self.counter.count, self.wording)
+            known = request.known_pages
+            forms = turn_forms(turn, request.pages, resting, self.counter.count, self.wording, known)
             block = "recent" if number >= recent_from else "older"
             candidates.append(Candidate(turn.id, block, forms, turn.seq or 0))
         unread = view.head.live_turns - len(view.turns)
@@ -178,8 +179,8 @@ class History(OwnTier):
             candidates.append(Candidate(name, "older", (), position=-1, unread_tokens=tokens))
         # Allergies and medical history are in every window and never cut.
         safety = self._text("safety", safety_text(view.profile, self.wording))
-        guide = self._text("guide", self.wording.guide if self._needs_guide(request, demoted) else "")
-        return [*safety, *self._summary(view, request.window_tokens), *candidates, *guide]
+        told = (self.wording.guide, self.wording.guide_more) if self._needs_guide(request, demoted) else ()
+        return [*safety, *self._summary(request), *candidates, *self._text("guide", "\n\n".join(told))]
 
     def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
         """The open turn as the current message of its own window, with its tool results so far."""
@@ -191,7 +192,8 @@ class History(OwnTier):
                 f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
             )
         demoted = _running_demoted(turn.steps, self.running_tokens)
-        return running_turn(turn, request.running, demoted, self.counter.count, self.wording)
+        count, known = self.counter.count, request.known_pages
+        return running_turn(turn, request.running, demoted, count, self.wording, known)
 
     def question(self, query: str) -> Candidate:
         """A question that is not written yet, as the current message."""
@@ -214,10 +216,13 @@ class History(OwnTier):
         name = self.counter.name
         return turn if turn.counter == name else recounted(turn, self.counter.count, name)
 
-    def _summary(self, view: LogView, window_tokens: int) -> list[Candidate]:
-        if (checkpoint := view.checkpoint) is None:
+    def _summary(self, request: WindowRequest) -> list[Candidate]:
+        if (checkpoint := request.view.checkpoint) is None:
             return []
-        text, note = self._shown(checkpoint, window_tokens=window_tokens)
+        size = {"window_tokens": request.window_tokens}
+        named = checkpoint.archive_refs, request.known_pages, self.counter.count
+        pages = shown_pages(*named, **size, wording=self.wording)
+        text, note = self._shown(checkpoint, pages, **size)
         form = Form(self.counter.count(text), text=text)
         covers = f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {note}"
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]

@@ -20,7 +20,7 @@ from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
-from pagefile.window.forms import Text
+from pagefile.window.forms import MOST_NAMED, Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, gist, placeholder_uuid
@@ -197,6 +197,8 @@ class Paging:
         What cannot be read is noted and stays a placeholder.
         """
         view = request.view
+        known = await self.keeper.named(request.scope, sorted(named)) if (named := _named(view)) else ()
+        request.known_pages.update({page.uuid: page for page in known})
         wanted = await self._wanted(request)
         steps = () if view.open_turn is None else view.open_turn.steps
         running = _newest_whole({n: step for n, step in enumerate(steps) if step.page and not step.whole})
@@ -320,6 +322,14 @@ def _paged(view: LogView) -> Iterator[tuple[int, Turn, int, Step, str]]:
         for number, step in enumerate(turn.steps):
             if step.page:
                 yield at, turn, number, step, step.page
+
+
+def _named(view: LogView) -> set[str]:
+    """The pages that a window may name."""
+    running = () if view.open_turn is None else view.open_turn.steps
+    refs = () if view.checkpoint is None else view.checkpoint.archive_refs[-MOST_NAMED:]
+    steps = {page for *_, page in _paged(view)} | {step.page for step in running if step.page}
+    return steps.union(refs)
 
 
 def _places(view: LogView) -> dict[str, tuple[str, int]]:

@@ -16,6 +16,9 @@ from pagefile.text.tokens import MESSAGE_OVERHEAD
 #: Fields of reasoning that are sent back beside its text, and are as long as the actual reasoning.
 _SEALS = ("signature", "data", "encrypted_content")
 
+#: The line that remains of a result which left, about.
+NOTE_TOKENS = 60
+
 Count = Callable[[str], int]
 
 
@@ -26,6 +29,13 @@ def measured_step(step: Step, count: Count) -> Step:
 
 def step_tokens(step: Step) -> int:
     return 2 * MESSAGE_OVERHEAD + step.call_tokens + step.result_tokens
+
+
+def resting_tokens(turn: Turn) -> int:
+    """A turn after all its results that can leave have left: about what it costs for good."""
+    return turn.tokens - sum(
+        max(0, step.result_tokens - NOTE_TOKENS) for step in turn.steps if step.page and step.whole
+    )
 
 
 def side_tokens(text: str | None, tokens: int) -> int:

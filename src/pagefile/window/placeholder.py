@@ -1,10 +1,11 @@
 """What replaces an archived page in a window, in fixed wording, and how to recognise it."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from pagefile.records import Page, Step
-from pagefile.text.sentences import clip
+from pagefile.records import JsonValue, Page, Step
+from pagefile.text.sentences import clip, cut
 from pagefile.window.wording import EN, ZH, Wording
 
 RULE = "━" * 37
@@ -21,6 +22,12 @@ _FITS: tuple[tuple[int, int, int], ...] = (
     (40, 40, 60),
     (20, 20, 30),
 )
+
+#: Column limit of a query.
+QUERY_CHARS = 500
+#: Characters of query and synopsis beside a uuid, and where many pages are named.
+ABOUT_SHOWN = (60, 80)
+ABOUT_TIGHT = (40, 40)
 
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _LONG = re.compile(rf"^📎 \[(?:工具结果存档|archived tool result): ({_UUID})\]\n{RULE}\n")
@@ -90,9 +97,30 @@ def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, sum
     return "\n".join(lines)
 
 
-def step_note(step: Step, wording: Wording = ZH) -> str:
-    """The one-line form, made from what a turn knows about its page."""
-    return wording.note.format(uuid=step.page, tool=step.tool, chars=step.page_chars or len(step.result))
+def query_summary(value: JsonValue) -> str:
+    """What a tool was asked, on one line."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        value = next(iter(value.values()))
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return clip(" ".join(text.split()), QUERY_CHARS)
+
+
+def described(page: Page, shown: tuple[int, int] = ABOUT_SHOWN) -> str:
+    """Which page it is, on one line: its tool, what was asked, and the head of its synopsis."""
+    query, about = (" ".join(text.split()) for text in (page.query_summary, page.result_summary))
+    return f"{page.tool}: {cut(query, shown[0])} | {cut(about, shown[1])}"
+
+
+def step_note(step: Step, wording: Wording = ZH, page: Page | None = None) -> str:
+    """The one-line form of a step's page; without the page, from what the turn knows about it."""
+    said = described(page) if page else f"{step.tool}: {cut(query_summary(step.input), ABOUT_SHOWN[0])}"
+    words = wording.purged if page and page.purged else wording.note
+    return words.format(uuid=step.page, said=said, chars=step.page_chars or len(step.result))
+
+
+def loaded_note(page: Page, chars: int, wording: Wording = ZH) -> str:
+    """What a turn keeps of a load."""
+    return wording.loaded.format(uuid=page.uuid, chars=chars, said=described(page))
 
 
 def answer_note(step: Step) -> str:

@@ -25,6 +25,7 @@ class Wording:
     no_sources: str
     call: str
     note: str
+    purged: str
     short: str
     loaded: str
     in_view: str
@@ -32,8 +33,11 @@ class Wording:
     so_far: str
     anchors: str
     pages: str
+    more_pages: str
     safety: Mapping[str, str]
     guide: str
+    #: What the document's guide does not say.
+    guide_more: str
     #: The workspace.
     toc_title: str
     toc_known: str

@@ -182,7 +182,7 @@ async def summarized():
         yield chat
 
 
-@still_open("frameworks-F21")
+@finding("frameworks-F21")
 async def test_a_window_says_what_each_page_is(summarized):
     """After a checkpoint too, the id of a page stands beside words that tell it from the others, such as its input or title."""
     lines = words((await summarized.context("Go on.", window_tokens=8000)).messages).split("\n")

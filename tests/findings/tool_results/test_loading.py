@@ -91,7 +91,7 @@ async def test_the_manager_that_loaded_a_page_restores_its_placeholder():
         assert messages == await manager.restore_placeholders(whole)
 
 
-@still_open("tool-results-F5")
+@finding("tool-results-F5")
 async def test_another_manager_restores_a_placeholder():
     """A web service has a manager for each request: the next one puts the placeholder back all the same."""
     async with Memory.open("memory://") as memory:
@@ -99,7 +99,7 @@ async def test_another_manager_restores_a_placeholder():
         assert before == await ToolResultManager(memory).restore_placeholders(loaded)
 
 
-@still_open("tool-results-F5")
+@finding("tool-results-F5")
 async def test_a_placeholder_is_restored_after_a_restart(tmp_path):
     """Messages that were saved with a page in full get their placeholder back from a new process."""
     url = f"sqlite:///{tmp_path}/archive.db"
@@ -127,7 +127,7 @@ SHAPES = {
 }
 
 
-@still_open("tool-results-F5")
+@finding("tool-results-F5")
 @pytest.mark.parametrize("shape", list(SHAPES))
 async def test_a_page_is_loaded_into_and_out_of_other_shapes(shape):
     """A placeholder in a list of parts or in Anthropic's block becomes the page, and a placeholder again."""

@@ -61,19 +61,19 @@ async def demoted() -> str:
     return note
 
 
-@still_open("tool-results-F8")
+@finding("tool-results-F8")
 async def test_a_result_that_gave_way_says_what_was_asked():
     """What stands for a result of middle length has the query that brought it."""
     assert "service contract" in await demoted()
 
 
-@still_open("tool-results-F8")
+@finding("tool-results-F8")
 async def test_a_result_that_gave_way_has_a_summary():
     """What stands for a result of middle length says something of what is in it."""
     assert "技术服务合同" in await demoted()
 
 
-@still_open("tool-results-F8")
+@finding("tool-results-F8")
 async def test_a_checkpoint_says_which_page_is_which():
     """Beside each uuid that a checkpoint names stand the tool and the query that brought the page."""
     async with Memory.open("memory://", settings=Settings(window_tokens=8000)) as memory:
@@ -94,7 +94,7 @@ async def test_a_checkpoint_says_which_page_is_which():
     assert ([], []) == (unnamed, untold)
 
 
-@still_open("tool-results-F8")
+@finding("tool-results-F8")
 async def test_the_guide_names_the_search_tool():
     """The guide that comes with a placeholder tells the model of both tools, to load and to search."""
     async with Memory.open("memory://") as memory:
@@ -263,7 +263,7 @@ async def test_pydantic_ai_offers_the_scenes():
 # -- F15: a page that the window invites to load -------------------------------------------------------------------------
 
 
-@still_open("tool-results-F15")
+@finding("tool-results-F15")
 async def test_what_a_window_invites_to_load_can_be_loaded():
     """After a purge a window still tells of the page, and either it loads or nothing invites the model to load it."""
     async with Memory.open("memory://") as memory:

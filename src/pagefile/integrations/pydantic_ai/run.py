@@ -18,6 +18,7 @@ from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begu
 from pagefile.records import Step, Turn
 from pagefile.text.sentences import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspace
 from pagefile.window.parts import Language, MemoryPart, Parts, Placement
@@ -243,7 +244,8 @@ class RunMemory:
         if known is None or engine.counter.count(known) > room_tokens:
             # Leaves some room, so that they still fit as the run continues.
             room = room_tokens * 3 // 4
-            known = await engine.tier(Archive).excerpt(kept.full, self.question or kept.short, room)
+            asked = page_in.Asked(self.question or kept.short)
+            known = await engine.tier(Archive).part(kept.full, asked, room)
             self._excerpts[kept.full] = known
         return known
 

@@ -116,6 +116,14 @@ class SqlPageKeeper(SqlPort, ports.PageKeeper):
     async def page(self, scope: Scope, uuid: str) -> Page:
         return await self._player.read(lambda: _page(scope, uuid))
 
+    async def named(self, scope: Scope, uuids: Sequence[str]) -> list[Page]:
+        values = {**keys(scope), "uuids": sorted(set(uuids))}
+        return await self._each("pages_named", values, of_tenant(Page, scope.tenant))
+
+    async def holding(self, scope: Scope, hashes: Sequence[str]) -> list[Page]:
+        values = {**keys(scope), "hashes": sorted(set(hashes))}
+        return await self._each("pages_holding", values, of_tenant(Page, scope.tenant))
+
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
         values = {**keys(scope), "uuid": uuid, "pinned": pinned}
 
@@ -141,9 +149,12 @@ class SqlPageKeeper(SqlPort, ports.PageKeeper):
         values = {**keys(scope), "call_hash": call_hash, "since": utc(since)}
         return await self._first("page_of_call", values, of_tenant(Page, scope.tenant))
 
+    async def due(self, request: ports.PurgeRequest) -> list[Page]:
+        return [page for _, page in await self._player.read(lambda: _due(request))]
+
     async def purge(self, request: ports.PurgeRequest) -> list[Page]:
         # Usually nothing is due: then nothing is locked, and the write-ahead log is not truncated.
-        if not await self._player.read(lambda: _due(request)):
+        if not await self.due(request):
             return []
         return await self._player.write(lambda: _purge(request), again=False, erases=True)
 
@@ -198,7 +209,8 @@ def _due(request: ports.PurgeRequest) -> Play[list[tuple[str, Page]]]:
     """The pages to purge, oldest first, each with the key of its text."""
     scope = request.scope
     bounds = {"before": request.before and utc(request.before), "max_bytes": request.max_bytes}
-    values = {**keys(scope), "uuids": sorted(request.uuids or ()), **bounds}
+    lists = {"uuids": sorted(request.uuids or ()), "spared": sorted(request.spared)}
+    values = {**keys(scope), **lists, **bounds}
     found = yield from rows(f"due_of_{part_of(scope)}", values)
     return [(blob, of_tenant(Page, scope.tenant)(page)) for blob, *page in found]
 

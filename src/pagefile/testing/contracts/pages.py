@@ -1,5 +1,6 @@
 """Archived pages: storing and loading them, managing them, and the terms of their passages; the images and files of turns."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -163,6 +164,34 @@ class PageKeeperContract(Shelved):
         assert (await shelf.page_keeper.page(ADA, "b")).purged == LATER
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
             await refused(errors.HandleNotFoundError, shelf.page_keeper.page(scope, uuid))
+
+    async def test_pages_are_named_together(self, shelf: Store) -> None:
+        """Purged or not, oldest first; unknown and foreign ones are left out."""
+        await purged(shelf, TENANT, uuids=frozenset({"b"}))
+        found = await shelf.page_keeper.named(ADA, ["e", "b", "nope", "c", "b"])
+        assert names(found) == ["b", "e"]
+        assert found[0] == await shelf.page_keeper.page(ADA, "b")
+        assert await shelf.page_keeper.named(ADA, []) == []
+
+    async def test_pages_are_found_by_their_text(self, store: Store) -> None:
+        """Of whoever may load them, by the hash of the text, oldest first, as long as they have one."""
+        key = hashlib.sha256(b"same").hexdigest()
+        for minutes, (uuid, scope) in enumerate((("b", CHAT), ("a", ELSE), ("c", HIS))):
+            await store.pages.put(page(uuid, "same", scope=scope, minutes=minutes))
+        await store.pages.put(page("d", "other"))
+        assert names(await store.page_keeper.holding(ADA, [key, "0" * 64])) == ["b", "a"]
+        assert names(await store.page_keeper.holding(FIRM, [key])) == []
+        await purged(store, ADA, uuids=frozenset({"b"}))
+        assert names(await store.page_keeper.holding(ADA, [key])) == ["a"]
+
+    async def test_spared_pages_go_only_by_name(self, shelf: Store) -> None:
+        """By age and by size they stay, and `due` says so beforehand."""
+        spared, before = frozenset({"a", "b"}), AT + timedelta(minutes=3)
+        request = PurgeRequest(TENANT, LATER, None, before, spared=spared)
+        assert names(await shelf.page_keeper.due(request)) == ["c"]
+        assert names(await shelf.page_keeper.purge(request)) == ["c"]
+        assert await purged(shelf, TENANT, max_bytes=0, spared=spared) == ["d", "e"]
+        assert await purged(shelf, TENANT, uuids=frozenset({"a"}), spared=spared) == ["a"]
 
     async def test_pinning_is_for_whoever_may_load(self, shelf: Store) -> None:
         """Pinning is idempotent; an unknown, foreign or purged page raises."""

@@ -68,6 +68,13 @@ SELECT {page} FROM tool_result_archive AS p WHERE {of_tenant} AND {pages_behind}
 -- name: page_reached
 SELECT {page} FROM tool_result_archive AS p WHERE p.uuid = :uuid AND {reached}
 
+-- name: pages_named
+SELECT {page} FROM tool_result_archive AS p WHERE p.uuid {in uuids} AND {reached} ORDER BY p.created_at, p.uuid
+
+-- name: pages_holding
+-- A text is kept under the hash of its content.
+SELECT {page} FROM tool_result_archive AS p WHERE p.blob {in hashes} AND {reached} ORDER BY p.created_at, p.uuid
+
 -- name: pages_reached
 SELECT p.uuid, p.blob FROM tool_result_archive AS p WHERE p.uuid {in uuids} AND {reached} {for_update}
 
@@ -108,8 +115,8 @@ WHERE p.call_hash = :call_hash AND p.call_hash <> '' AND p.created_at >= :since 
 ORDER BY p.created_at DESC, p.uuid DESC LIMIT 1
 
 -- fragment: held
-p.uuid, p.created_at, p.stored_bytes, p.pinned,
-NOT p.pinned AND (p.uuid {in uuids} OR coalesce(p.created_at < :before, FALSE)) AS named
+p.uuid, p.created_at, p.stored_bytes, (p.pinned OR p.uuid {in spared}) AS pinned,
+NOT p.pinned AND (p.uuid {in uuids} OR (coalesce(p.created_at < :before, FALSE) AND NOT p.uuid {in spared})) AS named
 FROM tool_result_archive AS p
 
 -- fragment: due
