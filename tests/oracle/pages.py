@@ -1,12 +1,23 @@
 """Archived pages, images and files as dicts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 import anyio.to_thread
+import numpy as np
 
-from pagefile.ports import MediaStore, PageDraft, PageIndex, PageKeeper, PageStore, PageTerms, PurgeRequest
+from pagefile.ports import (
+    EmbeddingModel,
+    MediaStore,
+    PageDraft,
+    PageIndex,
+    PageKeeper,
+    PageStore,
+    PageTerms,
+    PurgeRequest,
+    Vector,
+)
 from pagefile.records import Page, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import packed, stored_page
@@ -131,6 +142,18 @@ class OraclePageIndex(Port, PageIndex):
             for shelved in found
             if shelved is not None and shelved.page.purged is None
         ]
+
+    async def embeddings(self, scope: Scope, model: EmbeddingModel) -> Mapping[str, Vector]:
+        held = {uuid: self._tables.pages[scope.tenant, uuid].embedding for uuid in await self.uuids(scope)}
+        return {uuid: made[1] for uuid, made in held.items() if made is not None and made[0] == model.key}
+
+    async def embed(self, scope: Scope, model: EmbeddingModel, made: Mapping[str, Vector]) -> None:
+        rules.check_embeddings(model, made)
+        for uuid, vector in made.items():
+            shelved = _reached(self._tables, scope, uuid)
+            if shelved is not None and shelved.page.purged is None:
+                embedding = model.key, vector.astype(np.float32)
+                self._tables.pages[scope.tenant, uuid] = replace(shelved, embedding=embedding)
 
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
         shelved = _reached(self._tables, scope, uuid)

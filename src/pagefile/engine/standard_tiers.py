@@ -110,7 +110,17 @@ def _needed(model: ChatModel | None, setting: str) -> ChatModel:
 def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
     """The tiers of every memory, in the order in which they are asked."""
     rules = _archive_rules(kit.settings), _workspace_rules(kit.settings)
-    archive = Archive(kit.store, kit.counter, kit.clock, rules[0], kit.meter, describe=kit.describe)
+    embedder = kit.embedder if kit.settings.archive.embeddings else None
+    archive = Archive(
+        kit.store,
+        kit.counter,
+        kit.clock,
+        rules[0],
+        kit.meter,
+        describe=kit.describe,
+        embedder=embedder,
+        timeout_s=kit.settings.embedder.query_timeout_s,
+    )
     workspaces = Workspaces(Parts(archive, kit.counter, kit.clock, rules[1], kit.store.reader.epoch))
     return archive, _history(kit), _facts(kit), _episodes(kit), workspaces
 

@@ -1,10 +1,11 @@
 """Archived tool results: text, retention and index."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pagefile.ports.derived import EmbeddingModel, Vector
 from pagefile.records import Page, Scope
 
 __all__ = ["PageDraft", "PageIndex", "PageKeeper", "PageStore", "PageTerms", "PurgeRequest"]
@@ -158,6 +159,17 @@ class PageIndex(ABC):
         """Passages of these pages, in the same order; missing, purged and foreign ones are left out.
 
         A page without passages has nothing to index: its terms are an empty tuple, not None.
+        """
+
+    @abstractmethod
+    async def embeddings(self, scope: Scope, model: EmbeddingModel) -> Mapping[str, Vector]:
+        """The embeddings that this model made of unpurged pages of the scope, by uuid; of another length they are missing."""
+
+    @abstractmethod
+    async def embed(self, scope: Scope, model: EmbeddingModel, made: Mapping[str, Vector]) -> None:
+        """Store embeddings of pages, replacing those of any model; a page that no longer exists is ignored.
+
+        One of a wrong length, or that is not finite, raises `VectorIndexError`, and none is stored.
         """
 
     @abstractmethod

@@ -14,9 +14,10 @@ import anyio
 
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, StoreError
 from pagefile.lru import Lru
-from pagefile.ports import Clock, EntryQuery, Meter, PageDraft, PurgeRequest, Store, ViewRequest
+from pagefile.ports import Clock, Embedder, EntryQuery, Meter, PageDraft, PurgeRequest, Store, ViewRequest
 from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step, Turn
 from pagefile.text.passages import split
+from pagefile.text.recall_gate import SOME_SIMILARITY
 from pagefile.text.sentences import clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
@@ -26,7 +27,7 @@ from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, loaded_note, placeholder, query_summary, says_in_view
 from pagefile.window.receipt import Window
-from pagefile.window.residency import Strategy
+from pagefile.window.residency import Relevance, Strategy
 from pagefile.window.wording import ZH, Wording
 
 logger = logging.getLogger("pagefile")
@@ -46,6 +47,10 @@ _CONVERSATIONS = 10_000
 IN_USE_S = 1800.0
 #: More tokens than any conversation has.
 _EVERY_TURN = 2**62
+#: Pages that a strategy chooses from.
+_RELEVANT = 5
+#: Fewer points are as good as none.
+_TRIFLE = 0.1
 #: How often the retention rules are applied.
 RETENTION_EVERY_S = 3600.0
 
@@ -92,6 +97,8 @@ class Archive(base.OwnTier):
         meter: Meter,
         *,
         describe: Describe | None = None,
+        embedder: Embedder | None = None,
+        timeout_s: float = 1.0,
     ) -> None:
         self._store = store
         self._pages = store.pages
@@ -101,9 +108,18 @@ class Archive(base.OwnTier):
         self._rules = rules
         self._meter = meter
         self._describe = describe
-        how = rules.strategy, rules.wording, rules.resident_turns
+        self._search = PageSearch(
+            store.pages,
+            store.page_keeper,
+            store.page_index,
+            rules.max_postings,
+            embedder,
+            timeout_s,
+            self._failed,
+        )
+        how = rules.strategy, rules.wording, self._relevant, rules.resident_turns
         self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *how)
-        self._search = PageSearch(store.pages, store.page_index, rules.max_postings)
+        self._embeds = embedder is not None
         # What the last window of a conversation showed whole, and in which open turn.
         self._in_view: Lru[Scope, tuple[str | None, frozenset[str]]] = Lru(_CONVERSATIONS)
         if rules.retention_days or rules.max_bytes:
@@ -142,6 +158,14 @@ class Archive(base.OwnTier):
     async def maintain_all(self, backlog: base.Backlog) -> None:
         if backlog.sweep:
             await self.purge_due()
+        await super().maintain_all(backlog)
+
+    async def absorb(self, turn: Turn) -> bool:
+        return self._embeds and turn.status != "open" and any(step.page for step in turn.steps)
+
+    async def maintain(self, scope: Scope) -> None:
+        """Embed new pages, so that a search need not wait for it."""
+        await self._search.embed_new(scope)
 
     async def purge_due(self) -> int:
         """Purge texts of all tenants that are too old or exceed the size limit; returns how many became tombstones."""
@@ -302,6 +326,19 @@ class Archive(base.OwnTier):
     async def part(self, text: str, asked: page_in.Asked, budget_tokens: int) -> str:
         """The part of a page's text that is asked for."""
         return await page_in.part_of(text, asked, budget_tokens, self._counter.count, self._rules.wording)
+
+    async def _relevant(self, scope: Scope, question: str) -> list[Relevance]:
+        every = await self._search.find(scope, question, _RELEVANT)
+        found = [one for one in every if one.coverage or one.similarity >= SOME_SIMILARITY]
+        nexts = [*(max(one.score, _TRIFLE) for one in found[1:]), _TRIFLE]
+        return [
+            Relevance(one.uuid, one.coverage, one.similarity, one.score, one.score / after)
+            for one, after in zip(found, nexts, strict=False)
+        ]
+
+    def _failed(self, error: Exception) -> None:
+        # The engine sets `report` once the tier exists.
+        self.report(error)
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 

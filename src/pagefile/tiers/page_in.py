@@ -5,7 +5,7 @@ decided in `window/`; here they are read, whole or as the passages that answer t
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from pagefile.window.candidates import Candidate, Form
 from pagefile.window.forms import MOST_NAMED, Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, gist, placeholder_uuid
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.receipt import Window
 from pagefile.window.wording import Wording
 
@@ -183,6 +183,8 @@ class Paging:
     counter: Counter
     strategy: residency.Strategy
     wording: Wording
+    #: Finds the pages of a conversation that have something in common with a question, best first.
+    find: Callable[[Scope, str], Awaitable[Sequence[residency.Relevance]]]
     #: Within how many turns two loads make a page stay; 0: it never does.
     resident_turns: int
 
@@ -233,11 +235,21 @@ class Paging:
                 pinned.add(page.uuid)
                 sizes[page.uuid] = page.tokens
             request.traces["pinned"] = sorted(pinned)
-        picked = residency.pages_to_load(self.strategy, request.query or "", _hints(view))
+        picked = await self._picked(request)
         most, now = request.window_tokens // residency.WORKING_SET_SHARE, len(view.turns)
         limits = {"reuse_turns": self.resident_turns, "limit_tokens": most}
         resident = residency.resident_pages(loads, now, pinned=pinned, tokens=sizes, **limits)
         return list(dict.fromkeys([*request.load, *picked, *resident]))
+
+    async def _picked(self, request: WindowRequest) -> list[str]:
+        """What the strategy loads for the question: pages of this conversation, also those before its checkpoint."""
+        question = request.query or ""
+        if self.strategy == "model" or not question.strip():
+            return []
+        subject = residency.subject(question)
+        found = await self.find(request.scope, subject) if subject else ()
+        newest = next((page.uuid for page in reversed(request.known_pages.values()) if not page.purged), None)
+        return residency.pages_to_load(self.strategy, question, found, newest)
 
     async def _shown(
         self, request: WindowRequest, uuid: str, step: Step | None, share: int
@@ -339,12 +351,3 @@ def _places(view: LogView) -> dict[str, tuple[str, int]]:
     for _, turn, number, step, page in _paged(view):
         (loaded if step.tool in LOADING_TOOLS else fetched)[page] = turn.id, number
     return loaded | fetched
-
-
-def _hints(view: LogView) -> list[residency.PageHint]:
-    """What is known about the pages in the history, oldest first, from their placeholders."""
-    hints: dict[str, residency.PageHint] = {}
-    for _, turn, _, step, page in _paged(view):
-        if not step.whole and step.tool not in LOADING_TOOLS and placeholder_uuid(step.result):
-            hints[page] = residency.PageHint(page, f"{turn.user or ''} {gist(step.result)}")
-    return list(hints.values())

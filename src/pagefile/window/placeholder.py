@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pagefile.records import JsonValue, Page, Step
 from pagefile.text.sentences import clip, cut
-from pagefile.window.wording import EN, ZH, Wording
+from pagefile.window.wording import ZH, Wording
 
 RULE = "━" * 37
 SUMMARY_SHOWN = 200
@@ -130,17 +130,6 @@ def answer_note(step: Step) -> str:
     uuids = list(dict.fromkeys(re.findall(_UUID, step.result)))[:_PAGES_NAMED]
     calls = [f'{LOAD_TOOL}(uuid="{uuid}")' for uuid in uuids]
     return "\n".join([clip(step.result, _ANSWER_SHOWN), *calls])
-
-
-def gist(text: str) -> str:
-    """What a placeholder says about its page: tool, query and summary, without the words that all placeholders share."""
-    if _LONG.match(text) is None:
-        return text
-    wording = ZH if text.startswith("📎 [工") else EN
-    head, _, rest = text.partition(f"{wording.summary}\n")
-    labels = (wording.tool, wording.query)
-    told = [line.partition(": ")[2] for line in head.splitlines() if line.startswith(labels)]
-    return " ".join([*told, rest.partition(f"\n\n{wording.sources}")[0]])
 
 
 def placeholder_uuid(text: str) -> str | None:

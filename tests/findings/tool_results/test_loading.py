@@ -6,7 +6,7 @@ from langchain_core.messages import ToolMessage
 from pagefile import Memory, Settings
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import ToolResultManager
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 from .made import (
     contract,
@@ -197,7 +197,7 @@ async def test_the_search_finds_the_page_a_question_is_about():
             assert tool == brought[hits[0].page.uuid], question
 
 
-@still_open("tool-results-F7")
+@finding("tool-results-F7")
 @pytest.mark.parametrize("strategy", ["similarity", "hybrid"])
 async def test_similarity_loads_the_page_a_question_is_about(strategy):
     """The strategies that compare load what the question is about, wherever in the stored result it stands."""
@@ -207,7 +207,7 @@ async def test_similarity_loads_the_page_a_question_is_about(strategy):
     assert {question: [tool] for question, tool in FOLLOW_UPS.items()} == loaded
 
 
-@still_open("tool-results-F7")
+@finding("tool-results-F7")
 @pytest.mark.parametrize("strategy", ["keyword", "hybrid"])
 async def test_a_word_such_as_before_is_no_reason_to_load(strategy):
     """A page is loaded for "the contract from before", and not for a question that is about no page at all."""
@@ -219,13 +219,28 @@ async def test_a_word_such_as_before_is_no_reason_to_load(strategy):
     assert [] == [question for question, loaded in needless.items() if loaded]
 
 
-@still_open("tool-results-F7")
+@finding("tool-results-F7")
 async def test_the_search_finds_a_page_in_another_language():
     """A question in English finds the Chinese contract that it is about."""
     async with Memory.open("memory://", settings=library("model")) as memory:
         chat, brought = await filled(memory)
         hits = await chat.search_tool_history("What is the total price of the contract?")
     assert ["get_document"] == [brought[hit.page.uuid] for hit in hits[:1]]
+
+
+# -- F17: the embedding of a page ------------------------------------------------------------------------------------------
+
+
+@finding("tool-results-F17")
+@pytest.mark.parametrize("embeddings", [True, False])
+async def test_the_embedding_of_a_page_can_be_switched(embeddings):
+    """With embeddings a page is found by what it is about, in another language; without them only by its words."""
+    archive = ArchiveSettings(threshold=5000, embeddings=embeddings)
+    async with Memory.open("memory://", settings=Settings(archive=archive)) as memory:
+        chat, brought = await filled(memory)
+        await memory.settle()
+        hits = await chat.search_tool_history("What is the total price of the contract?")
+    assert embeddings == ("get_document" in [brought[hit.page.uuid] for hit in hits[:1]])
 
 
 # -- F11 and F12: how long a page stays, and how often it stands ---------------------------------------------------------

@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 
+import numpy as np
+
 from pagefile import ports
 from pagefile.records import Page, Scope, Turn, utc
 from pagefile.stores import encoding, rules
@@ -54,7 +56,7 @@ def _put(page: Page, blob: Blob, draft: ports.PageDraft) -> Play[Page]:
     if living:
         yield from count("blob_put", blob_values(blob))
     digests = {"digest": encoding.record_digest(page), "blob": blob.hash if living else None}
-    yield from count("page_put", {**values_of(page), **digests})
+    yield from count("page_put", {**values_of(page), **digests, "full": draft.text if living else None})
     if living:
         yield from put_spans(tenant, page.uuid, draft.spans)
     return page
@@ -222,6 +224,22 @@ class SqlPageIndex(SqlPort, ports.PageIndex):
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[ports.PageTerms]:
         found = await self._rows("passages_read", {**keys(scope), "uuids": list(uuids)})
         return [_page_terms(list(group)) for _, group in groupby(found, key=lambda one: one[0])]
+
+    async def embeddings(self, scope: Scope, model: ports.EmbeddingModel) -> Mapping[str, ports.Vector]:
+        values = {**keys(scope), "maker": model.key}
+        found = await self._rows(f"embeddings_of_{part_of(scope)}", values)
+        made = {uuid: np.frombuffer(data, dtype="<f4") for uuid, data in found}
+        return {uuid: vector for uuid, vector in made.items() if len(vector) == model.dimension}
+
+    async def embed(
+        self, scope: Scope, model: ports.EmbeddingModel, made: Mapping[str, ports.Vector]
+    ) -> None:
+        rules.check_embeddings(model, made)
+        written: list[Values] = [
+            {**keys(scope), "uuid": uuid, "maker": model.key, "data": vector.astype("<f4").tobytes()}
+            for uuid, vector in sorted(made.items())
+        ]
+        await self._player.write(lambda: many("page_embed", written))
 
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
         written: list[Values] = [
