@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileE
 from pagefile.lru import Lru
 from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step, Turn
+from pagefile.text.outcomes import outcome
 from pagefile.text.passages import page_slice, render_excerpt, select, split
 from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
@@ -59,20 +61,33 @@ async def excerpt(
         chars = 0 if limit is None else -(-len(shown) * budget_tokens // limit)
         return max(count(shown), chars)
 
+    # How a run ended stands before anything the words of a question find.
+    ended = "".join(f"{line}\n" for line in _fitting_lines(outcome(text[start:]), budget_tokens // 3, cost))
+    budget = budget_tokens - cost(ended) if ended else budget_tokens
+
     def choose() -> str:
         passages = [passage for passage in split(text) if passage.end > start]
         wanted = set(terms(query))
-        chosen = select(passages, query, budget=budget_tokens, cost=cost)
+        chosen = select(passages, query, budget=budget, cost=cost)
+        if not chosen and ended:
+            return ""
         if not chosen:
             size = f"{budget_tokens} tokens" if limit is None else f"{limit} characters"
             return _NOTHING_FITS.format(size=size)
         if any(wanted.intersection(terms(passage.text)) for passage in chosen):
             return render_excerpt(chosen, len(text))
-        room = budget_tokens - cost(_NOTHING_MATCHED)
+        room = budget - cost(_NOTHING_MATCHED)
         chosen = select(passages, query, budget=room, cost=cost)
         return _NOTHING_MATCHED + render_excerpt(chosen, len(text))
 
-    return await off_loop(choose, len(text), THREAD_FROM_CHARS)
+    return ended + await off_loop(choose, len(text), THREAD_FROM_CHARS)
+
+
+def _fitting_lines(lines: Sequence[str], budget: int, cost: Count) -> list[str]:
+    """The lines that fit into a budget: the last first, which have the counts."""
+    spent = accumulate(cost(f"{line}\n") for line in reversed(lines))
+    fitting = sum(1 for _ in takewhile(lambda tokens: tokens <= budget, spent))
+    return list(lines[len(lines) - fitting :])
 
 
 async def part_of(text: str, asked: "Asked", budget_tokens: int, count: Count, wording: Wording) -> str:

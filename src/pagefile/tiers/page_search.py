@@ -15,7 +15,7 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 
-from pagefile.errors import HandleNotFoundError
+from pagefile.errors import HandleNotFoundError, ModelUnavailableError
 from pagefile.lru import Lru
 from pagefile.ports import Embedder, PageIndex, PageKeeper, PageStore, PageTerms, Vector
 from pagefile.records import Page, PageHit, Scope
@@ -213,6 +213,7 @@ class PageSearch:
             (asked,) = await embedder.embed([query])
             await self._embedded(scope, embedder, index.embeddings)
         if asked is None:
+            self.report(ModelUnavailableError("The embedder did not answer: pages are found by words only."))
             return {}
         return {
             uuid: float(vector @ asked) for uuid, vector in index.embeddings.items() if uuid in index.pages

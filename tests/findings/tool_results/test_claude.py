@@ -37,7 +37,7 @@ async def check_the_end_is_seen(prompt: str) -> None:
     assert "FAILED tests/test_mod_11.py::test_refund_rounding" in seen["stdout"]
 
 
-@still_open("tool-results-F10")
+@finding("tool-results-F10")
 @pytest.mark.parametrize("prompt", ["run pytest", "跑一下测试，看看哪些失败了"])
 async def test_claude_sees_how_the_tests_ended(prompt):
     """Of a long run of tests the model sees which failed and how many passed, whatever the prompt's words."""

@@ -177,6 +177,8 @@ async def filled(memory):
     brought = {}
     for tool, (question, given, made) in FETCHED.items():
         brought[await kept(chat, question, made(), tool=tool, **given)] = tool
+    # A window waits a second for the embedder; loading it takes longer.
+    await memory.settle()
     return chat, brought
 
 
@@ -238,7 +240,6 @@ async def test_the_embedding_of_a_page_can_be_switched(embeddings):
     archive = ArchiveSettings(threshold=5000, embeddings=embeddings)
     async with Memory.open("memory://", settings=Settings(archive=archive)) as memory:
         chat, brought = await filled(memory)
-        await memory.settle()
         hits = await chat.search_tool_history("What is the total price of the contract?")
     assert embeddings == ("get_document" in [brought[hit.page.uuid] for hit in hits[:1]])
 

@@ -279,7 +279,7 @@ async def test_what_a_window_invites_to_load_can_be_loaded():
 # -- F16: the column of the full text ------------------------------------------------------------------------------------
 
 
-@still_open("tool-results-F16")
+@finding("tool-results-F16")
 async def test_the_documents_column_has_the_full_text(tmp_path):
     """Document 000's `SELECT result_full FROM tool_result_archive` returns what the tool returned."""
     async with Memory.open(f"sqlite:///{tmp_path}/archive.db") as memory:
