@@ -13,12 +13,15 @@ from benchmarks import facts as facts_bench
 from benchmarks import history as history_bench
 from benchmarks import inspector as inspector_bench
 from benchmarks import pages as pages_bench
+from benchmarks import pages_runs
 from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import recall_speed as recall_speed_bench
 from benchmarks import runs as runs_bench
 from benchmarks import service as service_bench
 from benchmarks import short_term as short_term_bench
+from benchmarks import summaries as summaries_bench
+from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.peers_chart import growth_chart
 from benchmarks.peers_page import page as peers_page
@@ -34,7 +37,9 @@ from benchmarks.tables import (
     show_rows,
     show_runs,
     show_scenario,
+    show_summaries,
     show_walked,
+    show_window,
 )
 from pagefile.cli.options import AsJson
 from pagefile.cli.output import complain, err, print_json, say, visible, warn
@@ -120,9 +125,20 @@ def pages(
         typer.Option(metavar="NAME", help="Print one case as a model would see it, and judge nothing."),
     ] = None,
     failing: Annotated[bool, typer.Option("--failing", help="List everything that was missed.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Judge only whether the results of recorded runs in a folder can be shown in part; exit code 1 when one cannot.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge what a model learns of archived tool results: synopses, windows, loaded passages and searches."""
+    if data is not None:
+        shown = _measured(lambda tell: pages_runs.run(data, progress=tell))
+        _tell(shown, shown, as_json=as_json)
+        return
     if show is not None:
         try:
             say(visible(pages_bench.show(show), lines=True))
@@ -307,6 +323,30 @@ def history(*, quick: Quick = False, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def summaries(
+    *,
+    show: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Print the summaries of one conversation, such as en/moving."),
+    ] = None,
+    failing: Annotated[
+        bool, typer.Option("--failing", help="List what was missed and what no longer holds.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Judge summaries without a model on conversations with corrections: what holds is told, what no longer does is not."""
+    report = _measured(summaries_bench.run)
+    if show is not None:
+        say(visible("\n\n".join(report.summaries(show)), lines=True))
+        return
+    if failing and not as_json:
+        for line in report.failures():
+            say(visible(line))
+        say()
+    _tell(report, report.report, as_json=as_json, before=lambda: show_summaries(report))
+
+
+@app.command()
 def workspace(
     *,
     quick: Quick = False,
@@ -315,6 +355,52 @@ def workspace(
     """Measure what a workspace spares an agent over a 200-page document; exit code 1 when a limit is not kept."""
     report = _measured(lambda tell: workspace_bench.run(quick=quick, progress=tell))
     _tell(report, report.report, as_json=as_json, before=lambda: show_walked(report))
+
+
+@app.command()
+def window(
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder with LoCoMo, LongMemEval-S, LifeBench-zh, REALTALK, PrecisionMemBench or PersistBench. Else $PAGEFILE_BENCH_DATA.",
+        ),
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sets", metavar="NAME", help="Only this set; may be said again. All that are there otherwise."
+        ),
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep vectors in this folder for the next run.")
+    ] = None,
+    peers: Annotated[
+        bool,
+        typer.Option(
+            "--peers", help="Pack what mem0, Chroma and LangGraph's store find too, those that are installed."
+        ),
+    ] = False,
+    quick: Quick = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a line of JSON for each message, the means in the last one.")
+    ] = False,
+) -> None:
+    """Measure whether what a message needs stands in its window, what that costs, and whether the rest stays away."""
+    report = _measured(
+        lambda tell: window_bench.run(
+            data or bench_data(), sets or (), quick=quick, peers=peers, cache=cache, progress=tell
+        )
+    )
+    for why in report.left_out:
+        warn(why)
+    if as_json:
+        for line in report.lines:
+            print(json.dumps(line.to_json(), ensure_ascii=False))
+        print(json.dumps(report.to_json(), ensure_ascii=False))
+    else:
+        show_window(report)
 
 
 R = TypeVar("R")

@@ -1,8 +1,9 @@
-"""`pagefile bench runs`: recorded runs of agents, replayed call by call, beside LangChain's middlewares and the simplest rules."""
+"""`pagefile bench runs`: recorded runs of agents, replayed call by call, beside LangChain's middlewares, Headroom and the
+simplest rules."""
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -11,10 +12,11 @@ from pathlib import Path
 import anyio
 
 from benchmarks.runs_data import Run, read_runs, run_files
+from benchmarks.runs_headroom import INTERPRETER, Headroom, interpreter
+from benchmarks.runs_pagefile import Pagefile, Point
 from benchmarks.runs_ruler import Moment, Ruler, Score, moments
 from benchmarks.runs_ways import (
     ContextEditing,
-    Pagefile,
     Simple,
     Summarization,
     Way,
@@ -25,8 +27,10 @@ from benchmarks.runs_ways import (
 from pagefile.errors import NotFoundError
 from pagefile.records import JsonObject
 
-#: The windows at which Pagefile and others are compared, in tokens.
+#: The windows at which others are compared, in tokens.
 WINDOWS = (32_000, 16_000, 8_000)
+#: Those of Pagefile: it keeps to them, whatever they have to hold, while the rules of others let calls and speech exceed theirs.
+POINTS = (Point(30_000, 0.5), Point(26_000, 0.3), Point(20_500, 0.15), Point(10_000, 0.6), Point(8_000, 0.6))
 NO_DATA = "Name a folder of recorded runs with --data or $PAGEFILE_BENCH_DATA."
 
 Progress = Callable[[str], None]
@@ -52,6 +56,8 @@ class Line:
             "in_view": round(score.in_view, 4),
             "prefix": round(score.prefix, 4),
             "spans": score.spans,
+            "leads_back": score.leads_back,
+            "found_first": score.finds,
             "tokens": round(score.sent),
             "tokens_whole": round(score.whole),
         }
@@ -80,30 +86,39 @@ def run(data: Path | None, *, quick: bool, progress: Progress) -> RunsReport:
         raise NotFoundError(NO_DATA)
     started = time.perf_counter()
     lines: list[Line] = []
-    left_out = [] if find_spec("langchain") else ["LangChain is not installed: pip install langchain"]
+    left_out = _left_out()
     for path in run_files(data):
         runs = list(islice(read_runs(path), 5 if quick else None))
         played = [(one, moments(one)) for one in runs]
         source = path.name.partition(".")[0]
         with tempfile.TemporaryDirectory() as folder:
-            for way in _ways(Path(folder), has_langchain=not left_out):
+            for way in _ways(Path(folder)):
                 progress(f"{source}: {way.name}")
                 lines.append(Line(source, way.name, len(runs), anyio.run(_score, way, played)))
     return RunsReport(lines, left_out, time.perf_counter() - started, quick)
 
 
-def _ways(folder: Path, *, has_langchain: bool) -> list[Way]:
-    simple: list[Way] = [
-        Simple("everything", nothing),
-        *(Simple(f"{limit:,}, down to {limit // 2:,}", oldest_out(limit, limit // 2)) for limit in WINDOWS),
-        Simple("last 5 results whole, 5 at a time", last_whole(5, 5)),
-    ]
-    langchain: list[Way] = [
-        *(ContextEditing(limit, 3) for limit in WINDOWS),
-        *(Summarization(limit, limit // 2) for limit in WINDOWS),
-    ]
-    ours = [Pagefile(folder, tokens) for tokens in WINDOWS]
-    return [*simple, *(langchain if has_langchain else ()), *ours]
+def _left_out() -> list[str]:
+    """Who is not there to be compared."""
+    missing = [] if find_spec("langchain") else ["LangChain is not installed: pip install langchain"]
+    if interpreter() is None:
+        missing.append(
+            f"Headroom needs an environment of its own: install headroom-ai there and name its Python in ${INTERPRETER}"
+        )
+    return missing
+
+
+def _ways(folder: Path) -> Iterator[Way]:
+    yield Simple("everything", nothing)
+    for limit in WINDOWS:
+        yield Simple(f"{limit:,}, down to {limit // 2:,}", oldest_out(limit, limit // 2))
+    yield Simple("last 5 results whole, 5 at a time", last_whole(5, 5))
+    if find_spec("langchain"):
+        yield from (ContextEditing(limit, 3) for limit in WINDOWS)
+        yield from (Summarization(limit, limit // 2) for limit in WINDOWS)
+    if python := interpreter():
+        yield from (Headroom(python, limit) for limit in WINDOWS)
+    yield from (Pagefile(folder, point) for point in POINTS)
 
 
 async def _score(way: Way, played: Sequence[tuple[Run, Sequence[Moment]]]) -> Score:
@@ -115,7 +130,12 @@ async def _score(way: Way, played: Sequence[tuple[Run, Sequence[Moment]]]) -> Sc
             for moment in happened:
                 if moment.is_called_for:
                     ruler.prompt(await way.prompt())
-                ruler.happened(moment)
+                missed = ruler.happened(moment)
+                if isinstance(way, Pagefile):
+                    for span in missed:
+                        named, found = await way.leads_back(span, moment.event, ruler.last)
+                        score.named += named
+                        score.found += found
                 await way.add(moment.event)
     finally:
         await way.close()

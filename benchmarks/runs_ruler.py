@@ -38,6 +38,10 @@ class Score:
     spans: int = 0
     visible: int = 0
     missed: list[str] = field(default_factory=list[str])
+    #: Of the missed spans: those with a placeholder of their page in view, and those whose page a search with the call's own
+    #: words finds first. Only Pagefile has placeholders to search for.
+    named: int = 0
+    found: int = 0
 
     @property
     def saved(self) -> float:
@@ -48,6 +52,16 @@ class Score:
     def in_view(self) -> float:
         """Of the copied spans, the share that was in the prompt of the call that copied them."""
         return self.visible / self.spans if self.spans else 1.0
+
+    @property
+    def leads_back(self) -> float | None:
+        """Of the missed spans, the share with a placeholder in view."""
+        return self.named / len(self.missed) if self.missed else None
+
+    @property
+    def finds(self) -> float | None:
+        """Of the missed spans, the share whose page is found first."""
+        return self.found / len(self.missed) if self.missed else None
 
     @property
     def prefix(self) -> float:
@@ -108,8 +122,14 @@ class Ruler:
         self._last = prompt
         self._own = []
 
-    def happened(self, moment: Moment) -> None:
-        """An event after the last prompt: what it copies should have been in view."""
+    @property
+    def last(self) -> Prompt:
+        """The last prompt."""
+        return self._last or []
+
+    def happened(self, moment: Moment) -> list[str]:
+        """An event after the last prompt: what it copies should have been in view. Returns what was not."""
+        before = len(self._score.missed)
         if moment.spans:
             seen = "\n".join([*(self._last or ()), *self._own])
             for span in moment.spans:
@@ -120,6 +140,7 @@ class Ruler:
                     self._score.missed.append(span)
         self._own.append(moment.event.text)
         self._whole += len(moment.event.text) / CHARS_PER_TOKEN
+        return self._score.missed[before:]
 
 
 def tokens(texts: Prompt) -> float:

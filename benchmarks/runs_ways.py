@@ -1,21 +1,15 @@
-"""Ways to keep a long run within a window: as it is, the simplest rules, LangChain's middlewares, Pagefile."""
+"""Ways to keep a long run within a window: as it is, the simplest rules, LangChain's middlewares."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
 from typing import Any, ClassVar
 
-from benchmarks.corpus import url_of
 from benchmarks.peers_base import part
 from benchmarks.runs_data import Event, Run, call_text
 from benchmarks.runs_ruler import CHARS_PER_TOKEN, Prompt
-from pagefile.engine import Conversation, Memory
-from pagefile.records import JsonValue, Turn
-from pagefile.settings import FactSettings, Settings
+from pagefile.records import JsonValue
 from pagefile.text.extract import summarize
 from pagefile.tiers.checkpoints import summary_chars
 
@@ -230,91 +224,3 @@ def _langchain_text(message: Any) -> str:
 
 def _arguments(value: JsonValue) -> dict[str, JsonValue]:
     return value if isinstance(value, dict) else {"input": value}
-
-
-# -- Pagefile -----------------------------------------------------------------------------------------------------------
-
-
-class Pagefile(Way):
-    """A conversation in a database; every prompt is a window of it."""
-
-    def __init__(self, folder: Path, window_tokens: int) -> None:
-        super().__init__(f"Pagefile, window of {window_tokens:,}")
-        self._url = url_of(folder / f"runs-{window_tokens}.db")
-        self._settings = Settings(
-            window_tokens=window_tokens,
-            language="en",
-            synchronous="normal",
-            calls_kept=0,
-            facts=FactSettings(enabled=False),
-        )
-        self._opened = AsyncExitStack()
-        self._memory: Memory | None = None
-        self.chat: Conversation | None = None
-        self._turn: Turn | None = None
-        self._open: list[str] = []
-        self._ids = count()
-        #: The results that were handed over, by the id of their call.
-        self.results: dict[str, str] = {}
-
-    async def begin(self, run: Run) -> None:
-        if self._memory is None:
-            self._memory = await self._opened.enter_async_context(
-                Memory.open(self._url, settings=self._settings)
-            )
-        self.chat = self._memory.conversation(run.id, user_id=run.id)
-        self._turn, self._open, self.results = None, [], {}
-
-    async def add(self, event: Event) -> None:
-        assert self.chat is not None
-        if event.kind == "user":
-            await self._end_turn()
-            self._turn = await self.chat.begin(event.text or "…")
-            return
-        if self._turn is None:
-            self._turn = await self.chat.begin("Continue.")
-        calls = [self._message(lost_call(event))] if event.kind == "result" and not self._open else []
-        self._turn = await self.chat.extend(self._turn, [*calls, self._message(event)])
-
-    async def _end_turn(self) -> None:
-        assert self.chat is not None
-        if self._turn is not None:
-            await self.chat.complete(self._turn)
-            self._turn, self._open = None, []
-
-    def _message(self, event: Event) -> dict[str, Any]:
-        if event.kind == "result":
-            call = self._open.pop(0)
-            self.results[call] = event.text
-            return {"role": "tool", "tool_call_id": call, "content": event.text}
-        if not calls_of(event):
-            return {"role": "assistant", "content": event.said}
-        calls: list[dict[str, Any]] = [
-            {
-                "id": f"call-{next(self._ids)}",
-                "type": "function",
-                "function": {"name": tool, "arguments": json.dumps(value, ensure_ascii=False)},
-            }
-            for tool, value in calls_of(event)
-        ]
-        self._open += [call["id"] for call in calls]
-        return {"role": "assistant", "content": event.said or None, "tool_calls": calls}
-
-    async def prompt(self) -> Prompt:
-        assert self.chat is not None
-        if self._turn is None:
-            self._turn = await self.chat.begin("Continue.")
-        window = await self.chat.context()
-        return [_openai_text(message) for message in window.messages]
-
-    async def close(self) -> None:
-        await self._opened.aclose()
-
-
-def _openai_text(message: Any) -> str:
-    calls = [
-        call_text(json.loads(call["function"]["arguments"] or "null"))
-        for call in message.get("tool_calls") or ()
-    ]
-    content = message["content"] or ""
-    return "\n".join([content, *calls]) if calls else content

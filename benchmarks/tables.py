@@ -7,6 +7,8 @@ from benchmarks import pages as pages_bench
 from benchmarks import peers as peers_bench
 from benchmarks import recall as recall_bench
 from benchmarks import runs as runs_bench
+from benchmarks import summaries as summaries_bench
+from benchmarks import window as window_bench
 from benchmarks import workspace as workspace_bench
 from benchmarks.history_costs import CLAIMS, WAYS
 from benchmarks.peers_page import number, unit
@@ -74,6 +76,17 @@ def show_pages(report: pages_bench.PagesReport) -> None:
     for kind, line in {**report.kinds, "all": figures}.items():
         shown = [f"{score.hits:g}/{score.of}" if score.of else "–" for score in line[:-1]]
         made.add_row(kind, *shown, f"{line[-1].share:.0%}" if line[-1].of else "–")
+    print_table(made)
+    say()
+
+
+def show_summaries(report: summaries_bench.SummariesReport) -> None:
+    """The judged conversations by window, language and half."""
+    numbers = ("told", "still told", "tokens")
+    made = table("conversations", *numbers, right=numbers)
+    for name, figures in report.groups.items():
+        told, stale = f"{figures.told}/{figures.holds}", f"{figures.stale}/{figures.gone}"
+        made.add_row(name, told, stale, f"{figures.tokens:.0f}")
     print_table(made)
     say()
 
@@ -211,7 +224,7 @@ def show_rows(rows: Sequence[Row]) -> None:
 
 def show_runs(report: runs_bench.RunsReport) -> None:
     """One table for each file of runs."""
-    numbers = ("saved", "in view", "prefix")
+    numbers = ("saved", "in view", "prefix", "leads back", "found first")
     for source in dict.fromkeys(line.source for line in report.lines):
         lines = [line for line in report.lines if line.source == source]
         say(
@@ -220,6 +233,32 @@ def show_runs(report: runs_bench.RunsReport) -> None:
         made = table(*numbers, "way", right=numbers)
         for line in lines:
             score = line.score
-            made.add_row(f"{score.saved:.3f}", f"{score.in_view:.3f}", f"{score.prefix:.3f}", line.way)
+            ours = (score.leads_back, score.finds) if line.way.startswith("Pagefile") else (None, None)
+            shares = ("" if share is None else f"{share:.3f}" for share in ours)
+            made.add_row(
+                f"{score.saved:.3f}", f"{score.in_view:.3f}", f"{score.prefix:.3f}", *shares, line.way
+            )
         print_table(made)
         say()
+
+
+def show_window(report: window_bench.WindowReport) -> None:
+    """A table for each set: who made the window, of how many tokens, and the means of its figures."""
+    for name in dict.fromkeys(row.set for row in report.rows):
+        rows = [row for row in report.rows if row.set == name]
+        figures = list(dict.fromkeys(figure for row in rows for figure in row.figures))
+        say(f"{name}:")
+        made = table("way", "kind", "of", "count", *figures, right=("of", "count", *figures))
+        for row in rows:
+            cells = [_mean(row.figures.get(figure), figure) for figure in figures]
+            made.add_row(
+                row.way, row.kind or "all", f"{row.budget:,}" if row.budget else "", f"{row.count:,}", *cells
+            )
+        print_table(made)
+        say()
+
+
+def _mean(value: float | None, figure: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if figure in window_bench.IN_TOKENS else f"{value:.3f}"

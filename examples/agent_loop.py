@@ -56,7 +56,7 @@ async def ask(chat, question: str) -> None:
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(window_tokens=60_000, language="en")
+        settings = Settings(window_tokens=60_000)
         async with Memory.open(f"sqlite:///{folder}/agent.db", settings=settings) as memory:
             chat = memory.conversation("ops", user_id="ada")
             for question in ("What went wrong?", "What did the log say before?"):

@@ -85,6 +85,11 @@ class HandleNotFoundError(NotFoundError):
 class PagePurgedError(HandleNotFoundError):
     """The archived page was purged; only its summary is left."""
 
+    def __init__(self, message: str | None = None, **left: str) -> None:
+        super().__init__(message)
+        #: What is left of the page, to tell a model in its language.
+        self.left = left
+
 
 class ClosedError(PagefileError):
     """This memory is closed, or its event loop has ended: open one again with `Memory.open(…)` or `Memory.connect(…)`."""

@@ -39,6 +39,7 @@ async def told(client: Any) -> dict[str, str]:
             "id": f"turn-{number}-{injection}"[:200],
             "user": f"问题 {number}：{injection}",
             "assistant": injection,
+            "language": "zh",
         }
         if number == 1:
             turn["steps"] = [step]

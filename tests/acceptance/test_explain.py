@@ -374,7 +374,7 @@ async def test_another_threshold_shows_results_as_they_would_have_been_stored(me
     ("changes", "told"),
     [
         ({"placement": "head"}, lambda window: "<memory>" in window.messages[0]["content"]),
-        ({"language": "en"}, lambda window: "archived tool result" in str(window.messages)),
+        ({"language": "zh"}, lambda window: "工具结果存档" in str(window.messages)),
         ({"facts__enabled": False}, lambda window: "Ada pays" not in str(window.messages)),
         ({"recent_turns": 1}, lambda window: sum(v.block == "recent" for v in window.receipt) == 1),
         ({"instructions": "Sing."}, lambda window: window.messages[0]["content"].startswith("Sing.")),

@@ -66,7 +66,7 @@ async def test_a_page_that_cannot_be_read_stays_a_placeholder(memory, store):
     assert any(message["content"].startswith("📎") for message in window.messages)
     assert any("stays a placeholder" in note for note in window.receipt.degraded)
     told = await chat.call_tool("load_tool_history", {"uuid": turn.steps[0].page})
-    assert told.startswith("[存档暂不可用 / archive unavailable]")
+    assert told.startswith("[archive unavailable]")
 
 
 @pytest.mark.parametrize("verb", ["facts.list", "source.since", "page_keeper.pinned"])

@@ -127,7 +127,7 @@ async def test_the_model_loads_and_searches_what_was_archived(tmp_path):
     assert LONG == seen[1]
     assert archived["uuid"] in seen[2]
     assert "{broken" in seen[3]
-    assert "unknown tool" in seen[4]
+    assert "未知工具" in seen[4]
     assert "我看看。\n\n第3步：配置权限 3。" == "".join(one["text"] for one in of(second, "token"))
     assert "我看看。\n\n第3步：配置权限 3。" == turn["assistant"]
     assert 3 == of(second, "done")[0]["model_calls"]

@@ -49,7 +49,7 @@ async def test_the_documents_verification_of_the_table_of_contents(caplog):
     """S3-01, S3-34, S3-41: the first query calls get_toc, the second does not; the log says what was cached."""
     backend = Backend()
     async with Memory.open("memory://") as memory:
-        chat = memory.conversation("c", user_id="u")
+        chat = memory.conversation("c", user_id="u", language="zh")
         with caplog.at_level(logging.DEBUG, logger="pagefile"):
             first = await use(chat.workspace(), backend, "get_toc", {"reg_id": "angui_2024"})
         again = await use(chat.workspace(), backend, "get_toc", {"reg_id": "angui_2024"})

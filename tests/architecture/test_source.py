@@ -44,6 +44,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
     "standalone/milvus_collection.py::_pymilvus": "the extra milvus, and three seconds that nobody needs who has no such client",
+    "standalone/fact_injection.py::MemoryMiddleware.__new__": "a framework, asked for only where its agents are imported already",
     "standalone/fact_injection.py::MemoryMiddleware._message": "a framework, asked for only when a message is made",
     "stores/session_cache.py::open_sessions": "the extra redis, which nobody needs who has no such cache",
     "stores/milvus/driver.py::Driver._play": "the extra milvus brings it, and it takes its time",

@@ -1,11 +1,12 @@
 """`pagefile bench pages` judges fairly: a good, an empty and a wrong synopsis get what they deserve."""
 
+import gzip
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import pages
+from benchmarks import pages, pages_runs
 from benchmarks.judged import Case, cases
 from benchmarks.judged.score import decoded, holds, lacking, misleading, own_share, says
 from pagefile.cli.app import app
@@ -155,3 +156,19 @@ def test_a_case_is_shown_as_a_model_sees_it():
     refused = runner.invoke(app, ["bench", "pages", "--show", "no/such"])
     assert 2 == refused.exit_code
     assert "no/such" in refused.output
+
+
+def test_recorded_results_are_shown_in_part(tmp_path):
+    """Of every long result of recorded runs enough can be shown; the command prints how many, and fails if one cannot."""
+    rows = json.dumps([{"id": n, "note": f"order {n} was paid by customer {n * 7}"} for n in range(300)])
+    messages = [
+        {"role": "user", "content": "Who paid order 17?"},
+        {"role": "tool", "name": "orders", "content": rows},
+        {"role": "tool", "name": "orders", "content": rows},
+        {"role": "tool", "name": "short", "content": "done"},
+    ]
+    with gzip.open(tmp_path / "traj-made.jsonl.gz", "wt", encoding="utf-8") as file:
+        file.write(json.dumps({"traj_id": "a", "messages": messages}))
+    report = pages_runs.run(tmp_path)
+    assert report.ok
+    assert ["1 of 1 results"] * 4 == [row.note for row in report.rows]

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import runs
 from benchmarks.runs_data import Event, Run, read_runs
+from benchmarks.runs_headroom import INTERPRETER
 from benchmarks.runs_ruler import Ruler, Score, moments
 from benchmarks.runs_ways import Row, last_whole, oldest_out
 from pagefile.errors import NotFoundError, TransferError
@@ -101,12 +102,13 @@ def test_both_formats_are_read(tmp_path):
     assert "Let me look." == chat.events[2].said
 
 
-def test_every_way_plays_every_run(tmp_path):
+def test_every_way_plays_every_run(tmp_path, monkeypatch):
     """The same calls and spans for everybody; without anything done, nothing is saved and everything is in view."""
     _write(tmp_path / "coding-runs-x.jsonl.gz", EVENTS)
     _write(tmp_path / "traj-x.jsonl.gz", MESSAGES)
+    monkeypatch.delenv(INTERPRETER, raising=False)
     report = runs.run(tmp_path, quick=True, progress=lambda _: None)
-    assert not report.left_out
+    assert [why.partition(" ")[0] for why in report.left_out] == ["Headroom"]
     by_source = {}
     for line in report.lines:
         by_source.setdefault(line.source, []).append(line)

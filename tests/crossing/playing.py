@@ -138,14 +138,19 @@ class Player:
     def memory(self) -> Memory:
         return self.app.state.memory
 
-    async def round(self, seed: str, calls: Sequence[int]) -> None:
-        """Play these calls of a round, by their numbers; raises `CrossingError` with the calls so far."""
+    async def round(self, seed: str, calls: Sequence[int], *, again: bool = False) -> None:
+        """Play these calls of a round, by their numbers; raises `CrossingError` with the calls so far.
+
+        Played `again`, the last one waits for the background, whose facts it may have been told of.
+        """
         # The only tenant that rounds share: what an earlier one left there would not be there when this one is played again.
         await self.memory.forget(tenant=DEFAULT_TENANT)
         world = await new_world(self.names, self.memory.engine.store.keys)
         trace: list[str] = []
         for number in calls:
             world.begin(number)
+            if again and number == calls[-1]:
+                await self.memory.settle()
             try:
                 await self._call(
                     world, Random(f"{seed} {number}"), trace, PLANTING if number < PLANTED else self._weights
@@ -409,7 +414,7 @@ async def shortened(
         at, before = 0, len(kept)
         while at < len(kept) - 1 and monotonic() < end:
             less = kept[:at] + kept[min(at + size, len(kept) - 1) :]
-            smaller = await _crossing(player, name, less)
+            smaller = await _crossing(player, name, less, again=True)
             kept, found, at = (less, smaller, at) if smaller else (kept, found, at + size)
         if size == 1 and len(kept) == before:
             break
@@ -417,9 +422,11 @@ async def shortened(
     return found
 
 
-async def _crossing(player: Player, name: str, calls: Sequence[int]) -> CrossingError | None:
+async def _crossing(
+    player: Player, name: str, calls: Sequence[int], *, again: bool = False
+) -> CrossingError | None:
     try:
-        await player.round(name, calls)
+        await player.round(name, calls, again=again)
     except CrossingError as found:
         return found
     return None

@@ -1,10 +1,14 @@
 """What requirements ask to be told: which plans were not taken, in which order the phases stand, where a document's files went."""
 
 import ast
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from pagefile import Memory
+from tests.integration.pydantic_ai.agents import Script
 
 from .pages import DOCS
 from .tables import rows, tables
@@ -92,3 +96,27 @@ def test_every_file_of_a_document_has_its_place(document):
     for file in FILES[document]:
         (where,) = {where for says, where in told.items() if f"`{file}`" in says}
         assert "`" in where or where.startswith("not taken: ")
+
+
+async def test_what_document_003s_files_do_is_done_where_it_is_told():
+    """S3-47: a search that returns a mapping, as the document's own tool does, is in memory in each of the places named."""
+    places = {says.strip("`"): where.strip("`") for says, where, _ in rows(page("003"))}
+    found = {
+        "result": [
+            {"page_num": 85, "snippet": "母线失压时先断开断路器。", "reg_id": "angui_2024", "score": 0.0163}
+        ]
+    }
+    agent = import_module(places["memory.py"]).AgentWithMemory()
+    agent._update_memory("smart_search", found)
+    module, _, name = places["pydantic_agent.py"].partition(":")
+    script = Script(("smart_search", {"query": "母线"}), "先断开断路器。", "再说一遍。")
+    async with Memory.open("memory://") as memory:
+        capability = getattr(import_module(module), name)(
+            memory, user_id="u", conversation_id="c", history=False
+        )
+        run = script.agent(capability)
+        run.tool_plain(lambda query: found, name="smart_search")
+        for question in ("母线失压怎么办？", "然后呢？"):
+            await run.run(question)
+    assert "## [1] angui_2024 P85\n母线失压时先断开断路器。" in agent.ask("然后呢？")
+    assert "## [1] angui_2024 P85\n母线失压时先断开断路器。" in script.sent[-1].memory

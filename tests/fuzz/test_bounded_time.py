@@ -4,6 +4,7 @@ Nothing here measures how fast something is: the same work is done with two size
 A text of four times the size takes four times as long where the work is linear, sixteen times where it is not.
 """
 
+import json
 import re
 from collections.abc import Callable
 from datetime import date
@@ -16,7 +17,8 @@ from pagefile.stores.key_secrets import presented
 from pagefile.text.extract import anchors, summarize
 from pagefile.text.fact_ranking import fact_key, features
 from pagefile.text.fact_rules import own_words, secret_in, stated
-from pagefile.text.passages import split
+from pagefile.text.passages import selected, split
+from pagefile.text.reading import Frame, pieces
 from pagefile.text.recall_gate import asking
 from pagefile.text.sentences import sentences
 from pagefile.text.sources import sources
@@ -91,10 +93,14 @@ READERS: dict[str, Callable[[str], object]] = {
     "in_first_person": lambda text: in_first_person(text, ["mia", "我"]),
     "own_words": own_words,
     "periods": lambda text: periods(text, date(2026, 5, 6)),
+    "pieces": lambda text: pieces(Frame(text)),
+    "pieces of JSON": lambda text: pieces(Frame(json.dumps({"content": text}))),
+    "pieces of a page": lambda text: pieces(Frame(f"<!doctype html><html><body>{text}")),
     "placeholder_uuid": placeholder_uuid,
     "presented": presented,
     "said_terms": said_terms,
     "secret_in": secret_in,
+    "selected": lambda text: selected(text, "what is my name", budget=200, cost=len),
     "sentences": sentences,
     "sources": sources,
     "split": split,

@@ -17,10 +17,13 @@ from pagefile.engine.log_queries import all_pages
 from pagefile.engine.ownership import check_opens
 from pagefile.engine.page_tools import load_text
 from pagefile.records import Listing, Page, PageHit, Scope
+from pagefile.text.passages import matching
 from pagefile.tiers.archive import Archive
 
 #: Columns left beside the numbers in an 80-column terminal.
 _BESIDE = 44
+#: Characters of a passage that are shown of a hit.
+_FOUND = 240
 
 app = group("List, read, search, pin and purge archived tool results.")
 
@@ -191,11 +194,17 @@ def search(
         {
             ">score": lambda hit: f"{hit.score:.2f}",
             ">offset": lambda hit: hit.start,
-            "passage": lambda hit: f"{_about(hit.page)}\n{shortened(hit.passage, 300, full=full)}",
+            "passage": lambda hit: f"{_about(hit.page)}\n{_passage(hit, query, full=full)}",
         },
         missing=f"No archived page here answers {query!r}.",
         apart=True,
     )
+
+
+def _passage(hit: PageHit, query: str, *, full: bool) -> str:
+    """What was found: the whole passage, or on one line the part of it that answers."""
+    # A Chinese character takes two cells.
+    return shortened(hit.passage if full else matching(hit.passage, query, _FOUND), 2 * _FOUND, full=full)
 
 
 # -- purging and pinning -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_chars
 from pagefile.cli.options import Full, Named, Newest, UserId
 from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, warn
-from pagefile.engine import Conversation, Memory
+from pagefile.engine import Conversation, Memory, arguments
 from pagefile.engine.replay import CHANGEABLE, Explanation, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
 from pagefile.records import JsonValue, Listing, Scope, WindowRecord
@@ -53,6 +53,9 @@ def context(
     recent_turns: Annotated[int | None, Option(help="How many turns count as recent.")] = None,
     placement: Annotated[str | None, Option(metavar="tail|head", help="Where memory is placed.")] = None,
     instructions: Annotated[str | None, Option(help="The system prompt; never cut.")] = None,
+    language: Annotated[
+        str | None, Option(metavar="auto|zh|en", help="Of what is written around the conversation.")
+    ] = None,
     load: Annotated[
         list[str] | None, Option(metavar="UUID", help="Show this archived page in full; may be given again.")
     ] = None,
@@ -77,6 +80,7 @@ def context(
             answer_tokens=answer_tokens,
             instructions=instructions,
             load=load or (),
+            language=arguments.one_of(language, arguments.LANGUAGES, "language"),
         )
 
     window = cli.run(work, settings=cli.loaded(said).settings)

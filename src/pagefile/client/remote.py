@@ -184,6 +184,7 @@ CHECKS: Mapping[str, Check] = {
     "threshold": arguments.share,
     "load": lambda uuids: arguments.checked_uuids(uuids, "load"),
     "placement": arguments.checked_placement,
+    "language": lambda choice: arguments.one_of(choice, arguments.LANGUAGES, "language"),
     "shape": lambda shape: arguments.one_of(shape, arguments.SHAPES, "shape"),
     "kind": lambda kind: arguments.one_of(kind, KINDS, "kind"),
     "after": arguments.cursor,

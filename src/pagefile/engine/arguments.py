@@ -18,6 +18,7 @@ from pagefile.records import MAX_INT, JsonObject, JsonValue, Step, Turn, checked
 from pagefile.settings import Settings
 from pagefile.shapes.message_reader import MAX_TOOL_CHARS
 from pagefile.shapes.parser import cleaned
+from pagefile.text.sentences import language
 from pagefile.tiers.base import guarded
 from pagefile.tiers.page_in import checked_uuid
 from pagefile.tiers.workspace.results import to_json
@@ -29,11 +30,14 @@ T = TypeVar("T")
 #: A step as callers may pass it.
 StepLike: TypeAlias = Step | Mapping[str, object]
 
-_NOT_ALL = "[结果未能完整写成 JSON / not all of this result could be written as JSON]\n"
+_NOT_ALL = {
+    "zh": "[结果未能完整写成 JSON]\n",
+    "en": "[not all of this result could be written as JSON]\n",
+}
 _STEP_KEYS = frozenset({"tool", "input", "result", "call_id"})
 
 
-#: "auto" is the language the user writes in.
+#: "auto" is the language of the first messages.
 LANGUAGES = ("auto", "zh", "en")
 
 
@@ -127,7 +131,8 @@ def _json_text(value: object) -> str:
     with guarded(failures.append):
         return json.dumps(value, ensure_ascii=False, default=str)
     # The value is circular, too deep, has numbers or keys that JSON lacks, or raises when inspected.
-    return _NOT_ALL + json.dumps(to_json(value), ensure_ascii=False)
+    text = json.dumps(to_json(value), ensure_ascii=False)
+    return _NOT_ALL[language(text[:2000])] + text
 
 
 def _fields(step: StepLike) -> Mapping[str, object]:
@@ -192,6 +197,7 @@ class Request:
         window_for: str | None = None,
         tools_tokens: int = 0,
         answer_tokens: int | None = None,
+        language: str | None = None,
     ) -> None:
         self.query = checked_message(query, "query", settings.max_message_chars)
         self.turn_id = turn_id
@@ -202,6 +208,8 @@ class Request:
         self.recent_turns = at_least(1, _or(recent_turns, settings.recent_turns), "recent_turns")
         self.load = checked_uuids(load, "load")
         self.instructions = checked_message(instructions, "instructions", settings.max_message_chars)
+        #: The language of what is written around the conversation; None for what is set for it.
+        self.language = one_of(language, LANGUAGES, "language")
         self.placement: Placement = checked_placement(_or(placement, settings.placement))
         #: The run whose workspace is shown; empty for the conversation's own.
         self.run = run_name(run)

@@ -29,6 +29,7 @@ from pagefile.window.budget import tool_texts, tools_tokens
 from pagefile.window.measure import step_tokens
 from pagefile.window.parts import Placement
 from pagefile.window.receipt import Window
+from pagefile.window.wording import Choice
 
 
 class Conversation:
@@ -122,7 +123,9 @@ class Conversation:
         raw = checked_step(given, turn_id, number, engine.settings.max_result_chars)
 
         async def write() -> records.Turn:
-            step, epoch = await desk.kept(raw, turn_id, is_open=True)
+            step, epoch = await desk.kept(
+                raw, turn_id, turn.user if isinstance(turn, records.Turn) else None, is_open=True
+            )
             change = AddStep(self._scope, turn_id, step, step_tokens(step), epoch)
             return await desk.written(turn_id, (step,), engine.store.log.advance(change))
 
@@ -226,6 +229,7 @@ class Conversation:
         instructions: str | None = None,
         placement: Placement | None = None,
         run: str | None = None,
+        language: Choice | None = None,
     ) -> Window:
         """The messages to send to the model, within one exact token budget, with the receipt.
 
@@ -238,6 +242,10 @@ class Conversation:
         `window_tokens`. What the request contains besides its messages is taken from the budget: the schemas
         of `tools`, as OpenAI, Anthropic or MCP shape them (mappings or the vendors' objects), and
         `answer_tokens`, the room for the answer.
+
+        `language` ("zh", "en", or "auto" for that of the conversation's first messages) is the language of what
+        is written around the conversation: placeholders, the guide to them, labels. By default it is the
+        conversation's own, or else the setting.
         """
         request = checks.Request(
             self._engine.settings,
@@ -253,6 +261,7 @@ class Conversation:
             instructions=instructions,
             placement=placement,
             run=run,
+            language=language or self._desk.labels.language,
         )
         return await make_window(self._engine, self._scope, request)
 
@@ -270,6 +279,7 @@ class Conversation:
         It lives in this process only. Without a name it is the conversation's own, which `step` and `record`
         fill; `rules` say what to remember of your own tools' results.
         """
+        self._choose_language()
         workspace = self._engine.tier(Workspaces).of(self._scope, checks.run_name(run))
         workspace.add_rules(rules)
         return workspace
@@ -287,6 +297,7 @@ class Conversation:
         a `limit` they take at most a quarter of the window.
         """
         scope = await self._opened()
+        self._choose_language()
         return await load_text(self._engine, scope, uuid, query=query, offset=offset, limit=limit)
 
     async def page(self, uuid: str) -> records.Page:
@@ -324,6 +335,7 @@ class Conversation:
         `turn` is the open turn that asks, by default the one this handle began last.
         """
         scope, open_turn = await self._opened(), turn or self._open_turn
+        self._choose_language()
         return await call_tool(self._engine, scope, open_turn, name, arguments)
 
     # -- checkpoints and listings -----------------------------------------------------------------------------------
@@ -419,6 +431,10 @@ class Conversation:
         return await costs_of(self._engine, self._scope, newest[::-1])
 
     # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _choose_language(self) -> None:
+        """Let texts made outside a window follow what this handle was given."""
+        self._any_engine.languages.choose(self._scope, self._desk.labels.language)
 
     async def _opened(self) -> records.Scope:
         """The scope, unless it belongs to another user: for verbs that read beside the log, which checks that itself."""

@@ -73,7 +73,7 @@ class Engine:
         """
         self.kit = kit
         self.store, self.settings, self.clock = kit.store, kit.settings, kit.clock
-        self.counter, self.meter = kit.counter, kit.meter
+        self.counter, self.meter, self.languages = kit.counter, kit.meter, kit.languages
         self.tiers = _checked((*standard_tiers(kit), *more)) if tiers is None else tuple(tiers)
         #: The tiers that absorb turns and offer candidates: all of them, unless incognito.
         self.active = tuple(tier for tier in self.tiers if tier.incognito or not incognito)

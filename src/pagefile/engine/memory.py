@@ -153,9 +153,10 @@ class Memory:
         Its first use decides its owner for good: the user named, or none. Any other scope gets
         `ConflictError`, including one that names no user if the conversation has an owner.
 
-        The agent, the project, the user's language ("auto", "zh" or "en") and time zone (such as
-        "Asia/Shanghai") are stored with the conversation from the next turn on, until a different value is
-        given; `head()` shows them.
+        The agent, the project, the user's language and time zone (such as "Asia/Shanghai") are stored with the
+        conversation from the next turn on, until a different value is given; `head()` shows them. The language
+        ("zh" or "en", or "auto" for that of the first messages) is the one in which Pagefile speaks to the model;
+        by default the setting.
 
         An incognito conversation is kept in this handle only: nothing is written to the database, no fact and
         no past turn is recalled into it, and it is gone with the handle.

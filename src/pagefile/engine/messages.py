@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any, Literal, TypeVar
 from uuid import uuid4
 
-from pagefile.content import Message, Shape, Text, media_in, message_json
+from pagefile.content import Message, Shape, Text, ToolResult, media_in, message_json
 from pagefile.engine import arguments
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import turn_in
@@ -24,6 +24,7 @@ from pagefile.shapes.parser import Parsed, listed, parsed
 from pagefile.shapes.renderer import given_back
 from pagefile.stores import rules
 from pagefile.tiers.base import off_loop
+from pagefile.tiers.workspace import Workspaces
 from pagefile.window.measure import layout_tokens, measured_step, side_tokens, turn_tokens
 from pagefile.window.placeholder import loaded_chars
 
@@ -106,7 +107,8 @@ class Desk:
                 "A turn needs a user message or an assistant message: both are missing or blank."
             )
         raw = arguments.checked_steps(steps, turn_id, settings.max_result_chars) if steps else ()
-        pairs = [await self.kept(step, turn_id, is_open=False) for step in raw]
+        self._ask(user if raw else None)
+        pairs = [await self.kept(step, turn_id, user, is_open=False) for step in raw]
         kept = tuple(step for step, _ in pairs)
         if len(user or "") + len(assistant or "") < _THREAD_FROM_CHARS:
             count = self.engine.counter.count
@@ -126,6 +128,7 @@ class Desk:
     async def _whole(self, messages: Iterable[object], turn_id: str, *, done: bool) -> dict[str, Any]:
         """The same for a turn given as messages; one that is not done has no answer yet, whatever was said in it."""
         found = self._parsed(messages, turn_id)
+        self._ask(question(found.messages) if found.steps else None)
         steps, epoch = await self._kept_steps(found, turn_id, None)
         user, assistant = question(found.messages), answer(found.messages) if done else None
         plain = _is_plain(found.messages, user, len(steps), assistant)
@@ -215,15 +218,35 @@ class Desk:
         """The steps that the messages start or answer, by index, as stored, and the oldest epoch of their pages."""
         answered, known = answered_steps(found.messages), 0 if turn is None else len(turn.steps)
         steps = dict(found.results) | dict(enumerate(found.steps, known))
+        said = question(found.messages) if turn is None else turn.user
         kept: dict[int, Step] = {}
         epochs: list[int | None] = []
         for number in sorted(steps):
             if number in answered:
-                kept[number], epoch = await self.kept(steps[number], turn_id, is_open=turn is not None)
+                kept[number], epoch = await self.kept(steps[number], turn_id, said, is_open=turn is not None)
                 epochs.append(epoch)
             else:
                 kept[number] = measured_step(steps[number], self.engine.counter.count)
+        self._disregard(found, steps)
         return kept, _oldest(epochs)
+
+    def _ask(self, query: str | None) -> None:
+        """Tell workspaces what the steps that follow are to answer, before they are kept."""
+        for workspaces in self._workspaces:
+            workspaces.asked(self.scope, "", query)
+
+    def _disregard(self, found: Parsed, steps: Mapping[int, Step]) -> None:
+        """Tell workspaces which results are errors, or more than their text: a step does not say so."""
+        results = [
+            part for message in found.messages for part in message.parts if isinstance(part, ToolResult)
+        ]
+        for part in (part for part in results if (part.error or part.media) and part.step in steps):
+            for workspaces in self._workspaces:
+                workspaces.disregard(self.scope, steps[part.step], error=part.error)
+
+    @property
+    def _workspaces(self) -> list[Workspaces]:
+        return [tier for tier in self.engine.tiers if isinstance(tier, Workspaces)]
 
     async def _cost(self, messages: Sequence[Message], steps: Mapping[int, Step]) -> int:
         counts = {number: (step.call_tokens, step.result_tokens) for number, step in steps.items()}
@@ -232,8 +255,13 @@ class Desk:
 
     # -- to the log ---------------------------------------------------------------------------------------------------
 
-    async def kept(self, step: Step, turn_id: str, *, is_open: bool) -> tuple[Step, int | None]:
-        """A step as it is stored, its result archived if necessary, and the epoch of its page, if any."""
+    async def kept(
+        self, step: Step, turn_id: str, said: str | None, *, is_open: bool
+    ) -> tuple[Step, int | None]:
+        """A step as it is stored, its result archived if necessary, and the epoch of its page, if any.
+
+        `said` is the message of its turn, which may not be in the log yet.
+        """
         epochs: list[int] = []
 
         async def admit() -> int:
@@ -249,7 +277,10 @@ class Desk:
             epochs.append(view.head.epoch)
             return view.head.epoch
 
-        kept = await self.engine.absorb_step(self.scope, step, turn_id, admit)
+        languages = self.engine.languages
+        languages.choose(self.scope, self.labels.language)
+        with languages.hearing(self.scope, said):
+            kept = await self.engine.absorb_step(self.scope, step, turn_id, admit)
         return kept, epochs[-1] if epochs else None
 
     async def written(self, turn_id: str, steps: Sequence[Step], write: Awaitable[Turn]) -> Turn:

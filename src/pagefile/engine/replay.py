@@ -35,9 +35,8 @@ from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.candidates import PRIORITY, Block, Message
 from pagefile.window.comparison import BlockBill, Comparison, bill, compared, message_tokens, shared_messages
 from pagefile.window.measure import layout_tokens, measured_step, step_tokens
-from pagefile.window.placeholder import loaded_chars, placeholder, placeholder_uuid
+from pagefile.window.placeholder import placeholder, placeholder_uuid
 from pagefile.window.receipt import Receipt, Window, receipt_from
-from pagefile.window.wording import WORDINGS
 
 #: Everything that can be changed: of the tools, only their tokens are known.
 CHANGEABLE = (
@@ -181,7 +180,7 @@ async def _made(
     # With its owner at the time.
     scope = replace(call.scope, user=snapshot.owner)
     reader = snapshots.PastReader(now.store.reader, scope, snapshot, call.turn_id)
-    if "archive.threshold" in changes or "language" in changes:
+    if "archive.threshold" in changes:
         reader.rewrite = _Rewriter(now.store, scope, counter, settings)
     past = snapshots.PastStore(now.store, reader)
     quiet = replace(now.kit, meter=NoMeter(), extractor=None, clock=_Stopped(snapshot.at))
@@ -251,7 +250,7 @@ async def _counter(own: Counter, name: str, *, must: bool = False) -> tuple[Coun
 
 @dataclass(frozen=True, slots=True)
 class _Rewriter:
-    """Turns as they would have been stored with a different threshold or language."""
+    """Turns as they would have been stored with a different threshold; the window words their placeholders in its language."""
 
     store: Store
     scope: Scope
@@ -266,13 +265,8 @@ class _Rewriter:
         return replace(turn, steps=steps, tokens=turn.tokens + added)
 
     async def _step(self, step: Step) -> Step:
-        if step.page is None:
+        if step.page is None or step.tool in LOADING_TOOLS:
             return step
-        wording = WORDINGS[self.settings.language]
-        if step.tool in LOADING_TOOLS:
-            chars = loaded_chars(step.result)
-            note = wording.loaded.format(uuid=step.page, chars=chars)
-            return step if chars is None else self._measured(step, note, whole=False)
         # If it was purged or erased since, the turn has nothing more of it.
         with suppress(HandleNotFoundError):
             if step.page_chars <= self.settings.archive.threshold:
@@ -280,7 +274,7 @@ class _Rewriter:
                 return self._measured(step, text, whole=True)
             if step.whole or placeholder_uuid(step.result):
                 page = await self.store.page_keeper.page(self.scope, step.page)
-                return self._measured(step, placeholder(page, self.counter.count, wording), whole=False)
+                return self._measured(step, placeholder(page, self.counter.count), whole=False)
         return step
 
     def _measured(self, step: Step, result: str, *, whole: bool) -> Step:

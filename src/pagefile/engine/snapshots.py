@@ -38,6 +38,7 @@ DECIDING = (
     "archive.threshold",
     "archive.strategy",
     "archive.running_tokens",
+    "archive.low_water",
     "workspace.enabled",
     "workspace.max_tokens",
 )
@@ -91,7 +92,7 @@ def snapshot_of(request: WindowRequest, settings: Settings, at: datetime, messag
         steps=0 if view.open_turn is None else len(view.open_turn.steps),
         messages=0 if view.open_turn is None else len(view.open_turn.messages),
         profile={key: value for key, value in (view.profile or {}).items() if key in ZH.safety} or None,
-        settings=_deciding(settings),
+        settings={**_deciding(settings), "language": request.language},
         traces=request.traces,
         messages_hash=messages_hash,
     )
@@ -174,7 +175,11 @@ class PastReader(ports.LogReader):
     async def epoch(self, scope: records.Scope | None = None) -> int:
         return await self.now.epoch(scope)
 
-    owner = entries = heads = _refused
+    owner = heads = _refused
+
+    async def entries(self, query: ports.EntryQuery) -> list[records.Entry]:
+        """The log as far as it went."""
+        return [one for one in await self.now.entries(query) if (one.seq or _END) <= self.snapshot.last_seq]
 
     async def view(self, request: ports.ViewRequest) -> ports.LogView:
         taken: list[records.Turn] = []

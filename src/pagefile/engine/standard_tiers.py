@@ -20,10 +20,10 @@ from pagefile.tiers.episodes import Episodes, Horizon
 from pagefile.tiers.fact_book import FactBook
 from pagefile.tiers.facts import FactExtraction, FactRules, Facts
 from pagefile.tiers.history import History
+from pagefile.tiers.languages import Languages
 from pagefile.tiers.turn_index import Terms, TurnVectors
 from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, WorkspaceRules, Workspaces, parsed_rules
-from pagefile.tiers.workspace.run import Parts
-from pagefile.window.wording import WORDINGS
+from pagefile.tiers.workspace.parts import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,11 @@ class Kit:
     health: Health | None = None
     #: How far each conversation is visible, when a past window is rebuilt.
     horizon: Horizon | None = None
+    #: The language of each conversation.
+    languages: Languages = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "languages", Languages(self.store.reader, self.settings.language))
 
 
 # -- models ------------------------------------------------------------------------------------------------------------
@@ -110,18 +115,17 @@ def _needed(model: ChatModel | None, setting: str) -> ChatModel:
 def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
     """The tiers of every memory, in the order in which they are asked."""
     rules = _archive_rules(kit.settings), _workspace_rules(kit.settings)
-    embedder = kit.embedder if kit.settings.archive.embeddings else None
+    shared = kit.counter, kit.clock, kit.languages
     archive = Archive(
         kit.store,
-        kit.counter,
-        kit.clock,
+        *shared,
         rules[0],
         kit.meter,
         describe=kit.describe,
-        embedder=embedder,
+        embedder=kit.embedder if kit.settings.archive.embeddings else None,
         timeout_s=kit.settings.embedder.query_timeout_s,
     )
-    workspaces = Workspaces(Parts(archive, kit.counter, kit.clock, rules[1], kit.store.reader.epoch))
+    workspaces = Workspaces(Parts(archive, *shared, rules[1], kit.store.reader.epoch))
     return archive, _history(kit), _facts(kit), _episodes(kit), workspaces
 
 
@@ -134,21 +138,18 @@ def _shared(section: Any, rules: type[Any]) -> dict[str, Any]:
 def _archive_rules(settings: Settings) -> ArchiveRules:
     given = settings.archive
     given = replace(given, page_from=min(given.page_from, given.threshold))
-    most, wording = settings.recall_cache_postings, WORDINGS[settings.language]
-    return ArchiveRules(**_shared(given, ArchiveRules), wording=wording, max_postings=most)
+    return ArchiveRules(**_shared(given, ArchiveRules), max_postings=settings.recall_cache_postings)
 
 
 def _history(kit: Kit) -> History:
     store, settings = kit.store, kit.settings
     return History(
         kit.counter,
-        Checkpoints(store.log, store.reader, kit.counter, kit.summarizer, kit.meter),
+        Checkpoints(store.log, store.reader, kit.counter, kit.summarizer, kit.meter, kit.languages),
         WindowRules(settings.window_tokens, settings.threshold, settings.recent_turns),
         store.calls,
         store.watermarks,
         mode=settings.checkpoints,
-        running_tokens=settings.archive.running_tokens,
-        wording=WORDINGS[settings.language],
         dedicated=settings.worker == "dedicated",
     )
 
@@ -190,9 +191,8 @@ def _workspace_rules(settings: Settings) -> WorkspaceRules:
     given = settings.workspace
     return WorkspaceRules(
         **_shared(given, WorkspaceRules),
-        notes=partial(AgentMemory, **_shared(given, AgentMemory), language=settings.language),
+        notes=partial(AgentMemory, **_shared(given, AgentMemory)),
         threshold=settings.archive.threshold,
         page_from=settings.archive.page_from,
-        language=settings.language,
         tools=(*parsed_rules(given.rules), *DEFAULT_RULES),
     )

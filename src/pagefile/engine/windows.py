@@ -18,7 +18,6 @@ from pagefile.records import NEVER, ConversationInfo, Scope, Turn, WindowRecord
 from pagefile.shapes.media import keeper, note
 from pagefile.shapes.parser import cleaned
 from pagefile.stores.session import FULL_HISTORY, SUMMARY_N
-from pagefile.text.sentences import language
 from pagefile.tiers.base import WindowRequest
 from pagefile.tiers.history import History
 from pagefile.window.budget import Budget
@@ -121,13 +120,15 @@ class _Assembly:
             count=engine.counter.count,
             threshold=request.threshold,
             load=request.load,
+            instructions_tokens=engine.counter.count(request.instructions or ""),
             run=(scope, request.run),
+            language=await engine.languages.of_window(view, request.language, asked, request.instructions),
         )
         offered = await engine.offers(window_request)
-        layout = Layout(request.placement, language(asked or request.instructions or ""))
+        layout = Layout(request.placement, window_request.language)
         given = self._given(window_request)
         compiled = await self._compiled(view.head.scope, [*given, *offered], budget, layout)
-        return Made(self._finished(compiled, view), window_request)
+        return Made(self._finished(compiled, window_request), window_request)
 
     async def _read(self, scope: Scope) -> LogView:
         """The conversation; empty if the store is down, since an answer without history beats no answer."""
@@ -157,7 +158,7 @@ class _Assembly:
         while 0 < len(view.turns) < view.head.live_turns:
             if sum(map(resting_tokens, view.turns)) >= ask.budget_tokens - little:
                 break
-            further = await reader.view(replace(ask, min_turns=len(view.turns) + _FURTHER_TURNS))
+            further = await reader.view(replace(ask, min_turns=2 * len(view.turns) + _FURTHER_TURNS))
             fitting = _fitting(further.turns, ask.budget_tokens, self.engine.counter.count)
             if fitting <= len(view.turns):
                 break
@@ -229,8 +230,10 @@ class _Assembly:
             return f", because the store failed: {error}"
         return None
 
-    def _finished(self, compiled: Compiled, view: LogView) -> Window:
-        request, counter = self.request, self.engine.counter
+    def _finished(self, compiled: Compiled, made_for: WindowRequest) -> Window:
+        request, counter, view = self.request, self.engine.counter, made_for.view
+        # What can still leave is no reason for a checkpoint.
+        pageable = made_for.leaving.pageable_tokens
         ratio = compiled.wanted_tokens / request.room
         counted, notes = (compiled.framing, counter.name, counter.exact), _clean(self.notes)
         receipt = Receipt(compiled.verdicts, request.window_tokens, *counted, notes, request.reserved)
@@ -241,7 +244,7 @@ class _Assembly:
             budget=request.window_tokens,
             ratio=ratio,
             mode=FULL_HISTORY if view.checkpoint is None else SUMMARY_N,
-            should_checkpoint=ratio >= request.threshold,
+            should_checkpoint=ratio - pageable / request.room >= request.threshold,
             prefix_hash=compiled.prefix_hash,
             prefix_messages=compiled.prefix_messages,
             receipt=receipt,
@@ -255,7 +258,7 @@ def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
         least = resting_tokens(turn)
         # One without images or files was read only if it fits as it is.
         if least > room and any(media_in(turn.layout or ())):
-            least = min(form.tokens for form in turn_forms(turn, {}, frozenset(), count))
+            least = min(form.tokens for form in turn_forms(turn, {}, {}, count))
         room -= least
         if room < 0:
             return number

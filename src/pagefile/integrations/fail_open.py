@@ -96,6 +96,11 @@ class FailOpen:
         # Python only keeps weak references to tasks, so abandoned ones are held here until they end.
         self._held: set[asyncio.Future[Any]] = set()
 
+    @property
+    def failures(self) -> int:
+        """How much of this integration's work has failed or been skipped so far."""
+        return self.memory.engine.failures.get(self.integration, 0)
+
     async def attempt(self, what: str, work: Work[R], otherwise: D, *, always: bool = False) -> R | D:
         """The result of the work, or `otherwise` if it fails or times out.
 

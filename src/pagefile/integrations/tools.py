@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from pagefile.engine import Conversation, Memory
+from pagefile.errors import PagefileError
 from pagefile.records import Turn
 from pagefile.standalone.tools import tool_schema
 from pagefile.text.sentences import clip
 from pagefile.tiers.fact_book import refuse_orders
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
-from pagefile.window.wording import Language
+from pagefile.window.wording import Language, Wording
 
 RECALL_TOOL = "recall"
 REMEMBER_TOOL = "remember"
@@ -52,9 +53,19 @@ class ToolCaller:
             return await self._remembered(_text_of(arguments, "text"), arguments.get("category"))
         return await self.chat.call_tool(tool, arguments, turn=self.turn)
 
+    async def refused(self, tool: str, error: PagefileError) -> str:
+        """What the model reads if the memory refused its call."""
+        name = "not_remembered" if tool == REMEMBER_TOOL else "refused"
+        return (await self.wording()).answers[name].format(tool=tool, reason=error)
+
+    async def wording(self) -> Wording:
+        """That of the conversation."""
+        return await self.memory.engine.languages.wording(self.chat.scope)
+
     async def _recalled(self, query: str) -> str:
+        answers = (await self.wording()).answers
         if not query:
-            return "[缺少参数 / missing argument] query: say what to recall."
+            return answers["missing"].format(name="query")
         scope = self.chat.scope
         if scope.user is None or self.incognito:
             hits = await self.chat.recall(query, _HITS)
@@ -62,16 +73,16 @@ class ToolCaller:
             hits = await self.memory.recall(query, user_id=scope.user, tenant=scope.tenant, limit=_HITS)
         # Dated, and escaped like all memory.
         found = (f"[{hit.at:%Y-%m-%d}] {escape(clip(hit.text, _HIT_CHARS))}" for hit in hits)
-        return "\n\n".join(found) or f"[无结果 / nothing found] {query}"
+        return "\n\n".join(found) or answers["nothing_found"].format(query=query)
 
     async def _remembered(self, text: str, category: object) -> str:
-        scope = self.chat.scope
+        scope, answers = self.chat.scope, (await self.wording()).answers
         if not text:
-            return "[缺少参数 / missing argument] text: say what to remember about the user."
+            return answers["missing"].format(name="text")
         if self.incognito:
-            return "[无痕对话 / incognito] nothing of this conversation is kept."
+            return answers["incognito"]
         if scope.user is None:
-            return "[无法记住 / cannot remember] this run names no user."
+            return answers["no_user"]
         refuse_orders(text)
         fact = await self.memory.remember(
             text,
@@ -81,7 +92,7 @@ class ToolCaller:
             confidence=self.confidence,
             source=None if self.turn is None else self.turn.id,
         )
-        return f"[已记住 / remembered] {fact.text}"
+        return answers["remembered"].format(text=fact.text)
 
 
 def _text_of(arguments: Mapping[str, Any], name: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
+from typing import Any
 
 import anyio.to_thread
 
@@ -9,7 +10,7 @@ from pagefile.errors import ModelOutputError
 from pagefile.models.prompts import asking
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.text.extract import summarize
-from pagefile.text.sentences import clip, language
+from pagefile.text.sentences import Language, clip, language
 
 _SPEAKERS = {"zh": {"user": "用户", "assistant": "AI"}, "en": {"user": "User", "assistant": "Assistant"}}
 #: What a model reads of a tool result: its head and tail.
@@ -24,8 +25,9 @@ class ExtractiveSummarizer(Summarizer):
     max_input_chars = 200_000
 
     async def summarize(self, request: SummaryRequest) -> str:
+        given: dict[str, Any] = {"previous": request.previous, "language": _language(request)}
         return await anyio.to_thread.run_sync(
-            lambda: summarize(request.said, max_chars=request.max_chars, previous=request.previous)
+            lambda: summarize(request.said, max_chars=request.max_chars, **given)
         )
 
 
@@ -73,9 +75,13 @@ class ChatSynopsis:
         return " ".join(answer.split())
 
 
+def _language(request: SummaryRequest) -> Language:
+    return request.language or language("\n".join(text for _, text in request.said))
+
+
 def _conversation(request: SummaryRequest) -> tuple[str, str]:
-    """The summary so far and what was said since, one line each; and the language of the latter."""
-    tongue = language("\n".join(text for _, text in request.said))
+    """The summary so far and what was said since, one line each; and the language to summarize them in."""
+    tongue = _language(request)
     names = _SPEAKERS[tongue]
     lines = [f"{_SO_FAR[tongue]}: {request.previous}"] if request.previous else []
     lines += [f"{names.get(speaker, speaker)}: {text}" for speaker, text in request.said]

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pagefile.ports.derived import EmbeddingModel, Vector
 from pagefile.records import JsonValue
+from pagefile.text.sentences import Language
 
 __all__ = [
     "ChatModel",
@@ -50,6 +51,8 @@ class SummaryRequest:
     #: Speaker ("user", "assistant") and text, oldest first.
     said: tuple[tuple[str, str], ...]
     max_chars: int
+    #: The language to write in; None for that of what was said.
+    language: Language | None = None
 
 
 class Summarizer(ABC):

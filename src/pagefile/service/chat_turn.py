@@ -21,6 +21,7 @@ from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import tool_schemas
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.receipt import Window
+from pagefile.window.wording import WORDINGS, Language
 from pagefile.wire import chat as wire
 from pagefile.wire.requests import examples
 
@@ -62,6 +63,10 @@ class ChatRun:
         if turn.status != "open":
             raise ConflictError(f"Turn {turn.id!r} is already {turn.status}: ask again under a new id.")
         return cls(memory, model, chat, asked, turn)
+
+    @property
+    def _language(self) -> Language:
+        return self.memory.engine.languages.default() if self.window is None else self.window.language
 
     async def run(self, say: Say) -> None:
         """Send events until the turn ends. Failures are sent too, as problem documents."""
@@ -109,7 +114,7 @@ class ChatRun:
     async def _generate(self, tell: Tell, *, tools: bool) -> None:
         began = perf_counter()
         self.calls = ()
-        schemas = tool_schemas(self.memory.engine.settings.language) if tools else ()
+        schemas = tool_schemas(self._language) if tools else ()
         messages = self.window.messages if self.window else []
         # What the model says after a tool call is a new paragraph.
         between = "\n\n" if self.text.strip() else ""
@@ -131,7 +136,7 @@ class ChatRun:
                 result = await self.chat.call_tool(call.name, given, turn=self.turn)
             else:
                 given = call.arguments
-                result = f"[参数不是 JSON 对象 / arguments are not a JSON object] {call.arguments}"
+                result = WORDINGS[self._language].answers["bad_arguments"].format(given=call.arguments)
             await self._step(tell, call.name, given, result, call.id)
             await tell(wire.ChatLoaded(tool=call.name, arguments=cast("Any", given), chars=len(result)))
         await tell(_ended("tools", began))

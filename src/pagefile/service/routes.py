@@ -21,7 +21,6 @@ from pagefile.ports import ViewRequest
 from pagefile.service.auth import GuardedRouter, KeyedRoute, memory_in, open_memory, principal_of
 from pagefile.service.idempotency import HEADER, made_id
 from pagefile.standalone import tool_schemas
-from pagefile.standalone.tools import ToolShape
 from pagefile.verbs import Verb
 from pagefile.wire import requests as ask
 from pagefile.wire import responses as out
@@ -184,10 +183,10 @@ async def peek(request: Request, params: Annotated[ask.PeekParams, Query()]) -> 
 
 
 @archive.get("/v1/tools")
-async def tools(request: Request, shape: ToolShape = "plain") -> out.Page[out.AnyTool]:
+async def tools(request: Request, params: Annotated[ask.ToolsParams, Query()]) -> out.Page[out.AnyTool]:
     """The tools to offer to the model, each with the JSON schema of its arguments, in the shape of an API."""
-    schemas = tool_schemas(open_memory(request.app).settings.language, shape)
-    return out.Page(items=tuple(out.TOOL_SHAPES[shape].model_validate(schema) for schema in schemas))
+    schemas = tool_schemas(open_memory(request.app).engine.languages.default(params.language), params.shape)
+    return out.Page(items=tuple(out.TOOL_SHAPES[params.shape].model_validate(schema) for schema in schemas))
 
 
 @at_verb(archive, verbs.CALL_TOOL)

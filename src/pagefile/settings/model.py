@@ -88,9 +88,12 @@ class ArchiveSettings(_Checked, prefix="archive."):
     page_from: Count = 2_000
     #: What describes a page in its placeholder: an extract by type, or the chat model.
     synopsis: Literal["extract", "model"] = "extract"
-    #: Results of the running turn take at most this many tokens in full, the oldest leave first: for agents
-    #: that call dozens of tools in one turn. 0: as many as fit into the window.
+    #: Results take at most this many tokens; beyond it, all but the last leave the window, except for the
+    #: passages that the last calls point to. 0: as many as fit into the window.
     running_tokens: Count = 0
+    #: After results left a full window, those that stay take this share of the room for results. A small one
+    #: saves tokens and changes the beginning of the prompt rarely, a large one keeps more in view.
+    low_water: Annotated[float, Limit(above=True, most=1)] = 0.4
     #: What decides that a page comes back: the model by calling `load_tool_history`, words that refer back,
     #: similarity, or both.
     strategy: Literal["model", "keyword", "similarity", "hybrid"] = "model"
@@ -134,12 +137,13 @@ class WorkspaceSettings(_Checked, prefix="workspace."):
     #: Hint and chunks never take more than this many tokens of a window.
     max_tokens: Count = 1_500
     #: How many seconds an equal call of a cacheable tool is answered from an earlier result; 0 is as long as
-    #: the run lasts.
+    #: the run lasts, or five minutes for tools that are known only by their names, an hour for the web.
     cache_s: Weight = 0.0
     #: How many runs are kept at once; the least recently used is evicted.
     max_runs: Positive = 256
     #: Rules for your own tools, applied before the built-in ones: "list_*=toc+cache, grep=search,
-    #: read_file=page".
+    #: read_file=page, lint=nothing+pure". A tool without one is judged by its name; "*=nothing" at the end
+    #: switches that off.
     rules: str | None = None
 
 
@@ -233,9 +237,9 @@ class Settings(_Checked):
     #: Where recalled turns and facts are placed: "tail", next to the question, so that what comes before
     #: stays the same for a prompt cache; "head", in the leading system message.
     placement: Literal["tail", "head"] = "tail"
-    #: The language of placeholders, the guide to them and labels: "zh" is the original wording, "en" is for
-    #: English agents.
-    language: Literal["zh", "en"] = "zh"
+    #: The language of placeholders, the guide to them, tools, summaries and labels: "auto" is that of each
+    #: conversation's first messages; a conversation and a window can set another.
+    language: Literal["auto", "zh", "en"] = "auto"
     #: Where vectors of turns are stored: empty for the database itself, `milvus://…`, or "none" for no
     #: vectors.
     vectors: str | None = None

@@ -8,10 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import iscoroutinefunction
+from time import monotonic
 from typing import Any, cast
 
 from pagefile.tiers.workspace import DEFAULT_RULES, AgentMemory, ContentChunk, ToolRule
-from pagefile.tiers.workspace.results import Result, canonical
+from pagefile.tiers.workspace.cache import CallCache
+from pagefile.tiers.workspace.calls import ToolCall, bound
+from pagefile.tiers.workspace.found import document_of
+from pagefile.tiers.workspace.results import Result
 from pagefile.tiers.workspace.rules import remember, rule_for
 
 __all__ = ["AgentMemory", "AgentMemoryConfig", "AgentWithMemory", "ContentChunk", "ToolRule"]
@@ -49,7 +53,7 @@ class AgentWithMemory:
         self._rules = (*rules, *DEFAULT_RULES)
         self._memory = (config or AgentMemoryConfig()).memory()
         self._tool_names: dict[str, tuple[str, object]] = {}
-        self._answers: dict[tuple[str, str], Any] = {}
+        self._answers = CallCache[Any](monotonic)
 
     @property
     def memory(self) -> AgentMemory:
@@ -64,23 +68,24 @@ class AgentWithMemory:
     def wrap(self, tool: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
         """The same tool, sync or async: its results are remembered, and a repeated call of a cacheable tool is answered from memory.
 
-        A repeated call returns the very object the tool returned first.
+        A repeated call returns the very object the tool returned first, however its arguments are spelled; a table of
+        contents that was put in with `cache_toc` answers the calls for its document.
         """
         tool_name = name or getattr(tool, "__name__", "tool")
 
         @wraps(tool)
         async def waiting(*args: Any, **kwargs: Any) -> Any:
-            key = _key(tool_name, args, kwargs)
-            if key in self._answers:
-                return self._answers[key]
-            return self._taken(key, kwargs, await tool(*args, **kwargs))
+            call = ToolCall.of(tool_name, bound(tool, args, kwargs))
+            if (found := self._answered(call)) is not None:
+                return found[0]
+            return self._taken(call, await tool(*args, **kwargs))
 
         @wraps(tool)
         def blocking(*args: Any, **kwargs: Any) -> Any:
-            key = _key(tool_name, args, kwargs)
-            if key not in self._answers:
-                return self._taken(key, kwargs, tool(*args, **kwargs))
-            return self._answers[key]
+            call = ToolCall.of(tool_name, bound(tool, args, kwargs))
+            if (found := self._answered(call)) is not None:
+                return found[0]
+            return self._taken(call, tool(*args, **kwargs))
 
         return waiting if iscoroutinefunction(tool) else blocking
 
@@ -103,8 +108,7 @@ class AgentWithMemory:
 
     def _update_memory(self, tool_name: str, result: object, tool_input: object = None) -> None:
         """Remember what the tool's rule selects from a result; never raises."""
-        rule, told = rule_for(tool_name, self._rules), Result.of(tool_name, tool_input, result)
-        remember(self._memory, rule, told, {"tool": tool_name})
+        self._taken(ToolCall.of(tool_name, tool_input), result, answers=False)
 
     def _process_event(self, event: object) -> None:
         """Take tool calls and their results from an agent's events, as objects or mappings.
@@ -123,16 +127,28 @@ class AgentWithMemory:
                 if name and result is not None and not part_of(block, "is_error"):
                     self._update_memory(str(name), result, given)
 
-    def _taken(self, key: tuple[str, str], given: Mapping[str, Any], result: Any) -> Any:
-        self._update_memory(key[0], result, given or None)
-        cacheable = self._memory.enabled and rule_for(key[0], self._rules).cacheable
-        if cacheable and not Result.of(key[0], given, result).failed:
-            self._answers[key] = result
+    def _answered(self, call: ToolCall) -> tuple[Any, float] | None:
+        """The answer to an equal call, and its age; None if the tool has to run."""
+        rule = self._rule(call)
+        if not rule.cacheable or not self._memory.enabled:
+            return None
+        toc = self._memory.given_toc(document_of(None, call.arguments)) if rule.remembers == "toc" else None
+        return self._answers.find(call, rule.fresh_s) if toc is None else (toc, 0.0)
+
+    def _taken(self, call: ToolCall, result: Any, *, answers: bool = True) -> Any:
+        rule, told = self._rule(call), Result.of(*call, result)
+        remember(self._memory, rule, told, {"tool": call.tool})
+        if answers and rule.cacheable and self._memory.enabled and not told.failed:
+            self._answers.keep(call, result)
         return result
 
-
-def _key(tool: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[str, str]:
-    return tool, canonical({**kwargs, **({"args": list(args)} if args else {})})
+    def _rule(self, call: ToolCall) -> ToolRule:
+        """The rule for a call; one that may change something ends the answers it concerns."""
+        rule = rule_for(call.tool, self._rules, call.arguments)
+        if rule.changes:
+            self._answers.changed(call)
+            self._memory.forget_changed(call)
+        return rule
 
 
 def _blocks(event: object) -> Iterator[object]:

@@ -6,11 +6,12 @@ never changes the given messages. For LangChain agents, `pagefile.integrations.l
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 
@@ -281,8 +282,21 @@ class MemoryMiddleware:
     """Injects memory before every model call, not once per run, so that each call sees what is relevant by then.
 
     `source` is anything `get_memory_data` accepts: a path, a function, or the data. `role="user"` sends memory as a user message,
-    for servers that refuse a second system message.
+    for servers that refuse a second system message. Made where `langchain.agents` is imported, it can be given to `create_agent`.
     """
+
+    def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
+        if cls is MemoryMiddleware and "langchain.agents" in sys.modules:
+            from pagefile.standalone.langchain_memory import LangChainMemory  # noqa: PLC0415 - needs LangChain
+
+            return super().__new__(cast("type[Self]", LangChainMemory))
+        return super().__new__(cls)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"MemoryMiddleware has no {name!r}. For create_agent, import langchain.agents before you make a MemoryMiddleware, "
+            "or give it a pagefile.integrations.langchain.PagefileMiddleware."
+        )
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from pagefile.text.sentences import clip
 from pagefile.tiers.archive import FALLBACK_CHARS, Archive
 from pagefile.tiers.page_in import LOADING_TOOLS, explained
 from pagefile.window.placeholder import GUIDE, placeholder, placeholder_uuid
+from pagefile.window.wording import ZH
 
 #: 超过 1 万字的工具结果进行存档
 ARCHIVE_THRESHOLD = 10000
@@ -114,7 +115,7 @@ class ToolResultManager:
         try:
             return (await self.get(uuid, conversation_id=conversation_id)).result_full
         except HandleNotFoundError as error:
-            return explained(error)
+            return explained(error, uuid, ZH)
 
     async def get(self, uuid: str, *, conversation_id: str | None = None) -> ToolResultArchive:
         """The whole row; raises `HandleNotFoundError` for an unknown, foreign or malformed uuid."""

@@ -164,7 +164,7 @@ def _utc_text(moment: datetime) -> str:
 
 def moment(stored: datetime | str) -> datetime:
     """The time that `time_text` was given, in UTC; some drivers give it as text."""
-    return stored if isinstance(stored, datetime) else datetime.fromisoformat(stored)
+    return datetime.fromisoformat(stored) if isinstance(stored, str) else stored
 
 
 # -- records, field by field ------------------------------------------------------------------------------------------

@@ -168,7 +168,11 @@ def check_living(page: Page) -> Page:
     if page.purged is not None:
         raise PagePurgedError(
             f"The text of page {page.uuid!r} (tool {page.tool!r}) was purged at {page.purged:%Y-%m-%d %H:%M} UTC and "
-            f"cannot be loaded any more. Its summary is left: {page.result_summary!r}. Call the tool again for the whole result."
+            f"cannot be loaded any more. Its summary is left: {page.result_summary!r}. Call the tool again for the whole result.",
+            uuid=page.uuid,
+            tool=page.tool,
+            at=f"{page.purged:%Y-%m-%d %H:%M}",
+            about=page.result_summary,
         )
     return page
 

@@ -260,3 +260,33 @@ def best_first(scores: npt.NDArray[Any], limit: int, *then: npt.NDArray[np.float
         bar = np.partition(scores[found], -limit)[-limit]
         found = found[scores[found] >= bar]
     return found[np.lexsort((-found, *(-key[found] for key in then), -scores[found]))].tolist()
+
+
+class Scored(NamedTuple):
+    """The scores of documents for a query, and the share of its terms (by rarity) in the best one."""
+
+    scores: list[float]
+    best_share: float
+
+
+def bm25(
+    asked: Mapping[str, float],
+    documents: Sequence[Sequence[str]],
+    aside: Sequence[Mapping[str, int]] = (),
+) -> Scored:
+    """BM25 over documents that are asked once: nothing is kept of them, and only the terms of the query are counted."""
+    counts = [Counter[str](word for word in words if word in asked) for words in documents]
+    nothing: Mapping[str, int] = {}
+    beside = aside or [nothing] * len(documents)
+    held = [{*own, *(asked.keys() & near)} for own, near in zip(counts, beside, strict=True)]
+    holders = Counter(word for words in held for word in words)
+    weights = {word: much * rarity(len(documents), holders[word]) for word, much in asked.items()}
+    average = sum(map(len, documents)) / max(1, len(documents)) or 1.0
+    scores: list[float] = []
+    for words, own, near, document in zip(held, counts, beside, documents, strict=True):
+        norm = K1 * (1 - B + B * len(document) / average)
+        much = ((weights[word], own[word] + ASIDE * near.get(word, 0)) for word in words)
+        scores.append(sum(weight * (K1 + 1) * count / (count + norm) for weight, count in much))
+    best = max(range(len(scores)), key=scores.__getitem__, default=None)
+    found = 0.0 if best is None else sum(weights[word] for word in held[best])
+    return Scored(scores, found / (sum(weights.values()) or 1.0))

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from pagefile.text.sentences import cut, is_cjk, sentences
+from pagefile.text.sentences import Language, cut, is_cjk, sentences
 from pagefile.text.tables import filled, table
 from pagefile.text.words import terms
 
@@ -24,7 +24,8 @@ def anchors(text: str) -> list[str]:
 
 #: Speakers whose statements take precedence: what users said about themselves must not be lost.
 _USERS = frozenset({"user", "human", "用户"})
-_SPEAKERS = _USERS | frozenset({"assistant", "ai", "助手", "system", "tool"})
+_SPEAKERS = _USERS | frozenset({"assistant", "ai", "助手", "system", "系统", "tool", "工具"})
+_NAMES = {"zh": {"user": "用户", "assistant": "助手", "system": "系统", "tool": "工具"}}
 
 #: Weights of the parts of a sentence's score, relative to its centrality, which is 0 to 1.
 _FROM_USER = 0.5
@@ -55,14 +56,22 @@ class _Sentence(NamedTuple):
     anchors: int
 
 
-def summarize(texts: Sequence[tuple[str, str]], *, max_chars: int, previous: str | None = None) -> str:
+def summarize(
+    texts: Sequence[tuple[str, str]],
+    *,
+    max_chars: int,
+    previous: str | None = None,
+    language: Language | None = None,
+) -> str:
     """A deterministic summary of `(speaker, text)` pairs with at most `max_chars` characters.
 
     One line per text that is still represented, `speaker: sentences`, in the order of the conversation,
     starting with what is kept of the `previous` summary. No sentence is cut, unless not a single one fits.
+    The speakers are named in the `language`, if one is given.
     """
     lines = _lines_of(previous or "", {speaker for speaker, _ in texts})
-    pool = _distinct(_read([*lines, *texts]))
+    names = _NAMES.get(language or "", {})
+    pool = _distinct(_read([(names.get(speaker, speaker), text) for speaker, text in (*lines, *texts)]))
     if not pool:
         return ""
     scores = _score(pool)

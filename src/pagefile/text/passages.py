@@ -1,320 +1,278 @@
-"""A long text as passages, by which an archived page is searched, quoted and paged.
+"""The passages of a page that answer a question, or that matter most, within a budget that is used.
 
-Splitting is cheap and never segments words, because every page is split but few are ever queried; only
-`select` looks at words.
+Whoever asks for passages (a load with a question, the window of the running turn, a hook, a search) need not know what kind of
+result the page is: `reading` makes pieces of any, here the best are chosen and grown by their neighbours.
 """
 
 import re
-import unicodedata
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, chain, islice, pairwise
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
-from pagefile.text.bm25 import WordIndex
-from pagefile.text.sentences import clip, language, sentences
-from pagefile.text.synopsis.kinds import kind, rows_kind
-from pagefile.text.units import Units, json_commas, protected, units
+from pagefile.text.piece_ranking import RankedPage
+from pagefile.text.reading import Piece
+from pagefile.text.reading.json_tree import unescaped
+from pagefile.text.sentences import cut, language
+from pagefile.text.splitting import Passage, page_slice, split
 from pagefile.text.words import terms
 
-#: How many passages are segmented per query (about 150,000 characters); if there are more, the likeliest.
-MOST_SEGMENTED = 120
-#: A passage counts as an answer from this share of the best score on.
-ANSWERS = 0.25
-#: Kinds of text that may be shown in part: their head and tail still say something.
-_CLIPPABLE = frozenset({"text", "markdown", "log", "search"})
-#: A shorter part of a passage is useless as an answer.
-_SMALLEST_PART = 80
+__all__ = ["Passage", "matching", "page_slice", "render_excerpt", "select", "selected", "split"]
 
-_HEADINGS = re.compile(r"\n(?=#{1,6} |<h[1-6][ >])")
-_BLANK_LINES = re.compile(r"\n(?:[ \t\r]*+\n)++")
-_FINISHED_LINES = re.compile(r"[.!?。！？:：;；…][\"'”’」』）)\]】》*_]{0,3}\r?\n")
-_LINES = re.compile(r"\n")
-_BLOCK_TAGS = re.compile(
-    r"</(?:p|div|li|tr|ul|ol|h[1-6]|section|article|table|head|body|script|style)>|<br ?/?>", re.IGNORECASE
-)
-_CLOSING_TAGS = re.compile(r"</[A-Za-z][^<>]*+>")
-#: Starts with a single character class, which makes the search fast.
-_SENTENCE_ENDS = re.compile(
-    r"[。！？….!?](?:(?<=[。！？…])[。！？…]*[\"'”’」』）)\]】》]*\s*|(?<![.!?]{2})[.!?]*+[\"'”’」』）)\]】》]*+\s+)"
-)
-#: How much text around a sentence end is needed to confirm it.
-_AROUND = 80
-#: How many candidates are checked, nearest first.
-_ASKED = 8
-_SOFT = re.compile(r"[\s，、,;；]")
-_DIGITS = re.compile(r"\d+")
-_HEADING_LINE = re.compile(r"(?:\A|\n)#{1,6} +([^\n]+)")
-#: Joins or modifies adjacent characters: not a place to cut.
-_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+Cost = Callable[[str], int]
+_Reach = Literal["group", "where", "page"]
+
+#: How many places of a passage a search shows: the words of a query may stand in different ones.
+_MATCHES = 3
+#: At how many places to read: so many, and one more for this many tokens.
+_LEAST_PLACES, _PER_PLACE = 3, 150
+#: How much is said of what encloses a passage.
+_WHERE_CHARS = 200
+#: Counting again after so many rounds, and unless less than this share of the budget is left.
+_ROUNDS, _UNUSED = 3, 0.05
+#: The share of the budget that the lines before the passages may take.
+_MARKERS = 0.22
+_ESCAPED = re.compile(r"\\(?:n|\"|u[0-9a-f]{4})")
+#: Between two passages with fewer characters there is only what JSON needs.
+_NO_GAP = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A piece of a page, and its offsets in the page, in characters."""
+class Selection(list[Passage]):
+    """Passages in the order of the text; `answers` says whether any of them shares words with the question."""
 
-    start: int
-    end: int
-    text: str
+    answers = False
 
 
-def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list[Passage]:
-    """The passages of a text, about `target_chars` long: joined, they are the text again.
+def select(passages: Sequence[Passage], query: str, *, budget: int, cost: Cost) -> Selection:
+    """What to show of a text that was split: see `selected`."""
+    return selected("".join(passage.text for passage in passages), query, budget=budget, cost=cost)
 
-    Cuts fall before headings, at blank lines, line ends, sentence ends, in this order. Images, links, code
-    blocks, tables, tags, JSON values and rows of CSV are never cut; one longer than `max_chars` becomes a
-    passage on its own. Only text without any boundary is cut at `max_chars`.
+
+def selected(text: str, query: str, *, budget: int, cost: Cost, zh: bool | None = None) -> Selection:
+    """The parts of a text that answer a query, best first until the budget is used, returned in the order of the text.
+
+    If none does: the beginning, what stands out, and the end. As `render_excerpt` writes them, they never cost more than the
+    budget; nothing is too long, since the best piece is cut at a boundary if it alone exceeds the budget. The text of a passage
+    is as it reads (a string of JSON without its escapes), its offsets are those of the page.
     """
-    target = max(2, target_chars)
-    limits = _Limits(target // 2, target, target * 3 // 2, max(max_chars, target))
-    cuts = pairwise([0, *_cuts(units(text), limits)])
-    return [Passage(start, end, text[start:end]) for start, end in cuts]
+    if not text.strip() or budget <= 0:
+        return Selection()
+    if len(text) <= 16 * budget and cost(text) <= budget:
+        whole = Selection([Passage(0, len(text), text)])
+        whole.answers = not set(terms(query)).isdisjoint(terms(text))
+        return whole
+    page = RankedPage(text, query)
+    told = language(text[:2000]) == "zh" if zh is None else zh
+    marker = _marker(len(text), len(text), len(text), zh=told)
+    written = partial(render_excerpt, total_chars=len(text), zh=zh)
+    shown = _Shown(page.pieces, budget, cost, written, marker)
+    shown.fill(page.places(_LEAST_PLACES + budget // _PER_PLACE))
+    made = Selection(shown.passages)
+    made.answers = page.answers
+    return made
 
 
-def select(
-    passages: Sequence[Passage], query: str, *, budget: int, cost: Callable[[str], int]
-) -> list[Passage]:
-    """The passages that answer the query, best first until the budget is used, returned in the order of the text.
+def matching(passage: str, query: str, max_chars: int) -> str:
+    """The part of a passage that a query is about, in at most so many characters; strings of JSON as they read."""
+    text = unescaped(passage) if _ESCAPED.search(passage) else passage
+    if len(text) <= max_chars:
+        return text
+    page = RankedPage(text, query)
+    shown = _Shown(page.pieces, max_chars, len, _joined)
+    shown.fill(page.places(_MATCHES))
+    return _joined(shown.passages)
 
-    If none does, the first passages that fit. What `render_excerpt` writes around a passage is counted. The
-    best one is clipped if it alone exceeds the budget; if it contains something that must not be cut, the
-    next best takes its place. Offsets always refer to the full passage.
+
+def _joined(passages: Sequence[Passage]) -> str:
+    return " … ".join(passage.text.strip() for passage in passages)
+
+
+def render_excerpt(passages: Sequence[Passage], total_chars: int, *, zh: bool | None = None) -> str:
+    """Passages as a model reads them: each run of adjacent passages is preceded by a line with its character range.
+
+    That line also says what encloses the passage, unless it is the same as for the passage before. A whole text has no such
+    line. It is in Chinese if `zh` says so, by default if the passages are Chinese themselves.
     """
-    if not passages:
-        return []
-    total, zh = passages[-1].end, _in_chinese(passages)
-
-    def price(passage: Passage) -> int:
-        return cost(_marker(passage.start, passage.end, total, zh=zh) + passage.text + "\n")
-
-    answering = _answering(passages, query)
-    taken: dict[int, Passage] = {}
-    for at in answering or range(len(passages)):
-        passage: Passage | None = passages[at]
-        needed = price(passage)
-        if needed > budget:
-            whole = taken or kind("".join(near.text for near in passages[:3])) not in _CLIPPABLE
-            passage = None if whole else _clipped(passage, needed, budget, price)
-            if passage is None:
-                if taken and not answering:
-                    break
-                continue
-            needed = price(passage)
-        taken[at] = passage
-        budget -= needed
-    return [taken[at] for at in sorted(taken)]
-
-
-def render_excerpt(passages: Sequence[Passage], total_chars: int) -> str:
-    """Passages as a model reads them: each run of adjacent passages is preceded by a line with its character range."""
-    zh = _in_chinese(passages)
-    runs: list[list[Passage]] = []
-    for passage in passages:
-        if runs and passage.start == runs[-1][-1].end:
-            runs[-1].append(passage)
-        else:
-            runs.append([passage])
+    zh = _in_chinese(passages) if zh is None else zh
     out: list[str] = []
-    for run in runs:
+    end, where = None, ""
+    for run in _runs(passages):
         body = "".join(passage.text for passage in run)
-        ended = body if body.endswith("\n") else f"{body}\n"
-        out.append(_marker(run[0].start, run[-1].end, total_chars, zh=zh) + ended)
+        told = "" if run[0].where == where else run[0].where
+        if told and end is not None and 0 <= run[0].start - end <= _NO_GAP:
+            out.append(f"[… · {told}]\n")
+        elif (run[0].start, run[-1].end) != (0, total_chars):
+            out.append(_marker(run[0].start, run[-1].end, total_chars, told, zh=zh))
+        out.append(body if body.endswith("\n") else f"{body}\n")
+        end, where = run[-1].end, run[0].where
     return "".join(out).removesuffix("\n")
 
 
-def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
-    """The range to show for `offset` and `limit`: at most `limit` characters, splitting no unit that fits.
-
-    The start moves back to the beginning of the unit it falls into, then the end moves back to the beginning
-    of the unit it would split. A unit that does not fit into `limit`, or that is all there is, is cut where
-    asked. The end is always after `offset` (unless the text has ended or `limit` is 0), so that paging on
-    from it terminates.
-    """
-    start = min(max(0, offset), len(text))
-    end = min(len(text), start + max(0, limit))
-    if start == end:
-        return start, end
-    found = units(text)
-    if (around := found.around(start)) is not None and around[1] - around[0] <= limit:
-        start, end = around[0], min(len(text), around[0] + limit)
-    if (behind := found.around(end)) is not None and behind[0] > max(start, offset):
-        end = behind[0]
-    return start, end
+def _runs(passages: Sequence[Passage]) -> Iterator[list[Passage]]:
+    run: list[Passage] = []
+    for passage in passages:
+        if run and (passage.start != run[-1].end or passage.where != run[-1].where):
+            yield run
+            run = []
+        run.append(passage)
+    if run:
+        yield run
 
 
-# -- splitting ---------------------------------------------------------------------------------------------------------
-
-
-class _Limits(NamedTuple):
-    """The length of a passage: minimum, target, preferred maximum, maximum."""
-
-    least: int
-    target: int
-    near: int
-    most: int
-
-
-def _cuts(found: Units, limits: _Limits) -> Iterator[int]:
-    """Where passages end; the last is the end of the text."""
-    choose = {"json": _comma, "rows": _row_end, "text": _boundary}[found.layout]
-    jsonl = found.layout == "rows" and rows_kind(found.text) == "jsonl"
-    start = 0
-    while len(found.text) - start > limits.near:
-        end = choose(found, start, limits)
-        if jsonl and end - start > limits.most:
-            # An overlong row of JSON lines is cut like JSON; a broken one is not cut.
-            row = found.text[start:end]
-            inner = Units(row, "json", [], [], *(json_commas(row) or ([], [])))
-            yield from (start + cut for cut in _cuts(inner, limits))
-        else:
-            yield end
-        start = end
-    if start < len(found.text):
-        yield len(found.text)
-
-
-def _comma(found: Units, start: int, limits: _Limits) -> int:
-    """The shallowest comma within reach, nearest to the target."""
-    low = bisect_left(found.commas, start + limits.least)
-    high = bisect_right(found.commas, start + limits.most)
-    if low < high:
-        shallowest = min(found.depths[low:high])
-        places = [found.commas[at] for at in range(low, high) if found.depths[at] == shallowest]
-        return next(_by_distance(places, start + limits.target))
-    if low and found.commas[low - 1] > start:
-        return found.commas[low - 1]
-    return found.commas[high] if high < len(found.commas) else len(found.text)
-
-
-def _row_end(found: Units, start: int, limits: _Limits) -> int:
-    """The end of the row nearest to the target; an overlong row is a passage on its own."""
-    best = _legal(found, _LINES, start + limits.least, start + limits.most, start + limits.target)
-    best = best or _legal(found, _LINES, start, start + limits.least, start + limits.least)
-    place = start + limits.most
-    while best is None:
-        place = found.text.find("\n", place) + 1 or len(found.text)
-        best = place if found.span(place) is None else None
-    return best
-
-
-def _boundary(found: Units, start: int, limits: _Limits) -> int:
-    """The best boundary within reach: by kind first, then by distance to the target."""
-    ideal, low = start + limits.target, start + limits.least
-    near, most = start + limits.near, start + limits.most
-    preferred = (_HEADINGS, _BLANK_LINES, _FINISHED_LINES, _LINES, _BLOCK_TAGS)
-    attempts = chain(
-        (_legal(found, pattern, low, near, ideal) for pattern in preferred),
-        (_sentence_end(found, low, reach, ideal) for reach in (near, most)),
-        (_legal(found, pattern, low, most, ideal) for pattern in (_LINES, _CLOSING_TAGS)),
+def _marker(start: int, end: int, total: int, where: str = "", *, zh: bool) -> str:
+    told = f" · {where}" if where else ""
+    return (
+        f"[…字符 {start}–{end} / 共 {total}{told}]\n"
+        if zh
+        else f"[… characters {start}–{end} of {total}{told}]\n"
     )
-    best = next((place for place in attempts if place is not None), None)
-    return _anywhere(found, start, low, most) if best is None else best
-
-
-def _legal(found: Units, pattern: re.Pattern[str], low: int, high: int, ideal: int) -> int | None:
-    """The end of a match outside all protected spans, nearest to the ideal position."""
-    places = [match.end() for match in pattern.finditer(found.text, low, high)]
-    return next((place for place in _by_distance(places, ideal) if found.span(place) is None), None)
-
-
-def _by_distance(places: Sequence[int], ideal: int) -> Iterator[int]:
-    """Ascending positions: those up to the ideal one backwards, then the others."""
-    over = bisect_right(places, ideal)
-    yield from reversed(places[:over])
-    yield from places[over:]
-
-
-def _sentence_end(found: Units, low: int, high: int, ideal: int) -> int | None:
-    """The sentence end nearest to the ideal position: candidates are confirmed by `sentences` with their context."""
-    places = [match.end() for match in _SENTENCE_ENDS.finditer(found.text, low, high)]
-    for place in islice(_by_distance(places, ideal), _ASKED):
-        start = max(0, place - _AROUND)
-        ends = accumulate(map(len, sentences(found.text[start : place + _AROUND])), initial=start)
-        if place in ends and found.span(place) is None:
-            return place
-    return None
-
-
-def _anywhere(found: Units, start: int, low: int, most: int) -> int:
-    """Without a boundary: around a unit if one is in the way, else between words, else between characters."""
-    if most >= len(found.text):
-        return len(found.text)
-    if (unit := found.span(most)) is not None:
-        return unit[0] if unit[0] > start else unit[1]
-    if (best := _legal(found, _SOFT, low, most, most)) is not None:
-        return best
-    place, text = most, found.text
-    while place > low and (
-        text[place] in _JOINERS or text[place - 1] == "\u200d" or unicodedata.combining(text[place])
-    ):
-        place -= 1
-    return place if place > low and found.span(place) is None else most
-
-
-# -- selecting ---------------------------------------------------------------------------------------------------------
-
-
-def _clipped(passage: Passage, needed: int, budget: int, price: Callable[[Passage], int]) -> Passage | None:
-    """As much of the head and tail as fits the budget; None if that is too little, or it must not be cut."""
-    if protected(passage.text):
-        return None
-    room = len(passage.text)
-    while room >= _SMALLEST_PART:
-        room = min(room * 9 // 10, room * budget // needed) if budget > 0 else 0
-        part = Passage(passage.start, passage.end, clip(passage.text, room))
-        needed = price(part)
-        if needed <= budget and room >= _SMALLEST_PART:
-            return part
-    return None
 
 
 def _in_chinese(passages: Sequence[Passage]) -> bool:
     return language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
 
 
-def _answering(passages: Sequence[Passage], query: str) -> list[int]:
-    """Which passages share enough words with the query, best first; ties by position."""
-    asked = terms(query)
-    headings = _headings_above(passages)
-    # The index puts the latest of equals first, so the passages are added in reverse.
-    index = WordIndex[int]()
-    for at in reversed(_likely(passages, asked)):
-        index.add(at, terms(f"{headings[at]}\n{passages[at].text}"))
-    ranked = index.search(asked, len(passages))
-    return [hit.key for hit in ranked if hit.score >= ANSWERS * ranked[0].score]
+# -- what fits ---------------------------------------------------------------------------------------------------------
 
 
-def _headings_above(passages: Sequence[Passage]) -> list[str]:
-    """The heading above each passage; empty for those that start with their own."""
-    above: list[str] = []
-    heading = ""
-    for passage in passages:
-        above.append("" if passage.text.startswith("#") else heading)
-        if "#" in passage.text:
-            found = _HEADING_LINE.findall(passage.text)
-            heading = found[-1] if found else heading
-    return above
+@dataclass(slots=True, eq=False)
+class _Side:
+    """How far the text around a seed is shown, in one direction, and how much more it may cost."""
+
+    seed: int
+    step: int
+    reached: int
+    room: float
 
 
-def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> list[int]:
-    """All passages if they are few, else those that best match the stems of the query, in order."""
-    if len(passages) <= MOST_SEGMENTED:
-        return list(range(len(passages)))
-    stems = {stem for term in asked for stem in _stems(term)}
-    folded = [unicodedata.normalize("NFKC", passage.text).casefold() for passage in passages]
-    rare = {stem: 1 / (1 + sum(stem in text for text in folded)) for stem in sorted(stems)}
-    held = [sum(rare[stem] * min(3, text.count(stem)) for stem in rare) for text in folded]
-    best = sorted((at for at, weight in enumerate(held) if weight), key=lambda at: (-held[at], at))
-    return sorted(best[:MOST_SEGMENTED])
+@dataclass(eq=False)
+class _Shown:
+    """The pieces that are shown, within a budget."""
 
+    pieces: Sequence[Piece]
+    budget: int
+    cost: Cost
+    render: Callable[[Sequence[Passage]], str]
+    #: What is written before each place that is shown.
+    marker: str = ""
 
-def _stems(term: str) -> tuple[str, ...]:
-    """What a text with this term likely contains: for a number its digits, or its first one in other notations."""
-    if (digits := _DIGITS.match(term)) is not None:
-        return (digits.group(), term[0])
-    return (term[: max(2, len(term) - 1)] if term.isascii() and len(term) > 2 else term,)
+    def __post_init__(self) -> None:
+        self._taken: dict[int, Piece] = {}
+        self._costs: dict[int, int] = {}
+        self._left = self.budget
+        self._markers = 0
+        self._marker_cost = self.cost(self.marker)
+        self._where_chars = min(_WHERE_CHARS, 24 + self.budget // 20)
 
+    @property
+    def passages(self) -> list[Passage]:
+        """What is shown, in order: pieces that follow one another in the same text are one passage."""
+        runs: list[list[int]] = []
+        for at in sorted(self._taken):
+            if runs and self._follows(at, runs[-1][-1]):
+                runs[-1].append(at)
+            else:
+                runs.append([at])
+        return [self._passage(self._taken[run[0]], self._taken[run[-1]]) for run in runs]
 
-def _marker(start: int, end: int, total: int, *, zh: bool) -> str:
-    return f"[…字符 {start}–{end} / 共 {total}]\n" if zh else f"[… characters {start}–{end} of {total}]\n"
+    def fill(self, seeds: Sequence[int]) -> None:
+        """Take the seeds, then what is around them, until the budget is used."""
+        for at in seeds:
+            self._take(at)
+        # What was taken together costs less than its pieces one by one.
+        for _ in range(_ROUNDS):
+            self._grow([at for at in seeds if at in self._taken])
+            if not self._settle():
+                return
+        for at in seeds:
+            if self._take_part(at):
+                return
+
+    # -- piece by piece ---------------------------------------------------------------------------------------------
+
+    def _take(self, at: int) -> bool:
+        if at not in self._taken:
+            text, marker = self._price(at)
+            alone = self._taken.keys().isdisjoint((at - 1, at + 1))
+            if text + marker > self._left or (alone and self._markers + marker > self.budget * _MARKERS):
+                return False
+            self._taken[at] = self.pieces[at]
+            self._left -= text + marker
+            self._markers += marker
+        return True
+
+    def _price(self, at: int) -> tuple[int, int]:
+        """What it costs to show a piece, and what stands before it: the less, the nearer another is that is shown."""
+        piece = self.pieces[at]
+        if at not in self._costs:
+            self._costs[at] = self.cost(piece.text.rstrip("\n") + "\n")
+        near = [self._taken[other] for other in (at - 1, at + 1) if other in self._taken]
+        if any(other.frame is piece.frame for other in near):
+            return self._costs[at], 0
+        where = cut(piece.where, self._where_chars)
+        marker = self.cost(f"[… · {where}]\n") if where else 0
+        return self._costs[at], marker if near else marker + self._marker_cost
+
+    def _grow(self, seeds: Sequence[int]) -> None:
+        """Read on around the seeds in turn: in their paragraph or record, a fair share each; in their section; then further."""
+        share = self._left / (2 * max(1, len(seeds)))
+        for reach in ("group", "where", "page"):
+            room = share if reach == "group" else self._left
+            # What precedes a section says less about it than what follows.
+            for steps in ((1, -1),) if reach != "page" else ((1,), (-1,)):
+                sides = [_Side(at, step, at, room) for at in seeds for step in steps]
+                while sides:
+                    sides = [side for side in sides if self._step(side, reach)]
+
+    def _step(self, side: _Side, reach: _Reach) -> bool:
+        """One piece further to a side; whether to go on."""
+        at = self._next(side.reached, side.step)
+        if at is None:
+            return False
+        piece, seed = self.pieces[at], self.pieces[side.seed]
+        if reach != "page" and getattr(piece, reach) != getattr(seed, reach):
+            return False
+        side.reached = at
+        side.room -= sum(self._price(at))
+        return side.room >= 0 and self._take(at)
+
+    def _next(self, at: int, step: int) -> int | None:
+        """The next piece in a direction that is not shown."""
+        while at in self._taken:
+            at += step
+        return at if 0 <= at < len(self.pieces) else None
+
+    def _settle(self) -> bool:
+        """Count what is shown as it will be read: give back what is too much, and say whether there is room for more."""
+        while self._taken and self._used() > self.budget:
+            self._taken.popitem()
+        self._left = self.budget - self._used()
+        return self._left > self.budget * _UNUSED and len(self._taken) < len(self.pieces)
+
+    def _used(self) -> int:
+        return self.cost(self.render(self.passages)) if self._taken else 0
+
+    def _take_part(self, seed: int) -> bool:
+        """As much as fits, up to a boundary, of a seed that is too long, or of the next piece after it."""
+        at = self._next(seed, 1)
+        if at is None:
+            return False
+        piece = self.pieces[at]
+        room = piece.end - piece.start - 1
+        while room > 0:
+            kept = cut(piece.frame.text[piece.start : piece.end], room + 1).removesuffix("…")
+            self._taken[at] = replace(piece, end=piece.start + max(1, len(kept)))
+            if self._used() <= self.budget:
+                return True
+            room = min(room, len(kept)) * 3 // 4
+        del self._taken[at]
+        return False
+
+    def _follows(self, at: int, before: int) -> bool:
+        first, second = self._taken[before], self._taken[at]
+        return at == before + 1 and first.frame is second.frame and first is self.pieces[before]
+
+    def _passage(self, first: Piece, last: Piece) -> Passage:
+        frame, where = first.frame, cut(first.where, self._where_chars)
+        shown = frame.shown(first.start, last.end)
+        return Passage(frame.place(first.start), frame.place(last.end), shown, where)

@@ -1,7 +1,10 @@
-"""Chinese and English text: which script it is in, where its sentences end, and what to show of one that is too long."""
+"""Chinese and English text: which language it is in, where its sentences end, and what to show of one that is too long."""
 
 import re
+from collections.abc import Iterable
 from typing import Literal
+
+Language = Literal["zh", "en"]
 
 # Chinese is segmented into words, Japanese and Korean into pairs of characters, the rest at spaces.
 
@@ -26,12 +29,63 @@ def cjk_share(text: str) -> float:
     return len(_CJK.findall(text)) / letters if letters else 0.0
 
 
-def language(text: str) -> Literal["zh", "en"]:
+def language(text: str) -> Language:
     """The language to answer in: Chinese if its script carries most of the meaning, else English.
 
     A Chinese character says as much as three Latin letters: a sentence full of product names is still Chinese.
     """
     return "zh" if cjk_share(text) >= 0.25 else "en"
+
+
+#: What says nothing about the language its author speaks: code, links, paths, addresses and quotations …
+_NOT_SPOKEN = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|(?<![!-~])(?=[!-~]*?[/\\@_])[!-~]+|\b\w++\([^()\n]*\)|\"[^\"\n]*\"|“[^”\n]*”|「[^」\n]*」|《[^》\n]*》",
+    re.DOTALL,
+)
+#: … and lines of a program, of a stack trace or of data.
+_NOT_PROSE = re.compile(
+    r"^\s*(?:[{}<>\[|$#]|Traceback |File |at |(?:def|class|import|from|return|const|let|var|select|insert)\b).*"
+    r"|^.*(?:[{};]$|[=!<>]=|=>|->|::| = ).*",
+    re.MULTILINE | re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[\n。！？：:；;]|[.!?](?=\s)")
+_WORD = re.compile(rf"(?:(?![{CJK}])[^\W\d_])+(?:['’-](?:(?![{CJK}])[^\W\d_])+)*")
+_HAN = re.compile(f"[{HAN}]")
+_OTHER_CJK = re.compile(f"[{KANA}{HANGUL}]")
+_ENGLISH = re.compile(
+    r"\b(?:the|an?|is|are|was|do|does|did|what|how|why|when|where|who|which|can|could|please|this|that|these|in|on|of|to|for|"
+    r"and|with|my|me|you|your|it|not)\b",
+    re.IGNORECASE,
+)
+#: What tells a language: this many Chinese characters or words in one clause.
+_ENOUGH_HAN, _ENOUGH_WORDS = 4, 3
+#: Beyond this a message is material rather than what its author says.
+_SPOKEN_CHARS = 2000
+
+
+def spoken_language(messages: Iterable[str]) -> Language | None:
+    """The language of the first message with a clause that tells it; None if none does. Any but Chinese counts as English.
+
+    Code, links and quotations tell nothing, and "hi" or "ok" is too little: with "hi" and then a sentence in
+    Chinese, the sentence decides. In a mixed clause, such as a Chinese question full of product names, words
+    like "the" and "what" tell English apart.
+    """
+    for message in messages:
+        prose = _NOT_PROSE.sub("", _NOT_SPOKEN.sub(" ", message[:_SPOKEN_CHARS]))
+        for clause in _CLAUSE_END.split(prose):
+            if (found := _clause_language(clause)) is not None:
+                return found
+    return None
+
+
+def _clause_language(clause: str) -> Language | None:
+    han, words = len(_HAN.findall(clause)), len(_WORD.findall(clause))
+    if (other := len(_OTHER_CJK.findall(clause))) and han + other >= _ENOUGH_HAN:
+        return "en"  # Japanese or Korean
+    english = _ENGLISH.search(clause) is not None
+    if han >= _ENOUGH_HAN:
+        return "en" if english and words >= han else "zh"
+    return "en" if words + english >= _ENOUGH_WORDS and words > han else None
 
 
 #: A sentence never ends inside these: fenced and inline code, images and links, URLs.

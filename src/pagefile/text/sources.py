@@ -7,6 +7,7 @@ from itertools import islice
 from operator import itemgetter
 
 from pagefile.records import JsonValue
+from pagefile.text.code import code_language, is_settings, is_yaml
 from pagefile.text.sentences import cut
 
 #: The maximum number kept: few readers need more, and a page of links would be nothing but sources.
@@ -41,13 +42,24 @@ _LINKED = re.compile(
     rf"\n[ \t]*+(?:[-*+]|\d{{1,3}}[.)]|#{{1,6}})[ \t]++\**+\[([^\[\]\n]{{1,300}})\]\(<?({_URL})"
 )
 _NAMES = frozenset({"文档标题", "文档名称", "标题", "title", "document"})
+#: What a field of a program or a schema has instead of a source.
+_TYPE = re.compile(
+    r"[\"']?(?:str|string|int|bool|bytes|any|object|none|null|true|false)\b.*|.*(?:[|=;{}]|,$|\(.*)",
+    re.IGNORECASE,
+)
+#: An address of something, not of the API that was asked.
+_REACHABLE = re.compile(r"://|^www\.|\.\w{2,5}(?:$|[/?#])")
 _HEADING = re.compile(r"\n#{1,6} ")
 #: Headings of reference lists: literal, because searching for these is cheap.
-_REFERENCES = ("Reference Document List", "来源文档", "参考文档", "参考来源")
+_REFERENCES = ("Reference Document List", "-----References-----", "来源文档", "参考文档", "参考来源")
 _HASHES = re.compile(r"[ \t]*+#{1,6} *\Z")
 
-_JSON_ADDRESSES = ("url", "link", "href")
-_JSON_NAMES = ("title", "name", "source", "document")
+_JSON_ADDRESSES = ("url", "link", "href", "html_url", "web_url", "permalink", "uri")
+_JSON_NAMES = ("title", "name", "source", "document", "doc", "file_name", "file_path")
+#: Fields that hold the name of a document whatever else there is.
+_JSON_DOCUMENTS = ("source", "document", "doc", "file_name", "file_path")
+_JSON_CONTENTS = ("content", "text", "snippet", "description", "summary", "body", "abstract", "raw_content")
+_JSON_PAYLOADS = ("payload", "entity", "metadata", "_source", "properties")
 #: Where tools put the text of an answer if they wrap it in JSON.
 _JSON_TEXTS = ("text", "content", "output", "result")
 
@@ -102,7 +114,15 @@ def _in_text(text: str) -> Iterator[_Found]:
         # The entries below a heading that announces references, up to the next heading.
         end = _HEADING.search(text, start, start + _TAIL_CHARS)
         yield from _in_order(text[start : end.start() if end else start + _TAIL_CHARS], addressed=False)
-    yield from _in_order(text[:_HEAD_CHARS])
+    found = _in_order(text[:_HEAD_CHARS])
+    if found and not _is_program(text):
+        # The title in a configuration is that of what is configured.
+        yield from (one for one in found if one[1]) if is_yaml(text) else found
+
+
+def _is_program(text: str) -> bool:
+    """Whether a `url:` in it is a field, not a source; also in a change to a program."""
+    return "\n@@ -" in text[:20_000] or is_settings(text) or bool(code_language(text))
 
 
 def _in_order(text: str, *, addressed: bool = True) -> list[_Found]:
@@ -130,6 +150,8 @@ def _labelled(text: str) -> Iterator[tuple[int, _Found]]:
     for match in islice(_LABELLED.finditer(text), MOST * 4):
         label, entry = match[1].casefold(), match[2]
         title, address = _parted(entry)
+        if not address and _TYPE.fullmatch(entry.strip()):
+            continue
         if label not in _NAMES:
             yield (place if name else match.start()), (name or title, address)
             name = ""
@@ -174,10 +196,15 @@ def _in_json(value: JsonValue) -> Iterator[_Found]:
     objects = list(islice(_objects(value, 2), _MOST_OBJECTS))
     for item in objects:
         name, address = _first(item, _JSON_NAMES), _first(item, _JSON_ADDRESSES)
+        address = address if _REACHABLE.search(address) else ""
         if re.match(_URL, name) and not address:
             name, address = "", name
-        # A name alone is a source only if it is that of a document.
-        if address or _first(item, ("source", "title")):
+        # A title alone is a source only if there is something of what it is the title of: not that of a chapter.
+        if (
+            address
+            or _first(item, _JSON_DOCUMENTS)
+            or (_first(item, ("title",)) and _first(item, _JSON_CONTENTS))
+        ):
             yield name, address
     texts = (text for item in objects if len(text := _first(item, _JSON_TEXTS)) > 20)
     for text in islice(texts, 20):
@@ -186,12 +213,21 @@ def _in_json(value: JsonValue) -> Iterator[_Found]:
 
 def _objects(value: JsonValue, depth: int) -> Iterator[dict[str, JsonValue]]:
     if isinstance(value, list):
-        yield from (item for item in value if isinstance(item, dict))
+        inner = value[0] if len(value) == 1 and isinstance(value[0], list) else value
+        yield from (_with_payload(item) for item in inner if isinstance(item, dict))
     elif isinstance(value, dict):
         yield value
         if depth:
             for inner in value.values():
                 yield from _objects(inner, depth - 1)
+
+
+def _with_payload(item: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """A hit with the fields of what was stored, which vector databases keep one level down."""
+    for key in _JSON_PAYLOADS:
+        if isinstance(stored := item.get(key), dict):
+            return {**stored, **item}
+    return item
 
 
 def _first(item: dict[str, JsonValue], keys: Iterable[str]) -> str:

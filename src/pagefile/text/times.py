@@ -1,16 +1,16 @@
-"""Which period a question refers to: 上周, "last May", "three weeks ago", 3月中旬, 2025-03-05.
+"""Which period a question refers to: 上周, "last May", "three weeks ago", 3月中旬, 国庆节前, "since Monday", 2025-03-05.
 
-Only what can be determined without a calendar of holidays and without guessing: a month without a year is the
-latest one that has begun, and "may" is a month only if capitalised. What is not understood is left to the
-words. How periods are named is in `times.toml`.
+Questions to a memory look back: what is named without a year is the latest that has begun, and what lies ahead
+("next Monday") or recurs ("on Mondays") is no period. "may" is a month only where a month can stand. What is
+not understood is left to the words. How periods are named is in `times.toml`.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import partial
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pagefile.text.tables import filled, table
 
@@ -18,6 +18,14 @@ _DAY = timedelta(days=1)
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _TABLE = table("pagefile.text", "times")
+#: "Before Christmas" means about this long.
+_SHORTLY = timedelta(days=14)
+#: The first day that "before May" may mean.
+_EARLIEST = date(1970, 1, 1)
+#: The first year of the feasts that follow another calendar.
+_MOVING_FROM = 2018
+#: Where a period was read, one of these characters stands while the rest is read; no text has them.
+_FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +39,74 @@ class Period:
     rough: bool = field(default=False, compare=False)
 
 
+_Match: TypeAlias = "re.Match[str]"
+_Reader: TypeAlias = Callable[[_Match, date], Period]
+
+
+class _Read(NamedTuple):
+    """A period as it was named; without one if the words only look like it."""
+
+    words: str
+    period: Period | None
+    feast: bool
+
+
 def periods(text: str, today: date) -> tuple[list[Period], str]:
     """The periods a text names, relative to a day, and the text without the words that name them."""
-    found: list[Period] = []
+    text = _MARK.sub(" ", text)
+    read: dict[str, _Read] = {}
 
-    def taken(match: re.Match[str], name: str) -> str:
+    def mark(one: _Read) -> str:
+        if len(read) > _LAST_MARK - _FIRST_MARK:
+            return one.words
+        read[sign := chr(_FIRST_MARK + len(read))] = one
+        return sign
+
+    def named(match: _Match, name: str) -> str:
+        if name == "other":
+            return mark(_Read(match.group(), None, feast=False))
         try:
-            read = _ROUGH.get(name) or _NAMED[name]
-            found.append(replace(read(match, today), rough=name in _ROUGH))
+            period = replace(_READERS[name](match, today), rough=name in _ROUGH)
         except (ValueError, OverflowError):  # the 31st of February, the year 0
             return match.group()
-        return " "
+        return mark(_Read(match.group(), period, feast=name == "feast"))
 
-    for pattern, name in _READERS:
-        text = pattern.sub(partial(taken, name=name), text)
-    return found, text
+    def related(match: _Match, name: str) -> str:
+        ends = [read[sign] for sign in match.groupdict().values()]
+        period = _related(name, ends, today)
+        return match.group() if period is None else mark(_Read(match.group(), period, feast=False))
+
+    for pattern, name in _PATTERNS:
+        text = pattern.sub(partial(named, name=name), text)
+    for pattern, name in _RELATIONS if read else ():
+        text = pattern.sub(partial(related, name=name), text)
+    found = [read[sign].period for sign in _MARK.findall(text)]
+    return [one for one in found if one is not None], _MARK.sub(lambda sign: _left(read[sign[0]]), text)
+
+
+def _left(read: _Read) -> str:
+    """What remains of the words that name a period, or only look like it."""
+    return read.words if read.period is None else " "
+
+
+def _related(name: str, ends: Sequence[_Read], today: date) -> Period | None:
+    """The period from one to another, or up to or from one; None if there is no such."""
+    known = [end.period for end in ends if end.period is not None]
+    if len(known) < len(ends):
+        return None
+    a, b = known[0], known[-1]
+    short = name == "shortly_before" or ends[0].feast
+    first, last = {
+        "between": (a.first, b.last),
+        "since": (a.first, today),
+        "before": (a.first - _SHORTLY if short else _EARLIEST, a.first - _DAY),
+        "shortly_before": (a.first - _SHORTLY, a.first - _DAY),
+        "after": (a.last + _DAY, a.last + _SHORTLY if short else today),
+    }[name]
+    return Period(first, last, rough=a.rough or b.rough) if first <= last else None
+
+
+# -- numbers and calendars ---------------------------------------------------------------------------------------------
 
 
 def _number(word: str) -> int:
@@ -59,11 +120,21 @@ def _number(word: str) -> int:
     return (digits.get(tens, 1) * 10 if ten else 0) + digits.get(ones, 0)
 
 
+def _counts(word: str) -> tuple[int, int]:
+    """The least and the most that a number may mean: "a few" and 两三 leave it open."""
+    if vague := _TABLE["vague"].get(word.lower()):
+        return vague[0], vague[1]
+    if len(word) == 2 and all(sign in _TABLE["digits"] for sign in word):
+        return _number(word[0]), _number(word[1])
+    count = _number(word.rstrip("来多几"))
+    return count, count
+
+
 def _month_number(word: str) -> int:
     return int(word) if word.isdecimal() else _MONTH_NAMES.index(word[:3].lower()) + 1
 
 
-def _back(match: re.Match[str]) -> int:
+def _back(match: _Match) -> int:
     return _TABLE["back"].get(match["which"].lower(), 0)
 
 
@@ -77,94 +148,239 @@ def _months(year: int, month: int, number: int = 1) -> Period:
     return Period(first, after - _DAY)
 
 
-def _latest_month(year: str | None, month: int, today: date) -> Period:
-    """A month of a year, or the last such month that has begun."""
+def _month(year: int, month: int) -> Period:
     if not 1 <= month <= 12:
         raise ValueError(month)
-    return _months(int(year) if year else today.year - (month > today.month), month)
+    return _months(year, month)
 
 
-def _latest_day(year: str | None, month: int, day: int, today: date) -> Period:
-    """A day of a year, or the last such day that has begun."""
-    there = date(int(year) if year else today.year, month, day)
-    if not year and there > today:
-        there = date(today.year - 1, month, day)
-    return _days(there, 1)
+def _months_before(day: date, number: int) -> date:
+    """The same day that many months earlier, or the last one of that month before the 29th."""
+    return _months(day.year, day.month - number).first.replace(day=min(day.day, 28))
 
 
-def _chinese_date(match: re.Match[str], today: date) -> Period:
-    year, month, part = match["year"], _number(match["month"]), match["part"]
-    if match["before"]:
-        year = str(today.year - "今去前".index(match["before"]))
-    if match["day"]:
-        return _latest_day(year, month, _number(match["day"]), today)
-    whole = _latest_month(year, month, today)
+def _part(month: Period, part: str | None) -> Period:
     if part is None:
-        return whole
-    first, last = _TABLE["month_parts"][part]
-    return Period(whole.first.replace(day=first), min(whole.last, whole.first + (last - 1) * _DAY))
+        return month
+    first, last = _TABLE["month_parts"][part.lower()]
+    return Period(month.first.replace(day=first), min(month.last, month.first + (last - 1) * _DAY))
 
 
-def _english_month(match: re.Match[str], today: date) -> Period:
-    """A month by name; "last June", said in June, is a year ago."""
-    whole = _latest_month(match["year"], _month_number(match["month"]), today)
-    if match["last"] and not match["year"] and whole.first == today.replace(day=1):
-        whole = _months(whole.first.year - 1, whole.first.month)
-    return whole
+def _given(match: _Match, group: str) -> str | None:
+    """A group of a pattern; None if it is not in that pattern or has matched nothing."""
+    return match.groupdict().get(group) or None
 
 
-def _season(match: re.Match[str], today: date) -> Period:
-    month = _TABLE["seasons"][match["season"].lower()]
-    if match["year"]:
-        return _months(int(match["year"]), month, 3)
-    found = _months(today.year - (date(today.year, month, 1) > today), month, 3)
-    if match["last"] and found.last >= today:
-        found = _months(found.first.year - 1, month, 3)
+def _in_year(match: _Match, today: date, made: Callable[[int], Period]) -> Period:
+    """Of the year that is named, else the latest that has begun; "last June", said in June, is a year ago."""
+    if year := _given(match, "year"):
+        return made(int(year))
+    if before := _given(match, "before"):
+        return made(today.year - "今去前".index(before))
+    if _given(match, "which"):
+        return made(today.year - _back(match))
+    found = made(today.year)
+    if found.first > today or ((_given(match, "last") or "").lower() == "last" and found.last >= today):
+        return made(today.year - 1)
     return found
 
 
-def _ago(match: re.Match[str], today: date) -> Period:
+# -- named by the calendar ---------------------------------------------------------------------------------------------
+
+
+def _day(match: _Match, today: date) -> Period:
+    month, day = _month_number(match["month"]), int(match["day"])
+    until = int(_given(match, "until") or day)
+    if "/" in match.group() and not _given(match, "year") and _is_fraction(match):
+        raise ValueError(match.group())
+    return _in_year(match, today, lambda year: Period(date(year, month, day), date(year, month, until)))
+
+
+def _is_fraction(match: _Match) -> bool:
+    """1/2, 2/3, 3/4 without a word before it that makes it a date."""
+    over, under = int(match["month"]), int(match["day"])
+    return over < under <= 4 and not re.search(r"(?i)\b(?:on|since|from) $", match.string[: match.start()])
+
+
+def _chinese_date(match: _Match, today: date) -> Period:
+    month = _number(match["month"])
+    first, last = match["day"] or match["one"], match["until"] or match["one"]
+
+    def made(year: int) -> Period:
+        if first:
+            return Period(date(year, month, _number(first)), date(year, month, _number(last)))
+        return _part(_month(year, month), match["part"])
+
+    return _in_year(match, today, made)
+
+
+def _english_month(match: _Match, today: date) -> Period:
+    whole = _in_year(match, today, lambda year: _month(year, _month_number(match["month"])))
+    return _part(whole, _given(match, "part"))
+
+
+def _season(match: _Match, today: date) -> Period:
+    month = _TABLE["seasons"][match["season"].lower()]
+    return _in_year(match, today, lambda year: _months(year, month, 3))
+
+
+def _half(match: _Match, today: date) -> Period:
+    month = 1 if match["half"].lower() in {"上", "first"} else 7
+    return _in_year(match, today, lambda year: _months(year, month, 6))
+
+
+def _quarter(match: _Match, today: date) -> Period:
+    return _in_year(match, today, lambda year: _months(year, 3 * _number(match["number"]) - 2, 3))
+
+
+def _part_of_year(match: _Match, today: date) -> Period:
+    return _in_year(match, today, lambda year: _months(year, _TABLE["year_parts"][match["part"].lower()]))
+
+
+def _feast(match: _Match, today: date) -> Period:
+    day, before, after = _TABLE["feasts"][match["feast"].lower()]
+
+    def made(year: int) -> Period:
+        moving = _TABLE["moving"].get(day, "").split()
+        if moving and not 0 <= year - _MOVING_FROM < len(moving):
+            raise ValueError(year)
+        there = date.fromisoformat(f"{year}-{moving[year - _MOVING_FROM] if moving else day}")
+        return Period(there + before * _DAY, there + after * _DAY)
+
+    return _in_year(match, today, made)
+
+
+def _day_of_month(match: _Match, today: date) -> Period:
+    """The latest such day that has begun."""
+    day = _number(match["day"])
+    back = 1 if day > today.day else 0
+    return _days(_months(today.year, today.month - back).first.replace(day=day), 1)
+
+
+def _part_of_month(match: _Match, today: date) -> Period:
+    """The latest such part that has begun."""
+    found = _part(_months(today.year, today.month), match["part"])
+    return found if found.first <= today else _part(_months(today.year, today.month - 1), match["part"])
+
+
+# -- counted back from today -------------------------------------------------------------------------------------------
+
+
+def _ago(match: _Match, today: date) -> Period:
     """A point in the past, give or take half of the unit: "two months ago" is not meant to the day."""
-    count, unit = _number(match["count"]), match["unit"][0].lower()
-    if unit in "d天日":
+    unit = match["unit"].removeprefix("个")[0].lower()
+    if re.match(r"half|半$", match["count"], re.IGNORECASE):
+        return _half_ago(unit, today)
+    least, most = _counts(match["count"])
+    point = partial(_point, unit=unit, today=today)
+    return Period(point(most).first, point(least).last)
+
+
+def _half_ago(unit: str, today: date) -> Period:
+    if unit in "y年":
+        return _months(today.year, today.month - 6)
+    return _point(15 if unit in "m月" else 0, "d", today)
+
+
+def _point(count: int, unit: str, today: date) -> Period:
+    if unit in "h分小钟" or (unit == "m" and not count):
+        return _days(today, 1)
+    if unit in "dn天日":
         there = today - count * _DAY
         return _days(there, 1) if count < 4 else _days(there - _DAY, 3)
-    if unit in "w周星礼":
-        return _days(today - (7 * count + 3) * _DAY, 7)
-    if unit in "m个月":
-        there = _months(today.year, today.month - count).first + (min(today.day, 28) - 1) * _DAY
-        return _days(there - 15 * _DAY, 31)
+    if unit in "wf周星礼":
+        weeks = 2 * count if unit == "f" else count
+        return _days(today - (7 * weeks + 3) * _DAY, 7)
+    if unit in "m月":
+        return _days(_months_before(today, count) - 15 * _DAY, 31)
     return _months(today.year - count, 1, 12)
 
 
-def _week(match: re.Match[str], today: date) -> Period:
-    first = today - (today.weekday() + 7 * _back(match)) * _DAY
-    if match["day"]:
-        return _days(first + min("一二三四五六日天".index(match["day"]), 6) * _DAY, 1)
-    return _days(first + 5 * _DAY, 2) if match["end"] else _days(first, 7)
+def _until_now(match: _Match, today: date) -> Period:
+    """The last so many days with today, or from the same day so many weeks, months or years ago."""
+    unit, word = match["unit"].removeprefix("个")[0].lower(), match["count"]
+    count = max(_counts(word)) if word else 1
+    if unit in "h小":
+        return Period(today - -(-count // 24) * _DAY, today)
+    if unit in "dn天日":
+        return Period(today - (count - 1) * _DAY, today)
+    if unit in "wf周星礼":
+        return Period(today - (14 if unit == "f" else 7) * count * _DAY, today)
+    months = count if unit in "m月" else 12 * count
+    if word == "半":
+        months = 6 if unit == "年" else 0
+    return Period(_months_before(today, months) if months else today - 15 * _DAY, today)
 
 
-def _weekday(match: re.Match[str], today: date) -> Period:
-    back = (today.weekday() - _WEEKDAYS.index(match["day"][:3].lower())) % 7 or 7
-    return _days(today - back * _DAY, 1)
+def _days_before(match: _Match, today: date) -> Period:
+    """前两天, 前几周: up to yesterday."""
+    count = max(_counts(match["count"] or "几"))
+    whole = {"天": count, "日": count, "周": 7 * count, "星": 7 * count, "月": 31 * count, "年": 366 * count}
+    return Period(today - whole[match["unit"].removeprefix("个")[0]] * _DAY, today - _DAY)
 
 
-_Reader: TypeAlias = Callable[[re.Match[str], date], Period]
+def _near_quarter(match: _Match, today: date) -> Period:
+    return _months(today.year, 3 * ((today.month - 1) // 3 - _back(match)) + 1, 3)
+
+
+def _near_month(match: _Match, today: date) -> Period:
+    month = _months(today.year, today.month - _back(match))
+    if day := _given(match, "day"):
+        return _days(month.first.replace(day=_number(day)), 1)
+    return _part(month, _given(match, "part"))
+
+
+def _week(match: _Match, today: date) -> Period:
+    back = _back(match) if match["which"] else 1  # "over the weekend"
+    first = today - (today.weekday() + 7 * back) * _DAY
+    if day := _given(match, "day"):
+        return _days(first + min("一二三四五六日天".index(day), 6) * _DAY, 1)
+    if weekday := _given(match, "weekday"):
+        return _days(first + _WEEKDAYS.index(weekday[:3].lower()) * _DAY, 1)
+    return _days(first + 5 * _DAY, 2) if _given(match, "end") else _days(first, 7)
+
+
+def _weekday(match: _Match, today: date) -> Period:
+    """The latest such day; "last Wednesday", said on a Wednesday, is a week ago."""
+    day = match["day"]
+    number = min("一二三四五六日天".index(day), 6) if len(day) == 1 else _WEEKDAYS.index(day[:3].lower())
+    back = (today.weekday() - number) % 7
+    return _days(today - (back or (7 if _given(match, "last") else 0)) * _DAY, 1)
+
+
 _NAMED: dict[str, _Reader] = {
-    "day": lambda m, today: _latest_day(m["year"], _month_number(m["month"]), int(m["day"]), today),
+    "day": _day,
+    "month": lambda m, _: _month(int(m["year"]), int(m["month"])),
     "chinese_date": _chinese_date,
     "english_month": _english_month,
     "season": _season,
-    "quarter": lambda m, today: _months(int(m["year"] or today.year), 3 * _number(m["number"]) - 2, 3),
-    "year": lambda m, today: _months(int(m["year"]), 1, 12),
+    "half": _half,
+    "quarter": _quarter,
+    "part_of_year": _part_of_year,
+    "feast": _feast,
+    "day_of_month": _day_of_month,
+    "part_of_month": _part_of_month,
+    "year": lambda m, _: _months(int(m["year"]), 1, 12),
 }
 #: Readers of periods counted back from today instead of named.
 _ROUGH: dict[str, _Reader] = {
     "ago": _ago,
+    "span_until_now": _until_now,
+    "days_before": _days_before,
     "near_day": lambda m, today: _days(today - _back(m) * _DAY, 1),
     "week": _week,
     "weekday": _weekday,
-    "near_month": lambda m, today: _months(today.year, today.month - _back(m)),
+    "near_month": _near_month,
+    "near_quarter": _near_quarter,
     "near_year": lambda m, today: _months(today.year - _back(m), 1, 12),
 }
-_READERS = tuple((re.compile(filled(pattern, _TABLE["parts"])), name) for name, pattern in _TABLE["periods"])
+_READERS = _NAMED | _ROUGH
+
+
+def _compiled(rows: Iterable[Any]) -> tuple[tuple[re.Pattern[str], str], ...]:
+    parts = _TABLE["parts"]
+    return tuple((re.compile(filled(form, parts)), row["read"]) for row in rows for form in row["forms"])
+
+
+_PATTERNS, _RELATIONS = _compiled(_TABLE["patterns"]), _compiled(_TABLE["relations"])
+_MARK = re.compile(_TABLE["parts"]["m"])

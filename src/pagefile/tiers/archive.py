@@ -22,13 +22,13 @@ from pagefile.text.sentences import clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
 from pagefile.tiers import base, page_in
+from pagefile.tiers.languages import Languages
 from pagefile.tiers.page_search import PageSearch
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
 from pagefile.window.placeholder import LOAD_TOOL, loaded_note, placeholder, query_summary, says_in_view
 from pagefile.window.receipt import Window
 from pagefile.window.residency import Relevance, Strategy
-from pagefile.window.wording import ZH, Wording
 
 logger = logging.getLogger("pagefile")
 
@@ -69,12 +69,14 @@ class ArchiveRules:
     page_from: int
     #: An equal call by the same user may be answered from a page no older than this; 0 means never.
     reuse_s: float = 0.0
-    #: The wording of placeholders.
-    wording: Wording = ZH
     #: What decides that a page comes back.
     strategy: Strategy = "model"
     #: Within how many turns two loads make a page stay; 0: it never does.
     resident_turns: int = 0
+    #: Results take at most this many tokens; 0: as many as fit.
+    running_tokens: int = 0
+    #: After results left a full window, the others take this share of the room for results.
+    low_water: float = 0.4
     #: Upper bound on the in-memory word index of pages.
     max_postings: int = 20_000_000
     #: Texts are purged after this many days, or beyond this size; 0 keeps them.
@@ -93,6 +95,7 @@ class Archive(base.OwnTier):
         store: Store,
         counter: base.Counter,
         clock: Clock,
+        languages: Languages,
         rules: ArchiveRules,
         meter: Meter,
         *,
@@ -105,6 +108,7 @@ class Archive(base.OwnTier):
         self._keeper = store.page_keeper
         self._counter = counter
         self._clock = clock
+        self._languages = languages
         self._rules = rules
         self._meter = meter
         self._describe = describe
@@ -117,8 +121,8 @@ class Archive(base.OwnTier):
             timeout_s,
             self._failed,
         )
-        how = rules.strategy, rules.wording, self._relevant, rules.resident_turns
-        self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *how)
+        showing = rules.strategy, rules.running_tokens, rules.low_water, self._relevant, rules.resident_turns
+        self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *showing)
         self._embeds = embedder is not None
         # What the last window of a conversation showed whole, and in which open turn.
         self._in_view: Lru[Scope, tuple[str | None, frozenset[str]]] = Lru(_CONVERSATIONS)
@@ -232,8 +236,7 @@ class Archive(base.OwnTier):
             return self._cut(raw, error)
         kept = _with_page(raw, page)
         if len(raw.result) > self._rules.threshold:
-            text = placeholder(page, self._counter.count, self._rules.wording)
-            kept = replace(kept, result=text, whole=False)
+            kept = replace(kept, result=await self.placeholder(scope, page), whole=False)
         return measured_step(kept, self._counter.count)
 
     async def archived(
@@ -253,6 +256,11 @@ class Archive(base.OwnTier):
                 epoch = await (self.claim(scope) if admit is None else admit())
                 return await self.store(scope, step, turn_id, epoch=epoch, thread=thread)
         raise ErasedError
+
+    async def placeholder(self, scope: Scope, page: Page) -> str:
+        """What a turn of this conversation holds in place of a page."""
+        wording = await self._languages.wording(scope, page.query_summary, page.result_summary)
+        return placeholder(page, self._counter.count, wording)
 
     async def claim(self, scope: Scope) -> int:
         """The epoch for a page without a turn; the page itself is the use that decides the conversation's owner."""
@@ -323,9 +331,10 @@ class Archive(base.OwnTier):
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         return await self._search.search(scope, query, limit)
 
-    async def part(self, text: str, asked: page_in.Asked, budget_tokens: int) -> str:
-        """The part of a page's text that is asked for."""
-        return await page_in.part_of(text, asked, budget_tokens, self._counter.count, self._rules.wording)
+    async def part(self, scope: Scope, text: str, asked: page_in.Asked, budget_tokens: int) -> str:
+        """The part of a text that is asked for, with our own words in the language of the conversation."""
+        wording = await self._languages.wording(scope, text[:2000])
+        return await page_in.part_of(text, asked, budget_tokens, self._counter.count, wording)
 
     async def _relevant(self, scope: Scope, question: str) -> list[Relevance]:
         every = await self._search.find(scope, question, _RELEVANT)
@@ -351,7 +360,7 @@ class Archive(base.OwnTier):
             page, _ = await self._pages.load(scope, uuid if isinstance(uuid, str) else "")
         except (HandleNotFoundError, StoreError):
             return None
-        note = loaded_note(page, len(step.result), self._rules.wording)
+        note = loaded_note(page, len(step.result), await self._languages.wording(scope))
         return measured_step(replace(_with_page(step, page), result=note, whole=False), self._counter.count)
 
     def _cut(self, step: Step, error: StoreError) -> Step:

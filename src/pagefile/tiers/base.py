@@ -17,9 +17,10 @@ from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, Scope,
 from pagefile.text.tokens import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
-from pagefile.window.forms import Text
+from pagefile.window.forms import Leaving, Text
 from pagefile.window.parts import escape
 from pagefile.window.receipt import Receipt, Window
+from pagefile.window.wording import WORDINGS, Language, Wording
 
 R = TypeVar("R")
 Note = Callable[[str], None]
@@ -59,11 +60,21 @@ class WindowRequest:
     running: dict[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
     #: What is known about the pages that this window may name, by uuid; filled in by the archive as well.
     known_pages: dict[str, Page] = field(default_factory=dict[str, Page])
+    #: Tokens that never leave: the instructions.
+    instructions_tokens: int = 0
+    #: Which results left this window. The archive decides, and the history shows what remains.
+    leaving: Leaving = field(default_factory=lambda: Leaving({}))
     #: The run whose workspace may be shown: the scope of the handle that asks, and the run's name.
     run: tuple[Scope, str] | None = None
+    #: The language of what the tiers write themselves.
+    language: Language = "zh"
     #: What a tier found that the log will not show later: recorded with the call, so that its window can be
     #: rebuilt.
     traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+
+    @property
+    def wording(self) -> Wording:
+        return WORDINGS[self.language]
 
     def text(self, name: str, text: str, *, rank: int = 0, score: float | None = None) -> Candidate:
         """A candidate that is one text in the window's memory block; lower ranks are kept longer.

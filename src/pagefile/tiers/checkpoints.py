@@ -21,8 +21,10 @@ from pagefile.errors import ConflictError, InvalidArgumentError, StoreError
 from pagefile.lru import Lru
 from pagefile.records import Checkpoint, ConversationInfo, Reset, Scope, Turn, checked_text
 from pagefile.text.extract import anchors, summarize
-from pagefile.text.sentences import cut, sentences
+from pagefile.text.sentences import Language, cut, sentences
 from pagefile.tiers.base import Counter, guarded, within
+from pagefile.tiers.languages import Languages
+from pagefile.window.measure import resting_tokens
 
 logger = logging.getLogger("pagefile")
 
@@ -60,6 +62,7 @@ async def summary_of(
     summarizer: ports.Summarizer,
     meter: ports.Meter,
     max_chars: int,
+    language: Language | None = None,
 ) -> str:
     """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
     sides = [side for turn in turns for side in (("user", turn.user), ("assistant", turn.assistant))]
@@ -70,13 +73,14 @@ async def summary_of(
         so_far = previous
         for part in parts(said, summarizer.max_input_chars):
             with anyio.fail_after(SUMMARY_TIMEOUT_S):
-                text = await summarizer.summarize(ports.SummaryRequest(so_far, tuple(part), max_chars))
+                request = ports.SummaryRequest(so_far, tuple(part), max_chars, language)
+                text = await summarizer.summarize(request)
             so_far = usable(text, max_chars)
         return so_far or ""
     reason = f"{type(errors[0]).__name__}: {errors[0]}"
     logger.warning("the summarizer failed, extracted a summary instead: %s", reason)
     meter.count("pagefile_degraded_total", tier="summarizer")
-    return summarize(said, max_chars=max_chars, previous=previous)
+    return summarize(said, max_chars=max_chars, previous=previous, language=language)
 
 
 def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:
@@ -151,6 +155,7 @@ class Checkpoints:
     counter: Counter
     summarizer: ports.Summarizer
     meter: ports.Meter
+    languages: Languages
 
     def __post_init__(self) -> None:
         self._prepared: Lru[Scope, ports.CheckpointDraft] = Lru(_MAX_PREPARED)
@@ -217,9 +222,12 @@ class Checkpoints:
         Returns the live tokens left. With `now`, whatever can be covered is covered at once.
         """
         view = await self.view(scope)
+        fill = rules.threshold * rules.window_tokens
         used = view.head.live_tokens + (view.checkpoint.tokens if view.checkpoint else 0)
-        full = now or used >= rules.threshold * rules.window_tokens
-        if not full and used < PREPARE_AT * rules.threshold * rules.window_tokens:
+        if used >= PREPARE_AT * fill:
+            used -= await self._pageable(scope, view)
+        full = now or used >= fill
+        if not full and used < PREPARE_AT * fill:
             return view.head.live_tokens
         prepared = self._prepared.get(scope)
         if prepared is None or prepared.expected_version != _version(view):
@@ -233,6 +241,11 @@ class Checkpoints:
             # Another process was faster, or the conversation was reset: that takes precedence.
             logger.info("a checkpoint was superseded before it took effect")
         return (await self.view(scope)).head.live_tokens
+
+    async def _pageable(self, scope: Scope, view: ports.LogView) -> int:
+        """Tokens of results that leave a full window by themselves: no reason to summarize what was said."""
+        live = self._live(_Covered(scope, view, None))
+        return sum([turn.tokens - resting_tokens(turn) async for batch in live for turn in batch])
 
     async def _prepare(
         self, scope: Scope, view: ports.LogView, rules: WindowRules
@@ -267,7 +280,8 @@ class Checkpoints:
         # Extracting anchors from hundreds of turns would block the event loop.
         await anyio.to_thread.run_sync(covered.gather, turns)
         if (most := covered.max_chars) is not None:
-            covered.summary = await summary_of(turns, covered.summary, self.summarizer, self.meter, most)
+            by = self.summarizer, self.meter, most, await self.languages.of(covered.scope)
+            covered.summary = await summary_of(turns, covered.summary, *by)
 
     def _draft(self, covered: _Covered) -> ports.CheckpointDraft:
         summary = covered.summary or ""
@@ -340,6 +354,6 @@ def nothing_to_cover(head: ConversationInfo, recent_turns: int) -> InvalidArgume
 
 def verbatim(newest: Sequence[Turn], *, window_tokens: int) -> int:
     """How many of the newest turns stay: all, or fewer if they alone would fill half of the window, but at least one."""
-    spent = accumulate(turn.tokens for turn in reversed(newest))
+    spent = accumulate(resting_tokens(turn) for turn in reversed(newest))
     fitting = sum(tokens <= window_tokens // VERBATIM_SHARE for tokens in spent)
     return max(fitting, min(1, len(newest)))

@@ -1,9 +1,8 @@
 """The history tier: recent turns verbatim, older ones as a checkpoint's summary."""
 
-from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Literal, cast
 
@@ -15,17 +14,15 @@ from pagefile.shapes.call_order import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.forms import running_turn, shown_pages, shown_summary, turn_forms
-from pagefile.window.measure import recounted
+from pagefile.window.measure import recounted, step_tokens
 from pagefile.window.parts import escape
+from pagefile.window.placeholder import reworded
 from pagefile.window.receipt import Window
-from pagefile.window.residency import demoted_results
 from pagefile.window.wording import ZH, Wording
 
-#: Full results of earlier turns take at most the window divided by this; beyond it the oldest become notes.
-RESULTS_SHARE = 4
-_NONE: AbstractSet[int] = frozenset()
 #: Checkpoints whose text for a window is cached: finding their anchors again takes almost as long as the
 #: query.
 _REMEMBERED = 256
@@ -61,8 +58,6 @@ class History(OwnTier):
     marks: Watermarks
     _: KW_ONLY
     mode: Literal["background", "sync", "manual"] = "manual"
-    running_tokens: int = 0
-    wording: Wording = ZH
     #: Whether this process maintains conversations that others write to.
     dedicated: bool = False
 
@@ -70,9 +65,7 @@ class History(OwnTier):
         #: The window each conversation was last read with, and the tokens of its live turns.
         self._read_with: Lru[_Key, WindowRules] = Lru(_TRACKED)
         self._live: Lru[_Key, int] = Lru(_TRACKED)
-        self._shown = lru_cache(_REMEMBERED)(
-            partial(shown_summary, count=self.counter.count, wording=self.wording)
-        )
+        self._shown = lru_cache(_REMEMBERED)(partial(shown_summary, count=self.counter.count))
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
@@ -156,58 +149,56 @@ class History(OwnTier):
 
     async def offer(self, request: WindowRequest) -> Sequence[Candidate]:
         """The summary, the live turns that were read, and one line for those that were not."""
-        view = request.view
+        view, wording = request.view, request.wording
         name = self.counter.name
         redone = sum([turn.counter != name for turn in view.turns])
         turns = [self._counted(turn) for turn in view.turns] if redone else view.turns
+        turns = [self._worded(turn, wording) if turn.steps else turn for turn in turns]
         if redone:
             request.note(f"counted {redone} turns again: they were written with another tokenizer")
         _note_losses(turns, request)
         recent_from = len(turns) - request.recent_turns
-        demoted = _demoted(turns, request.window_tokens // RESULTS_SHARE)
         candidates: list[Candidate] = []
+        leaving = request.leaving
         for number, turn in enumerate(turns):
-            resting = demoted.get(turn.id, _NONE)
             known = request.known_pages
-            forms = turn_forms(turn, request.pages, resting, self.counter.count, self.wording, known)
+            forms = turn_forms(turn, request.pages, leaving.remains, self.counter.count, wording, known)
             block = "recent" if number >= recent_from else "older"
-            candidates.append(Candidate(turn.id, block, forms, turn.seq or 0))
+            note = leaving.note(turn.id, range(len(turn.steps))) if leaving.reasons else ""
+            candidates.append(Candidate(turn.id, block, forms, turn.seq or 0, note=note))
         unread = view.head.live_turns - len(view.turns)
         if unread > 0:
             tokens = max(0, view.head.live_tokens - sum(turn.tokens for turn in view.turns))
             name = f"{unread} older turns"
             candidates.append(Candidate(name, "older", (), position=-1, unread_tokens=tokens))
         # Allergies and medical history are in every window and never cut.
-        safety = self._text("safety", safety_text(view.profile, self.wording))
-        told = (self.wording.guide, self.wording.guide_more) if self._needs_guide(request, demoted) else ()
+        safety = self._text("safety", safety_text(view.profile, wording))
+        told = (wording.guide, wording.guide_more) if self._needs_guide(request) else ()
         return [*safety, *self._summary(request), *candidates, *self._text("guide", "\n\n".join(told))]
 
     def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
         """The open turn as the current message of its own window, with its tool results so far."""
-        turn = self._counted(turn)
+        turn = self._worded(self._counted(turn), request.wording)
         _note_losses([turn], request)
         # Calls without a result, which no provider accepts.
         for step in (turn.steps[number] for number in sorted(waiting_steps(turn.messages))):
             request.note(
                 f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
             )
-        demoted = _running_demoted(turn.steps, self.running_tokens)
         count, known = self.counter.count, request.known_pages
-        return running_turn(turn, request.running, demoted, count, self.wording, known)
+        return running_turn(turn, request.running, request.leaving, count, request.wording, known)
 
     def question(self, query: str) -> Candidate:
         """A question that is not written yet, as the current message."""
         message = Form(MESSAGE_OVERHEAD + self.counter.count(query), ShownTurn("", "current", query))
         return Candidate("current", "current", (message,))
 
-    def _needs_guide(self, request: WindowRequest, demoted: Mapping[str, AbstractSet[int]]) -> bool:
+    def _needs_guide(self, request: WindowRequest) -> bool:
         """Whether this window may contain a placeholder, so that the model must know how to load a page."""
         view = request.view
-        running = view.open_turn.steps if view.open_turn is not None else ()
         away = any(step.page and not step.whole for turn in view.turns for step in turn.steps)
-        tight = sum(step.page_tokens for step in running if step.page) > request.window_tokens // 2
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
-        return bool(demoted or away or tight or covered or _running_demoted(running, self.running_tokens))
+        return bool(request.leaving.remains or away or covered)
 
     def _text(self, name: Literal["guide", "safety"], text: str) -> list[Candidate]:
         return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []
@@ -216,13 +207,30 @@ class History(OwnTier):
         name = self.counter.name
         return turn if turn.counter == name else recounted(turn, self.counter.count, name)
 
+    def _worded(self, turn: Turn, wording: Wording) -> Turn:
+        """The turn with its placeholders in the language of the window, which may not be that of their time."""
+        steps = [self._worded_step(step, wording) for step in turn.steps]
+        if steps == [*turn.steps]:
+            return turn
+        added = sum(map(step_tokens, steps)) - sum(map(step_tokens, turn.steps))
+        return replace(turn, steps=tuple(steps), tokens=turn.tokens + added)
+
+    def _worded_step(self, step: Step, wording: Wording) -> Step:
+        ours = step.page is not None and not step.whole
+        if not ours and step.tool not in LOADING_TOOLS:
+            return step
+        text = reworded(step.result, wording)
+        if text == step.result:
+            return step
+        return replace(step, result=text, result_tokens=self.counter.count(text))
+
     def _summary(self, request: WindowRequest) -> list[Candidate]:
         if (checkpoint := request.view.checkpoint) is None:
             return []
-        size = {"window_tokens": request.window_tokens}
+        size, wording = request.window_tokens, request.wording
         named = checkpoint.archive_refs, request.known_pages, self.counter.count
-        pages = shown_pages(*named, **size, wording=self.wording)
-        text, note = self._shown(checkpoint, pages, **size)
+        pages = shown_pages(*named, size, wording)
+        text, note = self._shown(checkpoint, pages, window_tokens=size, wording=wording)
         form = Form(self.counter.count(text), text=text)
         covers = f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {note}"
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]
@@ -230,29 +238,6 @@ class History(OwnTier):
 
 def _rules(request: WindowRequest) -> WindowRules:
     return WindowRules(request.window_tokens, request.threshold, request.recent_turns)
-
-
-def _demoted(turns: Sequence[Turn], limit_tokens: int) -> dict[str, set[int]]:
-    """Which full results of earlier turns are replaced by one-line notes, by turn."""
-    full = [
-        ((turn.id, number), step.result_tokens)
-        for turn in turns
-        for number, step in enumerate(turn.steps)
-        if step.page and step.whole
-    ]
-    demoted: dict[str, set[int]] = {}
-    for turn_id, number in demoted_results(full, limit_tokens):
-        demoted.setdefault(turn_id, set()).add(number)
-    return demoted
-
-
-def _running_demoted(steps: Sequence[Step], limit_tokens: int) -> set[int]:
-    """Which results of the running turn are replaced, if a limit is set: the oldest that have a page."""
-    if limit_tokens <= 0:
-        return set()
-    paged = [(number, step) for number, step in enumerate(steps) if step.page]
-    full = [(number, step.result_tokens if step.whole else step.page_tokens) for number, step in paged]
-    return demoted_results(full, limit_tokens)
 
 
 def _note_losses(turns: Sequence[Turn], request: WindowRequest) -> None:
@@ -270,5 +255,5 @@ def safety_text(profile: JsonObject | None, wording: Wording = ZH) -> str:
     for key, word in wording.safety.items():
         values = (profile or {}).get(key)
         if isinstance(values, Sequence) and not isinstance(values, str) and values:
-            lines.append(f"{word}: " + "、".join(escape(str(value)) for value in values))
+            lines.append(f"{word}: " + wording.comma.join(escape(str(value)) for value in values))
     return "\n".join(lines)

@@ -7,9 +7,9 @@ decided in `window/`; here they are read, whole or as the passages that answer t
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, takewhile
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileError, PagePurgedError
@@ -17,17 +17,18 @@ from pagefile.lru import Lru
 from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step, Turn
 from pagefile.text.outcomes import outcome
-from pagefile.text.passages import page_slice, render_excerpt, select, split
-from pagefile.text.words import terms
+from pagefile.text.passages import page_slice, render_excerpt, selected
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
+from pagefile.window.compile import CUT_TURNS
+from pagefile.window.eviction import HIGH_WATER, Evictions, Source
 from pagefile.window.forms import MOST_NAMED, Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.receipt import Window
-from pagefile.window.wording import Wording
+from pagefile.window.wording import ZH, Language, Wording
 
 #: What these tools return is already archived: it is never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
@@ -35,10 +36,6 @@ LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
 #: same name.
 RECALL_TOOL = "recall"
 _RECALLED = re.compile(r"(?:- )?\[\d{4}-\d\d-\d\d[\] ]")
-#: Precedes the beginning of a page if none of its passages matches.
-_NOTHING_MATCHED = "[没有匹配的段落，以下是开头 / no passage matches, this is the beginning]\n"
-#: Replaces the passages if the best one exceeds the requested length.
-_NOTHING_FITS = "[{size} 放不下任何段落，请给更大的 limit / no passage fits into {size}, ask for more]"
 #: A number as a model writes it in text.
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
 #: Texts of pages cached between the calls of a tool loop, in characters.
@@ -50,37 +47,43 @@ THREAD_FROM_CHARS = 20_000
 
 
 async def excerpt(
-    text: str, query: str, budget_tokens: int, count: Count, *, start: int = 0, limit: int | None = None
+    text: str,
+    query: str,
+    budget_tokens: int,
+    count: Count,
+    wording: Wording,
+    *,
+    start: int = 0,
+    limit: int | None = None,
 ) -> str:
     """The passages of a text that answer a query, in order, with their positions, within a budget.
 
-    Passages that end before `start` are left out; `limit` bounds the characters of the answer.
+    They are sought from `start` on; `limit` bounds the characters of the answer. How a run of tests ended stands before
+    anything that the words of a question find.
     """
+    nothing_matched, zh = wording.answers["nothing_matched"] + "\n", wording is ZH
+    rest = text[start:]
 
     def cost(shown: str) -> int:
         chars = 0 if limit is None else -(-len(shown) * budget_tokens // limit)
         return max(count(shown), chars)
 
-    # How a run ended stands before anything the words of a question find.
-    ended = "".join(f"{line}\n" for line in _fitting_lines(outcome(text[start:]), budget_tokens // 3, cost))
-    budget = budget_tokens - cost(ended) if ended else budget_tokens
-
     def choose() -> str:
-        passages = [passage for passage in split(text) if passage.end > start]
-        wanted = set(terms(query))
-        chosen = select(passages, query, budget=budget, cost=cost)
-        if not chosen and ended:
-            return ""
+        ended = "".join(f"{line}\n" for line in _fitting_lines(outcome(rest), budget_tokens // 3, cost))
+        budget = budget_tokens - (cost(ended) if ended else 0)
+        chosen = selected(rest, query, budget=budget, cost=cost, zh=zh)
+        if [(passage.start, passage.end) for passage in chosen] == [(0, len(text))]:
+            return text
+        note = "" if chosen.answers or not query.strip() else nothing_matched
+        if note:
+            chosen = selected(rest, query, budget=budget - cost(note), cost=cost, zh=zh)
         if not chosen:
-            size = f"{budget_tokens} tokens" if limit is None else f"{limit} characters"
-            return _NOTHING_FITS.format(size=size)
-        if any(wanted.intersection(terms(passage.text)) for passage in chosen):
-            return render_excerpt(chosen, len(text))
-        room = budget - cost(_NOTHING_MATCHED)
-        chosen = select(passages, query, budget=room, cost=cost)
-        return _NOTHING_MATCHED + render_excerpt(chosen, len(text))
+            # There is hardly room for a word, and none for where it stands.
+            return ended or fitting_slice(text, start, limit, budget_tokens, count)
+        placed = [replace(one, start=one.start + start, end=one.end + start) for one in chosen]
+        return ended + note + render_excerpt(placed, len(text), zh=zh)
 
-    return ended + await off_loop(choose, len(text), THREAD_FROM_CHARS)
+    return await off_loop(choose, len(text), THREAD_FROM_CHARS)
 
 
 def _fitting_lines(lines: Sequence[str], budget: int, cost: Count) -> list[str]:
@@ -94,9 +97,9 @@ async def part_of(text: str, asked: "Asked", budget_tokens: int, count: Count, w
     """The part of a page that a call asks for, within a budget; for an offset behind its end, how long it is."""
     start = asked.offset or 0
     if start >= len(text):
-        return wording.behind_end.format(offset=start, chars=len(text))
-    if asked.query:
-        return await excerpt(text, asked.query, budget_tokens, count, start=start, limit=asked.limit)
+        return wording.answers["behind_end"].format(offset=start, chars=len(text))
+    if asked.query or not asked.in_part:
+        return await excerpt(text, asked.query, budget_tokens, count, wording, start=start, limit=asked.limit)
     return fitting_slice(text, start, asked.limit, budget_tokens, count)
 
 
@@ -122,11 +125,14 @@ def checked_uuid(uuid: object) -> str:
         ) from error
 
 
-def explained(error: HandleNotFoundError) -> str:
-    """What the model reads instead of a page: an explanation it can act on, in both languages."""
-    if isinstance(error, PagePurgedError):
-        return f"[存档已清理 / archive purged] {error}"
-    return f"[未找到存档 / archive not found] {error}"
+def explained(error: HandleNotFoundError, uuid: object, wording: Wording) -> str:
+    """What the model reads instead of a page: an explanation it can act on."""
+    if isinstance(error, PagePurgedError) and error.left:
+        return wording.answers["purged"].format(**error.left)
+    try:
+        return wording.answers["not_found"].format(uuid=checked_uuid(uuid))
+    except HandleNotFoundError:
+        return wording.answers["malformed"].format(uuid=repr(str(uuid)[:80]))
 
 
 class Asked(NamedTuple):
@@ -188,6 +194,11 @@ def slice_of(text: str, offset: int, limit: int | None) -> str:
 
 # -- pages in a window -------------------------------------------------------------------------------------------------
 
+#: A conversation, the limit, and the wording.
+_FoldKey: TypeAlias = tuple[Scope, int, str]
+#: The page, what is asked for, the budget, and the language of what is written around the passages.
+_PartKey: TypeAlias = "tuple[Scope, str, Asked, int, Language]"
+
 
 @dataclass(eq=False, repr=False)
 class Paging:
@@ -197,7 +208,10 @@ class Paging:
     keeper: PageKeeper
     counter: Counter
     strategy: residency.Strategy
-    wording: Wording
+    #: Results take at most this many tokens; 0: as many as fit.
+    running_tokens: int
+    #: After results left, the others take this share of the room for results.
+    low_water: float
     #: Finds the pages of a conversation that have something in common with a question, best first.
     find: Callable[[Scope, str], Awaitable[Sequence[residency.Relevance]]]
     #: Within how many turns two loads make a page stay; 0: it never does.
@@ -206,7 +220,8 @@ class Paging:
     def __post_init__(self) -> None:
         # Keyed by scope as well: a uuid alone grants no access, and two tenants may have the same one.
         self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
-        self._parts: Lru[tuple[Scope, str, Asked, int], tuple[str, int]] = Lru(64)
+        self._evictions: Lru[_FoldKey, Evictions] = Lru(CACHE_CHARS, lambda kept: kept.chars)
+        self._parts: Lru[_PartKey, tuple[str, int]] = Lru(64)
 
     async def bring(self, request: WindowRequest) -> Sequence[Candidate]:
         """Add what this window shows of the archive to the request, and return pages whose turn is not in the window.
@@ -224,6 +239,7 @@ class Paging:
         wanted = [uuid for uuid in wanted if uuid not in held]
         earlier = {uuid: await self._shown(request, uuid, None, share) for uuid in wanted}
         current = {n: await self._shown(request, step.page or "", step, share) for n, step in running.items()}
+        await self._let_leave(request, current)
         # Only once everything is read: a window gets all of it or, if the tier fails, none.
         request.running.update(current)
         places = _places(view)
@@ -233,10 +249,39 @@ class Paging:
                 request.pages[places[uuid]] = texts
             elif texts:
                 # In the memory block, escaped like everything there.
-                shown = [(text.name, f"- 📎 [存档:{uuid}]\n{escape(text.text)}") for text in texts]
+                mark = request.wording.back.format(uuid=uuid)
+                shown = [(text.name, f"- {mark}\n{escape(text.text)}") for text in texts]
                 forms = tuple(Form(self.counter.count(text), text=text, name=name) for name, text in shown)
                 elsewhere.append(Candidate(f"page:{uuid}", "loaded", forms, rank))
         return elsewhere
+
+    async def _let_leave(self, request: WindowRequest, current: Mapping[int, Sequence[Text]]) -> None:
+        """Page out what is too much for this window."""
+        view, turn = request.view, request.view.open_turn
+        turns = in_blocks(view)
+        if not any(step.page for one in (*turns, *([turn] if turn else ())) for step in one.steps):
+            return
+        loaded = {(turn.id, n): texts[0][1:] for n, texts in current.items() if turn is not None and texts}
+        items = Source(self.counter.count, request.wording, loaded).items(turns, turn)
+        room = request.window_tokens - request.instructions_tokens
+        limit = int(HIGH_WATER * room)
+        key = request.scope, limit, request.wording.gathered
+        folded = self._evictions.get(key)
+        if folded is None or not folded.follows(items):
+            folded = Evictions(
+                limit,
+                self.running_tokens or limit,
+                self.low_water,
+                request.wording.gathered,
+                self.counter.count,
+            )
+        folded.advance(items[len(folded.items) :])
+        self._evictions[key] = folded
+        leaving = request.leaving
+        leaving.pageable_tokens = folded.pageable
+        for place, out in folded.out.items():
+            leaving.remains[place] = Text("paged out", out.text, out.tokens)
+            leaving.reasons[place] = folded.reason(place)
 
     async def _wanted(self, request: WindowRequest) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""
@@ -276,19 +321,18 @@ class Paging:
             half = request.window_tokens // 2
             if asked.in_part:
                 # The same part as `call_tool` returns; passages share the window with other pages.
-                size = share if asked.query else half
-                return (
-                    Text(
-                        "passages" if asked.query else "part", *await self._part(request, uuid, asked, size)
-                    ),
-                )
+                name, size = ("passages", share) if asked.query else ("part", half)
+                return (Text(name, *await self._part(request, uuid, asked, size)),)
+            if step is not None and step.tool not in LOADING_TOOLS:
+                # What it is too long for leaves like any other result.
+                return (Text("loaded", text, tokens),)
             forms: list[Text] = []
             # A page requested by name is shown whole up to half of the window, as in `call_tool`.
-            most = half if step is not None and step.tool in LOADING_TOOLS else request.window_tokens
+            most = request.window_tokens if step is None else half
             if tokens <= most:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
-                question = Asked(request.query or "", 0)
+                question = Asked(request.query or "")
                 forms.append(Text("passages", *await self._part(request, uuid, question, share)))
             return tuple(forms)
         except PagefileError as error:
@@ -309,16 +353,25 @@ class Paging:
         return text, tokens
 
     async def _part(self, request: WindowRequest, uuid: str, asked: Asked, budget: int) -> tuple[str, int]:
-        key = request.scope, uuid, asked, budget
+        key = request.scope, uuid, asked, budget, request.language
         if key not in self._parts:
             text, _ = await self._text(request.scope, uuid)
-            chosen = await part_of(text, asked, budget, self.counter.count, self.wording)
+            chosen = await part_of(text, asked, budget, self.counter.count, request.wording)
             self._parts[key] = chosen, self.counter.count(chosen)
         return self._parts[key]
 
     def forget(self) -> None:
         self._texts.clear()
         self._parts.clear()
+        self._evictions.clear()
+
+
+def in_blocks(view: LogView) -> Sequence[Turn]:
+    """The turns that were read; if there are more, from where a window may begin, so that what follows is decided alike."""
+    if len(view.turns) == view.head.live_turns:
+        return view.turns
+    first = next((n for n, turn in enumerate(view.turns) if (turn.seq or 0) % CUT_TURNS == 0), 0)
+    return view.turns[first:]
 
 
 def pages_in_view(view: LogView, window: Window) -> tuple[str | None, frozenset[str]]:

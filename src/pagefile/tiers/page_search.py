@@ -20,6 +20,8 @@ from pagefile.lru import Lru
 from pagefile.ports import Embedder, PageIndex, PageKeeper, PageStore, PageTerms, Vector
 from pagefile.records import Page, PageHit, Scope
 from pagefile.text.bm25 import WordIndex
+from pagefile.text.reading.json_tree import START as JSON_START
+from pagefile.text.reading.json_tree import unescaped
 from pagefile.text.speech import blended
 from pagefile.text.words import terms
 from pagefile.tiers.base import guarded
@@ -242,5 +244,6 @@ def _about(page: Page) -> tuple[str, str]:
 
 
 def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    """The terms of a text's passages as they are stored."""
-    return tuple(" ".join(terms(text[start:end])) for start, end in spans)
+    """The terms of a text's passages as they are stored; strings of JSON as they read."""
+    read = unescaped if JSON_START.match(text) else str
+    return tuple(" ".join(terms(read(text[start:end]))) for start, end in spans)

@@ -80,8 +80,7 @@ class _Packing:
         block = candidate.block
         frames = _FRAMES[block]
         # The first candidate of a shared message pays for the message, the tags, the note.
-        new = [name for name in frames if name not in self.framed]
-        frame = sum(_frame_cost(name, self.count) for name in new) if new else 0
+        frame = sum(_frame_cost(one, self.count) for one in frames if one not in self.framed) if frames else 0
         cap = self.budget.caps.get(block)
         room = self.left - frame
         if cap is not None:

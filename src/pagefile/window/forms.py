@@ -1,7 +1,7 @@
 """How turns and checkpoints can be shown in a window, from the fullest form to the shortest."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from itertools import accumulate, takewhile, zip_longest
 from typing import Any, NamedTuple
 
@@ -45,17 +45,34 @@ class Text(NamedTuple):
     tokens: int
 
 
+@dataclass(slots=True)
+class Leaving:
+    """Which results left a window."""
+
+    #: What remains of them, by turn and index of the step.
+    remains: dict[tuple[str, int], Text]
+    #: Why, by the same key.
+    reasons: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    #: Tokens of results that are shown and could leave, too.
+    pageable_tokens: int = 0
+
+    def note(self, turn_id: str, steps: Iterable[int]) -> str:
+        """Why results of these steps left, for the receipt."""
+        return "; ".join(self.reasons[turn_id, n] for n in steps if (turn_id, n) in self.reasons)
+
+
 def turn_forms(
     turn: Turn,
     pages: Mapping[tuple[str, int], Sequence[Text]],
-    demoted: AbstractSet[int],
+    paged_out: Mapping[tuple[str, int], Text],
     count: Count,
     wording: Wording = ZH,
     known: Mapping[str, Page] = _NOTHING_KNOWN,
 ) -> tuple[Form, ...]:
     """A done turn: with loaded pages, placeholders, one-line notes, or without its tools; media shown, or only named.
 
-    What our own tools found was meant for that turn: afterwards only the placeholders remain.
+    `paged_out` is what remains of results that left. What our own tools found was meant for that turn: afterwards
+    only the placeholders remain.
     """
     if not turn.steps:
         # The common case, with hundreds of such turns per window.
@@ -64,7 +81,10 @@ def turn_forms(
         return with_media_named([_with_results(turn, _NOTHING, "full", count)], count)
     notes = {n: note for n, step in enumerate(turn.steps) if (note := note_of(step, count, wording, known))}
     gone = {n for n, step in enumerate(turn.steps) if not step.whole and _is_purged(step, known)}
-    resting = {n: note for n, note in notes.items() if n in demoted | gone or not turn.steps[n].page}
+    resting = {n: note for n, note in notes.items() if n in gone or not turn.steps[n].page}
+    left = {n: paged_out[turn.id, n] for n in notes if (turn.id, n) in paged_out}
+    resting |= left
+    notes |= {n: text for n, text in left.items() if text.tokens < notes[n].tokens}
     shown_again = [n for n in range(len(turn.steps)) if (turn.id, n) in pages]
     back = [[(n, text) for text in pages[turn.id, n]] for n in shown_again]
     # The first form shows every page at its fullest, the next one at its second fullest, and so on.
@@ -72,7 +92,7 @@ def turn_forms(
     for shown in zip_longest(*back):
         name = shown[0][1].name if shown[0] else "loaded"
         forms.append(_with_results(turn, {**resting, **dict(filter(None, shown))}, name, count))
-    forms.append(_with_results(turn, resting, "demoted" if resting else "full", count))
+    forms.append(_with_results(turn, resting, "paged out" if resting else "full", count))
     if notes:
         forms.append(_with_results(turn, notes, "notes", count))
     forms.append(_slim(turn, count))
@@ -177,7 +197,7 @@ def shown_summary(
     beside = missing[len(missing) - fitting :]
     lines = [wording.so_far + escape(checkpoint.summary)]
     if beside:
-        lines.append(wording.anchors + escape("；".join(beside)))
+        lines.append(wording.anchors + escape(wording.semicolon.join(beside)))
     if pages:
         lines.append(pages)
     total = len(checkpoint.anchors)
@@ -217,35 +237,40 @@ def shown_pages(
 def running_turn(
     turn: Turn,
     texts: Mapping[int, Sequence[Text]],
-    demoted: AbstractSet[int],
+    leaving: Leaving,
     count: Count,
     wording: Wording = ZH,
     known: Mapping[str, Page] = _NOTHING_KNOWN,
 ) -> list[Candidate]:
     """A running turn as candidates of its own window: what was said, and each exchange of calls with their results.
 
-    `texts` are those of loaded pages, by index of the step; steps in `demoted` give way to newer ones.
+    `texts` are those of loaded pages, by index of the step; `leaving` has what remains of results that left.
     """
     shown = shown_steps(turn.steps, {})
     choices: dict[int, list[Text]] = {}
     for n, step in enumerate(turn.steps):
         result = Text("full" if step.whole else "placeholder", step.result, step.result_tokens)
-        own = [] if n in demoted and step.whole else [result]
-        loaded = () if n in demoted else texts.get(n, ())
+        remains = leaving.remains.get((turn.id, n))
+        shown_texts = [*texts.get(n, ()), result] if remains is None else [remains]
         note = note_of(step, count, wording, known)
-        choices[n] = sorted([*loaded, *own, *([note] if note else [])], key=lambda text: -text.tokens)
+        if note and (remains is None or note.tokens < remains.tokens):
+            shown_texts.append(note)
+        choices[n] = sorted(shown_texts, key=lambda text: -text.tokens)
     if turn.layout is None:
         said = Form(side_tokens(turn.user, turn.user_tokens), ShownTurn(turn.id, "current", turn.user))
         question = [Candidate(turn.id, "current", (said,))] if turn.user else []
         forms = {n: _exchange_forms(turn, None, shown, {n: these}, count) for n, these in choices.items()}
-        return [*question, *(Candidate(f"{turn.id}/step/{n}", "steps", forms[n], n) for n in forms)]
+        notes = {n: leaving.note(turn.id, [n]) for n in forms}
+        steps = [Candidate(f"{turn.id}/step/{n}", "steps", forms[n], n, note=notes[n]) for n in forms]
+        return [*question, *steps]
     candidates: list[Candidate] = []
     at = 0
     for messages in _stretches(turn.layout):
         calls = sorted(step for message in messages for step in calls_of(message))
         if calls:
             forms = _exchange_forms(turn, messages, shown, {n: choices[n] for n in calls}, count)
-            candidates.append(Candidate(f"{turn.id}/step/{calls[0]}", "steps", forms, at))
+            note = leaving.note(turn.id, calls)
+            candidates.append(Candidate(f"{turn.id}/step/{calls[0]}", "steps", forms, at, note=note))
         else:
             name = f"{turn.id}/message/{at}" if at else turn.id
             tokens = layout_tokens(messages, {}, count, running=True)

@@ -3,10 +3,12 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import cache, partial
+from string import Formatter
 
 from pagefile.records import JsonValue, Page, Step
 from pagefile.text.sentences import clip, cut
-from pagefile.window.wording import ZH, Wording
+from pagefile.window.wording import WORDINGS, ZH, Wording
 
 RULE = "━" * 37
 SUMMARY_SHOWN = 200
@@ -78,23 +80,102 @@ def says_in_view(answer: str) -> bool:
 
 def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, summary_shown: int) -> str:
     sources = [f"- {source[:source_shown]}" for source in page.sources[:SOURCES_SHOWN]]
+    return _long_template(wording).format(
+        uuid=page.uuid,
+        tool=page.tool,
+        query=page.query_summary[:query_shown],
+        time=page.created.isoformat(timespec="seconds"),
+        chars=page.length,
+        summary=page.result_summary[:summary_shown],
+        sources="\n".join(sources) or wording.no_sources,
+    )
+
+
+@cache
+def _long_template(wording: Wording) -> str:
     lines = [
-        wording.archived.format(uuid=page.uuid),
+        wording.archived,
         RULE,
-        wording.tool + page.tool,
-        wording.query + page.query_summary[:query_shown],
-        wording.time + page.created.isoformat(timespec="seconds"),
-        wording.length.format(chars=page.length),
+        wording.tool + "{tool}",
+        wording.query + "{query}",
+        wording.time + "{time}",
+        wording.length,
         RULE,
         wording.summary,
-        page.result_summary[:summary_shown],
+        "{summary}",
         "",
         wording.sources,
-        *(sources or [wording.no_sources]),
+        "{sources}",
         RULE,
-        wording.call.format(uuid=page.uuid),
+        wording.call,
     ]
     return "\n".join(lines)
+
+
+# -- in another language -------------------------------------------------------------------------------------------------
+#
+# Placeholders are stored in the turns. A window in another language than they were written in shows them in its own.
+
+#: What a value in a template looks like; most are anything on one line.
+_VALUES = {
+    "uuid": _UUID,
+    "chars": "[0-9]+",
+    "count": "[0-9]+",
+    "summary": r"[\s\S]*?",
+    "sources": r"[\s\S]*?",
+}
+
+
+def reworded(text: str, wording: Wording) -> str:
+    """A text of ours with every placeholder in it in this wording; what they quote stays as it is."""
+    if text.startswith(_marks(wording)):
+        return text  # nearly always: it is in this wording already
+    for other in WORDINGS.values():
+        if other is not wording and any(mark in text for mark in _marks(other)):
+            for pattern, like in _templates(other, wording):
+                text = pattern.sub(partial(_filled, like, other.no_sources, wording.no_sources), text)
+    return text
+
+
+def spoken_in(placeholder: str) -> Wording:
+    """The wording in which a placeholder of ours was written."""
+    return next((one for one in WORDINGS.values() if placeholder.startswith(_marks(one))), ZH)
+
+
+def _filled(template: str, none: str, no_sources: str, found: re.Match[str]) -> str:
+    values = found.groupdict()
+    if values.get("sources") == none:
+        values["sources"] = no_sources
+    return template.format(**values)
+
+
+@cache
+def _marks(wording: Wording) -> tuple[str, str]:
+    """How placeholders begin in this wording, and in no other."""
+    return wording.archived.partition("{")[0], wording.short.partition("{")[0]
+
+
+@cache
+def _templates(old: Wording, new: Wording) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """How each of our texts is recognised in one wording, and the same text in the other."""
+    pairs = [(_long_template(old), _long_template(new)), (old.toc_more, new.toc_more)]
+    pairs += [(old.note, new.note), (old.short, new.short), (old.loaded, new.loaded)]
+    pairs.append((old.in_view, new.in_view))
+    return tuple((_recognising(template), like) for template, like in pairs)
+
+
+def _recognising(template: str) -> re.Pattern[str]:
+    """A pattern for what a template makes, with a group for each of its values."""
+    pattern, seen = "", set[str]()
+    for literal, name, _, _ in Formatter().parse(template):
+        pattern += re.escape(literal)
+        if name:
+            pattern += f"(?P={name})" if name in seen else f"(?P<{name}>{_VALUES.get(name, '.*?')})"
+            seen.add(name)
+    return re.compile(f"^{pattern}$", re.MULTILINE)
+
+
+# -- on one line ---------------------------------------------------------------------------------------------------------
 
 
 def query_summary(value: JsonValue) -> str:

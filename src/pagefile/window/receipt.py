@@ -8,6 +8,7 @@ from pagefile.records import JsonObject, JsonValue
 from pagefile.window.budget import Beside
 from pagefile.window.candidates import PRIORITY, Block, Message
 from pagefile.window.parts import Parts, anthropic, plain_text, responses
+from pagefile.window.wording import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,11 @@ class Window:
     #: The call's id in `chat.calls()`.
     id: str = field(default="")
 
+    @property
+    def language(self) -> Language:
+        """The language of what is written around the conversation; `tool_schemas(window.language)` speaks it too."""
+        return self.parts.memory.language
+
     def for_anthropic(self) -> tuple[str, list[Message]]:
         """The same window for Anthropic's API: the system text, and messages whose roles alternate."""
         return anthropic(self.parts)
@@ -140,4 +146,4 @@ class Window:
 
     def as_text(self) -> str:
         """The same window as one text, one line per message."""
-        return plain_text(self.parts)
+        return plain_text(self.parts, self.language)

@@ -10,12 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 from pagefile.text.recall_gate import MIN_SIMILARITY, SOME_SIMILARITY
 from pagefile.text.words import terms
 
-K = TypeVar("K")
 #: Resident pages of earlier turns take at most the window divided by this.
 WORKING_SET_SHARE = 4
 
@@ -89,21 +88,6 @@ def _stays(turns: Sequence[int], now: int, reuse_turns: int) -> bool:
         close = later - earlier < reuse_turns
         established = close or (established and later - earlier <= reuse_turns)
     return established and now - turns[-1] <= reuse_turns
-
-
-def demoted_results(sizes: Sequence[tuple[K, int]], limit_tokens: int) -> set[K]:
-    """Which full results are demoted when many accumulate: the oldest, until the rest fits or only the newest is left.
-
-    `sizes` are (key, tokens) of results shown in full, oldest first.
-    """
-    over = sum(tokens for _, tokens in sizes) - limit_tokens
-    demoted: set[K] = set()
-    for key, tokens in sizes[:-1]:
-        if over <= 0:
-            break
-        demoted.add(key)
-        over -= tokens
-    return demoted
 
 
 # -- loading ahead ------------------------------------------------------------------------------------------------------

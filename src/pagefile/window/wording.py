@@ -1,19 +1,24 @@
 """The wording of prompts, in Chinese and in English (`wording.toml`).
 
-Chinese is the default because its placeholders and prompts are part of a contract; `language = "en"` in the
-settings is for agents that speak English throughout.
+A conversation's own language decides which one its windows use (`tiers/languages.py`). Functions without a
+conversation default to Chinese, whose placeholders and prompts are part of a contract.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pagefile.text.sentences import Language
 from pagefile.text.tables import table
 
-Language = Literal["zh", "en"]
+__all__ = ["EN", "WORDINGS", "ZH", "Choice", "Language", "Wording"]
+
+#: What can be set: a language, or that of the conversation.
+Choice = Literal["auto", "zh", "en"]
 
 
-@dataclass(frozen=True, slots=True)
+# Compared by identity, so that it can be a key.
+@dataclass(frozen=True, slots=True, eq=False)
 class Wording:
     archived: str
     tool: str
@@ -29,11 +34,17 @@ class Wording:
     short: str
     loaded: str
     in_view: str
-    behind_end: str
+    #: Above a page in the memory block.
+    back: str
+    left: str
+    gathered: str
     so_far: str
     anchors: str
     pages: str
     more_pages: str
+    #: Between the items of a list, and between phrases.
+    comma: str
+    semicolon: str
     safety: Mapping[str, str]
     guide: str
     #: What the document's guide does not say.
@@ -48,7 +59,10 @@ class Wording:
     notes_title: str
     notes_page: str
     cached: str
+    cached_part: str
     ages: Sequence[str]
+    #: What the model reads of its own tools, beside the texts that it asked for.
+    answers: Mapping[str, str]
 
 
 ZH, EN = (Wording(**table("pagefile.window", "wording")[language]) for language in ("zh", "en"))

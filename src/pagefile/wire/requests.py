@@ -122,7 +122,7 @@ class LabelFields(BaseModel, use_attribute_docstrings=True):
     agent: Id | None = Field(default=None, description="Which agent the conversation is with.")
     project: Id | None = Field(default=None, description="What the conversation belongs to.")
     language: Literal["auto", "zh", "en"] | None = None
-    """The language the user reads."""
+    """The language the user reads: windows use it from then on. "auto" is that of the first messages."""
     timezone: Id | None = Field(default=None, description="Where the user is, such as Asia/Shanghai.")
 
 
@@ -322,6 +322,8 @@ class AskContext(ConversationBody):
     """Archived pages to show in this one window."""
     instructions: Text | None = Field(default=None, description="The system prompt: never cut.")
     placement: Literal["tail", "head"] | None = None
+    language: Literal["auto", "zh", "en"] | None = None
+    """The language of what is written around the conversation; by default what is set for it, or its own."""
     format: Format = "openai"
     """The shape of the messages; "parts" for what they are made of."""
 
@@ -389,6 +391,15 @@ class LoadParams(Loading, ConversationParams):
 
 class PeekParams(Loading, Whose, Params):
     """The text of an archived tool result of a user, or of a tenant: whole, a part of it, or the passages that answer a query."""
+
+
+class ToolsParams(Params, use_attribute_docstrings=True):
+    """The tools of the archive."""
+
+    language: Literal["zh", "en"] | None = None
+    """The language of their descriptions, such as `memory.language` of a window; by default the setting, or English."""
+    shape: Literal["plain", "openai", "responses", "anthropic", "mcp"] = "plain"
+    """The API that takes them."""
 
 
 class PagesParams(SliceById, Anywhere, Params):

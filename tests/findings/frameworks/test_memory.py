@@ -225,7 +225,7 @@ async def asked(text, **more):
         return loaded, await chat.call_tool("search_tool_history", {"query": "Hokkaido q2"})
 
 
-@still_open("frameworks-F22")
+@finding("frameworks-F22")
 async def test_a_row_of_a_long_table_can_be_asked_for():
     """A query shows the row of a long Markdown table that it is about, and not the whole table."""
     loaded, _ = await asked(TABLE)
@@ -233,7 +233,7 @@ async def test_a_row_of_a_long_table_can_be_asked_for():
     assert len(loaded) < len(TABLE) / 2
 
 
-@still_open("frameworks-F22")
+@finding("frameworks-F22")
 async def test_a_query_and_a_limit_go_together_in_a_table():
     """With a limit too, what is shown of a table goes by the query."""
     loaded, _ = await asked(TABLE, limit=2000)

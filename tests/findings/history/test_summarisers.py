@@ -202,7 +202,7 @@ async def test_small_talk_takes_no_room_in_a_summary(extracted):
     assert not re.search(r"(?m)^(\w+: )?好的$", extracted)
 
 
-@still_open("history-F23")
+@finding("history-F23")
 async def test_a_chinese_conversation_has_no_english_labels(extracted):
     """A summary of a Chinese conversation names its speakers in Chinese."""
     assert "13900002222" in extracted

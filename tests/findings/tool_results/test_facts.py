@@ -152,7 +152,7 @@ async def test_a_budget_of_nothing_injects_nothing():
 # -- F22: the middleware in a LangChain agent ----------------------------------------------------------------------------
 
 
-@still_open("tool-results-F22")
+@finding("tool-results-F22")
 async def test_the_standalone_middleware_runs_in_a_langchain_agent():
     """`MemoryMiddleware` bears a LangChain name and hook: given to `create_agent`, it injects, and the state stays clean."""
     data = {"facts": [{"content": "Prefers pytest for testing", "confidence": 0.9}]}

@@ -7,7 +7,7 @@ import pytest
 from pagefile import Memory
 from pagefile.integrations.pydantic_ai import PagefileMemory
 from pagefile.standalone import AgentMemory, AgentWithMemory
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 from tests.integration.pydantic_ai.agents import Script
 
 HITS = [
@@ -100,7 +100,7 @@ def test_search_hits_in_a_list_stand_in_the_next_prompt(result):
     assert [] == [text for text in SAID if text not in prompt]
 
 
-@still_open("tool-results-F2")
+@finding("tool-results-F2")
 @named(MAPPINGS)
 def test_search_hits_in_a_mapping_stand_in_the_next_prompt(result):
     """What a search found is in the prompt of the next run, whatever mapping its list is wrapped in."""
@@ -108,7 +108,7 @@ def test_search_hits_in_a_mapping_stand_in_the_next_prompt(result):
     assert [] == [text for text in SAID if text not in prompt]
 
 
-@still_open("tool-results-F2")
+@finding("tool-results-F2")
 @named(PRODUCTS)
 def test_hits_of_well_known_search_tools_stand_in_the_next_prompt(result):
     """The answers of the search tools that people use are remembered without any converting."""
@@ -116,7 +116,7 @@ def test_hits_of_well_known_search_tools_stand_in_the_next_prompt(result):
     assert [] == [text for text in SAID if text not in prompt]
 
 
-@still_open("tool-results-F2")
+@finding("tool-results-F2")
 @named(MAPPINGS)
 async def test_a_workspace_absorbs_hits_in_a_mapping(result):
     """The workspace of a conversation takes every hit of a search whose result is a mapping."""
@@ -126,7 +126,7 @@ async def test_a_workspace_absorbs_hits_in_a_mapping(result):
         assert len(HITS) == absorbed.chunks
 
 
-@still_open("tool-results-F2")
+@finding("tool-results-F2")
 @named(MAPPINGS)
 async def test_recorded_steps_leave_hits_of_a_mapping_in_the_workspace(result):
     """A recorded turn leaves the hits of its search in the conversation's working memory, mapping or list."""
@@ -171,7 +171,7 @@ def test_an_equal_call_spares_the_backend():
     assert ["angui_2024", "other"] == library.asked
 
 
-@still_open("tool-results-F6")
+@finding("tool-results-F6")
 def test_four_spellings_of_one_call_reach_the_backend_once():
     """By position or by name, with or without a default spelled out: it is one call, and the backend sees it once."""
     library = Library()
@@ -184,7 +184,7 @@ def test_four_spellings_of_one_call_reach_the_backend_once():
     assert ["angui_2024", "other"] == library.asked
 
 
-@still_open("tool-results-F6")
+@finding("tool-results-F6")
 def test_a_table_of_contents_is_known_by_its_document():
     """A call by position names its document in the cache and in the hint, not the tool."""
     agent = AgentWithMemory()
@@ -193,7 +193,7 @@ def test_a_table_of_contents_is_known_by_its_document():
     assert "angui_2024" in agent.memory.get_toc_cache_hint()
 
 
-@still_open("tool-results-F6")
+@finding("tool-results-F6")
 def test_a_table_of_contents_put_in_by_hand_is_served():
     """What `cache_toc` was given answers the call; the backend is spared."""
     library, agent = Library(), AgentWithMemory()
@@ -203,7 +203,7 @@ def test_a_table_of_contents_put_in_by_hand_is_served():
     assert "第一章 总则" in str(answer)
 
 
-@still_open("tool-results-F6")
+@finding("tool-results-F6")
 async def test_pydantic_ai_takes_a_default_spelled_out_for_the_same_call():
     """A model that writes `max_depth: null` the second time gets the table of contents that was fetched before."""
     library = Library()
@@ -225,14 +225,14 @@ async def test_pydantic_ai_takes_a_default_spelled_out_for_the_same_call():
 PAGE = {"reg_id": "angui_2024", "start_page": 85, "end_page": 85}
 
 
-@still_open("tool-results-F21")
+@finding("tool-results-F21")
 def test_a_page_is_remembered_by_what_answers_the_question():
     """Of a page that was read, the next prompt has the sentence that answers the question, wherever it stands."""
     page = "一般规定。" * 200 + "母线失压的处理编号为 4711。" + "附则。" * 300
     assert "4711" in prompt_after("read_page_range", page, "母线失压的处理编号是多少", **PAGE)
 
 
-@still_open("tool-results-F21")
+@finding("tool-results-F21")
 def test_an_html_page_is_remembered_by_its_text():
     """Of an HTML page, the next prompt has text that answers the question, and no markup."""
     filler = "".join(f"<p>第{n}段：产品保修期为购买之日起一年，电池除外。</p>" for n in range(1, 120))
@@ -246,7 +246,7 @@ def test_an_html_page_is_remembered_by_its_text():
     assert "最高赔 12 元" in prompt
 
 
-@still_open("tool-results-F21")
+@finding("tool-results-F21")
 def test_an_error_is_no_knowledge():
     """A tool that answers with an error in words leaves nothing to know; a page beside it is remembered."""
     agent = AgentWithMemory()
@@ -261,7 +261,7 @@ def test_an_error_is_no_knowledge():
 # -- F24: several hits of one source --------------------------------------------------------------------------------------
 
 
-@still_open("tool-results-F24")
+@finding("tool-results-F24")
 def test_hits_of_one_source_without_pages_are_all_remembered():
     """Five different passages of one PDF are five things to know, although no page number tells them apart."""
     hits = [

@@ -1,14 +1,20 @@
 """What holds for the passages of every text."""
 
+import html
 import json
 import re
+from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pagefile.text.passages import page_slice, render_excerpt, select, split
+from benchmarks.judged import Case, cases
+from pagefile.text.passages import page_slice, render_excerpt, select, selected, split
+from pagefile.text.reading import Frame, pieces
+from pagefile.text.reading.json_tree import unescaped
 from pagefile.text.sources import MAX_CHARS, MOST, sources
 from pagefile.text.synopsis import synopsis
+from pagefile.text.tokens import open_counter
 
 PIECES = st.sampled_from(
     [
@@ -25,6 +31,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=8) | st.dictionaries(st.text(max_size=8), inner, max_size=8),
     max_leaves=60,
 ).filter(lambda value: isinstance(value, list | dict))
+COUNTER = open_counter()
 LIMITS = st.tuples(st.integers(1, 60), st.integers(1, 120))
 IMAGE = re.compile(r"!\[[^\[\]\n]*\]\([^()\n]*\)")
 
@@ -58,12 +65,63 @@ def test_json_values_survive_every_split(value: object, limits: tuple[int, int],
 
 @given(TEXT, st.text(max_size=20), st.integers(-5, 400))
 def test_a_selection_fits_its_budget(text: str, query: str, budget: int):
-    """Rendered with the lines around it, in order, and only of passages there are."""
-    passages = split(text, target_chars=40, max_chars=80)
-    found = select(passages, query, budget=budget, cost=len)
+    """Rendered with the lines around it, in order, each part where it says."""
+    found = select(split(text, target_chars=40, max_chars=80), query, budget=budget, cost=len)
     assert len(render_excerpt(found, len(text))) <= max(0, budget)
-    assert sorted(found, key=lambda passage: passage.start) == found
-    assert {(passage.start, passage.end) for passage in found} <= {(one.start, one.end) for one in passages}
+    assert sorted(found, key=lambda passage: (passage.start, passage.end)) == found
+    assert all(0 <= passage.start < passage.end <= len(text) for passage in found)
+
+
+def letters(text: str) -> Counter[str]:
+    return Counter(char for char in text if char.isalnum())
+
+
+@given(st.sampled_from(cases()), st.data(), st.sampled_from([100, 250, 400, 1500, 4000]))
+@settings(max_examples=150, deadline=None)
+def test_a_budget_is_used_while_there_is_more_to_show(case: Case, data: st.DataObject, budget: int):
+    """Of a result of any kind, for any question or none: most of the budget is spent, most of that on its own text."""
+    query = data.draw(st.sampled_from([ask for ask, _ in case.questions] + ["", "zebra"]))
+    found = selected(case.result, query, budget=budget, cost=COUNTER.count)
+    spent = COUNTER.count(render_excerpt(found, len(case.result)))
+    readable = sum(COUNTER.count(piece.text) for piece in pieces(Frame(case.result)))
+    assert spent <= budget
+    own = sum(COUNTER.count(passage.text) for passage in found)
+    assert own >= min(budget * 6 // 10, readable * 9 // 10)
+
+
+@given(st.sampled_from(cases()), st.data(), st.integers(20, 2000))
+@settings(max_examples=150, deadline=None)
+def test_offsets_lead_to_what_is_shown(case: Case, data: st.DataObject, budget: int):
+    """The page, from the first offset to the second, has all that is shown, escaped or in its markup."""
+    query = data.draw(st.sampled_from([ask for ask, _ in case.questions] or [""]))
+    for passage in selected(case.result, query, budget=budget, cost=COUNTER.count):
+        raw = case.result[passage.start : passage.end]
+        for _ in range(3):
+            # JSON inside of JSON inside of a page.
+            if letters(passage.text) <= letters(raw):
+                break
+            raw = html.unescape(unescaped(raw))
+        assert letters(passage.text) <= letters(raw)
+
+
+@given(JSON, st.sampled_from([None, 1]))
+def test_pieces_leave_nothing_out(value: object, indent: int | None):
+    """Every key and every value of JSON is in one of its pieces, and pieces are in order."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    found = pieces(Frame(text))
+    held = Counter[str]()
+    for piece in found:
+        held += letters(text[piece.frame.place(piece.start) : piece.frame.place(piece.end)])
+    assert letters(re.sub(r"\\u[0-9a-f]{4}|\\.", "", text)) <= held + letters("ntrbfu" * len(text))
+    places = [piece.frame.place(piece.start) for piece in found]
+    assert sorted(places) == places
+
+
+@given(TEXT)
+def test_pieces_of_text_leave_nothing_out(text: str):
+    """Whatever the text, if it is neither JSON nor markup: all that is written is in its pieces, once."""
+    text = f"x {text.replace('<', ' ')}"
+    assert "".join(text.split()) == "".join("".join(piece.text for piece in pieces(Frame(text))).split())
 
 
 @given(TEXT, st.integers(1, 200))

@@ -24,7 +24,7 @@ from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form, ShownTurn
 from pagefile.window.compile import Layout, compile_window
-from pagefile.window.forms import running_turn, turn_forms
+from pagefile.window.forms import Leaving, running_turn, turn_forms
 from pagefile.window.measure import layout_tokens, measured_step, turn_tokens
 from pagefile.window.parts import anthropic, chat, parts_from, parts_json, responses
 
@@ -129,11 +129,11 @@ def turns(draw, number: int, **kinds):
 def candidates(draw, **kinds):
     """Turns of a log, perhaps a running one, memory and instructions."""
     found = [
-        Candidate(turn.id, "recent", turn_forms(turn, {}, frozenset(), COUNT), turn.seq)
+        Candidate(turn.id, "recent", turn_forms(turn, {}, {}, COUNT), turn.seq)
         for turn in (draw(turns(number, **kinds)) for number in range(1, draw(st.integers(1, 4))))
     ]
     if draw(st.booleans()):
-        found += running_turn(draw(turns(9, **kinds)), {}, frozenset(), COUNT)
+        found += running_turn(draw(turns(9, **kinds)), {}, Leaving({}), COUNT)
     else:
         asked = Form(MESSAGE_OVERHEAD + COUNT("now?"), ShownTurn("", "current", "now?"))
         found.append(Candidate("current", "current", (asked,)))

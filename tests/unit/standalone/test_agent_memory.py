@@ -148,6 +148,24 @@ def test_the_better_of_two_is_kept():
     assert ["better", "内容"] == [held.content for held in memory.relevant_chunks]
 
 
+def test_passages_of_one_source_stand_side_by_side():
+    """S3-48: what two searches found of one page is kept; the same passage found again is one chunk, with the better score."""
+    memory = AgentMemory(search_chars=40)
+    first, second = "母线失压时应先断开断路器。" * 3, "接地线应先接接地端。" * 3
+    memory.add_search_results(
+        [
+            {"content": first, "source": "angui_2024 P85", "score": 0.6},
+            {"content": second, "source": "angui_2024 P85", "score": 0.9},
+        ]
+    )
+    memory.current_query = "断路器"
+    memory.add_search_results({"results": [{"text": f" {first}", "source": "angui_2024 P85", "score": 0.8}]})
+    assert [("angui_2024 P85", 0.9), ("angui_2024 P85", 0.8)] == [
+        (held.source, held.relevance_score) for held in memory.relevant_chunks
+    ]
+    assert 2 == memory.get_memory_context().count("angui_2024 P85")
+
+
 def test_old_pages_give_way_to_better_hits():
     """C3-6: ten pages of 0.8 do not keep out a hit of 0.7, neither of the memory nor of the prompt."""
     memory = AgentMemory()
@@ -326,11 +344,12 @@ HITS = [{"content": "母线失压后应立即检查。", "reg_id": "angui_2024",
 @pytest.mark.parametrize(
     "shape", [lambda value: value, json.dumps, lambda value: [{"type": "text", "text": json.dumps(value)}]]
 )
-def test_results_are_remembered_by_their_tool(prefix, shape):
+@pytest.mark.parametrize("around", ["", "result", "results", "data"])
+def test_results_are_remembered_by_their_tool(prefix, shape, around):
     """S3-03, S3-08: three tools, three kinds of memory, whatever shape the results have."""
     agent = AgentWithMemory()
     agent._update_memory(f"{prefix}get_toc", shape(TOC))
-    agent._update_memory(f"{prefix}smart_search", shape(HITS))
+    agent._update_memory(f"{prefix}smart_search", shape({around: HITS, "total": 1} if around else HITS))
     agent._update_memory(
         f"{prefix}read_page_range", shape({"reg_id": "angui_2024", "start_page": 3, "content": "页面"})
     )
@@ -404,7 +423,8 @@ def test_a_repeated_call_is_answered_also_after_a_reset():
 
 async def test_tools_that_wait_are_wrapped_too():
     """And what is not cacheable, or failed, reaches the backend every time."""
-    agent, asked = AgentWithMemory(rules=[ToolRule("list_files", "toc", cacheable=True)]), []
+    rules = [ToolRule("list_files", "toc", cacheable=True), ToolRule("smart_search", "search")]
+    agent, asked = AgentWithMemory(rules=rules), []
 
     async def list_files(path: str) -> object:
         asked.append(path)
@@ -419,4 +439,4 @@ async def test_tools_that_wait_are_wrapped_too():
         await files("src")
         await search(query="q")
     assert ["src", "q", "src", "q", "q"] == asked
-    assert ["list_files"] == list(agent.memory.toc_cache)
+    assert ["src"] == list(agent.memory.toc_cache)

@@ -2,15 +2,19 @@
 
 import copy
 import inspect
+import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from pagefile.errors import SettingsError
 from pagefile.settings import FactSettings
 from pagefile.standalone import MemoryMiddleware, _extract_conversation_context, extract_text, memory_config
+from tests.integration.langchain.models import Recorder
 
 DATA = {
     "facts": [
@@ -187,3 +191,39 @@ def test_weights_are_configurable():
         given = MemoryMiddleware(data, config=config).before_model({"messages": [HumanMessage("pytest")]})
         first[weights] = given["messages"][0].content.splitlines()[2]
     assert {(0.0, 1.0): "- Uses Docker", (1.0, 0.0): "- pytest"} == first
+
+
+# -- in LangChain's create_agent ---------------------------------------------------------------------------------------
+
+
+def test_it_is_langchains_only_where_langchain_is():
+    """Without LangChain's agents it is a plain class, nothing is imported for it, and it says what create_agent needs."""
+    code = (
+        "import sys\n"
+        "from pagefile.standalone import MemoryMiddleware\n"
+        "made = MemoryMiddleware({'facts': []})\n"
+        "assert type(made) is MemoryMiddleware and 'langchain' not in sys.modules\n"
+        "try:\n    made.tools\nexcept AttributeError as error:\n    print(error)\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "import langchain.agents before" in told
+    assert "pagefile.integrations.langchain.PagefileMiddleware" in told
+
+
+async def test_in_an_agent_memory_stays_out_of_the_state():
+    """F22: each model call has it once, sync and async, the thread never; the document's own method is still there."""
+    middleware = MemoryMiddleware(DATA)
+    assert isinstance(middleware, AgentMiddleware)
+    assert "MemoryMiddleware" == middleware.name
+    assert (
+        middleware.before_model({"messages": [HumanMessage("pytest")]})["messages"][0].name
+        == "memory_context"
+    )
+    model = Recorder(script=[AIMessage("a"), AIMessage("b")])
+    agent = create_agent(model, [], system_prompt="BASE", middleware=[middleware])
+    states = [
+        agent.invoke({"messages": [HumanMessage("pytest?")]}),
+        await agent.ainvoke({"messages": [HumanMessage("x")]}),
+    ]
+    assert [["human", "ai"]] * 2 == [[one.type for one in state["messages"]] for state in states]
+    assert [1, 1] == [sum(one.name == "memory_context" for one in call) for call in model.calls]

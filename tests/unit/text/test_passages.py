@@ -1,11 +1,12 @@
 """A long text as passages: where it is cut, which passages answer, how they are shown and paged."""
 
 import json
+import re
 import time
 
 import pytest
 
-from pagefile.text.passages import Passage, page_slice, render_excerpt, select, split
+from pagefile.text.passages import Passage, matching, page_slice, render_excerpt, select, split
 
 IMAGE = "![架构图 第一版](https://docs.example/img/arch(1).png)"
 LINK = "[the [manual] of\nthe house](https://docs.example/manual)"
@@ -213,13 +214,32 @@ def test_json_is_cut_where_it_is_shallow():
     assert all(passage.text.lstrip().startswith(("{", '"')) for passage in passages)
 
 
-def test_a_json_value_may_be_longer_than_the_limit():
-    """A string of any length is one value, alone in its passage."""
-    text = json.dumps({"a": 1, "text": "Sentence. " * 5000, "z": [1, 2, 3]})
-    longest = max(split(text), key=lambda passage: len(passage.text))
-    assert longest.text.strip().startswith('"text"')
-    assert longest.text.strip().endswith('",')
-    assert 1 == len(split(json.dumps({"a": "x" * 9000})))
+def test_a_long_string_of_json_is_cut_like_text():
+    """Between its lines, or its sentences, or its words; a short value is never cut, however small the passages."""
+    for unit, ends in (("A sentence.\n", ("\\n",)), ("Sentence. ", (".", " ")), ("word ", (" ",))):
+        text = json.dumps({"a": 1, "text": unit * 5000, "z": [1, 2, 3]})
+        passages = split(text)
+        whole(text, passages)
+        assert max(len(passage.text) for passage in passages) <= 4000
+        assert all(passage.text.endswith(ends) for passage in passages[1:-2])
+    short = json.dumps({"a": "Sentence. " * 30, "b": "Sentence. " * 30})
+    assert 2 == len(split(short, target_chars=20, max_chars=20))
+
+
+@pytest.mark.parametrize("value", ["权" * 4000, "😀" * 2000, '"' * 4000, "\\" * 4000, "\x01" * 2000])
+def test_an_escape_is_never_cut(value: str):
+    """What JSON writes with several characters stays in one passage, and in one part that is loaded by its offset."""
+    text = json.dumps({"a": value})
+    passages = split(text, target_chars=301, max_chars=401)
+    assert len(passages) > 10
+    parts = [passage.text for passage in passages]
+    offset = 0
+    while offset < len(text):
+        _, end = page_slice(text, offset, 501)
+        parts.append(text[offset:end])
+        offset = end
+    inner = [part.removeprefix('{"a": "').removesuffix('"}') for part in parts]
+    assert 2 * value == "".join(json.loads(f'"{part}"') for part in inner)
 
 
 @pytest.mark.parametrize("end", ["", '"never closed', "\\"])
@@ -316,12 +336,21 @@ MANUAL = (
 )
 
 
+def shown(text: str, query: str, budget: int) -> str:
+    """What a reader gets, which never costs more than the budget."""
+    found = select(split(text), query, budget=budget, cost=len)
+    made = render_excerpt(found, len(text))
+    assert len(made) <= budget
+    assert sorted(found, key=lambda passage: passage.start) == found
+    return made
+
+
 def test_the_passage_that_answers_is_found():
-    """In Chinese by its words, with where it stands, and nothing that does not answer."""
-    passages = split(MANUAL)
-    found = select(passages, "权限 第三步 角色", budget=4000, cost=len)
-    assert "第三步：给角色分配菜单权限" in found[0].text
-    assert len(found) < len(passages) / 2
+    """In Chinese by its words, with where it stands."""
+    made = shown(MANUAL, "权限 第三步 角色", 400)
+    assert "## 权限管理\n\n第一步：打开后台。第二步：新建角色。第三步：给角色分配菜单权限。" in made
+    begin, end = map(int, re.findall(r"字符 (\d+)–(\d+)", made)[-1])
+    assert "## 权限管理" in MANUAL[begin:end]
 
 
 def test_english_questions_find_other_forms_of_their_words():
@@ -330,68 +359,96 @@ def test_english_questions_find_other_forms_of_their_words():
         "".join(f"## Part {n}\n\n{prose(25)}\n\n" for n in range(10))
         + "## Roles\n\nRoles are configured in the menu."
     )
-    found = select(split(text), "configuring a role", budget=3000, cost=len)
-    assert "configured in the menu" in found[0].text
+    assert "configured in the menu" in shown(text, "configuring a role", 300)
 
 
-def test_a_heading_speaks_for_the_passages_below_it():
-    """A passage that does not repeat its heading is found by it, and of equals the earlier comes first."""
-    text = f"# Book\n\n## Billing\n\n{prose(26)}\n\n{prose(26)}\n\n## Other\n\n{prose(26)}\n\n{prose(26)}"
-    passages = split(text)
-    found = select(passages, "billing", budget=100_000, cost=len)
-    assert passages[:2] == found
+def test_a_heading_speaks_for_what_stands_below_it():
+    """A sentence that does not repeat its heading is found by it, and the heading is named."""
+    text = f"# Book\n\n## Other\n\n{prose(40)}\n\n## Billing\n\n{prose(40)}\n\n## Last\n\n{prose(40)}"
+    found = select(split(text), "billing", budget=600, cost=len)
+    begins, ends = text.index("## Billing"), text.index("## Last")
+    assert all(begins <= passage.start and passage.end <= ends for passage in found[1:-1])
+    assert "Book › Billing" in shown(text, "billing", 600) or "## Billing" in shown(text, "billing", 600)
 
 
-def test_answers_come_in_the_order_of_the_text_within_the_budget():
-    """Best first while there is room, then sorted; the lines around them are counted."""
-    parts = [f"{prose(26)} zebra{' zebra' * n}." for n in range(6)]
-    passages = split("\n\n".join(parts))
-    found = select(passages, "zebra", budget=2600, cost=len)
-    assert 2 == len(found)
-    assert sorted(found, key=lambda passage: passage.start) == found
-    assert len(render_excerpt(found, passages[-1].end)) <= 2600
-    assert max(passage.text.count("zebra") for passage in passages) in [p.text.count("zebra") for p in found]
-
-
-def test_with_nothing_that_answers_the_beginning_is_shown():
-    """The first passages that fit, without a gap."""
-    passages = split(MANUAL)
-    found = select(passages, "zebra", budget=3000, cost=len)
-    assert passages[: len(found)] == found
-    assert found
+def test_with_nothing_that_answers_an_overview_is_shown():
+    """The beginning, the end, and what stands out in between."""
+    text = f"# Report\n\n{prose(200)}\n\nRevenue doubled in Lisbon.\n\n{prose(200)}\n\nSigned: the board."
+    made = shown(text, "zebra", 900)
+    assert all(told in made for told in ("# Report", "Revenue doubled in Lisbon", "Signed: the board."))
     assert [] == select([], "zebra", budget=3000, cost=len)
 
 
-def test_the_best_passage_is_clipped_when_it_alone_is_too_long():
-    """Head and tail with a marker; where it stands is still said."""
-    passages = split(f"{prose(26)}\n\nThe zebra. {prose(26)}\n\n{prose(26)}")
-    [found] = select(passages, "zebra", budget=500, cost=len)
-    assert "characters left out" in found.text
-    assert (passages[1].start, passages[1].end) == (found.start, found.end)
-    assert len(render_excerpt([found], 9999)) <= 500
-    assert [] == select(passages, "zebra", budget=60, cost=len)
-    assert [] == select(passages, "zebra", budget=0, cost=len)
+def test_how_a_run_ended_is_shown_whatever_was_asked():
+    """Of the output of a program with nothing that answers, its one failure and its last line are shown."""
+    lines = [f"step {n} of the long run went as it was planned" for n in range(400)]
+    lines[250] = "step 250 FAILED: no space left on device"
+    made = shown("\n".join([*lines, "399 passed, 1 failed"]), "zebra", 500)
+    assert "FAILED: no space left" in made
+    assert made.endswith("399 passed, 1 failed")
 
 
-def test_units_are_skipped_rather_than_clipped():
-    """A table that does not fit makes room for the next best; JSON is not clipped at all."""
-    table = "| zebra | zebra |\n|---|---|\n" + "| zebra | 2 |\n" * 200
-    passages = split(f"{table}\n{prose(26)}\n\nA zebra. {prose(26)}")
-    [found] = select(passages, "zebra", budget=1300, cost=len)
-    assert "A zebra." in found.text
-    values = split(json.dumps([{"animal": "zebra", "n": n, "body": "x" * 300} for n in range(30)]))
-    assert [] == select(values, "zebra", budget=200, cost=len)
+def test_a_piece_that_is_too_long_is_cut_never_refused():
+    """At a boundary; its offsets are those of what is shown."""
+    text = f"{prose(26)}\n\nThe zebra, {'which is striped, ' * 300}is white."
+    for budget in (60, 100, 200, 500):
+        found = select(split(text), "zebra", budget=budget, cost=len)
+        assert any("The zebra" in passage.text for passage in found) or budget == 60
+        assert all(text[passage.start : passage.end] == passage.text for passage in found)
+        assert len(render_excerpt(found, len(text))) <= budget
+    assert [] == select(split(text), "zebra", budget=0, cost=len)
 
 
-def test_of_very_many_passages_the_likely_ones_are_read():
-    """A needle in a megabyte is found, in words, numbers and Chinese, without segmenting the haystack."""
-    hay = [f"{prose(26)}\n\n" for _ in range(900)]
+def test_rows_come_with_the_header_of_their_table():
+    """Of a long table in Markdown, of CSV, and of rows of JSON beside their columns."""
+    markdown = "# Zoo\n\n| animal | cage |\n|---|---|\n" + "".join(
+        f"| lion {n} | {n} |\n" for n in range(400)
+    )
+    markdown += "| zebra | 7 |\n"
+    rows = "animal,cage\n" + "".join(f"lion {n},{n}\n" for n in range(400)) + "zebra,7\n"
+    columns = json.dumps(
+        {"columns": ["animal", "cage"], "rows": [[f"lion {n}", n] for n in range(400)] + [["zebra", 7]]}
+    )
+    for text, header, row in (
+        (markdown, "Zoo › | animal | cage |]", "| zebra | 7 |"),
+        (rows, "animal,cage]", "zebra,7"),
+        (columns, "› animal, cage]", '["zebra", 7]'),
+    ):
+        made = shown(text, "zebra", 300)
+        assert header in made
+        assert row in made
+
+
+def test_a_definition_comes_with_what_encloses_it():
+    """The class and the function that a line of code stands in are named."""
+    methods = "".join(f"    def step_{n}(self):\n        return {n}\n\n" for n in range(200))
+    text = f"class Zoo:\n{methods}    def feed(self, animal):\n        hay = 3\n        give('zebra', hay)\n\n{methods}"
+    assert "[… characters" in shown(text, "zebra", 200)
+    found = select(split(text), "zebra", budget=120, cost=len)
+    assert any("class Zoo:" in passage.where for passage in found)
+    assert "def feed(self, animal):" in shown(text, "zebra", 300)
+
+
+def test_of_a_very_long_text_the_likely_passages_are_read():
+    """A needle in two megabytes is found, in words, numbers and Chinese."""
+    hay = [f"{prose(26)}\n\n" for _ in range(1800)]
     hay[500] = f"{prose(20)} The zebras were counted: 1,200 of them. {prose(5)}\n\n"
     hay[700] = f"{prose(20)} 第三步分配菜单权限。{prose(5)}\n\n"
-    passages = split("".join(hay))
-    assert len(passages) > 200
+    text = "".join(hay)
+    assert len(text) > 2_000_000
     for query, answer in (("zebra counting", "zebras"), ("1200", "1,200"), ("菜单权限", "菜单权限")):
-        assert answer in "".join(found.text for found in select(passages, query, budget=1500, cost=len))
+        assert answer in shown(text, query, 1500)
+
+
+def test_the_part_of_a_passage_that_answers():
+    """A search shows why it found a passage, within its room, also where strings of JSON are escaped."""
+    text = f"{prose(20)} The zebra is in cage 7. {prose(20)}"
+    assert "The zebra is in cage 7." in matching(text, "zebra", 200)
+    assert len(matching(text, "zebra", 200)) <= 200
+    assert "short" == matching("short", "zebra", 200)
+    assert "cage 7\nis" in matching(
+        json.dumps(f"{prose(20)} The zebra\nof cage 7\nis striped."), "zebra cage", 200
+    )
 
 
 # -- showing -----------------------------------------------------------------------------------------------------------
@@ -408,6 +465,20 @@ def test_an_excerpt_says_which_characters_follow():
         chinese, 52_000
     )
     assert "" == render_excerpt([], 10)
+    assert "All of it." == render_excerpt([Passage(0, 10, "All of it.")], 10)
+
+
+def test_an_excerpt_says_what_encloses_a_passage_once():
+    """The path, the heading or the header; where a text of JSON follows what stands around it, only that."""
+    passages = [
+        Passage(1, 20, '"url": "https://a"', "[0]"),
+        Passage(33, 40, "Text.", "[0].content"),
+        Passage(90, 95, "More.", "[0].content"),
+    ]
+    assert (
+        '[… characters 1–20 of 200 · [0]]\n"url": "https://a"\n[… · [0].content]\nText.\n[… characters 90–95 of 200]\nMore.'
+        == render_excerpt(passages, 200)
+    )
 
 
 # -- paging ------------------------------------------------------------------------------------------------------------

@@ -90,6 +90,42 @@ def test_lists_of_links_and_lines_that_name_a_source():
     ] == sources(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from x import y\n\nclass A:\n    url: URL | str\n    title: str\n    source: bytes | None = None\n",
+        "interface Hit {\n  title: string;\n  url: string;\n  source: Document;\n}\nexport type Hits = Hit[];\n",
+        "[server]\nurl = x\ntitle = shop\n[log]\nsource = all\n",
+        "openapi: 3.0.3\ninfo:\n  title: Billing API\n  version: 2.4.1\n",
+        "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n-source: old\n+source: new\n",
+        json.dumps({"items": [{"title": "Chapter 1", "page": 3, "children": [{"title": "1.1"}]}]}),
+        json.dumps(
+            {
+                "output": "use std::io;\n\npub struct Page {\n    pub url: String,\n    pub title: String,\n}\n\nfn main() {}\n"
+            }
+        ),
+    ],
+    ids=["Python", "TypeScript", "settings", "YAML", "diff", "chapters", "code in JSON"],
+)
+def test_what_is_no_source(text: str):
+    """S0-25, S0-37: fields of programs, keys of settings and chapters are called like sources, and are none."""
+    assert [] == sources(text)
+
+
+def test_sources_in_what_vector_databases_return():
+    """What was stored is one level down in Qdrant and Milvus; a title needs a text of which it is the title."""
+    point = {"id": 1, "score": 0.9, "payload": {"doc": "manual.pdf", "text": "Roles decide menus."}}
+    assert ["manual.pdf"] == sources(json.dumps({"result": {"points": [point]}}))
+    hit = {"id": 1, "distance": 0.1, "entity": {"chunk": "…", "source": "rules/2.docx"}}
+    assert ["rules/2.docx"] == sources(json.dumps([[hit]]))
+    assert ["Roles"] == sources(
+        json.dumps([{"title": "Roles", "content": "Roles decide menus."}, {"title": "Chapter 2"}])
+    )
+    assert ["a.docx"] == sources(
+        "-----Document Chunks-----\n\nWords.\n\n-----References-----\n\n[1] a.docx\n"
+    )
+
+
 def test_each_source_once():
     """By its address if it has one, else by its name."""
     text = "[1] A (https://a.example)\n[2] Other name (https://a.example)\nSource: x\nSource: x\nSource: **\n"

@@ -24,19 +24,19 @@ def told(text: str, *expected: str) -> str:
 
 
 def test_json_arrays():
-    """How many objects, their keys with kinds, the first one, the names of the next."""
+    """How many objects, the values of the first, the names of the next, and only then the keys."""
     value = [
         {"id": n, "name": f"Ada {n}", "tags": ["a"], "at": None if n == 0 else 1.5, "ok": True, "x": {"k": 1}}
         for n in range(120)
     ]
     written = told(
         json.dumps(value),
-        "array of 120 objects",
-        "id (number), name (string), tags (array), at (number), ok (boolean), x (object)",
-        "id=0, name=Ada 0, tags: array of 1 strings, at=null, ok=true",
-        "Ada 1, Ada 2",
+        "JSON, 120 items",
+        "E.g. id=0, name=Ada 0, tags=a, ok=true, k=1",
+        "Next name: Ada 1, Ada 2",
+        "Keys: id, name, tags, at, ok, x.k",
     )
-    assert "120 objects" in written[:60]
+    assert written.index("Ada 0") < 60 < written.index("Keys")
     assert 200 <= len(written)
 
 
@@ -47,24 +47,67 @@ def test_names_that_say_nothing_are_left_out():
 
 
 def test_json_objects():
-    """The keys with kinds and sizes, and what the longest array holds."""
+    """What names it, then its values; of what is long, its beginning or its size."""
     value = {
         "total": 3,
-        "query": "roles",
+        "name": "roles of the shop",
         "text": "x" * 250,
         "meta": {"a": 1, "b": 2},
-        "rows": [{"k": 1}] * 7,
+        "matrix": [1] * 70,
         "e": [],
     }
     told(
         json.dumps(value),
-        "JSON object with 6 keys",
-        "total=3",
-        "query=roles",
-        "text: string of 250 characters",
-        "meta: object (a, b)",
-        "rows: array of 7 objects",
+        'JSON object "roles of the shop": total=3, ',
+        "text=xxxx",
+        "a=1, b=2",
+        "matrix=[70 numbers]",
     )
+
+
+def test_rows_are_found_wherever_they_are():
+    """Under any name and depth, by key, as columns, or beside their header; totals and names stand before them."""
+    orders = [
+        {"orderNo": f"SO{n}", "buyer": {"city": "Rome"}, "status": "paid" if n % 3 else "open"}
+        for n in range(180)
+    ]
+    written = told(
+        json.dumps({"code": 0, "msg": "ok", "data": {"total": 912, "list": orders}}),
+        "JSON, 180 items (data.list); total=912",
+        "orderNo=SO0",
+        "city=Rome",
+        "status: paid 120, open 60",
+        "Last: orderNo=SO179",
+    )
+    assert "msg" not in written[:200]
+    told(
+        json.dumps({"strings": {f"k{n}": {"en": f"word {n}"} for n in range(50)}}),
+        "50 strings",
+        "key=k0, en=word 0",
+    )
+    hours = {"time": [f"{n}:00" for n in range(24)], "rain": list(range(24))}
+    told(json.dumps({"city": "Porto", "hourly": hours}), "24 hourly", "city=Porto", "time=0:00, rain=0")
+    grid = {"columns": ["lot", "tons"], "rows": [[f"L{n}", n] for n in range(30)]}
+    told(json.dumps(grid), "30 items (rows)", "lot=L0, tons=0")
+    told(json.dumps([[{"flight": "HAT1"}], [{"flight": "HAT2"}]] * 20), "40 items", "flight=HAT1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (
+            {"error": {"code": 403, "status": "DENIED", "message": "no right to read"}},
+            "Error: 403 DENIED no right to read",
+        ),
+        ({"success": False, "code": 500, "msg": "stock is locked"}, "Error: 500 stock is locked"),
+        ({"errors": [{"message": "field x is unknown"}], "data": None}, "Error: field x is unknown"),
+        ({"status": 429, "title": "Too many", "detail": "50 an hour"}, "Error: 429 50 an hour Too many"),
+        ({"error": "quota used up", "request": "r1"}, "Error: quota used up"),
+    ],
+)
+def test_failures_come_first(answer, expected: str):
+    """What an API refuses is what a reader has to know."""
+    assert synopsis(json.dumps(answer)).startswith(expected)
 
 
 def test_chinese_json_is_described_in_chinese():
@@ -76,24 +119,17 @@ def test_chinese_json_is_described_in_chinese():
     }
     told(
         json.dumps(value, ensure_ascii=False),
-        "JSON 对象，3 个键",
-        "标题=权限管理手册",
-        "章节: 9 个对象",
-        "420 字文本",
-        "名称（文本）、页数（数字）、空（空）",
+        "JSON，9 条 章节；标题=权限管理手册",
+        "如：名称=第0章权限、页数=0",
+        "其后 名称：第1章权限",
         "文本内容：角色决定菜单",
+        "字段：名称、页数、空",
     )
 
 
 def test_arrays_of_values_and_of_arrays():
-    """Without objects the first values are shown; objects one level down are found; mixed ones are items."""
+    """Without objects the first values are shown; mixed ones are items."""
     told(json.dumps([1.5, 2, 3] * 200), "array of 600 numbers", "First: 1.5, 2, 3")
-    told(
-        json.dumps([[{"flight": "HAT1"}], [{"flight": "HAT2"}]] * 20),
-        "array of 40 arrays",
-        "flight (string)",
-        "flight=HAT1",
-    )
     told(json.dumps([1, "a", None] * 50), "array of 150 items")
     assert synopsis("[]").startswith("JSON array of 0 items")
     assert synopsis("{}").startswith("JSON object with 0 keys")
@@ -108,7 +144,7 @@ def test_a_document_wrapped_in_json_is_read():
         + "Nothing is ever lost in the house of pages. " * 20
         + "</p>"
     )
-    written = told(json.dumps([{"id": 1, "content": page}]), "Text: ", "The archive keeps pages.")
+    written = told(json.dumps([{"id": 1, "content": page}]), "HTML document", "The archive keeps pages.")
     assert "<p>" not in written
     told(
         json.dumps({"meta": {"body": "The archive keeps every page. " * 30}}), "The archive keeps every page."
@@ -129,7 +165,7 @@ def test_json_lines():
     rows = [json.dumps({"event": "load", "page": n}) for n in range(300)]
     rows[5:7] = ["", "{broken"]
     written = synopsis("\n".join(rows) + "\n")
-    assert written.startswith("JSON lines, 300 rows. Keys: event (string), page (number)")
+    assert written.startswith("JSON lines, 300 rows. E.g. page=0, event=load.")
     told('{"事件": "页面装载"}\n{"事件": "页面离开"}', "JSON 行数据，共 2 行", "事件=页面装载")
 
 
@@ -164,7 +200,7 @@ def test_a_reader_of_tables_with_narrow_limits():
 
 def test_yaml():
     """The keys at the top."""
-    told(YAML * 3, "YAML, 21 lines, 4 keys at the top: name, version, items, nested")
+    told(YAML * 3, "YAML, 21 lines, 4 keys at the top: name=pagefile, version=1, items, nested")
     told(
         "name: 权限管理\nrole: 角色菜单权限管理\nlist:\n- 甲\n- 乙\n",
         "YAML，5 行，3 个顶层键",
@@ -245,7 +281,7 @@ def test_xml():
     """The root, the elements, the text."""
     told(
         '<?xml version="1.0"?><feed>' + "<entry><id>1</id></entry>" * 30 + "</feed>",
-        "XML, root feed, elements: entry ×30, id ×30",
+        "XML (feed). id=1. Elements: entry ×30, id ×30",
     )
 
 
@@ -294,9 +330,9 @@ def test_long_and_chinese_logs():
 
 def test_code():
     """The language, the names it defines, what its first comment says."""
-    told(PYTHON * 4, "Code (Python), 44 lines", "Defines: read, Engine")
+    told(PYTHON * 4, "Code (Python), 44 lines", "Defines: class Engine, def read")
     told(
-        GO + "// Package main prints one number and ends.\n",
+        "// Package main prints one number and ends.\n" + GO,
         "Code (Go), 9 lines",
         "main",
         "Says: Package main prints one number",
@@ -311,7 +347,7 @@ def test_code():
         "代码（JavaScript）",
         "注释：权限管理",
     )
-    told("import 甲;\nimport 乙;\n{\n}\n;\n", "unknown language")
+    told("import 甲;\nimport 乙;\n{\n}\n;\n", "代码（Java），5 行")
 
 
 def test_search_results():
@@ -334,7 +370,7 @@ def test_search_results():
     hits[1] = {"title": "Empty", "url": "https://a.example/e"}
     told(
         json.dumps({"results": hits}),
-        "Search results, 12 sources: Guide 0, Empty, Guide 2",
+        "Search results, 12 hits: Guide 0, Empty, Guide 2",
         "roles are configured",
     )
     told("Reference Document List\nnone\n" + "words and more words. " * 20, "Search results. ")
@@ -385,9 +421,9 @@ def test_images_are_named_never_cut():
         ("　" * 5000, "Blank text of 5,000 characters"),
         ("\ud800" * 300, "Blank text"),
         ("......" * 100, "......"),
-        ("\x00\x01binary\x02" * 300, "binary"),
+        ("\x00\x01binary\x02" * 300, "Binary data, 2,700 characters. Readable: binary"),
         ("x" * 5_000_000, "xxxx"),
-        ("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 100, "Markdown document. Holds 1 table."),
+        ("| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 100, "Markdown table, 100 rows, 2 columns: a, b"),
     ],
     ids=["blank", "wide blank", "surrogates", "dots", "binary", "one line", "table"],
 )

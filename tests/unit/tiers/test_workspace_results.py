@@ -7,17 +7,9 @@ from types import SimpleNamespace
 import pytest
 from pydantic import BaseModel
 
+from pagefile.tiers.workspace.found import document_of, hits, page_source, page_text
 from pagefile.tiers.workspace.outline import Entry, chapters, compact, entries, left_out, outline
-from pagefile.tiers.workspace.results import (
-    as_text,
-    canonical,
-    document_of,
-    failed,
-    hits,
-    page_source,
-    page_text,
-    to_json,
-)
+from pagefile.tiers.workspace.results import as_text, canonical, failed, to_json
 
 HIT = {"content": "母线失压后应立即检查。", "reg_id": "angui_2024", "page_num": 85, "score": 0.9}
 

@@ -12,7 +12,8 @@ from pagefile.testing import FakeClock, FlakyStore
 from pagefile.text.tokens import open_counter
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspaces
-from pagefile.tiers.workspace.run import HELD_CHARS, MAX_CALLS, MAX_TOCS
+from pagefile.tiers.workspace.cache import MAX_CALLS
+from pagefile.tiers.workspace.run import HELD_CHARS, MAX_TOCS
 from tests.engines import engine_over
 
 COUNTER = open_counter()
@@ -34,7 +35,9 @@ HITS = [{"content": "母线失压后应立即检查。", "reg_id": "angui_2024",
 
 def engine_of(store=None, clock=None, **settings):
     clock = clock or FakeClock()
-    return engine_over(store or InMemoryStore(clock), Settings(**settings), clock, COUNTER)
+    return engine_over(
+        store or InMemoryStore(clock), Settings(**{"language": "zh"} | settings), clock, COUNTER
+    )
 
 
 @pytest.fixture
@@ -85,7 +88,8 @@ async def test_ages_in_words(workspace, clock, seconds, age):
 
 
 async def test_only_cacheable_tools_are_answered(workspace):
-    """A search may find something new; a failed call has no answer."""
+    """A search that may find something new, where its rule says so; a failed call has no answer."""
+    workspace.add_rules([ToolRule("smart_search", "search")])
     await workspace.absorb("smart_search", {"q": 1}, HITS)
     await workspace.absorb("get_toc", {"reg_id": "x"}, {"error": "no such document"})
     assert await workspace.lookup("smart_search", {"q": 1}) is None

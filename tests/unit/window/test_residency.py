@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pagefile.window.residency import Use, demoted_results, resident_pages
+from pagefile.window.residency import Use, resident_pages
 
 SIZES = {"a": 10, "b": 20, "c": 30}
 
@@ -66,12 +66,3 @@ def test_no_sequence_of_loads_exceeds_the_working_set(uses, now, pinned, limit):
     pages = staying(uses, now, pinned=frozenset(pinned), limit=limit)
     assert sum(SIZES[page] for page in pages) <= limit
     assert len(pages) == len(set(pages))
-
-
-def test_the_oldest_results_give_way_when_many_pile_up():
-    """Ten medium results are as heavy as one bulky one."""
-    sizes = [(f"r{n}", 30) for n in range(5)]
-    assert demoted_results(sizes, 100) == {"r0", "r1"}
-    assert demoted_results(sizes, 150) == set()
-    assert demoted_results(sizes, 0) == {f"r{n}" for n in range(4)}
-    assert demoted_results([], 0) == set()

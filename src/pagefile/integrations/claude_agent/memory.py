@@ -28,6 +28,7 @@ from pagefile.shapes.tool_arguments import compact
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.tiers.workspace import Workspace
 from pagefile.window.parts import MemoryPart
+from pagefile.window.wording import Choice
 
 #: The most Claude Code accepts with a prompt; beyond it, the model gets the path of a file instead.
 CONTEXT_LIMIT = 10_000
@@ -65,6 +66,8 @@ class ClaudeMemory:
         excerpt_tokens: how much of a bulky result the model sees at once, alongside its placeholder.
         exempt: tools whose output is never replaced.
         timeout_s: how long a hook may take before the run continues without it.
+        language: of what sessions are told ("zh" or "en"); by default that of each conversation. The tools are described once,
+            before anything is said: without a language here or in the settings, in English.
     """
 
     def __init__(
@@ -78,11 +81,13 @@ class ClaudeMemory:
         excerpt_tokens: int = 1_500,
         exempt: frozenset[str] = EXEMPT,
         timeout_s: float = 5.0,
+        language: Choice | None = None,
     ) -> None:
         if not 0 < context_chars <= CONTEXT_LIMIT:
             raise SettingsError(f"context_chars is {context_chars}: Claude Code takes 1 to {CONTEXT_LIMIT}.")
         self._memory = memory
         self._user, self._tenant, self._conversation = user_id, tenant, conversation_id
+        self._language = language
         self._chars, self._excerpt_tokens, self._exempt = context_chars, excerpt_tokens, exempt
         self._failing = FailOpen(memory, "claude_agent", timeout_s=timeout_s)
         self._sessions: Lru[str, _Session] = Lru(_SESSIONS)
@@ -124,7 +129,7 @@ class ClaudeMemory:
 
     def tools(self) -> list[sdk.SdkMcpTool[Any]]:
         """Only the tools: `load_tool_history`, `search_tool_history`, `recall` and `remember`."""
-        schemas = memory_tool_schemas(self._memory.engine.settings.language)
+        schemas = memory_tool_schemas(self._memory.engine.languages.default(self._language))
         return [
             sdk.SdkMcpTool(name, schema["description"], schema["parameters"], partial(self._answered, name))
             for name, schema in schemas.items()
@@ -181,12 +186,15 @@ class ClaudeMemory:
         return _specific("UserPromptSubmit", additionalContext=added) if added else {}
 
     async def _before_tool(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
-        """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call."""
+        """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call.
+
+        A call that may change something ends the answers it concerns; what the agent must see verbatim is read anew.
+        """
         if _ours(given["tool_name"]):
             return {}
-        workspace = self._session(given).chat.workspace()
+        workspace = self._session(given).chat.workspace().trusted(self._failing.failures)
         cached = await workspace.lookup(given["tool_name"], given["tool_input"])
-        if cached is None:
+        if cached is None or given["tool_name"] in self._exempt:
             return {}
         return _specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=cached.answer)
 
@@ -248,8 +256,14 @@ class ClaudeMemory:
         return self._sessions[name]
 
     def _opened(self, name: str) -> _Session:
-        open_chat = partial(self._memory.conversation, user_id=self._user, tenant=self._tenant)
-        return _Session(open_chat(self._conversation or name, agent="claude"))
+        conversation = self._memory.conversation(
+            self._conversation or name,
+            user_id=self._user,
+            tenant=self._tenant,
+            agent="claude",
+            language=self._language,
+        )
+        return _Session(conversation)
 
     def _newest(self) -> _Session:
         """The session whose hook ran last: a tool does not learn which session calls it."""

@@ -11,11 +11,13 @@ from pagefile.integrations.langchain.context_edit import ArchiveToolUsesEdit
 from pagefile.integrations.langchain.middleware import PagefileMiddleware
 from pagefile.integrations.langchain.summaries import LangChainChat, pagefile_summarizer
 from pagefile.integrations.langchain.tools import memory_tools
+from pagefile.tiers.workspace import ToolRule
 
 __all__ = [
     "ArchiveToolUsesEdit",
     "LangChainChat",
     "PagefileMiddleware",
+    "ToolRule",
     "memory_tools",
     "pagefile_summarizer",
 ]

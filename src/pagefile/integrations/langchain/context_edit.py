@@ -13,12 +13,11 @@ from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langchain.messages import ToolUse, exchanges, tool_uses
 from pagefile.integrations.langchain.tools import Whose, whose
 from pagefile.lru import Lru
-from pagefile.records import DEFAULT_TENANT, Scope, Step
+from pagefile.records import Step
 from pagefile.shapes.message_reader import step_tool
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.page_in import LOADING_TOOLS
-from pagefile.window.placeholder import placeholder, placeholder_uuid
-from pagefile.window.wording import WORDINGS
+from pagefile.window.placeholder import placeholder_uuid
 
 #: Placeholders kept, so that a result is archived once and looks the same from then on.
 _REMEMBERED = 4096
@@ -88,13 +87,13 @@ class ArchiveToolUsesEdit(ContextEdit):
 
         async def work() -> str:
             engine = self._edge.memory.engine
-            scope = Scope(who.tenant or DEFAULT_TENANT, who.user, who.conversation)
+            scope = who.scope
             given = checked_json(use.input, "input")
             step = Step(step_tool(use.tool), given, use.returned.text, use.message.tool_call_id)
             archive = engine.tier(Archive)
             # Claim the epoch first: this runs in the background, and must not archive what is erased meanwhile.
             page = await archive.store(scope, step, turn, epoch=await archive.claim(scope))
-            text = placeholder(page, engine.counter.count, WORDINGS[engine.settings.language])
+            text = await archive.placeholder(scope, page)
             self._placeholders[key] = text
             return text
 

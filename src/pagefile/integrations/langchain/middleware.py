@@ -1,6 +1,6 @@
 """`PagefileMiddleware`: memory for a LangChain agent, in its requests and never in its state."""
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -32,8 +32,9 @@ from pagefile.integrations.recorder import step_of
 from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
 from pagefile.records import Turn
+from pagefile.tiers.workspace import ToolRule
 from pagefile.window.parts import Parts
-from pagefile.window.wording import WORDINGS
+from pagefile.window.wording import WORDINGS, Choice
 
 #: How many conversations' running turns are cached; older ones are read from the log again.
 _TALKS = 1000
@@ -74,7 +75,10 @@ class PagefileMiddleware(
             Either way the model sees the full result in the turn that fetched it.
         offer_tools: False offers no tools (`load_tool_history`, `recall` and so on), for models that cannot call any.
         incognito: write nothing to the database and recall nothing.
+        workspace: False answers no repeated calls.
+        rules: which tools' results are remembered, and answer an equal call; they precede the memory's own.
         timeout_s: how long a hook may wait for the memory.
+        language: of what is written around the conversation ("zh" or "en"); by default that of the conversation.
     """
 
     def __init__(
@@ -89,7 +93,10 @@ class PagefileMiddleware(
         archive_in_state: bool = False,
         offer_tools: bool = True,
         incognito: bool = False,
+        workspace: bool = True,
+        rules: Iterable[ToolRule] = (),
         timeout_s: float = 5.0,
+        language: Choice | None = None,
     ) -> None:
         super().__init__()
         self._edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
@@ -99,13 +106,17 @@ class PagefileMiddleware(
         self._window_tokens = at_least(1, window, "window_tokens")
         self._recent_turns = recent_turns
         self._archive_in_state = archive_in_state
-        self._incognito = incognito
+        self._incognito, self._language = incognito, language
+        self._workspace, self._rules = workspace, tuple(rules)
         self._count = engine.counter.count
-        self._guide = WORDINGS[engine.settings.language].guide if offer_tools else ""
+        self._guides = {name: wording.guide if offer_tools else "" for name, wording in WORDINGS.items()}
         self._talks: Lru[Whose, Talk] = Lru(_TALKS)
         #: The system text and the memory of a turn, which stay byte-identical through all its model calls.
         self._frozen: Lru[tuple[Whose, str], tuple[str, str]] = Lru(_TALKS)
-        self.tools = tools_of(self._edge, self._whose, self._caller) if offer_tools else []
+        described = partial(tools_of, self._edge, self._whose, self._caller)
+        self.tools = described(language) if offer_tools else []
+        #: The same tools as they are described to the model, by language and name.
+        self._described = {name: {tool.name: tool for tool in described(name)} for name in WORDINGS}
 
     # -- model calls ------------------------------------------------------------------------------------------------------
 
@@ -135,8 +146,12 @@ class PagefileMiddleware(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolOutput]
     ) -> ToolOutput:
         who = self._whose(cast("Any", request).runtime.context)
-        with self._watched(who, request.state):
-            result = handler(request)
+        result: ToolOutput | None = self._edge.attempt_blocking(
+            "looking for an equal call", lambda: self._answered(who, request), None
+        )
+        if result is None:
+            with self._watched(who, request.state):
+                result = handler(request)
         return self._edge.attempt_blocking(
             "archiving a result", lambda: self._archived(who, request, result), result, always=True
         )
@@ -145,8 +160,12 @@ class PagefileMiddleware(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolOutput]]
     ) -> ToolOutput:
         who = self._whose(cast("Any", request).runtime.context)
-        with self._watched(who, request.state):
-            result = await handler(request)
+        result: ToolOutput | None = await self._edge.attempt(
+            "looking for an equal call", lambda: self._answered(who, request), None
+        )
+        if result is None:
+            with self._watched(who, request.state):
+                result = await handler(request)
         return await self._edge.attempt(
             "archiving a result", lambda: self._archived(who, request, result), result, always=True
         )
@@ -166,7 +185,11 @@ class PagefileMiddleware(
     def _talk(self, who: Whose) -> Talk:
         if who not in self._talks:
             chat = self._edge.memory.conversation(
-                who.conversation, user_id=who.user, tenant=who.tenant, incognito=self._incognito
+                who.conversation,
+                user_id=who.user,
+                tenant=who.tenant,
+                language=self._language,
+                incognito=self._incognito,
             )
             self._talks[who] = Talk(chat)
         return self._talks[who]
@@ -181,20 +204,28 @@ class PagefileMiddleware(
         if turn is None:
             return None
         plain = view.plain_view(request.system_message, request.messages)
-        base = view.system_with(request.system_message, self._guide)
-        fixed = view.request_tokens([*([base] if base else []), *plain.preamble], self._count)
+        # The window says which of them it is: until then there is room for the longer one.
+        bases = {
+            name: view.system_with(request.system_message, guide) for name, guide in self._guides.items()
+        }
+        fixed = max(
+            view.request_tokens([*([base] if base else []), *plain.preamble], self._count)
+            for base in bases.values()
+        )
         parts = await self._parts(talk, turn, max(_LEAST_WINDOW, self._window_tokens - fixed))
+        language = parts.memory.language
         # The guide to archived results is in every request, so that the start of the prompt does not change when the
         # first result is archived.
         system = replace(parts, guide="").system
         system, memory = self._frozen.setdefault((who, turn.id), (system, parts.beside))
         whole = replace(
             plain,
-            system=view.system_with(base, system),
+            system=view.system_with(bases[language], system),
             history=tuple(self._history(talk, request.messages, parts)),
             memory=memory,
             less_memory=parts.beside,
             turn_id=turn.id,
+            language=language,
         )
         if parts.current is None:
             return whole
@@ -227,7 +258,24 @@ class PagefileMiddleware(
         fits = self._edge.attempt_here(
             "fitting a request", lambda: view.fitted(whole, self._window_tokens, self._count), whole
         )
-        return request.override(system_message=fits.system, messages=cast("list[Any]", fits.messages()))
+        tools = request.tools
+        if whole.language is not None and self.tools:
+            own = {id(tool): self._described[whole.language][tool.name] for tool in self.tools}
+            tools = [own.get(id(tool), tool) for tool in tools]
+        said = cast("list[Any]", fits.messages())
+        return request.override(system_message=fits.system, messages=said, tools=tools)
+
+    async def _answered(self, who: Whose, request: ToolCallRequest) -> ToolMessage | None:
+        """The answer to an equal earlier call; None if the tool has to run."""
+        if not self._workspace:
+            return None
+        call, tool = request.tool_call, request.tool
+        schema = None if tool is None else {"properties": tool.args}
+        workspace = self._talk(who).chat.workspace(rules=self._rules).trusted(self._edge.failures)
+        cached = await workspace.lookup(call["name"], call["args"], schema=schema)
+        return (
+            None if cached is None else ToolMessage(cached.answer, name=call["name"], tool_call_id=call["id"])
+        )
 
     async def _archived(self, who: Whose, request: ToolCallRequest, result: ToolOutput) -> ToolOutput:
         """Record the result. The state keeps it as returned, or as a placeholder with `archive_in_state`."""

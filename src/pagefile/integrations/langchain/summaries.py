@@ -17,6 +17,7 @@ from pagefile.models.summarizers import ChatSummarizer, ExtractiveSummarizer
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.records import JsonValue
 from pagefile.text.extract import summarize
+from pagefile.text.sentences import spoken_language
 from pagefile.tiers.checkpoints import SUMMARY_CHARS
 from pagefile.window.placeholder import placeholder_uuid
 
@@ -84,13 +85,15 @@ def _request(messages: Sequence[BaseMessage], max_chars: int) -> SummaryRequest:
         elif isinstance(message, AIMessage) and not is_memory(message) and str(message.text).strip():
             spoken.append(("assistant", str(message.text)))
     before = "\n".join(text.removeprefix(_LANGCHAINS_WORDS).strip() for text in previous)
-    return SummaryRequest(before or None, tuple(spoken), max_chars)
+    # What came first is in the previous summary.
+    language = spoken_language([before, *(text for speaker, text in spoken if speaker == "user")])
+    return SummaryRequest(before or None, tuple(spoken), max_chars, language)
 
 
 def _finished(written: str | None, request: SummaryRequest, messages: Sequence[BaseMessage]) -> str:
     """The summary, extracted if no model wrote one, plus the uuids that would be lost with their placeholders."""
     text = (written or "").strip() or summarize(
-        request.said, max_chars=request.max_chars, previous=request.previous
+        request.said, max_chars=request.max_chars, previous=request.previous, language=request.language
     )
     uuids = [placeholder_uuid(use.returned.text) for use in tool_uses(messages)]
     kept = [uuid for uuid in dict.fromkeys(uuids) if uuid is not None and uuid not in text]

@@ -15,7 +15,9 @@ from pagefile.engine import Memory
 from pagefile.errors import PagefileError, SettingsError
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
+from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.standalone.agent_memory import part_of
+from pagefile.window.wording import WORDINGS, Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,10 @@ class Whose:
     conversation: str
     user: str | None = None
     tenant: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.tenant or DEFAULT_TENANT, self.user, self.conversation)
 
 
 #: Finds the conversation of a run from its `context=`: `whose` with what an integration was constructed with.
@@ -65,8 +71,12 @@ def memory_tools(
     conversation_id: str | None = None,
     tenant: str | None = None,
     timeout_s: float = 30.0,
+    language: Choice | None = None,
 ) -> list[BaseTool]:
-    """The tools alone, for agents without the middleware; the user is determined as in the middleware."""
+    """The tools alone, for agents without the middleware; the user is determined as in the middleware.
+
+    They are described in `language`, by default that of the settings, or in English; they answer in that of the conversation.
+    """
     edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
 
     def caller(who: Whose) -> ToolCaller:
@@ -74,34 +84,42 @@ def memory_tools(
         return ToolCaller(edge.memory, chat)
 
     find = partial(whose, conversation_id=conversation_id, user_id=user_id, tenant=tenant)
-    return tools_of(edge, find, caller)
+    return tools_of(edge, find, caller, language)
 
 
-def tools_of(edge: FailOpen, find: FindWhose, caller: Callable[[Whose], ToolCaller]) -> list[BaseTool]:
+def tools_of(
+    edge: FailOpen,
+    find: FindWhose,
+    caller: Callable[[Whose], ToolCaller],
+    language: Choice | None = None,
+) -> list[BaseTool]:
     """Every tool; `caller` gives the conversation of the calling run."""
-    schemas = memory_tool_schemas(edge.memory.engine.settings.language)
+    schemas = memory_tool_schemas(edge.memory.engine.languages.default(language))
     return [_tool(edge, find, caller, schema) for schema in schemas.values()]
 
 
 def _tool(
     edge: FailOpen, find: FindWhose, caller: Callable[[Whose], ToolCaller], schema: dict[str, Any]
 ) -> BaseTool:
-    name = schema["name"]
-    unavailable = f"[暂不可用 / unavailable] {name}: memory cannot be reached now; go on without it."
+    name, languages = schema["name"], edge.memory.engine.languages
+
+    def unavailable(who: Whose) -> str:
+        return WORDINGS[languages.last(who.scope)].answers["no_memory"]
 
     async def work(who: Whose, arguments: dict[str, Any]) -> str:
+        asking = caller(who)
         try:
-            return await caller(who).answer(name, arguments)
+            return await asking.answer(name, arguments)
         except PagefileError as error:
-            return f"[{name}] {error}"
+            return await asking.refused(name, error)
 
     def call(runtime: ToolRuntime[Any, Any], **arguments: Any) -> str:
         who = find(runtime.context)
-        return edge.attempt_blocking(name, lambda: work(who, arguments), unavailable)
+        return edge.attempt_blocking(name, lambda: work(who, arguments), unavailable(who))
 
     async def acall(runtime: ToolRuntime[Any, Any], **arguments: Any) -> str:
         who = find(runtime.context)
-        return await edge.attempt(name, lambda: work(who, arguments), unavailable)
+        return await edge.attempt(name, lambda: work(who, arguments), unavailable(who))
 
     described = {"name": name, "description": schema["description"], "args_schema": schema["parameters"]}
     return StructuredTool(**described, func=call, coroutine=acall)

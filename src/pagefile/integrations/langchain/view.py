@@ -29,6 +29,7 @@ from pagefile.standalone import MEMORY_NAME
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window.candidates import ShownTurn
 from pagefile.window.parts import chat_turn
+from pagefile.window.wording import Language
 
 #: Messages that are kept or dropped together.
 Group: TypeAlias = tuple[BaseMessage, ...]
@@ -57,6 +58,8 @@ class View:
     turn_id: str = ""
     #: The memory of the current window, used when the one from the start of the turn has become too large.
     less_memory: str = ""
+    #: The language of what was added; None if nothing was.
+    language: Language | None = None
 
     def messages(self) -> list[BaseMessage]:
         """The messages in order, memory right before the user's last one."""

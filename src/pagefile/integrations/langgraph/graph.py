@@ -79,7 +79,7 @@ class ConversationNodes:
         )
         facts = self.memory_service or chat_nodes.FactContext(self.memory, tenant=self.tenant)
         self.wording = chat_nodes.Wording(
-            self.system_message or _GREETING[engine.settings.language],
+            self.system_message or _GREETING["en" if engine.settings.language == "en" else "zh"],
             self.window_tokens or engine.settings.window_tokens,
             engine.counter.count,
         )

@@ -25,10 +25,10 @@ from pagefile.records import Scope
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
 from pagefile.window.parts import Placement
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
+from pagefile.window.wording import WORDINGS, Choice, Language
 
 #: Every tool, in the order in which they are offered.
 TOOLS = (RECALL_TOOL, REMEMBER_TOOL, LOAD_TOOL, SEARCH_TOOL)
-_UNAVAILABLE = "[记忆暂不可用 / memory is unavailable] Go on without it."
 #: A value, or a function that finds it for a run: from its dependencies, its metadata …
 Given = str | Callable[[RunContext[Any]], str] | None
 
@@ -50,6 +50,7 @@ class PagefileMemory(AbstractCapability[Any]):
         workspace: False shows no notes of earlier tool calls, and answers no repeated calls.
         rules: what is remembered of your own tools, and which of them are cacheable.
         timeout_s: how long a hook waits for the memory before the run continues without it.
+        language: of what is written around the conversation ("zh" or "en"); by default that of the conversation.
     """
 
     def __init__(
@@ -66,11 +67,12 @@ class PagefileMemory(AbstractCapability[Any]):
         workspace: bool = True,
         rules: Iterable[ToolRule] = (),
         timeout_s: float = 5.0,
+        language: Choice | None = None,
     ) -> None:
         self._edge = FailOpen(memory, "pydantic_ai", timeout_s=timeout_s)
         settings = self._edge.memory.engine.settings
         self._user, self._conversation, self._tenant = user_id, conversation_id, tenant
-        self._tools = _tool_names(tools)
+        self._tools, self._language = _tool_names(tools), language
         self._run_of = partial(
             RunMemory,
             self._edge,
@@ -122,11 +124,13 @@ class PagefileMemory(AbstractCapability[Any]):
     def get_toolset(self) -> AbstractToolset[Any] | None:
         if not self._tools:
             return None
-        schemas = memory_tool_schemas(self._edge.memory.engine.settings.language)
         # Without a run they are only described: each run brings its own.
+        default = self._edge.memory.engine.languages.default(self._language)
+        language = default if self._run is None else self._run.language
+        schemas = memory_tool_schemas(language)
         nobody = self._run is not None and self._run.chat.scope.user is None
         offered = [name for name in TOOLS if name in self._tools and not (nobody and name == REMEMBER_TOOL)]
-        return FunctionToolset([_tool(self._run, schemas[name]) for name in offered])
+        return FunctionToolset([_tool(self._run, schemas[name], language) for name in offered])
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         run = self._run
@@ -158,7 +162,7 @@ class PagefileMemory(AbstractCapability[Any]):
         ours = call.tool_name in self._tools
         if run is None or (ours and call.tool_name != LOAD_TOOL):
             return await handler(args)
-        answer = None if ours else await run.answered(call)
+        answer = None if ours else await run.answered(call, tool_def.parameters_json_schema)
         return answer if answer is not None else await run.keep(call, await handler(args), ctx.messages)
 
     async def _opened(self, ctx: RunContext[Any], find: Callable[[str, Given], str | None]) -> RunMemory:
@@ -167,11 +171,14 @@ class PagefileMemory(AbstractCapability[Any]):
             find("conversation_id", self._conversation) or ctx.conversation_id or str(ctx.run_id),
             user_id=find("user_id", self._user),
             tenant=find("tenant", self._tenant),
+            language=self._language,
             agent=ctx.agent.name if ctx.agent is not None else None,
         )
         self._served[chat.scope] = None
-        question = asked(ctx.prompt, ctx.messages)
-        return self._run_of(chat, str(ctx.run_id), question, self._tools - {LOAD_TOOL})
+        question, languages = asked(ctx.prompt, ctx.messages), self._edge.memory.engine.languages
+        languages.choose(chat.scope, self._language)
+        language = await languages.of(chat.scope, said=None if question is None else question.text)
+        return self._run_of(chat, str(ctx.run_id), question, self._tools - {LOAD_TOOL}, language)
 
 
 def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> str | None:
@@ -186,24 +193,26 @@ def _found(ctx: RunContext[Any], context: Context, name: str, given: Given) -> s
     return found
 
 
-def _tool(run: RunMemory | None, schema: dict[str, Any]) -> Tool[Any]:
+def _tool(run: RunMemory | None, schema: dict[str, Any], language: Language) -> Tool[Any]:
     name: str = schema["name"]
+    unavailable = WORDINGS[language].answers["no_memory"]
 
     async def call(**arguments: Any) -> str:
         if run is None:
-            return _UNAVAILABLE
-        return await run.edge.attempt(name, partial(_answered, run, name, arguments), _UNAVAILABLE)
+            return unavailable
+        return await run.edge.attempt(name, partial(_answered, run, name, arguments), unavailable)
 
     return Tool[Any].from_schema(call, name, schema["description"], schema["parameters"])
 
 
 async def _answered(run: RunMemory, name: str, arguments: dict[str, Any]) -> str:
+    caller = ToolCaller(run.edge.memory, run.chat, run.turn)
     try:
-        return await ToolCaller(run.edge.memory, run.chat, run.turn).answer(name, arguments)
+        return await caller.answer(name, arguments)
     except PagefileError as error:
         if name != REMEMBER_TOOL:
             raise
-        return f"[未能记住 / not remembered] {error}"
+        return await caller.refused(name, error)
 
 
 def _tool_names(tools: bool | Collection[str]) -> frozenset[str]:

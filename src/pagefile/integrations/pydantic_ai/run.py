@@ -16,7 +16,6 @@ from pagefile.integrations.pydantic_ai import requests
 from pagefile.integrations.pydantic_ai.messages import answer_text, as_history, called, happened, returned
 from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, kept, written
 from pagefile.records import Step, Turn
-from pagefile.text.sentences import language
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
@@ -39,6 +38,8 @@ class RunMemory:
     asked: Asked | None
     #: Tools that are not steps of a turn: ours, and those through which a model returns its output.
     apart: frozenset[str]
+    #: That of the conversation.
+    language: Language
     window_tokens: int
     placement: Placement
     history: bool
@@ -125,13 +126,15 @@ class RunMemory:
 
     # -- tools ------------------------------------------------------------------------------------------------------
 
-    async def answered(self, call: ToolCallPart) -> str | None:
+    async def answered(self, call: ToolCallPart, schema: dict[str, Any]) -> str | None:
         """The answer to an equal earlier call; None if the tool has to run."""
         if not self.notes:
             return None
         cached = await self.edge.attempt(
             "looking for an equal call",
-            lambda: self.workspace.lookup(call.tool_name, call.args_as_dict()),
+            lambda: self.workspace.trusted(self.edge.failures).lookup(
+                call.tool_name, call.args_as_dict(), schema=schema
+            ),
             None,
         )
         return None if cached is None else cached.answer
@@ -154,7 +157,7 @@ class RunMemory:
             return cast("Any", result)
         engine = self.edge.memory.engine
         tokens = step.page_tokens if len(text) == step.page_chars else engine.counter.count(text)
-        short = step_note(step, WORDINGS[engine.settings.language]) if step.whole else step.result
+        short = step_note(step, WORDINGS[self.language]) if step.whole else step.result
         paged = requests.Kept(text, tokens, short)
         if step.whole:
             self._kept[key] = paged
@@ -183,7 +186,7 @@ class RunMemory:
         self.apart |= {tool.name for tool in request.model_request_parameters.output_tools}
         if self._known is None:
             self._known = await self.edge.attempt("recalling", self._recalled, None)
-        known = self._known or Parts(memory=MemoryPart(language=self._language))
+        known = self._known or Parts(memory=MemoryPart(language=self.language))
         work = partial(self._prepared, request, known)
         # `always`: this needs no store, and this run's results must be shown even while the store is being skipped.
         return await self.edge.attempt("preparing a request", work, request, always=True)
@@ -203,7 +206,9 @@ class RunMemory:
         messages = list(request.messages)
         # Notes on the tools' results change from request to request.
         most = self.edge.memory.engine.settings.workspace.max_tokens
-        notes = self.workspace.text(most) if self.notes else ""
+        parts = (part for message in messages for part in message.parts)
+        shown = {part.tool_call_id for part in parts if isinstance(part, ToolReturnPart)}
+        notes = self.workspace.text(most, shown) if self.notes else ""
         memory = known.memory.with_section("chunks", [notes] if notes else []).text
         start = requests.question_at(messages, self.run_id)
         # By choice, or if there is no user message to put it beside, memory goes after the instructions.
@@ -223,10 +228,6 @@ class RunMemory:
         sent = await requests.fitted(before, question, since, self._fit(parameters))
         return replace(request, messages=sent, model_request_parameters=parameters)
 
-    @property
-    def _language(self) -> Language:
-        return language(self.question or "")
-
     def _fit(self, parameters: ModelRequestParameters) -> requests.Fit:
         count = self.edge.memory.engine.counter.count
         texts = [part.content for part in parameters.instruction_parts or ()]
@@ -235,7 +236,7 @@ class RunMemory:
             for tool in (*parameters.function_tools, *parameters.output_tools)
         ]
         taken = sum(MESSAGE_OVERHEAD + count(text) for text in texts)
-        return requests.Fit(self.window_tokens - taken, count, self._kept, self._excerpt, self._language)
+        return requests.Fit(self.window_tokens - taken, count, self._kept, self._excerpt, self.language)
 
     async def _excerpt(self, kept: requests.Kept, room_tokens: int) -> str:
         """Passages that answer the question; the same ones as long as they fit."""
@@ -245,7 +246,7 @@ class RunMemory:
             # Leaves some room, so that they still fit as the run continues.
             room = room_tokens * 3 // 4
             asked = page_in.Asked(self.question or kept.short)
-            known = await engine.tier(Archive).part(kept.full, asked, room)
+            known = await engine.tier(Archive).part(self.chat.scope, kept.full, asked, room)
             self._excerpts[kept.full] = known
         return known
 

@@ -4,58 +4,143 @@ Chooses how a text is described, and ensures that a synopsis is never empty and 
 """
 
 from collections.abc import Callable
+from itertools import islice
 
-from pagefile.records import JsonValue
-from pagefile.text.sentences import language
-from pagefile.text.synopsis.kinds import Kind, recognise
-from pagefile.text.synopsis.lines import describe_code, describe_log, describe_search
+from pagefile.text.sentences import cjk_share
+from pagefile.text.sources import references
+from pagefile.text.synopsis.binary import describe_bytes
+from pagefile.text.synopsis.documents import describe_dialogue, describe_form, describe_text
+from pagefile.text.synopsis.grids import csv_grid, describe_grid, grid_in
+from pagefile.text.synopsis.kinds import Kind, Recognised, line_count, parsed_lines, recognise
+from pagefile.text.synopsis.logs import describe_log, describe_log_rows
 from pagefile.text.synopsis.markup import describe_html, describe_markdown, describe_xml, visible
-from pagefile.text.synopsis.structured import describe_csv, describe_json, describe_jsonl, describe_yaml
-from pagefile.text.synopsis.wording import Voice, plain_text, prose, squeeze
+from pagefile.text.synopsis.objects import describe_lines, describe_unread, describe_value
+from pagefile.text.synopsis.programs import describe_code, describe_yaml
+from pagefile.text.synopsis.repository import describe_hits_in_files, describe_places, describe_repository
+from pagefile.text.synopsis.runs import describe_run, run_in
+from pagefile.text.synopsis.searches import describe_hits, describe_references, hits_in
+from pagefile.text.synopsis.traces import begins_trace, describe_trace, trace_in
+from pagefile.text.synopsis.unwrap import Content, said, text_inside, unwrapped
+from pagefile.text.synopsis.wording import Voice, once, plain_text, squeeze
 
 #: The minimum length of a synopsis, if the text has that much to say.
 LEAST_CHARS = 200
+#: How often text inside of JSON is looked into.
+_DEPTH = 3
+#: How many JSON lines are examined.
+_ASKED_LINES = 2_000
+#: Names and levels are English in any log and JSON has English keys: less Chinese than in prose makes it Chinese.
+_CHINESE_SHARE = 0.1
 
-
-_DESCRIBE: dict[Kind, Callable[[str, JsonValue, Voice], list[str]]] = {
-    "json": describe_json,
-    "jsonl": describe_jsonl,
-    "csv": describe_csv,
-    "tsv": describe_csv,
+_DESCRIBE: dict[Kind, Callable[[str, Voice], list[str]]] = {
+    "csv": lambda text, say: describe_grid(csv_grid(text), say),
+    "tsv": lambda text, say: describe_grid(csv_grid(text), say),
     "html": describe_html,
     "markdown": describe_markdown,
     "xml": describe_xml,
     "yaml": describe_yaml,
     "log": describe_log,
     "code": describe_code,
-    "search": describe_search,
+    "search": describe_references,
+    "text": describe_text,
 }
+#: Kinds that are not taken for the output of a command, whatever is quoted in them.
+_CERTAIN: frozenset[Kind] = frozenset({"html", "xml", "search"})
 
 
 def synopsis(text: str, *, max_chars: int = 500) -> str:
     """What the text is and says, on one line of at most `max_chars` characters, the most useful first.
 
-    Never empty unless the text or `max_chars` is; deterministic. Data, documents, logs, code and search
-    results are described by their shape, other text by its own sentences, in the language of the text. Images
-    are named, never shown.
+    Never empty unless the text or `max_chars` is; deterministic. What a tool wraps its answer in is looked through;
+    data, documents, code, logs and the output of commands are described by what is in them, other text by its own
+    sentences, in the language of the text. Images and bytes are named, never shown.
     """
     if not text or max_chars <= 0:
         return ""
+    content, found = _opened(text)
+    if (
+        found.kind == "text"
+        and content.text is text
+        and len(text) <= LEAST_CHARS
+        and squeeze(text, max_chars)
+    ):
+        return squeeze(text, max_chars)
+    say = Voice(_is_chinese(content.text))
+    described = say.assemble([*said(content, say), *_parts(content.text, found, say)], max_chars)
+    if len(described) >= min(LEAST_CHARS, max_chars, len(text)):
+        return described
+    return _extended(described, content.text, say, max_chars)
+
+
+def _opened(text: str) -> tuple[Content, Recognised]:
+    """What is inside of all wrapping, and what it is."""
+    content = unwrapped(text)
+    for _ in range(_DEPTH):
+        found = recognise(content.text)
+        inner = text_inside(found.value, len(content.text)) if found.value is not None else None
+        if inner is None:
+            return content, found
+        opened = unwrapped(inner.text)
+        content = Content(opened.text, (*content.notes, *inner.notes, *opened.notes), opened.lines)
+    return content, recognise(content.text)
+
+
+def _is_chinese(text: str) -> bool:
     middle = len(text) // 2
-    say = Voice(language(text[:4000] + text[middle : middle + 2000]) == "zh")
-    found = recognise(text)
-    describe = _DESCRIBE.get(found.kind)
-    described = say.assemble(describe(text, found.value, say), max_chars) if describe else ""
-    said = "" if describe else prose(text, max_chars)
-    if len(described or said) >= min(LEAST_CHARS, max_chars, len(text)):
-        return described or said
-    # A synopsis that is too short is extended, or replaced, by the beginning of the text.
-    head = text[:8000]
+    return cjk_share(text[:3000] + text[middle : middle + 1000] + text[-500:]) >= _CHINESE_SHARE
+
+
+def _parts(text: str, found: Recognised, say: Voice) -> list[str]:
+    if found.kind in ("json", "jsonl") or found.value is not None:
+        return _data(text, found, say)
+    if (parts := describe_bytes(text, say)) is not None:
+        return parts
+    if found.kind not in _CERTAIN:
+        parts = describe_repository(text, say) or _command(text, found.kind, say)
+    return parts or _DESCRIBE[found.kind](text, say)
+
+
+def _data(text: str, found: Recognised, say: Voice) -> list[str]:
+    if found.kind == "jsonl":
+        rows = list(islice(parsed_lines(text), _ASKED_LINES))
+        return describe_log_rows(rows, line_count(text.strip()), say) or describe_lines(rows, text, say)
+    if found.value is None:
+        return describe_unread(text, say)
+    hits = hits_in(found.value)
+    return describe_hits(hits, found.value, say) if hits else describe_value(found.value, text, say)
+
+
+def _command(text: str, kind: Kind, say: Voice) -> list[str] | None:
+    """What a command printed: a run of tests or a build, hits, a table, a traceback."""
+    if (run := run_in(text)) is not None:
+        return describe_run(run, say)
+    if kind in ("csv", "tsv"):
+        return None
+    if kind == "code":
+        trace = trace_in(text) if begins_trace(text) else None
+        return describe_trace(trace, say) if trace is not None else describe_hits_in_files(text, say)
+    if kind == "log":
+        return describe_dialogue(text, say)
+    if (parts := describe_form(text, say) or describe_places(text, say)) is not None:
+        return parts
+    if (grid := grid_in(text)) is not None:
+        return describe_grid(grid, say)
+    trace = trace_in(text)
+    return describe_trace(trace, say) if trace is not None else None
+
+
+def _extended(described: str, text: str, say: Voice, max_chars: int) -> str:
+    """A synopsis that is too short, with the beginning of the text."""
+    if describe_bytes(text, say) is not None:
+        return described
+    head = text[: next((start for start, _ in references(text) if start > LEAST_CHARS), 8000)][:8000]
     seen = visible(head) if "</" in head else head
-    opening = squeeze(plain_text(seen), max_chars) or squeeze(head, max_chars)
+    opening = squeeze(once(plain_text(seen)), max_chars) or squeeze(head, max_chars)
+    if described and opening[:60] in described:
+        return described
     if not described:
         blank = say(f"空白文本，{len(text):,} 字符", f"Blank text of {len(text):,} characters")
-        return max(said, opening, key=len) or blank[:max_chars]
+        return opening or blank[:max_chars]
     label = say("开头：", " Begins: ")
     room = max_chars - len(described) - len(label)
     if room < 20 or not opening:

@@ -4,10 +4,12 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Literal, NamedTuple
 
 from pagefile.records import JsonValue
+from pagefile.text.code import code_language, is_settings, is_yaml
 from pagefile.text.sources import references
 from pagefile.text.tables import table
 
@@ -51,7 +53,7 @@ def recognise(text: str) -> Recognised:
     head = start[:HEAD_CHARS]
     if PATTERNS["json_start"].match(head) and (found := _json(text, head)) is not None:
         return found
-    return Recognised(_markup(head) or _lines(text, head) or _source(head))
+    return Recognised(_markup(head) or _lines(text, head) or _source(text, head))
 
 
 def rows_kind(text: str) -> Literal["csv", "tsv", "jsonl"] | None:
@@ -128,6 +130,13 @@ def rows(text: str) -> Iterator[str]:
     return filter(None, (line.strip("\ufeff \t\r") for line in lines_of(text)))
 
 
+def parsed_lines(text: str) -> Iterator[JsonValue]:
+    """The values of JSON lines; broken rows are passed over."""
+    for line in rows(text):
+        with suppress(ValueError, RecursionError):
+            yield json.loads(line)
+
+
 def line_count(text: str) -> int:
     """The number of lines; the last one need not be ended."""
     return text.count("\n") + (not text.endswith("\n"))
@@ -142,21 +151,27 @@ def _is_whole(line: str) -> bool:
 
 
 def _markup(head: str) -> Kind | None:
-    tagged = head.startswith("<") and len(PATTERNS["html_tag"].findall(head)) >= 5
-    if tagged or PATTERNS["html"].match(head):
+    declared = PATTERNS["declared_xml"].match(head) is not None
+    tagged = PATTERNS["html_tag"].match(head) or len(PATTERNS["html_tag"].findall(head)) >= 5
+    if (tagged and head.startswith("<") and not declared) or PATTERNS["html"].match(head):
         return "html"
-    if PATTERNS["xml"].match(head) and "</" in head:
+    if PATTERNS["xml"].match(head) and ("</" in head or "/>" in head):
         return "html" if PATTERNS["html"].search(head) else "xml"
     return None
 
 
 def _lines(text: str, head: str) -> Kind | None:
-    if references(text) or _counts(head):
+    # A program has fields called `url` and `source` too.
+    if references(text) or (_counts(head) and not is_yaml(head) and not _is_program(text)):
         return "search"
     lines = _whole_lines(head)
     if _is_log(lines, "level", 80):
         return "log"
     return _delimited(lines) or ("log" if _is_log(lines, "stamp", 50) else None)
+
+
+def _is_program(text: str) -> bool:
+    return is_settings(text) or bool(code_language(text))
 
 
 def _is_log(lines: Sequence[str], mark: str, within: int) -> bool:
@@ -176,15 +191,10 @@ def _counts(head: str) -> bool:
     )
 
 
-def _source(head: str) -> Kind:
-    lines = [line for line in head.splitlines() if line.strip()]
-    keys = _share(lines, PATTERNS["yaml_key"].match)
-    listed = _share(lines, PATTERNS["yaml_line"].match)
-    if keys >= 0.4 and keys + listed >= 0.8 and len(lines) > 2:
+def _source(text: str, head: str) -> Kind:
+    if is_yaml(head) and code_language(text) != "Python":
         return "yaml"
-    bare = PATTERNS["fenced"].sub("", head)
-    code = _share(bare.splitlines(), lambda line: PATTERNS["code_line"].match(line.rstrip()))
-    if code >= 0.4 and len(PATTERNS["code_mark"].findall(bare)) > 1:
+    if _is_program(text):
         return "code"
     marks = [len(mark.findall(head)) for mark in _MARKDOWN]
     return "markdown" if any(marks[:3]) or sum(marks) > 2 else "text"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pagefile.text.extract import summarize
-from pagefile.text.sentences import cut
+from pagefile.text.sentences import cut, sentences
 
 #: Images and links, including those truncated by the end of the text.
 _IMAGE = re.compile(r"!\[([^\[\]]*+)(?:\]\((?:[^()\n]++|\([^()\n]*+\))*+(?:\)|\Z)|\Z)")
@@ -68,14 +68,25 @@ class Voice:
 
 def prose(text: str, max_chars: int) -> str:
     """The most important sentences of a text; for a long text, from its beginning, middle and end."""
-    pieces = [text[:_OPENING]]
+    pieces = [text]
     if len(text) > _OPENING + 2 * _LOOK:
         middle = len(text) // 2
-        pieces += [_behind_boundary(text[middle : middle + _LOOK]), _behind_boundary(text[-_LOOK:])]
-    elif len(text) > _OPENING:
-        pieces = [text]
-    read = [("", plain_text(piece)) for piece in pieces]
+        pieces = [
+            text[:_OPENING],
+            _behind_boundary(text[middle : middle + _LOOK]),
+            _behind_boundary(text[-_LOOK:]),
+        ]
+        pieces[:2] = [_to_boundary(piece) for piece in pieces[:2]]
+    read = [("", once(plain_text(piece))) for piece in pieces]
     return squeeze(summarize(read, max_chars=max_chars), max_chars)
+
+
+def once(text: str) -> str:
+    """A text without the sentences that it says again."""
+    said: dict[str, str] = {}
+    for sentence in sentences(text):
+        said.setdefault(sentence.strip(), sentence)
+    return "".join(said.values())
 
 
 def plain_text(text: str) -> str:
@@ -89,3 +100,9 @@ def _behind_boundary(piece: str) -> str:
     """A piece from the middle of a text, without the partial sentence at its beginning."""
     match = re.search(r"[。！？\n]|[.!?]\s", piece[: _LOOK // 2])
     return piece[match.end() :] if match else piece
+
+
+def _to_boundary(piece: str) -> str:
+    """A piece of a text without the partial sentence at its end."""
+    ends = [match.end() for match in re.finditer(r"[。！？\n]|[.!?]\s", piece[-_LOOK // 2 :])]
+    return piece[: len(piece[: -_LOOK // 2]) + ends[-1]] if ends else piece

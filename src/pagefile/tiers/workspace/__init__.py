@@ -1,8 +1,10 @@
 """The workspace tier: an agent need not look twice for what it has at hand."""
 
+from pagefile.tiers.workspace.answers import Absorbed, CachedResult
 from pagefile.tiers.workspace.notes import AgentMemory, ContentChunk
+from pagefile.tiers.workspace.parts import WorkspaceRules
 from pagefile.tiers.workspace.rules import DEFAULT_RULES, ToolRule, parsed_rules
-from pagefile.tiers.workspace.run import Absorbed, CachedResult, Workspace, WorkspaceRules
+from pagefile.tiers.workspace.run import Workspace
 from pagefile.tiers.workspace.tier import Workspaces
 
 __all__ = [

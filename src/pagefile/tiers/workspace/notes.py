@@ -7,14 +7,19 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2s
 from typing import Literal, cast, get_args
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.records import JsonValue
 from pagefile.text.scores import Scale, normalised
 from pagefile.text.sentences import cut
+from pagefile.tiers.workspace.calls import ToolCall
+from pagefile.tiers.workspace.effects import touches
+from pagefile.tiers.workspace.excerpts import answering
+from pagefile.tiers.workspace.found import hits
 from pagefile.tiers.workspace.outline import Entry, chapters, entries, left_out, outline
-from pagefile.tiers.workspace.results import Plain, clean, hits, to_json
+from pagefile.tiers.workspace.results import Plain, clean, to_json
 from pagefile.window.wording import WORDINGS, Wording
 
 ChunkType = Literal["search_result", "page_content", "table"]
@@ -33,7 +38,7 @@ class ContentChunk:
     #: 类型: search_result, page_content, table
     chunk_type: str
     #: 额外元数据; `archive_uuid` is the archived page with the full text, `raw_score` the score before
-    #: normalisation.
+    #: normalisation, `passage` tells the passages of one source apart.
     metadata: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def __post_init__(self) -> None:
@@ -48,9 +53,9 @@ class ContentChunk:
             )
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> tuple[str, str, JsonValue]:
         """Chunks with the same key are the same; the better one is kept."""
-        return self.source, self.chunk_type
+        return self.source, self.chunk_type, self.metadata.get(PASSAGE)
 
 
 def distinct(chunks: Sequence[ContentChunk]) -> list[ContentChunk]:
@@ -73,6 +78,8 @@ logger = logging.getLogger("pagefile")
 #: Further chapters are not listed.
 MAX_CHAPTERS = 200
 _NOTHING: Mapping[str, JsonValue] = {}
+#: The key under which a hit names its passage.
+PASSAGE = "passage"
 
 
 @dataclass
@@ -103,6 +110,8 @@ class AgentMemory:
     #: Characters of outline in the hint; 0 for none.
     outline_chars: int = 1200
     language: Literal["zh", "en"] = "zh"
+    #: The documents whose table of contents a tool returned, for whatever arguments it was called with.
+    _fetched: set[str] = field(default_factory=set[str], init=False, repr=False, compare=False)
     _read: dict[str, tuple[dict[str, Plain], list[Entry]]] = field(
         default_factory=dict[str, tuple[dict[str, Plain], list[Entry]]], init=False, repr=False, compare=False
     )
@@ -113,8 +122,18 @@ class AgentMemory:
         """缓存目录"""
         if self.enabled:
             self.toc_cache[reg_id] = toc
+            self._fetched.discard(reg_id)
             self._learn_chapters()
             logger.debug("[Memory] 缓存目录: %s", reg_id)
+
+    def fetched_toc(self, reg_id: str, toc: dict[str, Plain]) -> None:
+        """Cache what a tool returned: another call of the tool may return another part of it."""
+        self.cache_toc(reg_id, toc)
+        self._fetched.add(reg_id)
+
+    def given_toc(self, reg_id: str) -> dict[str, Plain] | None:
+        """The table of contents that was put in with `cache_toc`, and answers every call for its document."""
+        return None if reg_id in self._fetched else self.toc_cache.get(reg_id)
 
     def drop_toc(self, reg_id: str) -> None:
         self.toc_cache.pop(reg_id, None)
@@ -145,22 +164,29 @@ class AgentMemory:
 
     def add_search_results(
         self,
-        results: Sequence[object],
+        results: object,
         *,
         scale: Scale = "auto",
+        tool: str = "search",
         metadata: Mapping[str, JsonValue] = _NOTHING,
     ) -> None:
-        """从搜索结果中提取并添加高相关性内容; scores of any scale are normalised to 0–1, the raw one stays in the metadata."""
-        found = hits(to_json(results))
+        """从搜索结果中提取并添加高相关性内容; a list, or whatever a search tool wraps one in.
+
+        Scores of any scale are normalised to 0–1, the raw one stays in the metadata.
+        """
+        found = hits(to_json(results), tool)
         scores = normalised([hit.score for hit in found], scale)
         # In reverse: among equals the newest comes first, and that should be the first result.
         for hit, score in reversed(list(zip(found, scores, strict=True))):
             if score >= self.min_relevance:
                 kind = "table" if hit.table else "search_result"
-                about = {**hit.extra, "raw_score": cast("JsonValue", hit.score), **metadata}
-                self.add_chunk(ContentChunk(hit.content[: self.search_chars], hit.source, score, kind, about))
+                told = {"raw_score": cast("JsonValue", hit.score), PASSAGE: _fingerprint(hit.content)}
+                text = answering(hit.content, self.current_query, self.search_chars)
+                about = {**hit.extra, **told, **metadata}
+                self.add_chunk(ContentChunk(text, hit.source, score, kind, about))
         if self.enabled:
-            logger.debug("[Memory] 添加搜索结果: %s 条", len(results))
+            listed = cast("Sequence[object]", results) if isinstance(results, list | tuple) else found
+            logger.debug("[Memory] 添加搜索结果: %s 条", len(listed))
 
     def add_page_content(
         self,
@@ -170,11 +196,15 @@ class AgentMemory:
         *,
         metadata: Mapping[str, JsonValue] = _NOTHING,
     ) -> None:
-        """添加页面内容摘要"""
+        """添加页面内容摘要: the part that answers the current query, or the beginning."""
         if self.enabled:
-            text = clean(content).strip()[: self.page_chars]
+            text = answering(clean(content).strip(), self.current_query, self.page_chars)
             self.add_chunk(ContentChunk(text, clean(source), relevance, "page_content", dict(metadata)))
             logger.debug("[Memory] 添加页面内容: %s", source)
+
+    def forget_changed(self, change: ToolCall) -> None:
+        """Forget what was read from the files that a call changes."""
+        self.relevant_chunks[:] = [one for one in self.relevant_chunks if not touches(change, one.source)]
 
     # -- 上下文生成 ---------------------------------------------------------------------------------------------------
 
@@ -215,6 +245,7 @@ class AgentMemory:
         self.toc_cache.clear()
         self.known_chapters.clear()
         self._read.clear()
+        self._fetched.clear()
 
     def get_stats(self) -> dict[str, int]:
         """How much is held."""
@@ -255,7 +286,9 @@ class AgentMemory:
         if lines or not self.known_chapters:
             return lines
         # Chapters named elsewhere, for a table of contents in which none can be recognised.
-        return [cut(self.wording.chapters.format(titles="、".join(self.known_chapters)), max_chars)]
+        return [
+            cut(self.wording.chapters.format(titles=self.wording.comma.join(self.known_chapters)), max_chars)
+        ]
 
     def _lines_of(self, reg_id: str) -> list[Entry]:
         """A table of contents is parsed once, not for every prompt."""
@@ -267,6 +300,11 @@ class AgentMemory:
 
 #: The key under which an archived table of contents names its page.
 ARCHIVED = "archive_uuid"
+
+
+def _fingerprint(text: str) -> str:
+    """The same for the same passage, however much of it was kept."""
+    return blake2s(" ".join(text.split()).encode(), digest_size=6).hexdigest()
 
 
 def chunk_text(place: int, source: str, content: str) -> str:

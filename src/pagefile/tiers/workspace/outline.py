@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from pagefile.tiers.workspace.results import KEYS, Plain, is_whole, page_range
+from pagefile.tiers.workspace.found import is_whole, page_range
+from pagefile.tiers.workspace.results import KEYS, Plain
 
 _NO_TITLES = (*KEYS["children"], "metadata", "meta")
 #: Further entries are not read: the rest is in the archived page.

@@ -1,16 +1,21 @@
-"""Which tools' results are remembered, as what and how: a table of name patterns that users can extend."""
+"""Which tools' results are remembered, as what and how: a table of name patterns that users can extend.
+
+Tools without a pattern are judged by the words of their names.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal, cast, get_args
 
 from pagefile.errors import SettingsError
 from pagefile.records import JsonValue
 from pagefile.text.scores import Scale
+from pagefile.tiers.workspace.found import document_of, page_source, page_text, toc_of
 from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory
 from pagefile.tiers.workspace.outline import compact, entries
-from pagefile.tiers.workspace.results import Result, canonical, document_of, page_source, page_text, toc_of
+from pagefile.tiers.workspace.results import Plain, Result, canonical
+from pagefile.tiers.workspace.tool_names import bare_name, deed, is_volatile, is_web
 
 Kind = Literal["toc", "search", "page", "nothing"]
 
@@ -19,6 +24,9 @@ PAGE_RELEVANCE = 0.8
 CHAPTER_RELEVANCE = 0.85
 #: Lines kept of a table of contents whose full text is an archived page.
 MAX_LINES = 500
+#: How many seconds an answer holds of a tool that is known only by its name, and of one that reads the web.
+FRESH_S = 300.0
+WEB_FRESH_S = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,10 @@ class ToolRule:
     relevance: float = PAGE_RELEVANCE
     #: How to interpret the scores of its results.
     scale: Scale = "auto"
+    #: How many seconds an earlier result answers an equal call; 0 is as long as the run lasts.
+    fresh_s: float = 0.0
+    #: False if its calls change nothing that other tools read; None is judged by its name and arguments.
+    changes: bool | None = None
 
     def __post_init__(self) -> None:
         if not self.pattern.strip():
@@ -48,46 +60,68 @@ class ToolRule:
                 f"The rule for {self.pattern!r} has relevance {self.relevance!r}: give 0 to 1."
             )
 
+        if self.fresh_s < 0:
+            raise SettingsError(
+                f"The rule for {self.pattern!r} has fresh_s {self.fresh_s!r}: give 0 or more."
+            )
+        if self.cacheable and self.changes:
+            raise SettingsError(
+                f"The rule for {self.pattern!r} is cacheable and changes something: an answer from before would hide the change."
+            )
+
     def matches(self, tool: str) -> bool:
         return fnmatchcase(tool, self.pattern) or fnmatchcase(bare_name(tool), self.pattern)
 
 
-NOTHING = ToolRule("*")
+NOTHING = ToolRule("*", changes=False)
 
 #: Rules for the standard tools.
 DEFAULT_RULES: tuple[ToolRule, ...] = (
     ToolRule("get_toc", "toc", cacheable=True),
-    ToolRule("smart_search", "search"),
-    ToolRule("read_page_range", "page"),
-    ToolRule("read_chapter_content", "page", relevance=CHAPTER_RELEVANCE),
+    ToolRule("smart_search", "search", cacheable=True),
+    ToolRule("read_page_range", "page", cacheable=True),
+    ToolRule("read_chapter_content", "page", cacheable=True, relevance=CHAPTER_RELEVANCE),
 )
 
 
-def bare_name(tool: str) -> str:
-    """A tool's own name: `get_toc` in `mcp__gridcode__get_toc`."""
-    parts = tool.split("__", 2)
-    return parts[2] if len(parts) == 3 and parts[0] == "mcp" and parts[2] else tool
+def rule_for(tool: str, rules: Iterable[ToolRule], arguments: Plain = None) -> ToolRule:
+    """The first rule that applies to a tool; if none does, the one its name and arguments suggest."""
+    found = next((rule for rule in rules if rule.matches(tool)), None)
+    if found is None:
+        return _suggested(tool, arguments)
+    if found.changes is not None or found.cacheable or found.remembers != "nothing":
+        return found
+    return replace(found, changes=_suggested(tool, arguments).changes)
 
 
-def rule_for(tool: str, rules: Iterable[ToolRule]) -> ToolRule:
-    """The first rule that applies to a tool; one that remembers nothing if none does."""
-    return next((rule for rule in rules if rule.matches(tool)), NOTHING)
+def _suggested(tool: str, arguments: Plain) -> ToolRule:
+    does = deed(tool, arguments)
+    if does in (None, "changes", "runs", "apart"):
+        return ToolRule("*", changes=does != "apart")
+    volatile = is_volatile(tool, arguments)
+    # A list of files or orders is no table of contents, and a status is no page: neither is knowledge.
+    kind: Kind = "nothing" if does == "list" or (volatile and does == "page") else does
+    fresh_s = WEB_FRESH_S if is_web(tool, arguments) else FRESH_S
+    return ToolRule("*", kind, cacheable=not volatile, fresh_s=fresh_s, changes=False)
 
 
 def parsed_rules(text: str | None) -> Sequence[ToolRule]:
-    """Rules as written in the settings: `list_*=toc+cache, grep=search, get_time=nothing+cache`."""
+    """Rules as written in the settings: `list_*=toc+cache, grep=search, get_time=nothing+pure`."""
     return tuple(_parsed(part) for part in (text or "").split(",") if part.strip())
 
 
 def _parsed(part: str) -> ToolRule:
     pattern, sign, what = (piece.strip() for piece in part.partition("="))
-    kind, plus, cache = (piece.strip() for piece in what.partition("+"))
-    if not sign or kind not in get_args(Kind) or (plus and cache != "cache"):
+    kind, *marks = (piece.strip() for piece in what.split("+"))
+    if not sign or kind not in get_args(Kind) or not set(marks) <= {"cache", "pure"}:
         raise SettingsError(
             f"workspace.rules has {part.strip()!r}: write pattern=kind, where kind is one of {', '.join(get_args(Kind))}, "
-            "with +cache behind it when an equal call may be answered from before."
+            "with +cache behind it when an equal call may be answered from before, "
+            "or +pure when a call changes nothing that other tools read."
         )
-    return ToolRule(pattern, cast("Kind", kind), cacheable=bool(plus))
+    return ToolRule(
+        pattern, cast("Kind", kind), cacheable="cache" in marks, changes=False if "pure" in marks else None
+    )
 
 
 def remember(
@@ -110,10 +144,11 @@ def remember(
         kept = dict(toc) if whole else compact(entries(toc), MAX_LINES)
         if isinstance(uuid := metadata.get(ARCHIVED), str):
             kept[ARCHIVED] = uuid
-        notes.cache_toc(document_of(result.value, result.given) or bare_name(result.tool), kept)
+        notes.fetched_toc(document_of(result.value, result.given) or bare_name(result.tool), kept)
     elif rule.remembers == "search":
-        value = result.value if isinstance(result.value, list) else [result.value]
-        notes.add_search_results(value, scale=rule.scale, metadata=metadata)
+        notes.add_search_results(
+            result.value, scale=rule.scale, tool=bare_name(result.tool), metadata=metadata
+        )
     elif rule.remembers == "page" and (text := page_text(result.value)):
         asked = f"{bare_name(result.tool)} {canonical(result.given)}"[:100]
         source = page_source(result.value, result.given) or asked

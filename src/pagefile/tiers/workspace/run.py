@@ -4,72 +4,32 @@ It lives and ends with this process; the archive behind it persists. Nothing a t
 and a store that fails costs the page, not the run.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Any
+
+import anyio
 
 from pagefile.errors import ConflictError, HandleNotFoundError, PagefileError
 from pagefile.lru import Lru
-from pagefile.ports import Clock
 from pagefile.records import Page, Scope, Step
 from pagefile.text.sentences import clip, cut
-from pagefile.tiers.archive import Archive
-from pagefile.tiers.base import Counter, off_loop
+from pagefile.tiers.base import off_loop
 from pagefile.tiers.page_in import LOADING_TOOLS, fitting_slice, is_quoted
-from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory, ContentChunk, chunk_text
+from pagefile.tiers.workspace.answers import Absorbed, Answer, CachedResult, told
+from pagefile.tiers.workspace.cache import CallCache
+from pagefile.tiers.workspace.calls import ToolCall, defaults_of
+from pagefile.tiers.workspace.found import document_of, toc_of
+from pagefile.tiers.workspace.notes import ARCHIVED, ContentChunk, chunk_text
 from pagefile.tiers.workspace.outline import entries, outline
-from pagefile.tiers.workspace.results import Result, canonical, toc_of
-from pagefile.tiers.workspace.rules import NOTHING, Kind, ToolRule, remember, rule_for
+from pagefile.tiers.workspace.parts import Parts
+from pagefile.tiers.workspace.results import Plain, Result, canonical, shows_media
+from pagefile.tiers.workspace.rules import NOTHING, ToolRule, remember, rule_for
 from pagefile.window.candidates import Form
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import placeholder, placeholder_uuid, short_placeholder
-from pagefile.window.wording import WORDINGS, Wording
-
-#: Calls remembered per run; the least recently used is evicted first.
-MAX_CALLS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class CachedResult:
-    """The answer to an earlier call."""
-
-    tool: str
-    #: For the model: the whole result, or its placeholder if it is large.
-    text: str
-    #: One line that says what this is and how old it is.
-    note: str
-    age_s: float
-    #: The age in words, such as "3 分钟前".
-    age: str
-    #: The page with the full text, if it was archived.
-    archive_uuid: str | None
-    #: If False, `text` is incomplete, and the page has the rest.
-    whole: bool
-
-    @property
-    def answer(self) -> str:
-        """What a tool wrapper returns in place of the tool's result."""
-        return f"{self.note}\n{self.text}"
-
-
-class Call(NamedTuple):
-    """A call that can be answered again."""
-
-    at: datetime
-    #: The result, unless it is so long that only its page has it.
-    text: str | None
-    archive_uuid: str | None
-    #: The outline of a table of contents, shown beside its placeholder.
-    outline: str = ""
-
-
-def age_in_words(seconds: float, wording: Wording) -> str:
-    just_now, by_minute, by_hour, by_day = wording.ages
-    units = ((86_400, by_day), (3_600, by_hour), (60, by_minute))
-    return next((said.format(n=int(seconds // unit)) for unit, said in units if seconds >= unit), just_now)
-
+from pagefile.window.wording import WORDINGS
 
 #: A text that could not be archived is kept for equal calls up to this length.
 HELD_CHARS = 400_000
@@ -77,75 +37,31 @@ HELD_CHARS = 400_000
 _THREAD_FROM_CHARS = 50_000
 #: Tables of contents kept per run; the oldest is evicted first.
 MAX_TOCS = 32
+#: Tools whose defaults are known.
+_MAX_TOOLS = 256
 #: Characters of outline in the shorter forms of the hint, and of content in the shorter form of a chunk.
 _SHORTER_OUTLINES = (300, 0)
 _SHORTER_CHUNK = 120
-
-
-@dataclass(frozen=True, slots=True)
-class WorkspaceRules:
-    """What is remembered, and how much of it is shown."""
-
-    #: Makes the empty notes of a run.
-    notes: Callable[[], AgentMemory]
-    enabled: bool
-    outline_chars: int
-    #: How many seconds an equal call is answered from an earlier result; 0 means for the whole session.
-    cache_s: float
-    #: Results with more characters leave the window; for tools with a rule, those over `page_from` get a page
-    #: as well.
-    threshold: int
-    page_from: int
-    #: The maximum number of tokens for hint and chunks in a window.
-    max_tokens: int
-    #: How many runs are kept at once.
-    max_runs: int
-    language: Literal["zh", "en"]
-    tools: Sequence[ToolRule]
-
-
-@dataclass(frozen=True, slots=True)
-class Absorbed:
-    """What became of a tool result."""
-
-    #: What its rule remembers of it.
-    remembers: Kind
-    #: How many chunks were added.
-    chunks: int
-    #: For the model: the result as text, or its placeholder if it was archived because of its length.
-    text: str
-    #: If False, `text` is only a placeholder, and the page has the whole result.
-    whole: bool
-    archive_uuid: str | None = None
-
-
-@dataclass(slots=True)
-class Parts:
-    """What all workspaces of a memory share."""
-
-    archive: Archive
-    counter: Counter
-    clock: Clock
-    rules: WorkspaceRules
-    #: The number of the last erasure, of a scope or of all.
-    epoch: Callable[[Scope | None], Awaitable[int]]
-    #: Called when a store fails, with whether this is the first failure of the run.
-    on_failure: Callable[[Exception, bool], None] = field(default=lambda _, __: None)
-
-    @property
-    def wording(self) -> Wording:
-        return WORDINGS[self.rules.language]
+#: How much of a result tells its language.
+_SEEN_CHARS = 2000
 
 
 class Workspace:
     """What one run has fetched and read: nothing is fetched twice, and what matters stays in view."""
 
-    def __init__(self, parts: Parts, scope: Scope, run: str = "") -> None:
+    def __init__(
+        self, parts: Parts, scope: Scope, run: str = "", spread: Callable[[ToolCall], None] | None = None
+    ) -> None:
         self._parts = parts
         self._scope = scope
         self._tools: tuple[ToolRule, ...] = tuple(parts.rules.tools)
-        #: By tool and input.
-        self._calls: Lru[tuple[str, str], Call] = Lru(MAX_CALLS)
+        self._calls = CallCache[Answer](lambda: parts.clock.now().timestamp())
+        #: The defaults of the tools' arguments, as far as they are known.
+        self._defaults: Lru[str, dict[str, object]] = Lru(_MAX_TOOLS)
+        self._spread = spread
+        self._unseen = 0
+        #: Held while notes are taken, which may happen in a thread.
+        self._noting = anyio.Lock()
         self._told = False
         #: The last erasure before anything was remembered; None while nothing is.
         self._since: int | None = None
@@ -163,9 +79,11 @@ class Workspace:
         """Whether anything is remembered and shown."""
         return self._parts.rules.enabled
 
-    def rule(self, tool: str) -> ToolRule:
-        """The rule for the results of a tool."""
-        return NOTHING if tool in LOADING_TOOLS or not self.enabled else rule_for(tool, self._tools)
+    def rule(self, tool: str, arguments: Plain = None) -> ToolRule:
+        """The rule for the results of a tool, and of a call of it: what a call changes may depend on its arguments."""
+        if tool in LOADING_TOOLS or not self.enabled:
+            return NOTHING
+        return rule_for(tool, self._tools, arguments)
 
     def add_rules(self, rules: Iterable[ToolRule]) -> None:
         """Add your own rules; they take precedence over existing ones."""
@@ -184,27 +102,30 @@ class Workspace:
         tool: str,
         input: object = None,  # noqa: A002 - the word users write
         *,
+        schema: Mapping[str, Any] | None = None,
         budget_tokens: int | None = None,
     ) -> CachedResult | None:
         """The answer to an equal call of this run, for cacheable tools; None if the call has to be made.
 
-        A long result comes as its placeholder, with its uuid, unless `budget_tokens` has room for all of it.
+        A call that may change something ends the answers it concerns. With the JSON `schema` of the tool's
+        arguments, one given as its default is as good as left out. A long result comes as its placeholder, with
+        its uuid, unless `budget_tokens` has room for all of it.
         """
-        if not self.rule(tool).cacheable:
+        if schema is not None:
+            self._defaults[tool] = defaults_of(schema)
+        call, rule = self._called(tool, input)
+        if not rule.cacheable:
             return None
         await self.refresh()
-        key, now = (tool, canonical(input)), self._parts.clock.now()
-        call = self._calls.get(key)
-        age_s = 0.0 if call is None else max(0.0, (now - call.at).total_seconds())
-        old = 0 < self._parts.rules.cache_s < age_s
-        served = None if call is None or old else await self._served(call, budget_tokens)
-        if call is None or served is None:
-            self._calls.pop(key, None)
+        limits = [limit for limit in (self._parts.rules.cache_s, rule.fresh_s) if limit > 0]
+        found = self._calls.find(call, min(limits, default=0.0)) or self._put_in(call, rule)
+        if found is not None:
+            await self._speak(found[0].text or found[0].outline)
+        served = None if found is None else await self._served(found[0], budget_tokens)
+        if found is None or served is None:
+            self._calls.drop(call)
             return None
-        text, whole = served
-        age = age_in_words(age_s, self._parts.wording)
-        note = self._parts.wording.cached.format(tool=tool, age=age)
-        return CachedResult(tool, text, note, age_s, age.strip(), call.archive_uuid, whole)
+        return told(tool, found[0], served[0], found[1], self.notes.wording, whole=served[1])
 
     async def absorb(
         self,
@@ -221,13 +142,14 @@ class Workspace:
         the text comes back whole. A chunk with the `call_id` of a step is left out of windows that show the
         step itself.
         """
-        rule = self.rule(tool)
+        call, rule = self._called(tool, input)
         await self.refresh()
         epoch = await self._epoch(None) if self._since is None else self._since
         size = len(result) if isinstance(result, str) else 0
-        got = await off_loop(partial(Result.of, tool, input, result), size, _THREAD_FROM_CHARS)
+        got = await off_loop(partial(Result.of, tool, call.arguments, result), size, _THREAD_FROM_CHARS)
         if await self._is_ours(got.text):
             return Absorbed(rule.remembers, 0, got.text, whole=False, archive_uuid=placeholder_uuid(got.text))
+        await self._speak(got.text)
         page = await self._archived(got, rule) if archive_uuid is None else None
         uuid = archive_uuid if page is None else page.uuid
         rules = self._parts.rules
@@ -237,23 +159,28 @@ class Workspace:
         # A concurrent call may have been faster or have reset everything: the oldest epoch applies to all
         # that is kept.
         self._since = epoch if self._since is None else min(epoch, self._since)
-        chunks = remember(self.notes, rule, got, about, whole=short)
+        async with self._noting:
+            note = partial(remember, self.notes, rule, got, about, whole=short)
+            chunks = await off_loop(note, len(got.text), _THREAD_FROM_CHARS)
         while len(self.notes.toc_cache) > MAX_TOCS:
             self.notes.drop_toc(next(iter(self.notes.toc_cache)))
         lines = entries(toc_of(got.value)) if rule.remembers == "toc" else ()
-        shown = outline(lines, rules.outline_chars, self._parts.wording.toc_more)
-        if rule.cacheable:
-            self._keep_call((tool, canonical(input)), got, uuid, shown)
+        shown = outline(lines, rules.outline_chars, self.notes.wording.toc_more)
+        if rule.cacheable and not shows_media(result):
+            self._keep_call(call, got, uuid, shown)
         whole = page is None or short
         text = got.text if page is None or short else self._stand_in(page, shown)
         return Absorbed(rule.remembers, chunks, text, whole=whole, archive_uuid=uuid)
 
     # -- prompts ----------------------------------------------------------------------------------------------------
 
-    def text(self, budget_tokens: int | None = None) -> str:
-        """The notes for a prompt: tables of contents at hand, then the best chunks; escaped, within a budget."""
+    def text(self, budget_tokens: int | None = None, placeheld: Collection[str] = ()) -> str:
+        """The notes for a prompt: tables of contents at hand, then the best chunks; escaped, within a budget.
+
+        Of the calls that the prompt shows, in full or as a placeholder (`placeheld`), only what a rule names is told again.
+        """
         parts: list[str] = []
-        for forms in (self.hint_forms(), *(forms for _, forms in self.chunk_forms())):
+        for forms in (self.hint_forms(), *(forms for _, forms in self.chunk_forms(placeheld=placeheld))):
             for form in forms:
                 told = "\n".join([*parts, form.text])
                 if budget_tokens is None or self._parts.counter.count(told) <= budget_tokens:
@@ -267,9 +194,15 @@ class Workspace:
         sizes = [most, *(size for size in _SHORTER_OUTLINES if size < most)]
         return self._forms(self.notes.toc_hint(size) for size in sizes)
 
-    def chunk_forms(self, seen: frozenset[str] = frozenset()) -> list[tuple[ContentChunk, tuple[Form, ...]]]:
-        """The chunks for a prompt, best first, without those of the calls that are `seen` in it anyway."""
-        fresh = [chunk for chunk in self.notes.shown() if chunk.metadata.get("call_id") not in seen]
+    def chunk_forms(
+        self, seen: Collection[str] = (), placeheld: Collection[str] = ()
+    ) -> list[tuple[ContentChunk, tuple[Form, ...]]]:
+        """The chunks for a prompt, best first, without those of the calls that are `seen` in it anyway.
+
+        Beside a placeholder of its call (`placeheld`) a chunk stands only where a rule names the tool.
+        """
+        unseen = [chunk for chunk in self.notes.shown() if chunk.metadata.get("call_id") not in seen]
+        fresh = [one for one in unseen if one.metadata.get("call_id") not in placeheld or self._names(one)]
         return [(chunk, self._chunk_forms(chunk, place)) for place, chunk in enumerate(fresh, 1)]
 
     # -- reset ------------------------------------------------------------------------------------------------------
@@ -290,7 +223,43 @@ class Workspace:
         self._calls.clear()
         self._since = None
 
+    def trusted(self, unseen: int) -> "Workspace":
+        """Itself, without answers if `unseen` is another number than before: calls nobody told it of may have changed something."""
+        if unseen != self._unseen:
+            self._calls.clear()
+        self._unseen = unseen
+        return self
+
+    def changed(self, change: ToolCall) -> None:
+        """Forget the answers that a call may have made untrue, and what was read from the files it names."""
+        self._calls.changed(change)
+        self.notes.forget_changed(change)
+
+    def disregard(self, step: Step, *, error: bool) -> None:
+        """Do not answer with a step's text: it is an error, which is no knowledge either, or comes with pictures."""
+        self._calls.drop(ToolCall.of(step.tool, step.input, self._defaults.get(step.tool, {})))
+        chunks = self.notes.relevant_chunks
+        chunks[:] = [one for one in chunks if not error or one.metadata.get("call_id") != step.call_id]
+
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _called(self, tool: str, given: object) -> tuple[ToolCall, ToolRule]:
+        """A call and its rule; one that may change something ends the answers it concerns."""
+        call = ToolCall.of(tool, given, self._defaults.get(tool, {}))
+        rule = self.rule(*call)
+        if rule.changes:
+            (self._spread or self.changed)(call)
+        return call, rule
+
+    def _put_in(self, call: ToolCall, rule: ToolRule) -> tuple[Answer, float] | None:
+        """A table of contents that was put into the notes by hand."""
+        toc = self.notes.given_toc(document_of(None, call.arguments)) if rule.remembers == "toc" else None
+        return None if toc is None else (Answer(json.dumps(toc, ensure_ascii=False), None), 0.0)
+
+    async def _speak(self, seen: str) -> None:
+        """Use the language of the conversation from now on."""
+        texts = self.notes.current_query, seen[:_SEEN_CHARS]
+        self.notes.language = await self._parts.languages.of(self._scope, *texts)
 
     async def _epoch(self, scope: Scope | None) -> int:
         """The number of the last erasure; if the store cannot tell, 0, so that any erasure counts as later."""
@@ -336,15 +305,15 @@ class Workspace:
             self._failed(error)
             return None
 
-    def _keep_call(self, key: tuple[str, str], got: Result, uuid: str | None, shown: str) -> None:
+    def _keep_call(self, call: ToolCall, got: Result, uuid: str | None, shown: str) -> None:
         """Short results are kept in memory, long ones only in the archive; what cannot be kept ends the older one."""
         at_hand = len(got.text) <= (HELD_CHARS if uuid is None else self._parts.rules.threshold)
         if not got.failed and (at_hand or uuid is not None):
-            self._calls[key] = Call(self._parts.clock.now(), got.text if at_hand else None, uuid, shown)
+            self._calls.keep(call, Answer(got.text if at_hand else None, uuid, shown))
         else:
-            self._calls.pop(key, None)
+            self._calls.drop(call)
 
-    async def _served(self, call: Call, budget_tokens: int | None) -> tuple[str, bool] | None:
+    async def _served(self, call: Answer, budget_tokens: int | None) -> tuple[str, bool] | None:
         """The answer to a repeated call, and whether it is complete; None if its page is gone or unreachable."""
         archive, count = self._parts.archive, self._parts.counter.count
         threshold = self._parts.rules.threshold
@@ -370,17 +339,20 @@ class Workspace:
 
     def _stand_in(self, page: Page, shown: str, budget_tokens: int | None = None) -> str:
         """The placeholder of a page, with the outline of a table of contents if there is room."""
-        count, wording = self._parts.counter.count, self._parts.wording
+        count, wording = self._parts.counter.count, self.notes.wording
         long = placeholder(page, count, wording)
         for text in (f"{long}\n{shown}" if shown else long, long):
             if budget_tokens is None or count(text) <= budget_tokens:
                 return text
         return short_placeholder(page, wording)
 
+    def _names(self, chunk: ContentChunk) -> bool:
+        return any(rule.matches(str(chunk.metadata.get("tool"))) for rule in self._tools)
+
     def _chunk_forms(self, chunk: ContentChunk, place: int) -> tuple[Form, ...]:
         uuid = chunk.metadata.get(ARCHIVED)
-        lines = [self._parts.wording.notes_title] if place == 1 else []
-        more = [self._parts.wording.notes_page.format(uuid=uuid)] if uuid else []
+        lines = [self.notes.wording.notes_title] if place == 1 else []
+        more = [self.notes.wording.notes_page.format(uuid=uuid)] if uuid else []
         contents = (chunk.content, cut(chunk.content, _SHORTER_CHUNK))
         texts = ([*lines, chunk_text(place, chunk.source, content), *more] for content in contents)
         return self._forms("\n".join(text) for text in texts)

@@ -1,0 +1,106 @@
+"""Pagefile in `bench runs`: a conversation in a database; every prompt is a window of it."""
+
+import json
+from contextlib import AsyncExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.corpus import url_of
+from benchmarks.runs_data import Event, Run
+from benchmarks.runs_messages import Chat, text_of
+from benchmarks.runs_ruler import CHARS_PER_TOKEN, Prompt
+from benchmarks.runs_ways import Way
+from pagefile.engine import Conversation, Memory
+from pagefile.records import JsonObject, Turn
+from pagefile.settings import ArchiveSettings, FactSettings, Settings
+
+#: Results leave by the rule for full windows alone, from this length on, and not because their turn ended.
+PAGE_FROM, THRESHOLD = 400, 1_000_000
+
+
+class Point(NamedTuple):
+    """A window, and how far results are reduced when it is full."""
+
+    window_tokens: int
+    low_water: float
+
+
+def ruler_tokenizer(folder: Path) -> str:
+    """A tokenizer that counts as the ruler does: a token for every four characters."""
+    if find_spec("tokenizers") is None:
+        return "o200k_base"
+    pieces: JsonObject = {"Regex": rf"[\s\S]{{1,{CHARS_PER_TOKEN}}}"}
+    spec: JsonObject = {
+        "version": "1.0",
+        "added_tokens": [],
+        **dict.fromkeys(("truncation", "padding", "normalizer", "post_processor", "decoder")),
+        "pre_tokenizer": {"type": "Split", "pattern": pieces, "behavior": "Isolated", "invert": False},
+        "model": {"type": "WordLevel", "vocab": {"?": 0}, "unk_token": "?"},
+    }
+    path = folder / "four-characters.json"
+    path.write_text(json.dumps(spec), encoding="utf-8")
+    return f"file:{path}"
+
+
+class Pagefile(Way):
+    """One conversation a run."""
+
+    def __init__(self, folder: Path, point: Point) -> None:
+        super().__init__(f"Pagefile, {point.window_tokens:,}, low water {point.low_water}")
+        self._url = url_of(folder / f"runs-{point.window_tokens}-{point.low_water}.db")
+        self._settings = Settings(
+            window_tokens=point.window_tokens,
+            tokenizer=ruler_tokenizer(folder),
+            language="en",
+            synchronous="normal",
+            calls_kept=0,
+            facts=FactSettings(enabled=False),
+            archive=ArchiveSettings(threshold=THRESHOLD, page_from=PAGE_FROM, low_water=point.low_water),
+        )
+        self._opened = AsyncExitStack()
+        self._memory: Memory | None = None
+        self.chat: Conversation | None = None
+        self._turn: Turn | None = None
+        self._messages = Chat()
+        #: The pages of the run, by the text of their result.
+        self.pages: dict[str, str] = {}
+
+    async def begin(self, run: Run) -> None:
+        if self._memory is None:
+            opening = Memory.open(self._url, settings=self._settings)
+            self._memory = await self._opened.enter_async_context(opening)
+        self.chat = self._memory.conversation(run.id, user_id=run.id)
+        self._turn, self._messages, self.pages = None, Chat(), {}
+
+    async def add(self, event: Event) -> None:
+        assert self.chat is not None
+        if event.kind == "user":
+            if self._turn is not None:
+                await self.chat.complete(self._turn)
+                self._messages = Chat()
+            self._turn = await self.chat.begin(event.text or "…")
+            return
+        self._turn = await self.chat.extend(await self._running(), self._messages.messages(event))
+        if event.kind == "result" and (page := self._turn.steps[-1].page):
+            self.pages[event.text] = page
+
+    async def _running(self) -> Turn:
+        assert self.chat is not None
+        return self._turn or await self.chat.begin("Continue.")
+
+    async def prompt(self) -> Prompt:
+        assert self.chat is not None
+        self._turn = await self._running()
+        return [text_of(message) for message in (await self.chat.context()).messages]
+
+    async def leads_back(self, span: str, event: Event, prompt: Prompt) -> tuple[bool, bool]:
+        """Of a span that is not in view: whether a placeholder of its page is, and whether a search finds the page first."""
+        assert self.chat is not None
+        uuids = {page for text, page in self.pages.items() if span in text}
+        named = any(uuid in text for uuid in uuids for text in prompt)
+        hits = await self.chat.search_tool_history(event.text[:2000], limit=1)
+        return named, bool(hits) and hits[0].page.uuid in uuids
+
+    async def close(self) -> None:
+        await self._opened.aclose()

@@ -1,0 +1,207 @@
+"""Synopses of plain text: its title and headings, mail, subtitles, what was said over HTTP, output of commands."""
+
+import json
+import re
+from collections import Counter
+from itertools import islice
+
+from pagefile.text.synopsis.failures import failure_in
+from pagefile.text.synopsis.kinds import line_count
+from pagefile.text.synopsis.records import BAD
+from pagefile.text.synopsis.wording import Voice, prose, squeeze
+
+_HEADER = re.compile(r"(From|To|Cc|Date|Subject|发件人|收件人|抄送|日期|时间|主题)[:：][ \t]*(.+)")
+_CUE = re.compile(r"(?:\d+\n)?\d{1,2}:\d\d(?::\d\d)?[.,]\d{1,3} --> [^\n]+\n")
+_SPEAKER = re.compile(
+    r"(?:\[?\(?\d{1,2}:\d\d(?::\d\d)?\)?\]?[ \t]*)?([A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,3}|[\u4e00-\u9fff]{2,6})(?:[ \t]*[\[(（]\d{1,2}:\d\d(?::\d\d)?[\])）])?[:：][ \t]*\S"
+)
+_CHAPTER = re.compile(
+    r"(?m)^[ \t]*(第[一二三四五六七八九十百零〇\d]{1,6}[章编部分节][ \t\u3000]*[^\n]{0,40}|\d{1,2}(?:\.\d{1,2}){0,2}\.?[ \t]+[A-Z\u4e00-\u9fff][^\n.。;；]{2,60}|[一二三四五六七八九十]{1,3}、[^\n。]{2,40}|(?:Chapter|Section|Part|Article) [\dIVX]+\b[^\n]{0,50})$"
+)
+_ARTICLE = re.compile(r"(?m)^[ \t]*第[一二三四五六七八九十百零〇\d]{1,6}条[ \t\u3000]")
+_STATUS_LINE = re.compile(r"^(?:< )?HTTP/[\d.]+ (\d{3})[ \t]*([^\n\r]*)", re.MULTILINE)
+_REQUEST_LINE = re.compile(r"^(?:> )?([A-Z]{3,7} \S+) HTTP/", re.MULTILINE)
+_SENTENCE_END = re.compile(r"[.!?。！？；;]\s|[。！？]")
+
+
+def describe_form(text: str, say: Voice) -> list[str] | None:
+    """Text of a fixed form, which may look like Markdown or configuration; None if it has none."""
+    forms = (_mail, _subtitles, _exchange, describe_dialogue, _metrics, _plan)
+    return next((parts for describe in forms if (parts := describe(text, say))), None)
+
+
+def describe_text(text: str, say: Voice) -> list[str]:
+    """Plain text by its title and its most important sentences, output of a command by its first and last lines."""
+    lines = [line.strip() for line in text[:3000].splitlines() if line.strip()]
+    title = _title(lines)
+    chapters = list(dict.fromkeys(" ".join(match.split()) for match in islice(_CHAPTER.findall(text), 200)))
+    articles = len(_ARTICLE.findall(text))
+    if not chapters and _is_output(text):
+        return _output(text, say)
+    parts = [say(f"《{title}》", f'"{title}"')] if title else []
+    if articles > 4:
+        parts.append(say(f"共 {articles:,} 条", f"{articles:,} articles"))
+    if len(chapters) > 1:
+        parts.append(
+            say("章节：", "Sections: ") + say.listed(chapters, len(chapters), most=110, name_chars=36)
+        )
+    return [*parts, prose(text, 300)]
+
+
+def _title(lines: list[str]) -> str:
+    """The first line if it is a heading rather than a sentence; with the second if that goes on with it."""
+    if len(lines) < 3:
+        return ""
+    first = " ".join(lines[0].split())
+    if (
+        not 3 < len(first) <= 90
+        or first[-1] in ".。,，;；:：!！?？…"
+        or re.search(r"[{}<>=|]|https?:", first)
+    ):
+        return ""
+    longer = max(len(line) for line in lines[1:8])
+    second = " ".join(lines[1].split())
+    goes_on = 3 < len(second) <= 60 and second[-1] not in ".。,，;；" and len(lines) > 4
+    return f"{first}, {second}" if goes_on and longer > 60 else first if longer > 30 else ""
+
+
+def _is_output(text: str) -> bool:
+    """Whether a text is lines rather than sentences."""
+    lines = [line for line in text[:8000].splitlines() if line.strip()]
+    return len(lines) > 4 and sum(bool(_SENTENCE_END.search(line + " ")) for line in lines) < 0.3 * len(lines)
+
+
+def _output(text: str, say: Voice) -> list[str]:
+    lines = [" ".join(line.split()) for line in text[:20_000].splitlines() if line.strip()]
+    last = [" ".join(line.split()) for line in text[-1500:].splitlines() if line.strip()][-2:]
+    bad = next((line for line in lines[1:] if line not in last and BAD.search(line[:300])), "")
+    count = line_count(text.strip())
+    return [
+        say(f"{count:,} 行：", f"{count:,} lines: ") + squeeze(lines[0], 90),
+        say("异常：", "Notable: ") + squeeze(bad, 90) if bad else "",
+        say("结尾：", "Ends: ") + squeeze(" | ".join(last), 150),
+        squeeze(" | ".join(lines[1:12]), 250),
+    ]
+
+
+def _mail(text: str, say: Voice) -> list[str] | None:
+    found = {
+        match[1]: match[2].strip() for line in text[:3000].splitlines()[:25] if (match := _HEADER.match(line))
+    }
+    subject = found.get("Subject") or found.get("主题")
+    if subject is None or len(found) < 2:
+        return None
+    sender = found.get("From") or found.get("发件人") or ""
+    mails = len(re.findall(r"(?m)^(?:> ?)*(?:From|发件人)[:：] ", text))
+    body = text.partition("\n\n")[2] or text
+    many = say(f"，{mails} 封", f", {mails} messages") if mails > 1 else ""
+    return [
+        say(f"邮件{many}：{squeeze(subject, 90)}", f"Mail{many}: {squeeze(subject, 90)}"),
+        say("发件人：", "From ") + squeeze(sender, 50) if sender else "",
+        prose(body, 240),
+    ]
+
+
+def _subtitles(text: str, say: Voice) -> list[str] | None:
+    cues = len(_CUE.findall(text)) if " --> " in text[:2000] else 0
+    if cues < 3 or cues * 8 < line_count(text):
+        return None
+    spoken = _CUE.sub("", text[:60_000]).replace("WEBVTT", "")
+    lines = [line.strip() for line in spoken.splitlines() if line.strip()]
+    end = re.findall(r"--> (\d{1,2}:\d\d(?::\d\d)?)", text[-2000:])
+    long = say(f"，到 {end[-1]}", f", until {end[-1]}") if end else ""
+    return [
+        say(f"字幕，{cues:,} 条{long}：", f"Subtitles, {cues:,} cues{long}: ")
+        + squeeze(" ".join(lines[:2]), 110),
+        prose("\n".join(lines), 240),
+    ]
+
+
+def describe_dialogue(text: str, say: Voice) -> list[str] | None:
+    lines = [line.strip() for line in text[:20_000].splitlines() if line.strip()]
+    names = [match[1] for line in lines if (match := _SPEAKER.match(line))]
+    speakers = Counter(names)
+    if (
+        len(names) < 6
+        or len(names) < 0.5 * len(lines)
+        or not 2 <= len(speakers) <= 12
+        or len(names) < 3 * len(speakers)
+    ):
+        return None
+    opening = lines[0] if not _SPEAKER.match(lines[0]) else ""
+    told = say.listed([name for name, _ in speakers.most_common()], len(speakers), most=70)
+    said = "\n".join(line[match.end() - 1 :] if (match := _SPEAKER.match(line)) else line for line in lines)
+    return [
+        squeeze(opening, 90),
+        say(
+            f"对话，{line_count(text):,} 行，参与者：{told}",
+            f"Dialogue of {line_count(text):,} lines between {told}",
+        ),
+        prose(said, 260),
+    ]
+
+
+def _exchange(text: str, say: Voice) -> list[str] | None:
+    """What was asked over HTTP, what the answer was, and what it said."""
+    if "HTTP/" not in text[:60_000]:
+        return None
+    statuses = list(islice(_STATUS_LINE.finditer(text[:60_000]), 20))
+    if not statuses:
+        return None
+    asked = _REQUEST_LINE.search(text[:60_000])
+    code, phrase = statuses[-1][1], statuses[-1][2].strip()
+    body = "\n".join(
+        line
+        for line in text[statuses[-1].end() :].splitlines()
+        if not re.match(r"[<>*{}] |[<>]\s*$|\{ \[|\} \[|[\w-]+: ", line)
+    ).strip()
+    said = _failure(body) or squeeze(body, 200)
+    opening = f"HTTP {code} {phrase}".strip() + (say(f"（{asked[1]}）", f" for {asked[1]}") if asked else "")
+    return [opening, said]
+
+
+def _metrics(text: str, say: Voice) -> list[str] | None:
+    """What a program exposes to Prometheus."""
+    if "# TYPE " not in text[:20_000]:
+        return None
+    names = re.findall(r"(?m)^# TYPE (\S+ \w+)$", text)
+    if not names:
+        return None
+    series = re.findall(r"(?m)^[a-zA-Z_:][\w:]*(?:\{[^\n]*\})? [^\s]+", text)
+    told = say.listed(names, len(names), most=150)
+    return [
+        say(
+            f"Prometheus 指标，{len(names):,} 个，{len(series):,} 条序列：",
+            f"Prometheus metrics, {len(names):,} with {len(series):,} series: ",
+        )
+        + told,
+        say("如：", "E.g. ") + squeeze(series[0], 120) if series else "",
+    ]
+
+
+def _plan(text: str, say: Voice) -> list[str] | None:
+    """How a database ran a query: how long it took, and its outermost step."""
+    if " (cost=" not in text[:20_000]:
+        return None
+    steps = re.findall(r"(?m)^ *(?:-> +)?(\S[^\n]{0,200}?) {1,4}\(cost=", text)
+    if not steps:
+        return None
+    took = re.search(r"Execution Time: ([\d.]+) ms", text)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    long = f"{float(took[1]) / 1000:,.1f} s" if took and len(took[1]) < 15 else ""
+    scans = [f"{step} ×{count}" for step, count in Counter(steps).most_common(4)]
+    return [
+        say(f"执行计划，{len(steps):,} 步", f"Query plan of {len(steps):,} steps")
+        + (say(f"，执行 {long}", f", executed in {long}") if long else ""),
+        squeeze(first, 120),
+        say("步骤：", "Steps: ") + say.listed(scans, len(scans), most=140),
+    ]
+
+
+def _failure(body: str) -> str:
+    if body[:1] != "{" or len(body) > 20_000:
+        return ""
+    try:
+        return failure_in(json.loads(body)) or ""
+    except (ValueError, RecursionError):
+        return ""

@@ -1,0 +1,155 @@
+"""Tables in text: CSV, Markdown, the clients of databases, columns aligned by spaces."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice, zip_longest
+
+from pagefile.text.synopsis.kinds import delimiter, line_count
+from pagefile.text.synopsis.records import ASKED, Flat, example, extremes, notable, tallies
+from pagefile.text.synopsis.wording import Voice
+
+#: Beyond this, rows are counted by line ends.
+_COUNTED_CHARS = 2_000_000
+_MOST_LINES = 50_000
+_LINE_CHARS = 1_000
+_RULE = re.compile(r"[ \t:|+=┌├└╞┏┡┣┬┼┴╪╇━─┐┤┘╡┓┩┫-]{3,}+$")
+_CELLS = re.compile(r"[|│┃]")
+_NUMBER = re.compile(r"[-+]?[\d.,:/]+(?:[KMGTkmgi]{1,3}B?|%|ms|[smhdy]\d*[smh]?)?$")
+_FOOTER = re.compile(r"\(?(\d[\d,]*) (?:rows?|行)(?: in set| affected|记录)?.*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: its header, its first rows, and how many it has in all."""
+
+    name: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    count: int
+    exact: bool = True
+    title: str = ""
+
+
+def describe_grid(grid: Grid, say: Voice) -> list[str]:
+    header = [name or str(at + 1) for at, name in enumerate(grid.header)]
+    columns = say.listed(header, len(header), most=110, name_chars=40)
+    about = "" if grid.exact else say("约 ", "about ")
+    kind = say(f"{grid.name} 表格" if grid.name else "表格", f"{grid.name} table" if grid.name else "Table")
+    title = say(f"《{grid.title}》", f'"{grid.title}", ') if grid.title else ""
+    flats: list[Flat] = [dict(zip_longest(header, row[: len(header)], fillvalue="")) for row in grid.rows]
+    return [
+        say(
+            f"{title}{kind}，{about}{grid.count:,} 行数据，",
+            f"{title}{kind}, {about}{grid.count:,} rows, ".lstrip(),
+        )
+        + say(f"{len(header)} 列：{columns}", f"{len(header)} columns: {columns}"),
+        extremes(flats, say) or notable(flats, say),
+        tallies(flats, say, most=160),
+        say("首行：", "First row: ") + _first_row(flats, say) if flats else "",
+    ]
+
+
+def _first_row(flats: Sequence[Flat], say: Voice) -> str:
+    return example(flats[0], [], say, most=160)
+
+
+def grid_in(text: str) -> Grid | None:
+    """The table that a text consists of, drawn or aligned; None if it is none."""
+    lines = [line[:_LINE_CHARS] for line in text[:64_000].splitlines() if line.strip()]
+    return _drawn(text, lines) or _ruled_by_header(text, lines) or _aligned(text, lines)
+
+
+def csv_grid(text: str) -> Grid:
+    mark = delimiter(text)
+    header, *rows = [*islice(_rows(text, mark), ASKED + 1), []][: ASKED + 1]
+    count, exact = _count_rows(text, mark)
+    return Grid("TSV" if mark == "\t" else "CSV", header, [row for row in rows if row], count, exact)
+
+
+def _drawn(text: str, lines: Sequence[str]) -> Grid | None:
+    """Cells between strokes, below a rule: Markdown, psql, mysql, rich."""
+    celled = [line for line in lines if _CELLS.search(line) and not _RULE.match(line)]
+    ruled = next(
+        (at for at, line in enumerate(lines) if _RULE.match(line) and re.search(r"[-─━=]{3}", line)), None
+    )
+    if ruled is None or ruled > 8 or len(celled) < 3 or len(celled) < 0.7 * len(lines):
+        return None
+    header = _cells(celled[0])
+    rows = [_cells(line) for line in celled[1 : ASKED + 1]]
+    even = sum(len(row) == len(header) for row in rows)
+    if len(header) < 2 or even < 0.7 * len(rows):
+        return None
+    total = (
+        sum(
+            bool(_CELLS.search(line)) and not _RULE.match(line[:_LINE_CHARS])
+            for line in text.splitlines()[:_MOST_LINES]
+        )
+        - 1
+    )
+    footer = _FOOTER.match(lines[-1].strip()) if len(text) <= 64_000 else None
+    count = int(footer[1].replace(",", "")) if footer else total
+    before = [line.strip(" #*\t") for line in lines[: lines.index(celled[0])] if not _RULE.match(line)]
+    name = (
+        "Markdown"
+        if lines[ruled].lstrip().startswith("|") and not lines[ruled].lstrip().startswith("|+")
+        else "SQL"
+    )
+    return Grid(name, header, rows, count, title=before[-1] if before and len(before[-1]) <= 40 else "")
+
+
+def _cells(line: str) -> list[str]:
+    inner = line.strip().strip("|│┃")
+    return [cell.strip() for cell in _CELLS.split(inner)]
+
+
+def _ruled_by_header(text: str, lines: Sequence[str]) -> Grid | None:
+    """Columns that begin where their names do, two spaces apart: `docker ps`, `kubectl get`."""
+    names = list(re.finditer(r"\S+(?: \S+)*", lines[0])) if lines else []
+    starts = [name.start() for name in names]
+    shown = lines[1:ASKED]
+    if len(names) < 3 or not shown or not lines[0].isascii() or not lines[0].replace(" ", "").isupper():
+        return None
+    even = sum(all(line[at - 1 : at] in ("", " ") for at in starts[1:]) for line in shown)
+    if even < 0.9 * len(shown):
+        return None
+    rows = [
+        [line[at:end].strip() for at, end in zip(starts, [*starts[1:], None], strict=True)] for line in shown
+    ]
+    return Grid("", [name[0] for name in names], rows, line_count(text.strip("\n")) - 1)
+
+
+def _aligned(text: str, lines: Sequence[str]) -> Grid | None:
+    """Columns below a header without numbers, one of which at least holds numbers throughout."""
+    if len(lines) < 3 or not re.search(r"\S {2,}\S", lines[0]) or lines[0].startswith((" ", "\t")):
+        return None
+    header = re.split(r"\s+", lines[0].strip())
+    shown = lines[1:ASKED]
+    rows = [line.split(None, len(header) - 1) for line in shown]
+    full = [row for row in rows if len(row) == len(header)]
+    if len(header) < 3 or any(_NUMBER.match(name) for name in header) or len(full) < 0.9 * len(rows):
+        return None
+    numeric = sum(all(_NUMBER.match(row[at]) for row in full[:40]) for at in range(len(header)))
+    if not numeric:
+        return None
+    return Grid("", header, full, line_count(text.strip("\n")) - 1)
+
+
+def _rows(text: str, mark: str) -> Iterator[list[str]]:
+    """The rows at the beginning, up to the first that cannot be parsed."""
+    lines = text[:64_000].lstrip("\ufeff").splitlines(keepends=True)
+    with suppress(csv.Error):
+        yield from filter(None, csv.reader(lines, delimiter=mark))
+
+
+def _count_rows(text: str, mark: str) -> tuple[int, bool]:
+    """The number of rows below the header, and whether it is exact."""
+    lines = line_count(text.strip("\n")) - 1
+    if '"' not in text:
+        return lines, True
+    if len(text) <= _COUNTED_CHARS:
+        with suppress(csv.Error):
+            return sum(map(bool, csv.reader(text.splitlines(keepends=True), delimiter=mark))) - 1, True
+    return lines, False

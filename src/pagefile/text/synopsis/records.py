@@ -1,0 +1,167 @@
+"""Rows of values, whatever they came as: an example, what their columns hold, how often the common values occur."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from pagefile.records import JsonValue
+from pagefile.text.synopsis.binary import describe_base64, is_base64
+from pagefile.text.synopsis.wording import Voice, squeeze
+from pagefile.text.tables import table
+
+#: How many rows are examined.
+ASKED = 400
+#: How many fields of a row.
+_MOST_FIELDS = 60
+#: A longer string is a text, not a value.
+_VALUE_CHARS = 60
+
+#: Fields whose values are worth counting before others.
+_STATES = re.compile(
+    r"(?i)status|state|phase|level|severity|priority|result|outcome|reason|verdict|passed|状态|等级|级别|结果|结论|质检|阶段|优先级|^zt$"
+)
+#: Fields that name what a row is about, best first.
+_NAMES: list[str] = table("pagefile.text.synopsis", "fields")["naming"]
+_DULL = re.compile(r"(?i)^(?:[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{27}|null|)$")
+
+Flat = dict[str, JsonValue]
+
+
+def flat(item: Mapping[str, JsonValue]) -> Flat:
+    """An object with the fields of those inside it, by dotted names; of an inner list its first object."""
+    return dict(islice(_fields(item, ""), _MOST_FIELDS))
+
+
+def _fields(item: Mapping[str, JsonValue], above: str, depth: int = 4) -> Iterator[tuple[str, JsonValue]]:
+    for key, value in item.items():
+        inner = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else value
+        if isinstance(inner, dict) and inner and depth:
+            yield from _fields(inner, f"{above}{key}.", depth - 1)
+        else:
+            yield above + key, value
+
+
+def example(row: Flat, rows: Sequence[Flat], say: Voice, *, most: int) -> str:
+    """The fields of a row with their values, those first that differ from row to row."""
+    told = [key for key, value in row.items() if _is_telling(value)]
+    same = {key for key in told if len(rows) > 2 and all(other.get(key) == row[key] for other in rows[:20])}
+    ordered = [*(key for key in told if key not in same), *(key for key in told if key in same)]
+    shown = [f"{short(key, told)}={show(row[key], say)}" for key in ordered]
+    return say.listed(shown, len(shown), most=most, name_chars=90)
+
+
+def short(key: str, keys: Iterable[str]) -> str:
+    """A dotted name without what is not needed to tell it from the others."""
+    last = key.rpartition(".")[2]
+    return last if sum(other.rpartition(".")[2] == last for other in keys) == 1 else key
+
+
+def _is_telling(value: JsonValue) -> bool:
+    return value not in ([], {}) and not (
+        value is None or (isinstance(value, str) and _DULL.match(value.strip()))
+    )
+
+
+def show(value: JsonValue, say: Voice) -> str:
+    """A short value as it is, a long one by its beginning or its size."""
+    if isinstance(value, str):
+        if len(value) > 400 and is_base64(value):
+            return describe_base64(value, say)
+        return squeeze(value, _VALUE_CHARS)
+    if isinstance(value, dict):
+        return say(f"对象（{len(value)} 个键）", f"object of {len(value)} keys")
+    if isinstance(value, list):
+        if len(value) <= 4 and all(not isinstance(item, dict | list) for item in value):
+            return squeeze("/".join(show(item, say) for item in value), _VALUE_CHARS)
+        return say(f"[{len(value):,} 项]", f"[{len(value):,} {of_what(value)}]")
+    return json.dumps(value)
+
+
+def of_what(items: Sequence[JsonValue]) -> str:
+    """What a list has in it, in English, as JSON calls it."""
+    kinds = {
+        "numbers" if isinstance(item, int | float) and not isinstance(item, bool)
+        else "strings" if isinstance(item, str)
+        else "objects" if isinstance(item, dict)
+        else "lists" if isinstance(item, list)
+        else "items"
+        for item in items[:ASKED]
+    }  # fmt: skip
+    return kinds.pop() if len(kinds) == 1 else "items"
+
+
+def tallies(rows: Sequence[Flat], say: Voice, *, most: int) -> str:
+    """How often the common values of a few fields occur, states before others; "" if nothing repeats."""
+    if len(rows) < 8:
+        return ""
+    found: list[tuple[bool, int, str]] = []
+    for key in islice(rows[0], 30):
+        values = [row.get(key) for row in rows]
+        if not all(isinstance(value, str | bool) and len(str(value)) <= 30 for value in values[:20]):
+            continue
+        counted = Counter(str(value) for value in values if value not in (None, ""))
+        if 2 <= len(counted) <= 8 and len(counted) * 2 < len(rows):
+            told = say("、", ", ").join(f"{value} {count:,}" for value, count in counted.most_common(6))
+            found.append((not _STATES.search(key), len(counted), f"{key.rpartition('.')[2]}: {told}"))
+    kept = [told for _, _, told in sorted(found, key=lambda one: one[:2])[:3]]
+    return squeeze("; ".join(kept), most)
+
+
+#: What stands in a row that a reader should know of.
+BAD = re.compile(
+    r"(?i)crash|error|fail|exited|evicted|killed|oom|critical|fatal|denied|refused|timed? ?out|unhealthy|异常|失败|错误|故障|超时|告警"
+)
+
+
+def notable(rows: Sequence[Flat], say: Voice, *, most: int = 110) -> str:
+    """The first row that tells of a failure, if few do."""
+    bad = [
+        row
+        for row in rows
+        if any(isinstance(value, str) and len(value) <= 60 and BAD.search(value) for value in row.values())
+    ]
+    if not bad or len(bad) * 2 > len(rows):
+        return ""
+    return say("异常：", "Notable: ") + squeeze(
+        " ".join(str(value) for value in bad[0].values() if value not in (None, "")), most
+    )
+
+
+def extremes(rows: Sequence[Flat], say: Voice, *, most: int = 90) -> str:
+    """The rows with the highest value of a column of percentages or measures."""
+    for key in islice(rows[0] if rows else {}, 20):
+        if _percent(rows[0].get(key)) is None:
+            continue
+        numbers = [_percent(row.get(key)) for row in rows]
+        if len(rows) > 1 and all(number is not None for number in numbers):
+            top = max(range(len(rows)), key=lambda at: numbers[at] or 0)
+            return say(f"{key} 最高：", f"Highest {key}: ") + squeeze(
+                " ".join(str(value) for value in rows[top].values()), most
+            )
+    return ""
+
+
+def _percent(value: JsonValue) -> float | None:
+    found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)%", value.strip()) if isinstance(value, str) else None
+    return float(found[1]) if found else None
+
+
+def naming(rows: Sequence[Flat]) -> str:
+    """The field that names the rows, "" if there is none."""
+    lasts: dict[str, str] = {}
+    for key in rows[0] if rows else ():
+        lasts.setdefault(key.rpartition(".")[2].casefold(), key)
+    for name in _NAMES:
+        key = lasts.get(name.casefold())
+        if key and isinstance(rows[0][key], str | int) and rows[0][key] != "":
+            return key
+    return next(
+        (
+            key
+            for key in (rows[0] if rows else ())
+            if re.search(r"(?i)name|title|名|标题", key.rpartition(".")[2])
+        ),
+        "",
+    )

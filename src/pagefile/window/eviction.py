@@ -1,0 +1,283 @@
+"""When a long run fills its window, older tool results leave it, in few large steps.
+
+The decisions are a fold over what happened, in order: speech, calls and results are added up, and when they exceed the
+limit, everything but the last results becomes one line that leads back to its page. The passages that the last
+steps point to are gathered behind the last of these lines. So the lines before it never change again, and between two
+such steps a window only grows at its end, which is what prompt caches need. Nothing but the log decides, so that any
+process derives the same window from it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from pagefile.content import JsonValue, Message, Reasoning, Text, ToolCall, ToolResult
+from pagefile.records import Step, Turn
+from pagefile.text.passages import render_excerpt, selected
+from pagefile.text.sentences import clip, cut
+from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.window.chunks import Chunked, Span, chosen_spans, informative_lines, interest
+from pagefile.window.measure import Count
+from pagefile.window.placeholder import query_summary
+from pagefile.window.wording import Wording
+
+#: A tool result: its turn, and the index of the step.
+Key: TypeAlias = tuple[str, int]
+
+#: So many of the last results stay whole, if they take no more than this share of what results keep.
+WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
+#: The newest does even if it takes this share of all the room for results.
+NEWEST_SHARE = 0.7
+#: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
+HIGH_WATER = 0.875
+#: What was said and called last, to which the newest result answers.
+_ASKING_ITEMS = 8
+#: How much of a result its line shows, and how much of a call stands above its passages.
+_ABOUT_CHARS, _ASKED_CHARS, _QUERY_CHARS = 40, 60, 40
+#: Between two passages of a result.
+GAP = "\n…\n"
+
+
+class Said(NamedTuple):
+    """What stays as it is: speech, a call, a result that has no page."""
+
+    #: What it tells about the agent's interest.
+    text: str
+    tokens: int
+
+
+class Result(NamedTuple):
+    """A result that can leave."""
+
+    key: Key
+    text: str
+    tokens: int
+    #: The line that remains of it, and its tokens.
+    note: str
+    note_tokens: int
+    #: What its passages are introduced with.
+    title: str
+
+
+Item: TypeAlias = Said | Result
+
+
+class PagedOut(NamedTuple):
+    """What is shown in place of a result that left."""
+
+    text: str
+    tokens: int
+    #: The passages of it that are in view, there or behind a later line.
+    spans: tuple[Span, ...]
+    #: In which of the large steps this was decided, counted from 1.
+    step: int
+
+
+@dataclass(slots=True)
+class Evictions:
+    """The fold: what left so far, and how full the window is."""
+
+    #: Results leave when everything exceeds this many tokens.
+    limit: int
+    #: And when results alone exceed this many.
+    results_limit: float
+    #: Afterwards, results take this share of the room that the rest leaves them.
+    low_water: float
+    #: Above the gathered passages.
+    heading: str
+    count: Count
+    items: list[Item] = field(default_factory=list[Item])
+    out: dict[Key, PagedOut] = field(default_factory=dict[Key, PagedOut])
+    steps: int = 0
+    #: Tokens of what always stays, with the notes of all results; and those that results take beyond their notes.
+    fixed: int = 0
+    pageable: int = 0
+    _results: dict[Key, tuple[Result, Chunked]] = field(default_factory=dict[Key, tuple[Result, Chunked]])
+
+    def follows(self, items: Sequence[Item]) -> bool:
+        """Whether these begin with the items seen so far."""
+        return len(items) >= len(self.items) and all(
+            seen == item for seen, item in zip(self.items, items, strict=False)
+        )
+
+    def advance(self, items: Iterable[Item]) -> None:
+        """What happened next."""
+        for item in items:
+            self.items.append(item)
+            if isinstance(item, Result):
+                self._results[item.key] = item, Chunked(item.text, item.tokens)
+                self.fixed += MESSAGE_OVERHEAD + item.note_tokens
+                self.pageable += item.tokens - item.note_tokens
+            else:
+                self.fixed += MESSAGE_OVERHEAD + item.tokens
+            if self.pageable > self._room and self._can_shrink:
+                self._page_out()
+
+    @property
+    def _room(self) -> float:
+        """For results, beyond their notes."""
+        return min(self.results_limit, max(0, self.limit - self.fixed))
+
+    @property
+    def _can_shrink(self) -> bool:
+        return any(key not in self.out or self.out[key].spans for key in self._results)
+
+    @property
+    def chars(self) -> int:
+        """How much text it holds."""
+        return sum(len(item.text) for item in self.items)
+
+    def reason(self, key: Key) -> str:
+        """Why a result left, and what remains of it."""
+        shown, (result, _) = self.out[key], self._results[key]
+        kept = sum(end - start for start, end in shown.spans)
+        return (
+            f"paged out in step {shown.step}, when the results were too much for {self.limit} tokens: "
+            f"{kept} of {len(result.text)} characters stay, those that the last calls point to"
+        )
+
+    def _page_out(self) -> None:
+        self.steps += 1
+        room = self.low_water * self._room
+        whole = self._stay_whole(room)
+        newest = self._results[next(reversed(self._results))][0]
+        cut = [newest] if newest.key not in whole and newest.key not in self.out else []
+        for result in cut:
+            self.out[result.key] = self._excerpt(result)
+        self.pageable = sum(result.tokens - result.note_tokens for result in whole.values())
+        self.pageable += sum(self.out[result.key].tokens - result.note_tokens for result in cut)
+        stay = {*whole, *(result.key for result in cut)}
+        self._gather(
+            [pair for key, pair in self._results.items() if key not in stay], room - self.pageable, whole
+        )
+
+    def _excerpt(self, result: Result) -> PagedOut:
+        """The newest result, too long to be shown whole: what answers the question and the call, as much as a whole one might take."""
+        said = [item.text for item in self.items[-_ASKING_ITEMS:] if isinstance(item, Said) and item.text]
+        room = int(NEWEST_SHARE * self._room) - result.note_tokens
+        chosen = selected(result.text, "\n".join(said), budget=room, cost=self.count)
+        text = "\n".join([result.note, *([render_excerpt(chosen, len(result.text))] if chosen else [])])
+        spans = tuple((passage.start, passage.end) for passage in chosen)
+        return PagedOut(text, self.count(text), spans, self.steps)
+
+    def _gather(
+        self, older: Sequence[tuple[Result, Chunked]], room: float, whole: Mapping[Key, Result]
+    ) -> None:
+        """Older results become lines; their passages that the last steps point to stand behind the last of these."""
+        wanted = interest(item.text for item in reversed(self.items) if isinstance(item, Said) and item.text)
+        known = [line for result in whole.values() for line in informative_lines(result.text)]
+        while older:
+            spans = chosen_spans([chunked for _, chunked in older], wanted, room, known)
+            gathered = [
+                line for (one, _), kept in zip(older, spans, strict=True) for line in _passages(one, kept)
+            ]
+            last = older[-1][0]
+            text = "\n".join([last.note, *([self.heading, *gathered] if gathered else [])])
+            tokens = self.count(text)
+            if not gathered or self.pageable + tokens - last.note_tokens <= self._room:
+                break
+            # What it costs was estimated.
+            room = room * 0.8 - 1
+        else:
+            return
+        for (result, _), kept in zip(older, spans, strict=True):
+            self.out[result.key] = PagedOut(result.note, result.note_tokens, tuple(kept), self.steps)
+        self.out[last.key] = self.out[last.key]._replace(text=text, tokens=tokens)
+        self.pageable += tokens - last.note_tokens
+
+    def _stay_whole(self, room: float) -> dict[Key, Result]:
+        """The last results that did not leave before, newest first, as far as there is room; the newest if at all possible."""
+        whole: dict[Key, Result] = {}
+        left = NEWEST_SHARE * self._room
+        for key, (result, _) in [*self._results.items()][: -WHOLE_RESULTS - 1 : -1]:
+            if key in self.out or result.tokens > left:
+                break
+            whole[key] = result
+            left = WHOLE_SHARE * room - sum(one.tokens for one in whole.values())
+        return whole
+
+
+def _passages(result: Result, spans: Sequence[Span]) -> list[str]:
+    texts = [result.text[start:end].strip("\n") for start, end in spans]
+    return [result.title, GAP.join(texts)] if texts else []
+
+
+# -- what happened, in order ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How turns become items."""
+
+    count: Count
+    wording: Wording
+    #: The full texts of archived results that are shown in full, by key, with their tokens.
+    loaded: Mapping[Key, tuple[str, int]]
+
+    def items(self, turns: Iterable[Turn], running: Turn | None) -> list[Item]:
+        done = [item for turn in turns for item in self._of(turn, is_running=False)]
+        return done if running is None else [*done, *self._of(running, is_running=True)]
+
+    def _of(self, turn: Turn, *, is_running: bool) -> Iterator[Item]:
+        if turn.layout is not None:
+            for message in turn.layout:
+                yield from self._of_message(turn, message, is_running)
+            return
+        # Counted when they were written.
+        if turn.user:
+            yield Said(turn.user, turn.user_tokens)
+        for number, step in enumerate(turn.steps):
+            yield self._call(step)
+            yield self._result((turn.id, number), step)
+        if turn.assistant:
+            yield Said(turn.assistant, turn.assistant_tokens)
+
+    def _of_message(self, turn: Turn, message: Message, is_running: bool) -> Iterator[Item]:
+        for part in message.parts:
+            match part:
+                case Text(text):
+                    yield Said(text, self.count(text))
+                case Reasoning(text) if is_running:
+                    yield Said("", self.count(text))
+                case ToolCall(step):
+                    yield self._call(turn.steps[step])
+                case ToolResult(step):
+                    yield self._result((turn.id, step), turn.steps[step])
+                case _:
+                    pass
+
+    def _call(self, step: Step) -> Said:
+        return Said("\n".join(strings(step.input)), step.call_tokens)
+
+    def _result(self, key: Key, step: Step) -> Item:
+        text, tokens = self.loaded.get(key, (step.result, step.result_tokens))
+        if step.page and (step.whole or key in self.loaded):
+            note = left_note(step, text, self.wording)
+            if (note_tokens := self.count(note)) < tokens:
+                return Result(key, text, tokens, note, note_tokens, passage_title(step))
+        return Said("", tokens)
+
+
+def left_note(step: Step, text: str, wording: Wording) -> str:
+    """What remains of a result in its place: the page, the tool, what was asked, how it begins and the length."""
+    about = clip(" ".join(text[: 2 * _ABOUT_CHARS].split()), _ABOUT_CHARS)
+    query = cut(query_summary(step.input), _QUERY_CHARS)
+    return wording.left.format(uuid=step.page, tool=step.tool, query=query, chars=len(text), about=about)
+
+
+def passage_title(step: Step) -> str:
+    """Above passages of a page: the beginning of its uuid, and what was asked."""
+    asked = clip(" ".join(" ".join(strings(step.input)).split()), _ASKED_CHARS)
+    return f"📎 {(step.page or '')[:8]} {step.tool}: {asked}"
+
+
+def strings(value: JsonValue) -> Iterator[str]:
+    """The texts in the arguments of a call."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from strings(inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from strings(inner)

@@ -1,0 +1,444 @@
+"""Pagefile speaks the language of the conversation: every part of a prompt, in Chinese and in English, with all defaults."""
+
+import json
+
+import pytest
+
+from pagefile import Memory, Settings, StoreUnavailableError
+from pagefile.ports import ChatModel
+from pagefile.settings import ArchiveSettings
+from pagefile.standalone import tool_schemas
+from pagefile.text.sentences import spoken_language
+from pagefile.tiers.history import History
+from tests.speaking import CHINESE, EN, ZH
+
+from .faces import opened
+
+pytestmark = pytest.mark.anyio
+
+both = pytest.mark.parametrize("talk", [ZH, EN], ids=["zh", "en"])
+MALFORMED, NOBODYS = "nope", "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture
+async def memory(tmp_path):
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", embedder="none") as memory:
+        yield memory
+
+
+@pytest.fixture
+def face(request):
+    return request.param
+
+
+def ours(window):
+    """All that a window says, in every shape that it can be sent in, without the keys and ids of the providers' JSON."""
+    system, said = window.for_anthropic()
+    blocks = [
+        block for message in said for block in message["content"] if isinstance(message["content"], list)
+    ]
+    texts = [str(block.get("text") or block.get("content") or "") for block in blocks]
+    texts += [str(message["content"]) for message in window.messages]
+    texts += [str(item.get("output") or "") for item in window.for_responses()[1]]
+    return "\n".join([system, *texts, window.as_text()])
+
+
+async def fetched(chat, talk, *, chars=12_000, tool="search_docs", result=None, said=None):
+    """A done turn that fetched something; returns its page."""
+    turn = await chat.begin(said or talk.first)
+    result = talk.document(chars) if result is None else result
+    turn = await chat.step(turn, tool=tool, input={"query": talk.query}, result=result)
+    await chat.complete(turn, talk.reply)
+    return turn.steps[0].page
+
+
+# -- every part of a prompt ----------------------------------------------------------------------------------------------
+
+
+@both
+async def test_placeholders_and_the_guide_to_them(memory, talk):
+    """A large result, one that gave way to newer ones, and one that is in the running turn."""
+    chat = memory.conversation("c", user_id="ada")
+    for number in range(5):
+        await fetched(chat, talk, chars=12_000 if number % 2 else 9_000)
+    turn = await chat.begin(talk.asking)
+    for number in range(4):
+        turn = await chat.step(
+            turn,
+            tool="search_docs",
+            input={"query": f"{talk.query} {number}"},
+            result=talk.document(9_000 + number),
+        )
+    for tokens in (60_000, 9_000, 4_000):
+        window = await chat.context(instructions=talk.instructions, window_tokens=tokens)
+        assert window.parts.guide
+        assert "📎" in ours(window)
+        assert [] == talk.foreign(ours(window))
+
+
+@both
+async def test_a_summary_its_details_and_its_pages(memory, talk):
+    """Also in another process that never read the first turns."""
+    chat = memory.conversation("c", user_id="ada")
+    for _ in range(10):
+        await fetched(chat, talk)
+    await chat.checkpoint(recent_turns=1)
+    window = await chat.context(talk.asking)
+    assert window.parts.summary
+    assert [] == talk.foreign(ours(window))
+
+
+@both
+async def test_safety_data(memory, talk):
+    """Of the session: more than one, with what stands between them."""
+    chat = memory.conversation("c", user_id="ada")
+    await chat.record(talk.first, talk.reply)
+    session = dict(await memory.engine.sessions.get(chat.scope))
+    about = {name: [talk.allergy] * 2 for name in ("allergies", "history", "surgery_history")}
+    await memory.engine.sessions.put(
+        chat.scope, {**session, "user_snapshot": {**session["user_snapshot"], **about}}
+    )
+    window = await chat.context(talk.asking)
+    assert talk.allergy in window.parts.profile
+    assert [] == talk.foreign(window.parts.profile)
+
+
+@both
+@pytest.mark.parametrize("placement", ["tail", "head"])
+async def test_facts_recalled_turns_and_pages_that_were_asked_for(memory, talk, placement):
+    """All of the memory block, with the note above it and the headings in it."""
+    await memory.remember(talk.fact, user_id="ada")
+    await memory.conversation("earlier", user_id="ada").record(*talk.earlier)
+    chat = memory.conversation("c", user_id="ada")
+    page = await fetched(chat, talk)
+    await chat.record(talk.first, talk.reply)
+    await chat.checkpoint(recent_turns=1)
+    await memory.settle()
+    window = await chat.context(talk.earlier[0], load=[page], placement=placement)
+    shown = window.parts.memory.sections
+    assert {"facts", "episodes", "loaded"} <= set(shown)
+    assert [] == talk.foreign(ours(window))
+
+
+@both
+async def test_what_a_run_has_at_hand(memory, talk):
+    """Tables of contents, chunks, where the rest of them is, and the answer to a call that was made before."""
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.begin(talk.first)
+    chapters = [{"title": f"{talk.chapter} {number}", "page": number} for number in range(200)]
+    turn = await chat.step(turn, tool="get_toc", input={"reg_id": "a"}, result={"items": chapters})
+    turn = await chat.step(turn, tool="read_page_range", input={"reg_id": "a"}, result=talk.document(5_000))
+    await chat.complete(turn, talk.reply)
+    for _ in range(10):
+        await chat.record(talk.asking, talk.reply)
+    window = await chat.context(talk.asking)
+    assert "chunks" in window.parts.memory.sections
+    assert [] == [
+        word for word in talk.foreign("\n".join(window.parts.memory.sections["chunks"])) if word != "toc"
+    ]
+    cached = await chat.workspace().lookup("get_toc", {"reg_id": "a"})
+    assert [] == talk.foreign(cached.note)
+    assert [] == talk.foreign(cached.age)
+
+
+@both
+async def test_what_the_tools_answer(memory, talk):
+    """Found and not found, whole and in part, and every mistake that a model can make."""
+    chat = memory.conversation("c", user_id="ada")
+    page, gone = await fetched(chat, talk, chars=30_000), await fetched(chat, talk, chars=11_000)
+    await memory.purge(uuids=[gone])
+    turn = await chat.begin(talk.asking)
+    load, search = "load_tool_history", "search_tool_history"
+    calls = [
+        (load, {"uuid": page}),
+        (load, {"uuid": page, "query": talk.query}),
+        (load, {"uuid": page, "query": "0xffffffff"}),
+        (load, {"uuid": page, "offset": 100, "limit": 300}),
+        (load, {"uuid": gone}),
+        (load, {"uuid": MALFORMED}),
+        (load, {"uuid": NOBODYS}),
+        (load, {}),
+        (search, {"query": talk.query}),
+        (search, {"query": "0xffffffff"}),
+        (search, {}),
+        ("rm_rf", {}),
+    ]
+    for name, arguments in calls:
+        told = await chat.call_tool(name, arguments, turn=turn)
+        told = told.replace("0xffffffff", "").replace(MALFORMED, "")
+        assert told
+        assert [] == talk.foreign(told), (name, arguments)
+    assert [] == talk.foreign(await chat.load(page, query=talk.query, limit=20))
+    for number in range(6):
+        told = await chat.call_tool(load, {"uuid": page}, turn=turn)
+        turn = await chat.step(turn, tool=load, input={"uuid": page}, result=told, call_id=f"c{number}")
+    assert page in told
+    assert [] == talk.foreign(told)
+    found = await chat.call_tool(search, {"query": talk.query}, turn=turn)
+    turn = await chat.step(turn, tool=search, input={"query": talk.query}, result=found)
+    await chat.complete(turn, talk.reply)
+    assert [] == talk.foreign(ours(await chat.context(talk.asking, window_tokens=3_000)))
+
+
+@both
+async def test_a_store_that_is_down(memory, talk, monkeypatch):
+    """The answer to a tool call is in the language that was used before."""
+    chat = memory.conversation("c", user_id="ada")
+    page = await fetched(chat, talk)
+
+    async def failing(*_, **__):
+        raise StoreUnavailableError
+
+    monkeypatch.setattr(memory.engine.store.reader, "view", failing)
+    monkeypatch.setattr(memory.engine.store.pages, "load", failing)
+    told = await chat.call_tool("load_tool_history", {"uuid": page})
+    assert told.startswith("[存档暂不可用]" if talk is ZH else "[archive unavailable]")
+    assert [] == talk.foreign(told)
+
+
+@both
+def test_the_schemas_of_the_tools(talk):
+    """In the words of the window's language."""
+    for schema in tool_schemas(talk.language):
+        told = json.dumps(schema, ensure_ascii=False)
+        told = told.replace(schema["name"], "") if talk is EN else ""
+        about = [
+            schema["description"],
+            *(one["description"] for one in schema["parameters"]["properties"].values()),
+        ]
+        assert [] == talk.foreign("\n".join([*about, told]))
+        assert talk is EN or all(CHINESE.search(one) for one in about)
+
+
+class Summing(ChatModel):
+    """Remembers what it was asked, and answers nothing new."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def complete(self, messages, *, max_tokens):
+        self.asked.append("\n".join(str(message["content"]) for message in messages))
+        return "30"
+
+
+@both
+async def test_what_a_model_is_asked_for_a_summary(talk):
+    """The conversation's language, even if most of what is covered is not in it."""
+    model, other = Summing(), EN if talk is ZH else ZH
+    async with Memory.open("memory://", model=model, embedder="none") as memory:
+        chat = memory.conversation("c", user_id="ada")
+        await chat.record(talk.first, talk.reply)
+        for _ in range(6):
+            await chat.record(other.first, other.reply)
+        await chat.checkpoint(recent_turns=1)
+    (asked,) = model.asked
+    for one in (other.first, other.reply):
+        asked = asked.replace(one, "")
+    assert [] == talk.foreign(asked)
+
+
+# -- what decides --------------------------------------------------------------------------------------------------------
+
+
+@both
+async def test_the_first_messages_decide_and_later_ones_change_nothing(memory, talk):
+    """The beginning of the prompt stays the same when the user switches."""
+    other = EN if talk is ZH else ZH
+    chat = memory.conversation("c", user_id="ada")
+    await fetched(chat, talk)
+    before = await chat.context(talk.asking)
+    for _ in range(3):
+        await chat.record(other.first, other.reply)
+    after = await chat.context(other.asking)
+    assert (talk.language, talk.language) == (before.language, after.language)
+    assert before.messages[0] == after.messages[0]
+
+
+@both
+async def test_another_process_comes_to_the_same_answer(tmp_path, talk):
+    """From the log alone: behind a checkpoint, with the newest turns in the other language, and by replay."""
+    url, other = f"sqlite:///{tmp_path}/a.db", EN if talk is ZH else ZH
+    async with Memory.open(url, embedder="none") as memory:
+        chat = memory.conversation("c", user_id="ada")
+        await fetched(chat, talk)
+        for _ in range(4):
+            await fetched(chat, other)
+        await chat.checkpoint(recent_turns=2)
+        window = await chat.context(other.asking)
+        assert talk.language == window.language
+    async with Memory.open(url, embedder="none") as memory:
+        chat = memory.conversation("c", user_id="ada")
+        again = await chat.context(other.asking)
+        # What a run has at hand beside the question is gone with its process.
+        prefix = window.prefix_messages
+        assert window.messages[:prefix] == again.messages[:prefix]
+        page = await fetched(chat, other)
+        assert ("工具结果存档" if talk is ZH else "archived tool result") in (await chat.turns())[-1].steps[
+            0
+        ].result
+        assert page
+        found = await chat.explain(window.id)
+        assert found.exact
+        changed = await chat.replay(window.id, language=other.language)
+        assert (talk.language, other.language) == (changed.before.language, changed.after.language)
+        assert talk.language == (await chat.replay(window.id, language="auto")).after.language
+
+
+@pytest.mark.parametrize(
+    ("said", "language"),
+    [
+        (["hi", ZH.first], "zh"),
+        (["你好", EN.first], "en"),
+        (["ok", "```python\nprint('how are you today')\n```", ZH.first], "zh"),
+        (["def main():\n    return open(path)", ZH.first], "zh"),
+        (['Traceback (most recent call last):\n  File "a.py", line 3', ZH.first], "zh"),
+        (["https://example.com/how/to/do/it", ZH.first], "zh"),
+        (["Kubernetes OOMKilled exit code 137 是什么原因？"], "zh"),
+        (["What does 不可抗力条款 mean in this contract?"], "en"),
+        (["Please translate: 你好，世界，今天天气不错"], "en"),
+        (["帮我翻译：The quick brown fox jumps over the lazy dog"], "zh"),
+        (["Comment allez-vous aujourd'hui ?"], "en"),
+        (["これは日本語の文章です"], "en"),
+        (["안녕하세요 반갑습니다"], "en"),
+        (["hi"], None),
+        (["好的"], None),
+        (["2 + 2 = ?"], None),
+        ([], None),
+    ],
+)
+def test_which_message_decides(said, language):
+    """The first with a clause that tells: no greeting, no code, no quotation."""
+    assert language == spoken_language(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "language"),
+    [("hi", "en"), ("你好", "zh"), ("2 + 2 = ?", "en"), ("```\nx = 1\n```", "en")],
+)
+async def test_until_a_message_decides_what_was_seen_does(memory, said, language):
+    """And from then on it is decided."""
+    chat = memory.conversation("c", user_id="ada")
+    assert language == (await chat.context(said)).language
+    await chat.record(said, "…")
+    assert language == (await chat.context("3 + 3 = ?")).language
+    assert (
+        "zh" == (await chat.context("3 + 3 = ?", instructions=ZH.instructions)).language
+        or said != "2 + 2 = ?"
+    )
+    assert "zh" == (await chat.context(ZH.first)).language
+    await chat.record(ZH.first, ZH.reply)
+    assert "zh" == (await chat.context(EN.first)).language
+
+
+async def test_placeholders_are_worded_anew_when_the_language_is_decided(memory):
+    """A result that came with "hi" is shown in Chinese once the user has spoken Chinese."""
+    chat = memory.conversation("c", user_id="ada")
+    page = await fetched(chat, ZH, said="hi")
+    (turn,) = await chat.turns()
+    assert turn.steps[0].result.startswith("📎 [archived tool result:")
+    window = await chat.context(ZH.asking)
+    assert f"📎 [工具结果存档: {page}]" in ours(window)
+    assert [] == ZH.foreign(ours(window).replace("hi", ""))
+    assert window.tokens == (await chat.context(ZH.asking)).tokens
+
+
+async def test_a_reset_starts_over(memory):
+    """The next first message decides."""
+    chat = memory.conversation("c", user_id="ada")
+    await chat.record(ZH.first, ZH.reply)
+    assert "zh" == (await chat.context(EN.asking)).language
+    await chat.reset()
+    assert "en" == (await chat.context(EN.asking)).language
+    await chat.record(EN.first, EN.reply)
+    assert "en" == (await chat.context(ZH.asking)).language
+
+
+async def test_an_erased_message_decides_nothing(memory):
+    """Not even what was remembered of it."""
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.record(ZH.first, ZH.reply)
+    await chat.record(EN.first, EN.reply)
+    assert "zh" == (await chat.context(EN.asking)).language
+    await memory.forget(conversation_id="c", user_id="ada", turn_id=turn.id)
+    assert "en" == (await chat.context(EN.asking)).language
+
+
+# -- what is set ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("face", ["async", "blocking", "client"], indirect=True)
+async def test_set_for_the_memory_the_conversation_and_the_window(tmp_path, face):
+    """The nearest counts; "auto" follows the conversation again."""
+    settings = Settings(language="zh")
+    async with opened(face, f"sqlite:///{tmp_path}/a.db", settings=settings) as memory:
+        chat = memory.conversation("plain", user_id="ada")
+        await chat.record(EN.first, EN.reply)
+        assert "zh" == (await chat.context(EN.asking)).language
+        assert "en" == (await chat.context(EN.asking, language="auto")).language
+        own = memory.conversation("own", user_id="ada", language="en")
+        assert "en" == (await own.context(ZH.asking)).language
+        await own.record(ZH.first, ZH.reply)
+        again = memory.conversation("own", user_id="ada")
+        assert "en" == (await again.context(ZH.asking)).language
+        assert "zh" == (await again.context(ZH.asking, language="zh")).language
+        assert "zh" == (await again.context(ZH.asking, language="auto")).language
+        with pytest.raises(ValueError, match="language is 'fr'"):
+            await chat.context(EN.asking, language="fr")
+
+
+async def test_a_conversations_own_language_is_that_of_its_placeholders_and_answers(memory):
+    """Before its first turn is written, and in a handle that does not name it."""
+    chat = memory.conversation("c", user_id="ada", language="zh")
+    await fetched(chat, EN)
+    (turn,) = await chat.turns()
+    assert turn.steps[0].result.startswith("📎 [工具结果存档:")
+    told = await memory.conversation("c", user_id="ada").call_tool("load_tool_history", {"uuid": "nope"})
+    assert told.startswith("[未找到存档]")
+
+
+async def test_the_background_summarizes_in_the_language_of_the_conversation():
+    """Whoever makes the checkpoint."""
+    model = Summing()
+    settings = Settings(window_tokens=600, recent_turns=1, checkpoints="background")
+    async with Memory.open("memory://", model=model, embedder="none", settings=settings) as memory:
+        chat = memory.conversation("c", user_id="ada", language="zh")
+        for _ in range(12):
+            await chat.record(EN.first, EN.reply * 3)
+        await memory.settle()
+        assert await chat.checkpoints()
+    assert all("已有摘要" in asked or "对话" in asked for asked in model.asked)
+
+
+async def test_a_window_reads_the_log_once_to_decide(memory, monkeypatch):
+    """Behind a checkpoint one read, and none from then on; none at all while the first turns are in the window."""
+    reader, reads = memory.engine.store.reader, []
+    entries = reader.entries
+
+    async def counted(query):
+        reads.append(query)
+        return await entries(query)
+
+    monkeypatch.setattr(reader, "entries", counted)
+    chat = memory.conversation("c", user_id="ada")
+    for _ in range(4):
+        await chat.record("ok", "ok")
+        await chat.context(EN.asking)
+    assert [] == reads
+    await chat.record(EN.first, EN.reply)
+    await memory.engine.tier(History).make_checkpoint(chat.scope, "So far.", 1)
+    reads.clear()
+    for _ in range(3):
+        await chat.context(EN.asking)
+    assert 1 >= len(reads)
+
+
+async def test_replaying_with_another_threshold_keeps_the_language():
+    """What was whole becomes a placeholder in the language of its window."""
+    large = Settings(archive=ArchiveSettings(threshold=20_000))
+    async with Memory.open("memory://", embedder="none", settings=large) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        await fetched(chat, EN)
+        window = await chat.context(EN.asking)
+        again = await chat.replay(window.id, archive__threshold=1_000)
+        assert "archived tool result" in ours(again.after)
+        assert [] == EN.foreign(ours(again.after))

@@ -1,0 +1,364 @@
+"""An agent that repeats itself, in a plain loop, with the document's class, in PydanticAI and in LangChain: the same tools run."""
+
+import json
+import re
+from collections import Counter
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from pagefile import BlockingMemory, Memory, Settings
+from pagefile.integrations.langchain import PagefileMiddleware
+from pagefile.integrations.pydantic_ai import PagefileMemory
+from pagefile.settings import WorkspaceSettings
+from pagefile.standalone import AgentWithMemory
+from tests.heavy import heavy, is_there
+from tests.integration.langchain.models import Recorder, calls_tool
+from tests.integration.pydantic_ai.agents import Script, dumped
+
+if is_there("claude"):
+    from pagefile.integrations.claude_agent import ClaudeMemory
+
+QUESTION = "Which gasket does the pump need?"
+FILLER = "Wipe the housing with a dry cloth and check the bolts. " * 40
+
+
+class Tools:
+    """A library, the web, a folder and a mailbox, and how often each of their tools ran."""
+
+    def __init__(self) -> None:
+        self.ran: Counter[str] = Counter()
+        self.files = {"notes.md": "old notes", "other.md": "something else"}
+
+    def get_toc(self, reg_id: str, max_depth: int | None = None) -> dict:
+        """The table of contents."""
+        self.ran["get_toc"] += 1
+        return {"reg_id": reg_id, "items": [{"title": "1 Safety"}, {"title": "2 Pumps"}]}
+
+    def search_docs(self, query: str, limit: int = 5) -> dict:
+        """Search the library."""
+        self.ran["search_docs"] += 1
+        hits = [{"content": f"Pumps need the G-17 gasket ({query}).", "source": "manual P9", "score": 0.9}]
+        return {"total": 1, "results": hits}
+
+    def fetch_page(self, url: str) -> str:
+        """Fetch a page of the web."""
+        self.ran["fetch_page"] += 1
+        return (
+            f"<html><body><p>{FILLER}</p><p>The pump needs a 40 mm gasket.</p><p>{FILLER}</p></body></html>"
+        )
+
+    def read_file(self, path: str) -> str:
+        """Read a file."""
+        self.ran["read_file"] += 1
+        return self.files.get(path) or f"Error: {path} does not exist"
+
+    def list_files(self) -> list[str]:
+        """List the files."""
+        self.ran["list_files"] += 1
+        return sorted(self.files)
+
+    def write_file(self, path: str, text: str) -> str:
+        """Write a file."""
+        self.ran["write_file"] += 1
+        self.files[path] = text
+        return "written"
+
+    def send_mail(self, to: str) -> str:
+        """Send a mail."""
+        self.ran["send_mail"] += 1
+        return "sent"
+
+    def get_job_status(self, job: int) -> str:
+        """How far a job is."""
+        self.ran["get_job_status"] += 1
+        return f"{self.ran['get_job_status'] * 50} %"
+
+    @property
+    def all(self) -> list:
+        names = "get_toc search_docs fetch_page read_file list_files write_file send_mail get_job_status"
+        return [getattr(self, name) for name in names.split()]
+
+
+URL = "https://example.org/pump"
+#: What the model calls, in order; every second spelling differs from the first.
+CALLS = [
+    ("get_toc", {"reg_id": "manual"}),
+    ("get_toc", {"reg_id": "manual", "max_depth": None}),
+    ("search_docs", {"query": "gasket"}),
+    ("search_docs", {"query": "gasket", "limit": 5}),
+    ("search_docs", {"query": "gasket", "limit": "5"}),
+    ("fetch_page", {"url": URL}),
+    ("fetch_page", {"url": URL}),
+    ("read_file", {"path": "notes.md"}),
+    ("read_file", {"path": "notes.md"}),
+    ("read_file", {"path": "other.md"}),
+    ("list_files", {}),
+    ("list_files", {}),
+    ("read_file", {"path": "none.md"}),
+    ("read_file", {"path": "none.md"}),
+    ("get_job_status", {"job": 1}),
+    ("get_job_status", {"job": 1}),
+    ("write_file", {"path": "notes.md", "text": "new notes"}),
+    ("read_file", {"path": "notes.md"}),
+    ("read_file", {"path": "other.md"}),
+    ("list_files", {}),
+    ("get_toc", {"reg_id": "manual"}),
+    ("fetch_page", {"url": URL}),
+    ("send_mail", {"to": "ada"}),
+    ("send_mail", {"to": "ada"}),
+]
+#: What has to run: an error is no answer, a status is asked anew, what was written is read again, and mail is sent twice.
+NEEDED = {
+    "get_toc": 1,
+    "search_docs": 1,
+    "fetch_page": 1,
+    "read_file": 5,
+    "list_files": 2,
+    "get_job_status": 2,
+    "write_file": 1,
+    "send_mail": 2,
+}
+
+
+async def plain_loop(tools: Tools, memory: Memory) -> list[str]:
+    """A loop of one's own around `chat.workspace()`."""
+    chat = memory.conversation("c", user_id="u")
+    workspace = chat.workspace()
+    workspace.ask(QUESTION)
+    seen: list[str] = []
+    for name, given in CALLS:
+        tool = getattr(tools, name)
+        schema = {"properties": {"limit": {"default": 5}}} if name == "search_docs" else None
+        cached = await workspace.lookup(name, given, schema=schema)
+        seen.append(
+            (await workspace.absorb(name, given, tool(**given))).text if cached is None else cached.answer
+        )
+    return seen
+
+
+async def recorded_loop(tools: Tools, memory: Memory) -> list[str]:
+    """A loop that records its steps, and only asks before it calls."""
+    chat = memory.conversation("c", user_id="u")
+    turn = await chat.begin(QUESTION)
+    seen: list[str] = []
+    for name, given in CALLS:
+        asked = {key: value for key, value in given.items() if key != "limit"}
+        cached = await chat.workspace().lookup(name, asked)
+        result = getattr(tools, name)(**asked) if cached is None else cached.answer
+        turn = await chat.step(turn, tool=name, input=asked, result=result)
+        seen.append(str(result))
+    await chat.complete(turn, "done")
+    return seen
+
+
+async def documents_class(tools: Tools, memory: Memory) -> list[str]:
+    """`AgentWithMemory.wrap` around each tool."""
+    agent = AgentWithMemory()
+    agent.ask(QUESTION)
+    wrapped = {tool.__name__: agent.wrap(tool) for tool in tools.all}
+    return [str(wrapped[name](**given)) for name, given in CALLS]
+
+
+async def pydantic_ai(tools: Tools, memory: Memory) -> list[str]:
+    """`PagefileMemory` as a capability."""
+    script = Script(*CALLS, "done")
+    agent = script.agent(PagefileMemory(memory, user_id="u", conversation_id="c"))
+    for tool in tools.all:
+        agent.tool_plain(tool)
+    await agent.run(QUESTION)
+    return script.sent[-1].returned
+
+
+def langchain_agent(tools: Tools, memory: Memory | BlockingMemory) -> tuple[Recorder, object]:
+    script = [calls_tool(name, given, f"c{number}") for number, (name, given) in enumerate(CALLS)]
+    model = Recorder(script=[*script, AIMessage("done")])
+    middleware = PagefileMiddleware(memory, user_id="u", conversation_id="c", window_tokens=100_000)
+    return model, create_agent(model, tools.all, middleware=[middleware])
+
+
+async def langchain(tools: Tools, memory: Memory) -> list[str]:
+    """`PagefileMiddleware` in `create_agent`."""
+    model, agent = langchain_agent(tools, memory)
+    await agent.ainvoke({"messages": [HumanMessage(QUESTION)]}, {"recursion_limit": 200})
+    return [message.text for message in model.calls[-1] if message.type == "tool"]
+
+
+WAYS = [plain_loop, recorded_loop, documents_class, pydantic_ai, langchain]
+#: The document's class has a tool's own object, and no window of its own.
+OF_THE_ENGINE = [plain_loop, recorded_loop, pydantic_ai, langchain]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
+async def test_an_agent_that_repeats_itself_reaches_its_tools_once(way):
+    """F2, F6, S3-01, S3-34: 24 calls, 15 that need a tool, in every framework; without a workspace all 24 run."""
+    tools = Tools()
+    async with Memory.open("memory://") as memory:
+        seen = await way(tools, memory)
+    assert NEEDED == dict(tools.ran)
+    assert 15 == tools.ran.total()
+    assert len(CALLS) == len(seen)
+    assert "new notes" in seen[17]
+    assert ["50 %", "100 %"] == seen[14:16]
+    assert "G-17" in seen[3]
+
+
+@pytest.mark.parametrize("way", OF_THE_ENGINE, ids=[way.__name__ for way in OF_THE_ENGINE])
+async def test_what_was_found_stands_in_the_next_window(way):
+    """F21, S3-02, S3-35, S3-36, S3-42: the hits of a mapping and the part of the page that answers; no error, nothing outdated."""
+    tools = Tools()
+    async with Memory.open("memory://") as memory:
+        await way(tools, memory)
+        notes = memory.conversation("c", user_id="u").workspace().notes
+    known = {chunk.source: chunk.content for chunk in notes.relevant_chunks}
+    assert {"manual P9", URL, "notes.md", "other.md"} == known.keys()
+    assert "Pumps need the G-17 gasket (gasket)." == known["manual P9"]
+    assert "The pump needs a 40 mm gasket." in known[URL]
+    assert "<" not in known[URL]
+    assert len(known[URL]) <= 500
+    assert "new notes" == known["notes.md"]
+
+
+@pytest.mark.parametrize(("workspace", "searches"), [(True, 1), (False, 2)])
+async def test_a_model_that_reads_its_prompt_answers_from_what_was_found(workspace, searches):
+    """S3-42: it searches where its prompt has no answer, and answers where it has one; with the notes it searches once."""
+
+    def reads(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        told = re.search(r"the (G-\d+) gasket", dumped(messages))
+        part = TextPart(f"Take {told[1]}.") if told else ToolCallPart("search_docs", {"query": "gasket"})
+        return ModelResponse([part])
+
+    tools = Tools()
+    async with Memory.open("memory://") as memory:
+        notes = PagefileMemory(memory, user_id="u", conversation_id="c", history=False, workspace=workspace)
+        agent = Agent(FunctionModel(reads), capabilities=[notes])
+        agent.tool_plain(tools.search_docs)
+        answers = [(await agent.run(question)).output for question in (QUESTION, "Which one was it again?")]
+    assert ["Take G-17."] * 2 == answers
+    assert searches == tools.ran["search_docs"]
+
+
+@pytest.mark.parametrize("way", WAYS[:1] + WAYS[3:], ids=["plain_loop", "pydantic_ai", "langchain"])
+async def test_it_can_be_switched_off_for_each_tool(way):
+    """`workspace.rules`: a tool that is named runs every time, the others are still spared."""
+    tools = Tools()
+    rules = WorkspaceSettings(rules="fetch_*=page, get_toc=nothing")
+    async with Memory.open("memory://", settings=Settings(workspace=rules)) as memory:
+        await way(tools, memory)
+    assert {**NEEDED, "fetch_page": 3, "get_toc": 3} == dict(tools.ran)
+
+
+def test_a_blocking_langchain_agent_is_spared_too(tmp_path):
+    """The same hook without an event loop."""
+    tools = Tools()
+    with BlockingMemory.open(f"sqlite:///{tmp_path}/agent.db") as memory:
+        model, agent = langchain_agent(tools, memory)
+        agent.invoke({"messages": [HumanMessage(QUESTION)]}, {"recursion_limit": 200})
+    assert NEEDED == dict(tools.ran)
+    assert [] == [message for message in model.calls[-1] if message.type == "tool" and not message.text]
+
+
+@heavy("claude")
+async def test_claudes_hooks_spare_what_they_can():
+    """A hook never learns a tool's defaults, so one spelled out is another call; everything else is as in the others."""
+    tools = Tools()
+    async with Memory.open("memory://") as memory:
+        hooks = ClaudeMemory(memory, user_id="u", conversation_id="c").hooks()
+
+        async def fire(event: str, **given: object) -> dict:
+            return await hooks[event][0].hooks[0]({"session_id": "s", **given}, given.get("tool_use_id"), {})
+
+        await fire("UserPromptSubmit", prompt=QUESTION)
+        for number, (name, given) in enumerate(CALLS):
+            call = {"tool_name": f"mcp__lib__{name}", "tool_input": given, "tool_use_id": f"t{number}"}
+            before = await fire("PreToolUse", **call)
+            if before.get("hookSpecificOutput", {}).get("permissionDecision") == "deny":
+                continue
+            result = getattr(tools, name)(**given)
+            text = result if isinstance(result, str) else json.dumps(result)
+            await fire("PostToolUse", tool_response=[{"type": "text", "text": text}], **call)
+        notes = memory.conversation("c", user_id="u", agent="claude").workspace().notes
+        assert "40 mm gasket" in notes.get_memory_context()
+        # What an agent must see verbatim is read every time; what it writes still ends what was found before.
+        for tool, given in (("Read", {"file_path": "a.py"}), ("Grep", {"pattern": "gasket"})):
+            call = {"tool_name": tool, "tool_input": given, "tool_use_id": tool}
+            await fire("PostToolUse", tool_response="a line", **call)
+            assert (tool == "Read") == ({} == await fire("PreToolUse", **call))
+        await fire("PreToolUse", tool_name="Edit", tool_input={"file_path": "a.py"}, tool_use_id="e")
+        assert {} == await fire("PreToolUse", **call)
+    assert {**NEEDED, "search_docs": 2} == dict(tools.ran)
+
+
+async def test_langchain_without_a_workspace_calls_every_time():
+    """`PagefileMiddleware(workspace=False)`."""
+    tools = Tools()
+    async with Memory.open("memory://") as memory:
+        model = Recorder(
+            script=[
+                calls_tool("get_toc", {"reg_id": "a"}, "c1"),
+                calls_tool("get_toc", {"reg_id": "a"}, "c2"),
+                AIMessage("x"),
+            ]
+        )
+        middleware = PagefileMiddleware(memory, user_id="u", conversation_id="c", workspace=False)
+        await create_agent(model, tools.all, middleware=[middleware]).ainvoke(
+            {"messages": [HumanMessage("q")]}
+        )
+    assert 2 == tools.ran["get_toc"]
+
+
+async def test_what_one_run_changes_no_other_run_is_told_from_before():
+    """A helper of the same user writes a file that the main run has read."""
+    async with Memory.open("memory://") as memory:
+        chat = memory.conversation("c", user_id="u")
+        main, helper = chat.workspace(), chat.workspace("helper")
+        stranger = memory.conversation("c", user_id="v").workspace()
+        for run in (main, stranger):
+            await run.absorb("read_file", {"path": "a.md"}, "old")
+        await helper.absorb("write_file", {"path": "a.md", "text": "new"}, "written")
+        assert await main.lookup("read_file", {"path": "a.md"}) is None
+        assert await stranger.lookup("read_file", {"path": "a.md"}) is not None
+
+
+async def test_errors_and_pictures_are_no_answers():
+    """What a message marks as an error is neither known nor served; a result with a picture is not served as its text."""
+    async with Memory.open("memory://") as memory:
+        chat = memory.conversation("c", user_id="u")
+        picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+        for number, (content, error) in enumerate(
+            [("the server hung up", True), ([{"type": "text", "text": "a pump"}, picture], False)]
+        ):
+            call = {"id": f"c{number}", "type": "function"}
+            call["function"] = {"name": "read_page", "arguments": json.dumps({"page": number})}
+            result = {"role": "tool", "tool_call_id": f"c{number}", "content": content}
+            await chat.record(
+                messages=[
+                    {"role": "user", "content": "q"},
+                    {"role": "assistant", "content": "", "tool_calls": [call]},
+                    {**result, **({"is_error": True} if error else {})},
+                    {"role": "assistant", "content": "a"},
+                ]
+            )
+        workspace = chat.workspace()
+        assert [None, None] == [await workspace.lookup("read_page", {"page": page}) for page in (0, 1)]
+        assert ["a pump"] == [chunk.content for chunk in workspace.notes.relevant_chunks]
+        await workspace.absorb(
+            "read_page", {"page": 2}, [{"type": "text", "text": "a"}, {"type": "image", "data": "x"}]
+        )
+        assert await workspace.lookup("read_page", {"page": 2}) is None
+
+
+async def test_beside_its_placeholder_a_page_is_not_told_again():
+    """A window that shows the placeholder of a result has no note of it; one that is past that turn has."""
+    page = f"{FILLER * 5}\nThe pump needs a 40 mm gasket.\n{FILLER * 5}"
+    async with Memory.open("memory://") as memory:
+        chat = memory.conversation("c", user_id="u")
+        step = {"tool": "fetch_page", "input": {"url": URL}, "result": page}
+        await chat.record(QUESTION, "One of 40 mm.", steps=[step])
+        assert "40 mm gasket" not in (await chat.context("And the bolts?", recent_turns=1)).as_text()
+        await chat.record("And the bolts?", "M8.")
+        assert "40 mm gasket" in (await chat.context("Thanks", recent_turns=1)).as_text()

@@ -1,0 +1,62 @@
+"""`pagefile bench summaries` judges fairly: what holds, what no longer does, and what is told as corrected."""
+
+import json
+
+from typer.testing import CliRunner
+
+from benchmarks import summaries
+from benchmarks.dialogues import Dialogue, Overruled, dialogues, says
+from pagefile.cli.app import app
+
+RENT = Dialogue(
+    "rent",
+    "en",
+    (("The rent is 850.", "Noted."), ("The rent is 890 now.", "Noted.")),
+    ((("rent",), ("890", "eight hundred ninety")),),
+    (Overruled((("rent",), ("850",)), ("890",)),),
+    kept=False,
+)
+
+
+def test_what_holds_is_told_in_one_line():
+    """Words from two lines tell nothing together."""
+    assert [] == RENT.missing("User: the Rent is 890 now.")
+    assert ["rent & 890|eight hundred ninety"] == RENT.missing("The rent was raised.\nIt has 890 rooms.")
+
+
+def test_what_no_longer_holds_stands_unless_it_is_told_as_corrected():
+    """In the same sentence or in the next one of the line."""
+    assert ["rent & 850"] == RENT.stale("The rent is 850.\nThe rent is 890 now.")
+    assert [] == RENT.stale("The rent is 890 now, not 850.")
+    assert [] == RENT.stale("I said the rent was 850. It is 890.")
+    assert [] == RENT.stale("The rent is 890 now.")
+
+
+def test_numbers_and_words_are_whole():
+    """A number is no part of a longer one, and a word no end of another."""
+    assert says("on October 3.", "October 3")
+    assert not says("on October 31", "October 3")
+    assert not says("1,850 euros", "850")
+    assert not says("ten minutes", "nut")
+    assert says("搬到4500了", "4500")
+
+
+def test_the_set_is_whole():
+    """Ten conversations in each language, half of them kept apart, of 20 to 60 turns; each says what holds at its end."""
+    for language in ("en", "zh"):
+        some = [one for one in dialogues() if one.language == language]
+        assert (10, 5) == (len(some), sum(one.kept for one in some))
+        assert all(20 <= len(one.turns) <= 60 for one in some)
+    for one in dialogues():
+        everything = "\n".join(f"{user}\n{answer}" for user, answer in one.turns)
+        assert [] == one.missing(everything), one.name
+        assert [gone.name for gone in one.gone] == one.stale(everything), one.name
+
+
+def test_the_command_judges(monkeypatch):
+    """And prints figures by language, or everything as JSON."""
+    monkeypatch.setattr(summaries, "dialogues", lambda: (RENT,))
+    report = json.loads(CliRunner().invoke(app, ["bench", "summaries", "--json"]).stdout)
+    assert [1, 1] == [one["holds"] for one in report["dialogues"]]
+    shown = CliRunner().invoke(app, ["bench", "summaries", "--failing"]).stdout
+    assert "16k, en, open" in shown

@@ -1,0 +1,94 @@
+"""Older results leave a full window in large steps, and the passages that the last steps point to stay."""
+
+from pagefile.window.chunks import Chunked, chosen_spans, chunk_spans, interest, words
+from pagefile.window.eviction import Evictions, Item, Result, Said
+
+LINE = "note {n}: nothing here matters to anybody, it only takes some room\n"
+
+
+def result(n: int, text: str) -> Result:
+    return Result(("t", n), text, len(text) // 4, f"📎 {n}", 2, f"📎 {n} read")
+
+
+def folded(*items: Item, limit: int = 2000, low: float = 0.4) -> Evictions:
+    fold = Evictions(limit, limit, low, "Passages:", lambda text: len(text) // 4)
+    fold.advance(items)
+    return fold
+
+
+def filler(n: int, lines: int = 30) -> Result:
+    return result(n, "".join(LINE.format(n=f"{n}.{line}") for line in range(lines)))
+
+
+def test_older_results_give_way_when_many_pile_up():
+    """All but the last leave at once, not one a call; a line of each remains."""
+    fold = folded(*(filler(n) for n in range(4)), limit=2400)
+    assert fold.out == {}
+    fold.advance([filler(4)])
+    assert fold.steps == 1
+    assert set(fold.out) >= {("t", 0), ("t", 1), ("t", 2)}
+    assert ("t", 4) not in fold.out
+    assert all(shown.text.startswith(f"📎 {key[1]}") for key, shown in fold.out.items())
+
+
+def test_what_the_agent_quoted_stays_and_what_it_never_used_leaves_first():
+    """The passage that the last call names is gathered behind the last line, with the call that fetched it."""
+    wanted = "def reconcile_ledger(entries): return balance(entries)\n"
+    useful = result(0, filler(0).text + wanted + filler(7).text)
+    asks = Said("edit reconcile_ledger so that balance is rounded", 10)
+    fold = folded(useful, *(filler(n) for n in range(1, 4)), asks, filler(4), limit=3000)
+    shown = [out.text for out in fold.out.values() if wanted.strip() in out.text]
+    assert len(shown) == 1
+    assert "Passages:\n📎 0 read" in shown[0]
+
+
+def test_between_two_large_steps_only_the_end_grows():
+    """What left is not reconsidered with every call."""
+    fold, before, changes = folded(limit=3000), {}, 0
+    for n in range(60):
+        fold.advance([Said(f"look at file {n}", 10), filler(n)])
+        kept = {key: out.text for key, out in fold.out.items()}
+        changes += kept != before
+        before = kept
+    assert changes == fold.steps < 60 / 3
+    # Lines before those of the last step are final.
+    assert [text.count("\n") for text in before.values()][:20] == [0] * 20
+
+
+def test_the_fold_is_the_same_in_one_go_and_step_by_step():
+    """So another process derives the same window from the log."""
+    items = [one for n in range(30) for one in (Said(f"look at {n}", 5), filler(n))]
+    stepwise = folded(limit=2500)
+    for item in items:
+        stepwise.advance([item])
+    assert stepwise.out == folded(*items, limit=2500).out
+    assert stepwise.follows(items)
+    assert not stepwise.follows([*items[:-1], filler(99)])
+    assert not stepwise.follows(items[:-1])
+
+
+def test_a_limit_on_results_alone_holds_in_a_large_window():
+    fold = Evictions(100_000, 1600, 0.4, "Passages:", lambda text: len(text) // 4)
+    fold.advance([filler(n) for n in range(4)])
+    assert fold.steps == 1
+    assert fold.pageable <= 1600
+
+
+def test_chunks_end_at_line_ends_and_tile_the_text():
+    text = filler(1).text + "x" * 3000 + "\n" + filler(2).text
+    spans = chunk_spans(text)
+    assert "".join(text[start:end] for start, end in spans) == text
+    assert all(text[end - 1] == "\n" for _, end in spans if "x" not in text[end - 1 : end + 1])
+
+
+def test_lines_in_view_are_not_kept_twice():
+    text = filler(1, lines=4).text
+    assert chosen_spans([Chunked(text, 60)], {}, 1000, [line.strip() for line in text.splitlines()]) == [[]]
+    assert chosen_spans([Chunked(text, 60)], {}, 1000) == [[(0, len(text))]]
+
+
+def test_words_of_recent_steps_weigh_more():
+    wanted = interest(["open ledger", "open journal"])
+    assert wanted["ledger"] > wanted["journal"]
+    assert wanted["open"] == wanted["ledger"]
+    assert words("看看账本") == {"看看", "看账", "账本"}
