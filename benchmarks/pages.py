@@ -17,6 +17,7 @@ from benchmarks.judged import Case, cases
 from benchmarks.judged.score import holds, lacking, language_of, misleading, own_share
 from benchmarks.report import Report, Row, machine_facts
 from pagefile.engine import Conversation, Memory
+from pagefile.engine.page_tools import load_text
 from pagefile.records import JsonObject
 from pagefile.settings import ArchiveSettings, Settings
 from pagefile.text.tokens import CachedCounter, TokenCounter, open_counter
@@ -358,7 +359,9 @@ async def _shown(case: Case) -> str:
             window = await fetching.context(window_tokens=WINDOWS[0])
             parts += [f"== {ask} → {answer}", f"-- window of {WINDOWS[0]:,}", window.as_text()]
             for size in LOADS:
-                text = await chat.load(uuid, query=ask, limit=size)
+                text = await load_text(
+                    memory.engine, chat.scope, uuid, query=ask, offset=0, limit=None, budget_tokens=size
+                )
                 parts += [f"-- {LOAD_TOOL} in {size:,}", text]
             parts += [f"-- {SEARCH_TOOL}", await chat.call_tool(SEARCH_TOOL, {"query": ask})]
     return "\n\n".join(parts)

@@ -50,6 +50,9 @@ async def _recorded() -> list[str]:
                 steps=[{"tool": "web", "input": {"q": "hotels in Lisbon"}, "result": HOTELS}],
             ),
         ]
+        for chat in (clinic, trip):
+            # What stands in a window in use is not purged.
+            await chat.reset()
         return [turn.steps[0].page or "" for turn in turns]
 
 
@@ -288,7 +291,6 @@ def test_nothing_there_is_3(pages: list[str]):
         ("search", "x"),
         ("show",),
         ("show", NOBODYS, "--full", "--limit", "5"),
-        ("show", NOBODYS, "--query", "x", "--offset", "5"),
         ("ls", "--limit", "0"),
         (),
     ],

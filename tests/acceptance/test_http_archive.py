@@ -92,7 +92,8 @@ async def test_loading_whole_in_parts_and_by_question(client):
     assert GUIDE == read
 
     for query, answer in (("第三步 端口", "8443"), ("hotel with a terrace", "Memmo")):
-        found = await told(client, "/v1/load", **HERE, uuid=uuid, query=query, limit=800)
+        found = await told(client, "/v1/load", **HERE, uuid=uuid, query=query, limit=2000)
+        assert len(found["text"]) <= 2000
         assert answer in found["text"]
         assert len(found["text"]) < len(GUIDE)
         assert (query, len(GUIDE), None) == (found["query"], found["length"], found["next"])
@@ -145,7 +146,9 @@ async def test_pinned_and_purged(client):
     gone = (await archived(client, text=GUIDE + "再见"))["page"]
     assert (await told(client, "/v1/pages/pin", **HERE, uuid=kept))["pinned"]
 
-    purged = await told(client, "/v1/pages/purge", user_id="王芳", max_bytes=0, uuids=[kept])
+    # What stands in a window in use goes only by name.
+    assert [] == (await told(client, "/v1/pages/purge", user_id="王芳", max_bytes=0))["items"]
+    purged = await told(client, "/v1/pages/purge", user_id="王芳", uuids=[kept, gone])
     assert [gone] == [page["uuid"] for page in purged["items"]]
     assert purged["stored_bytes"] == purged["items"][0]["stored_bytes"] > 0
     assert (await told(client, "/v1/load", **HERE, uuid=kept))["text"] == GUIDE
@@ -161,7 +164,7 @@ async def test_pinned_and_purged(client):
     assert not unpinned["pinned"]
     assert [] == (await told(client, "/v1/pages/purge", older_than_s=3600))["items"]
     assert [kept] == [
-        page["uuid"] for page in (await told(client, "/v1/pages/purge", **HERE, older_than_s=0))["items"]
+        page["uuid"] for page in (await told(client, "/v1/pages/purge", **HERE, uuids=[kept]))["items"]
     ]
 
 
@@ -189,11 +192,29 @@ async def test_the_tools_have_schemas(client):
     tools = (await got(client, "/v1/tools"))["items"]
     assert ["load_tool_history", "search_tool_history"] == [tool["name"] for tool in tools]
     assert [["uuid"], ["query"]] == [tool["parameters"]["required"] for tool in tools]
-    assert "earlier" in tools[0]["description"]
+    for scene in ("details", "reviewed", '"before", "just now"'):
+        assert scene in tools[0]["description"]
     said = (await got(client, "/v1/tools", language="zh"))["items"]
-    assert "之前" in said[0]["description"]
+    for scene in ("细节", "回顾", '"之前"、"刚才"、"上次说的"'):
+        assert scene in said[0]["description"]
     assert [tool["name"] for tool in said] == [tool["name"] for tool in tools]
     await got(client, "/v1/tools", 422, language="fr")
+
+
+@pytest.mark.anyio
+async def test_the_tools_come_in_the_shape_of_an_api(client):
+    """What a caller passes on to OpenAI, Anthropic or MCP needs no rewriting: the same tool in each shape."""
+    plain = (await got(client, "/v1/tools"))["items"][0]
+    name, description, parameters = plain["name"], plain["description"], plain["parameters"]
+    said = {"name": name, "description": description}
+    shapes = {
+        "openai": {"type": "function", "function": plain},
+        "responses": {"type": "function", **plain},
+        "anthropic": {**said, "input_schema": parameters},
+        "mcp": {**said, "inputSchema": parameters},
+    }
+    for shape, expected in shapes.items():
+        assert expected == (await got(client, "/v1/tools", shape=shape))["items"][0]
 
 
 @pytest.mark.anyio

@@ -1,12 +1,23 @@
 """Archived pages, images and files as dicts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 import anyio.to_thread
+import numpy as np
 
-from pagefile.ports import MediaStore, PageDraft, PageIndex, PageKeeper, PageStore, PageTerms, PurgeRequest
+from pagefile.ports import (
+    EmbeddingModel,
+    MediaStore,
+    PageDraft,
+    PageIndex,
+    PageKeeper,
+    PageStore,
+    PageTerms,
+    PurgeRequest,
+    Vector,
+)
 from pagefile.records import Page, Scope, utc
 from pagefile.stores import rules
 from pagefile.stores.encoding import packed, stored_page
@@ -42,6 +53,19 @@ class OraclePages(Port, PageStore):
 class OraclePageKeeper(Port, PageKeeper):
     async def page(self, scope: Scope, uuid: str) -> Page:
         return _named(self._tables, scope, uuid).page
+
+    async def named(self, scope: Scope, uuids: Sequence[str]) -> list[Page]:
+        return _oldest_first(self._tables, lambda page: page.uuid in uuids and _reaches(scope, page.scope))
+
+    async def holding(self, scope: Scope, hashes: Sequence[str]) -> list[Page]:
+        held = {
+            key
+            for key, one in self._tables.pages.items()
+            if one.text is not None and packed(one.text).hash in hashes
+        }
+        return _oldest_first(
+            self._tables, lambda page: (page.scope.tenant, page.uuid) in held and _reaches(scope, page.scope)
+        )
 
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
         shelved = _named(self._tables, scope, uuid)
@@ -79,14 +103,17 @@ class OraclePageKeeper(Port, PageKeeper):
         )
         return equal[-1] if equal else None
 
-    async def purge(self, request: PurgeRequest) -> list[Page]:
+    async def due(self, request: PurgeRequest) -> list[Page]:
         held = _oldest_first(
             self._tables, lambda page: page.purged is None and rules.lists_page(request.scope, page.scope)
         )
         chosen = {page.uuid for page in held if not page.pinned and _is_named(page, request)}
         rest = [page for page in held if page.uuid not in chosen]
-        chosen |= {page.uuid for page in _beyond(rest, request.max_bytes)}
-        purged = [replace(page, purged=utc(request.at)) for page in held if page.uuid in chosen]
+        chosen |= {page.uuid for page in _beyond(rest, request)}
+        return [page for page in held if page.uuid in chosen]
+
+    async def purge(self, request: PurgeRequest) -> list[Page]:
+        purged = [replace(page, purged=utc(request.at)) for page in await self.due(request)]
         for page in purged:
             self._tables.pages[page.scope.tenant, page.uuid] = Shelved(page, None, ())
         return purged
@@ -115,6 +142,18 @@ class OraclePageIndex(Port, PageIndex):
             for shelved in found
             if shelved is not None and shelved.page.purged is None
         ]
+
+    async def embeddings(self, scope: Scope, model: EmbeddingModel) -> Mapping[str, Vector]:
+        held = {uuid: self._tables.pages[scope.tenant, uuid].embedding for uuid in await self.uuids(scope)}
+        return {uuid: made[1] for uuid, made in held.items() if made is not None and made[0] == model.key}
+
+    async def embed(self, scope: Scope, model: EmbeddingModel, made: Mapping[str, Vector]) -> None:
+        rules.check_embeddings(model, made)
+        for uuid, vector in made.items():
+            shelved = _reached(self._tables, scope, uuid)
+            if shelved is not None and shelved.page.purged is None:
+                embedding = model.key, vector.astype(np.float32)
+                self._tables.pages[scope.tenant, uuid] = replace(shelved, embedding=embedding)
 
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
         shelved = _reached(self._tables, scope, uuid)
@@ -158,15 +197,15 @@ def _oldest_first(tables: Tables, wanted: Callable[[Page], bool]) -> list[Page]:
 
 def _is_named(page: Page, request: PurgeRequest) -> bool:
     old = request.before is not None and page.created < utc(request.before)
-    return old or page.uuid in (request.uuids or ())
+    return (old and page.uuid not in request.spared) or page.uuid in (request.uuids or ())
 
 
-def _beyond(pages: Sequence[Page], max_bytes: int | None) -> list[Page]:
-    """The oldest unpinned pages, as many as must be purged until the rest is small enough."""
+def _beyond(pages: Sequence[Page], request: PurgeRequest) -> list[Page]:
+    """The oldest pages that are neither pinned nor spared, as many as must go until the rest is small enough."""
     gone: list[Page] = []
     size = sum(page.stored_bytes for page in pages)
-    for page in (page for page in pages if not page.pinned):
-        if max_bytes is None or size <= max_bytes:
+    for page in (page for page in pages if not page.pinned and page.uuid not in request.spared):
+        if request.max_bytes is None or size <= request.max_bytes:
             break
         gone.append(page)
         size -= page.stored_bytes

@@ -89,6 +89,7 @@ class Shelved:
     text: str | None
     spans: tuple[tuple[int, int], ...]
     terms: tuple[str, ...] | None = None
+    embedding: tuple[str, Vector] | None = None
 
 
 class Tables:

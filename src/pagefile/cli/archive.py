@@ -115,17 +115,13 @@ def show(
     *,
     query: Annotated[str | None, Option(help="Print the passages that answer this.")] = None,
     offset: Annotated[int | None, Option(min=0, help="Print the text from this character on.")] = None,
-    limit: Annotated[
-        int | None, Option(min=1, help="Print at most this many characters; with --query, tokens.")
-    ] = None,
+    limit: Annotated[int | None, Option(min=1, help="Print at most this many characters.")] = None,
     full: Annotated[bool, Option("--full", help="Print the whole text.")] = False,
 ) -> None:
     """Show a page: where it came from, what is in it; its text when asked for."""
     in_part = (query, offset, limit) != (None, None, None)
     if full and in_part:
         raise BadParameter("--full prints the whole text: leave out --query, --offset and --limit")
-    if query is not None and offset is not None:
-        raise BadParameter("give either --query or --offset: passages are found anywhere in the text")
     start = offset or 0
 
     async def work(memory: Memory) -> tuple[Page, str | None]:

@@ -293,7 +293,8 @@ class Conversation:
 
         A part starts at `offset` and has at most `limit` characters; it ends before an image, a table, a code
         block or a value that would be cut, so reading on from `offset + len(part)` tiles the text exactly.
-        With a `query`, `limit` bounds the tokens of the passages.
+        With a `query`, passages are sought from `offset` on, and together have at most `limit` characters; without
+        a `limit` they take at most a quarter of the window.
         """
         scope = await self._opened()
         self._choose_language()

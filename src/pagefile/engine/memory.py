@@ -400,7 +400,9 @@ class Memory:
     ) -> list[records.Page]:
         """Remove the texts of archived pages and leave tombstones; returns what was purged.
 
-        Purges those named, those older than a time, or the oldest beyond a size; never pinned ones.
+        Purges those named, those older than a time, or the oldest beyond a size; never pinned ones. A page that a
+        turn in the window of a conversation stands for goes only by name, unless nothing was written to the
+        conversation for that time, and for half an hour.
         """
         arguments.check_purged(uuids, older_than, max_bytes)
         now = self.engine.clock.now()

@@ -10,12 +10,19 @@ from typing import Any
 
 from pagefile.engine.arguments import at_least
 from pagefile.engine.engine import Engine
-from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileError
+from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
 from pagefile.text.passages import matching
 from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, loaded_chars, short_placeholder, spoken_in
+from pagefile.window.placeholder import (
+    LOAD_TOOL,
+    SEARCH_TOOL,
+    in_view_note,
+    loaded_chars,
+    short_placeholder,
+    spoken_in,
+)
 from pagefile.window.wording import Wording
 
 logger = logging.getLogger("pagefile")
@@ -34,20 +41,23 @@ async def load_text(
     offset: int,
     limit: int | None,
     counted: bool = True,
+    budget_tokens: int | None = None,
 ) -> str:
-    """A page: whole, the passages that answer a query, or a part. With `counted=False` it does not count as a load."""
+    """A page: whole, the passages that answer a query, or a part. With `counted=False` it does not count as a load.
+
+    Passages take at most `budget_tokens`, by default a quarter of the window.
+    """
     start = at_least(0, offset, "offset")
     most = None if limit is None else at_least(1, limit, "limit")
-    if query is not None and start:
-        raise InvalidArgumentError(
-            "Give either query or offset: the passages that answer a query have no offset."
-        )
     load = engine.tier(Archive).load if counted else engine.store.pages.load
     _, text = await load(scope, page_in.checked_uuid(uuid))
     if query is None:
         return page_in.slice_of(text, start, most)
-    budget = engine.settings.window_tokens // 4 if most is None else most
-    return await engine.tier(Archive).excerpt(scope, text, checked_text(query, "query"), budget)
+    if start > len(text):
+        raise page_in.behind_the_end(start, text)
+    asked = page_in.Asked(checked_text(query, "query"), start, most)
+    budget = budget_tokens or engine.settings.window_tokens // 4
+    return await engine.tier(Archive).part(scope, text, asked, budget)
 
 
 async def call_tool(
@@ -75,33 +85,36 @@ async def _load(
     arguments: Mapping[str, object],
     wording: Wording,
 ) -> str:
-    page, text = await engine.tier(Archive).load(scope, str(arguments.get("uuid") or ""))
+    archive = engine.tier(Archive)
+    page, text = await archive.load(scope, str(arguments.get("uuid") or ""))
+    asked = page_in.Asked.by(arguments)
+    if not asked.in_part and archive.in_view(scope, open_turn and open_turn.id, page.uuid):
+        return in_view_note(page, wording)
     room = engine.settings.window_tokens // 2 - _loaded_tokens(open_turn)
     if room < page_in.LEAST_EXCERPT_TOKENS:
         return wording.answers["window_full"].format(uuid=page.uuid)
-    return await _answer(engine, page, text, arguments, open_turn and open_turn.user, room, wording)
+    return await _answer(engine, page, text, asked, open_turn and open_turn.user, room, wording)
 
 
 async def _answer(
     engine: Engine,
     page: Page,
     text: str,
-    arguments: Mapping[str, object],
-    asked: str | None,
+    asked: page_in.Asked,
+    question: str | None,
     room: int,
     wording: Wording,
 ) -> str:
-    """The part of a page that the arguments ask for, within `room` tokens."""
-    if (asked_for := page_in.asked_range(arguments, text)) is not None:
-        part = page_in.fitting_slice(text, *asked_for, room, engine.counter.count)
-        return part + _more(page, asked_for[0] + len(part), wording)
-    query = arguments.get("query")
-    query = query if isinstance(query, str) and query.strip() else None
-    if query is None and page.tokens <= room:
-        return text
-    query = query or asked or page.query_summary
-    shown = await page_in.excerpt(text, query, room, engine.counter.count, wording)
-    return shown if shown == text else shown + _more(page, 0, wording)
+    """The part of a page that is asked for, within `room` tokens."""
+    if not asked.in_part:
+        if page.tokens <= room:
+            return text
+        asked = page_in.Asked(question or page.query_summary)
+    part = await page_in.part_of(text, asked, room, engine.counter.count, wording)
+    start = asked.offset or 0
+    if start >= len(text) or part == text:
+        return part
+    return part + _more(page, start if asked.query else start + len(part), wording)
 
 
 async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) -> str | None:
@@ -110,11 +123,12 @@ async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) ->
     if step.page is None:
         return None
     found = await engine.store.pages.load(scope, step.page)
-    asked: Mapping[str, JsonValue] = step.input if isinstance(step.input, Mapping) else {}
+    given: Mapping[str, JsonValue] = step.input if isinstance(step.input, Mapping) else {}
+    asked = page_in.Asked.by(given)
     room, before = engine.settings.window_tokens // 2, replace(turn, steps=turn.steps[:number])
     wording = spoken_in(step.result)
     answers = [
-        *await _by_hand(engine, scope, step.page, asked),
+        *await _by_hand(engine, scope, step.page, given),
         # Either the turn was recorded afterwards, or it was open when the tool was called.
         await _answer(engine, *found, asked, None, room, wording),
         await _answer(engine, *found, asked, turn.user, room - _loaded_tokens(before), wording),

@@ -270,7 +270,10 @@ class _PastPages(ports.PageKeeper):
     async def page(self, scope: records.Scope, uuid: str) -> records.Page:
         return await self.now.page(scope, uuid)
 
-    equal_call = tenants = pin = touch = purge = erase = _refused
+    async def named(self, scope: records.Scope, uuids: Sequence[str]) -> list[records.Page]:
+        return await self.now.named(scope, uuids)
+
+    equal_call = holding = tenants = pin = touch = due = purge = erase = _refused
 
 
 # -- recall ------------------------------------------------------------------------------------------------------------

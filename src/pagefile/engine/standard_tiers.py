@@ -116,7 +116,15 @@ def standard_tiers(kit: Kit) -> tuple[Tier, ...]:
     """The tiers of every memory, in the order in which they are asked."""
     rules = _archive_rules(kit.settings), _workspace_rules(kit.settings)
     shared = kit.counter, kit.clock, kit.languages
-    archive = Archive(kit.store, *shared, rules[0], kit.meter, describe=kit.describe)
+    archive = Archive(
+        kit.store,
+        *shared,
+        rules[0],
+        kit.meter,
+        describe=kit.describe,
+        embedder=kit.embedder if kit.settings.archive.embeddings else None,
+        timeout_s=kit.settings.embedder.query_timeout_s,
+    )
     workspaces = Workspaces(Parts(archive, *shared, rules[1], kit.store.reader.epoch))
     return archive, _history(kit), _facts(kit), _episodes(kit), workspaces
 

@@ -1,10 +1,11 @@
 """Archived tool results: text, retention and index."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pagefile.ports.derived import EmbeddingModel, Vector
 from pagefile.records import Page, Scope
 
 __all__ = ["PageDraft", "PageIndex", "PageKeeper", "PageStore", "PageTerms", "PurgeRequest"]
@@ -63,13 +64,17 @@ class PageStore(ABC):
 
 @dataclass(frozen=True, slots=True)
 class PurgeRequest:
-    """Which texts to purge: those named, those created before a time, or the oldest beyond a size; never pinned ones."""
+    """Which texts to purge: those named, those created before a time, or the oldest beyond a size; never pinned ones.
+
+    Pages in `spared` go only if they are named.
+    """
 
     scope: Scope
     at: datetime
     uuids: frozenset[str] | None = None
     before: datetime | None = None
     max_bytes: int | None = None
+    spared: frozenset[str] = frozenset()
 
 
 class PageKeeper(ABC):
@@ -78,6 +83,14 @@ class PageKeeper(ABC):
     @abstractmethod
     async def page(self, scope: Scope, uuid: str) -> Page:
         """A page without its text, purged or not; unknown or foreign: `HandleNotFoundError`."""
+
+    @abstractmethod
+    async def named(self, scope: Scope, uuids: Sequence[str]) -> list[Page]:
+        """These pages without their texts, purged or not, oldest first; unknown and foreign ones are left out."""
+
+    @abstractmethod
+    async def holding(self, scope: Scope, hashes: Sequence[str]) -> list[Page]:
+        """The unpurged pages the scope may load whose text has one of these SHA-256 hashes, oldest first."""
 
     @abstractmethod
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
@@ -106,12 +119,16 @@ class PageKeeper(ABC):
         """
 
     @abstractmethod
+    async def due(self, request: PurgeRequest) -> list[Page]:
+        """What `purge` would purge now, oldest first."""
+
+    @abstractmethod
     async def purge(self, request: PurgeRequest) -> list[Page]:
         """Remove texts, leave tombstones, and return the purged pages, oldest first.
 
         A page of the scope is purged if it meets any of the given conditions; without conditions nothing is.
         `before` is exclusive. `max_bytes` bounds the total size of the scope's pages afterwards, oldest
-        purged first; a shared text counts once per page, and pinned pages count but stay. A text that another
+        purged first; a shared text counts once per page, and pinned and spared pages count but stay. A text that another
         page still uses is kept for that page. A tombstone keeps everything but text and passages,
         `stored_bytes` included.
         """
@@ -142,6 +159,17 @@ class PageIndex(ABC):
         """Passages of these pages, in the same order; missing, purged and foreign ones are left out.
 
         A page without passages has nothing to index: its terms are an empty tuple, not None.
+        """
+
+    @abstractmethod
+    async def embeddings(self, scope: Scope, model: EmbeddingModel) -> Mapping[str, Vector]:
+        """The embeddings that this model made of unpurged pages of the scope, by uuid; of another length they are missing."""
+
+    @abstractmethod
+    async def embed(self, scope: Scope, model: EmbeddingModel, made: Mapping[str, Vector]) -> None:
+        """Store embeddings of pages, replacing those of any model; a page that no longer exists is ignored.
+
+        One of a wrong length, or that is not finite, raises `VectorIndexError`, and none is stored.
         """
 
     @abstractmethod

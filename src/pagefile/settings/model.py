@@ -109,6 +109,12 @@ class ArchiveSettings(_Checked, prefix="archive."):
     #: What decides that a page comes back: the model by calling `load_tool_history`, words that refer back,
     #: similarity, or both.
     strategy: Literal["model", "keyword", "similarity", "hybrid"] = "model"
+    #: A page that was loaded in two turns less than this many apart stays in the window in full, until as many
+    #: turns pass without a load; 0: a page leaves with the turn that loaded it.
+    resident_turns: Count = 0
+    #: Whether pages are found by meaning too, across languages: the embedder, if there is one, embeds what each is
+    #: about. False: by words only.
+    embeddings: bool = True
     #: `chat.fetched()` finds the page of an equal call that is at most this many seconds old; 0 never does.
     reuse_s: Weight = 0.0
     #: Texts of pages are purged after this many days; 0 keeps them forever.

@@ -7,7 +7,8 @@ the engine: pages are content-addressed, loads are scoped, and a failing store o
 import copy
 import hashlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
@@ -18,7 +19,6 @@ from uuid import uuid4
 from pagefile.engine import Memory
 from pagefile.engine.arguments import checked_json, result_text
 from pagefile.errors import ConflictError, HandleNotFoundError, StoreError
-from pagefile.lru import Lru
 from pagefile.records import DEFAULT_TENANT, JsonValue, Page, Scope, Step
 from pagefile.standalone.agent_memory import part_of
 from pagefile.text.sentences import clip
@@ -68,8 +68,6 @@ class ToolResultManager:
         self._memory = memory
         self._user = user_id
         self._tenant = DEFAULT_TENANT if tenant is None else tenant
-        # What a loaded page replaced, by the hash of the page's text.
-        self._replaced: Lru[str, deque[str]] = Lru(1000)
 
     async def process_tool_result(
         self,
@@ -128,33 +126,40 @@ class ToolResultManager:
     async def prepare_context(self, messages: list[Any], load_uuids: list[str] | None = None) -> list[Any]:
         """准备上下文: a copy in which the placeholders of `load_uuids` are replaced by the full results.
 
-        Only tool messages are considered: a placeholder typed by a user is just text.
+        Only what tools returned is considered, also in content parts and in Anthropic's `tool_result` blocks: a
+        placeholder typed by a user is just text.
         """
-        return [await self._loaded(message, load_uuids or ()) for message in messages]
+        found = {text: placeholder_uuid(text) for message in messages for text in _results(message)}
+        full: dict[str, str] = {}
+        for text, uuid in found.items():
+            if uuid in (load_uuids or ()):
+                with suppress(HandleNotFoundError):
+                    full[text] = (await self.get(str(uuid))).result_full
+        return [_replaced(message, lambda text: full.get(text, text)) for message in messages]
 
     async def restore_placeholders(self, messages: list[Any]) -> list[Any]:
-        """将加载的完整内容恢复为占位符（用于下一轮）"""
-        restored: list[Any] = []
-        for message in messages:
-            stood = self._replaced.get(_hash(_content(message))) if _is_tool(message) else None
-            restored.append(_with_content(message, stood[0]) if stood else copy.copy(message))
-            if stood:
-                stood.rotate(-1)
-        return restored
+        """将加载的完整内容恢复为占位符（用于下一轮）
 
-    async def _loaded(self, message: Any, wanted: Collection[str]) -> Any:
-        shown = _content(message)
-        uuid = placeholder_uuid(shown) if _is_tool(message) else None
-        if uuid is None or uuid not in wanted:
-            return copy.copy(message)
-        try:
-            full = (await self.get(uuid)).result_full
-        except HandleNotFoundError:
-            return copy.copy(message)
-        stood = self._replaced.setdefault(_hash(full), deque())
-        if shown not in stood:
-            stood.append(shown)
-        return _with_content(message, full)
+        A page is known by the hash of its text, so another manager, or another process, may have loaded it.
+        """
+        texts = [text for message in messages for text in _results(message)]
+        engine = self._memory.engine
+        stand = {placeholder_uuid(text) for text in texts}
+        scope = Scope(self._tenant, self._user)
+        pages = await engine.store.page_keeper.holding(scope, list({_hash(text) for text in texts}))
+        by_text: dict[str, deque[str]] = {}
+        # If several pages have the same text, first those whose placeholder is not there anyway.
+        for page in sorted(pages, key=lambda page: page.uuid in stand):
+            stood = by_text.setdefault(page.content_hash, deque())
+            stood.append(placeholder(page, engine.counter.count))
+
+        def restored(text: str) -> str:
+            if (stood := by_text.get(_hash(text))) is None:
+                return text
+            stood.rotate(-1)
+            return stood[-1]
+
+        return [_replaced(message, restored) for message in messages]
 
 
 def _hash(text: str) -> str:
@@ -168,14 +173,36 @@ def _is_tool(message: Any) -> bool:
     )
 
 
-def _content(message: Any) -> str:
-    found = part_of(message, "content")
-    return found if isinstance(found, str) else ""
+def _results(message: Any) -> list[str]:
+    """The texts that tools returned, in a message."""
+    texts: list[str] = []
+    _replaced(message, lambda text: texts.append(text) or text)
+    return texts
 
 
-def _with_content(message: Any, content: str) -> Any:
+def _replaced(message: Any, change: Callable[[str], str]) -> Any:
+    """A copy of a message in which every text that a tool returned is changed."""
+    content = _changed(part_of(message, "content"), change, inside=_is_tool(message))
     if isinstance(message, Mapping):
-        return {**cast("Mapping[str, object]", message), "content": content}
-    changed = copy.copy(message)
-    changed.content = content
-    return changed
+        given = dict(cast("Mapping[str, object]", message))
+        return {**given, "content": content} if "content" in given else given
+    copied = copy.copy(message)
+    if content is not None:
+        copied.content = content
+    return copied
+
+
+def _changed(content: Any, change: Callable[[str], str], *, inside: bool) -> Any:
+    """The content of a message or a block; `inside` says whether it is what a tool returned."""
+    if isinstance(content, str):
+        return change(content) if inside else content
+    if isinstance(content, list):
+        return [_changed(part, change, inside=inside) for part in cast("list[Any]", content)]
+    if not isinstance(content, Mapping):
+        return content
+    block = cast("Mapping[str, Any]", content)
+    if block.get("type") == "tool_result" and "content" in block:
+        return {**block, "content": _changed(block["content"], change, inside=True)}
+    if inside and block.get("type") == "text":
+        return {**block, "text": _changed(block.get("text"), change, inside=True)}
+    return block

@@ -1,11 +1,12 @@
 """The tools to offer to a model: their JSON schemas in Chinese or English (`tools.toml`), and the answers to `remember_fact`.
 
-`load_tool_history_schema` is document 000's own, with only `uuid`; in `tool_schemas` a model also learns to ask for passages.
+`load_tool_history_schema` is document 000's own, with only `uuid`; `tool_schemas` adds how to ask for passages to the document's
+words.
 """
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pagefile.engine import Memory
 from pagefile.errors import PagefileError
@@ -15,6 +16,9 @@ from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.wording import Language
 
 REMEMBER_TOOL: Final = "remember_fact"
+
+#: As the document writes a tool, or as an API takes it.
+ToolShape = Literal["plain", "openai", "responses", "anthropic", "mcp"]
 
 _tools = partial(table, "pagefile.standalone", "tools")
 
@@ -27,19 +31,39 @@ def tool_schema(name: str, language: Language) -> dict[str, Any]:
         plain = {key: about[key] for key in about if key not in {"zh", "en"}}
         properties[argument] = {**plain, "description": about[language]}
     parameters = {"type": "object", "properties": properties, "required": [next(iter(properties))]}
-    return {"name": name, "description": tool[language], "parameters": parameters}
+    description = "\n".join([tool[language], *([tool["also"][language]] if "also" in tool else [])])
+    return {"name": name, "description": description, "parameters": parameters}
 
 
-def tool_schemas(language: Language = "zh") -> list[dict[str, Any]]:
-    """The JSON schemas of `load_tool_history` and `search_tool_history`; answer calls with `chat.call_tool`."""
-    return [tool_schema(LOAD_TOOL, language), tool_schema(SEARCH_TOOL, language)]
+def shaped(schema: Mapping[str, Any], shape: ToolShape) -> dict[str, Any]:
+    """A schema as an API takes it: OpenAI's chat or Responses API, Anthropic's, or MCP's list of tools."""
+    name, description, parameters = schema["name"], schema["description"], schema["parameters"]
+    match shape:
+        case "plain":
+            return dict(schema)
+        case "openai":
+            return {"type": "function", "function": dict(schema)}
+        case "responses":
+            return {"type": "function", **schema}
+        case "anthropic":
+            return {"name": name, "description": description, "input_schema": parameters}
+        case "mcp":
+            return {"name": name, "description": description, "inputSchema": parameters}
+
+
+def tool_schemas(language: Language = "zh", shape: ToolShape = "plain") -> list[dict[str, Any]]:
+    """The JSON schemas of `load_tool_history` and `search_tool_history`; answer calls with `chat.call_tool`.
+
+    `shape` is the API they are for: "openai", "responses", "anthropic" or "mcp".
+    """
+    return [shaped(tool_schema(name, language), shape) for name in (LOAD_TOOL, SEARCH_TOOL)]
 
 
 def _documents_own() -> dict[str, Any]:
     schema = tool_schema(LOAD_TOOL, "zh")
     uuid = {"uuid": schema["parameters"]["properties"]["uuid"]}
     parameters = {**schema["parameters"], "properties": uuid}
-    return {**schema, "description": _tools()[LOAD_TOOL]["document"], "parameters": parameters}
+    return {**schema, "description": _tools()[LOAD_TOOL]["zh"], "parameters": parameters}
 
 
 load_tool_history_schema = _documents_own()

@@ -8,6 +8,8 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Unpack, cast
 
+import numpy as np
+
 from pagefile import ports
 from pagefile.content import JsonObject, Message, Text, ToolCall, ToolResult, media_in
 from pagefile.errors import (
@@ -16,6 +18,7 @@ from pagefile.errors import (
     InvalidArgumentError,
     NotFoundError,
     PagePurgedError,
+    VectorIndexError,
 )
 from pagefile.records import (
     NEVER,
@@ -179,6 +182,15 @@ def check_terms(uuid: str, passages: int, terms: int) -> None:
         raise InvalidArgumentError(
             f"Page {uuid!r} has {passages} passages, but terms came for {terms}: give one text for each."
         )
+
+
+def check_embeddings(model: ports.EmbeddingModel, made: Mapping[str, ports.Vector]) -> None:
+    for uuid, vector in made.items():
+        if vector.shape != (model.dimension,) or not np.isfinite(vector).all():
+            raise VectorIndexError(
+                f"The embedding of page {uuid!r} has the shape {vector.shape}, or is not finite: "
+                f"{model.key} makes {model.dimension} finite numbers."
+            )
 
 
 # -- turns ------------------------------------------------------------------------------------------------------------

@@ -204,6 +204,10 @@ class WordIndex(SlotIndex[K]):
         lengths = np.array(self._lengths[: len(self._keys)])
         return Matches(found, lengths, self._total / number if self._total > 0 else 1.0)
 
+    def knows(self, term: str) -> bool:
+        """Whether any document ever contained a term."""
+        return term in self._postings
+
     def share(self, key: K, asked: Mapping[str, float]) -> float:
         """The share (0 to 1) of the terms' weight, by query weight and rarity, that a document contains."""
         with self._lock:

@@ -22,6 +22,8 @@ __all__ = ["Passage", "matching", "page_slice", "render_excerpt", "select", "sel
 Cost = Callable[[str], int]
 _Reach = Literal["group", "where", "page"]
 
+#: How many places of a passage a search shows: the words of a query may stand in different ones.
+_MATCHES = 3
 #: At how many places to read: so many, and one more for this many tokens.
 _LEAST_PLACES, _PER_PLACE = 3, 150
 #: How much is said of what encloses a passage.
@@ -79,7 +81,7 @@ def matching(passage: str, query: str, max_chars: int) -> str:
         return text
     page = RankedPage(text, query)
     shown = _Shown(page.pieces, max_chars, len, _joined)
-    shown.fill(page.places(1))
+    shown.fill(page.places(_MATCHES))
     return _joined(shown.passages)
 
 

@@ -13,31 +13,44 @@ from uuid import UUID, uuid5
 import anyio
 
 from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, StoreError
-from pagefile.ports import Clock, Meter, PageDraft, PurgeRequest, Store
-from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step
+from pagefile.lru import Lru
+from pagefile.ports import Clock, Embedder, EntryQuery, Meter, PageDraft, PurgeRequest, Store, ViewRequest
+from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step, Turn
 from pagefile.text.passages import split
+from pagefile.text.recall_gate import SOME_SIMILARITY
 from pagefile.text.sentences import clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import synopsis
 from pagefile.tiers import base, page_in
 from pagefile.tiers.languages import Languages
+from pagefile.tiers.page_search import PageSearch
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
-from pagefile.window.placeholder import LOAD_TOOL, placeholder
-from pagefile.window.residency import Strategy
+from pagefile.window.placeholder import LOAD_TOOL, loaded_note, placeholder, query_summary, says_in_view
+from pagefile.window.receipt import Window
+from pagefile.window.residency import Relevance, Strategy
 
 logger = logging.getLogger("pagefile")
 
 #: How often archiving a page is retried because part of its conversation was erased meanwhile.
 _MOST_ATTEMPTS = 3
-#: Column limits: a query of at most 500 characters, a summary of 200 to 500.
-QUERY_CHARS = 500
+#: Column limit: a summary of 200 to 500 characters.
 SUMMARY_CHARS = 500
 #: How much of a result is kept, as head and tail, if the archive cannot be written.
 FALLBACK_CHARS = 11_000
 #: Apart from whole pages, our own answers are never longer: anything longer came from elsewhere and must not
 #: be lost.
 ANSWER_CHARS = 10_000
+#: Conversations of which it is known what their last window showed.
+_CONVERSATIONS = 10_000
+#: A conversation that was written to within this time is in use, however short the retention.
+IN_USE_S = 1800.0
+#: More tokens than any conversation has.
+_EVERY_TURN = 2**62
+#: Pages that a strategy chooses from.
+_RELEVANT = 5
+#: Fewer points are as good as none.
+_TRIFLE = 0.1
 #: How often the retention rules are applied.
 RETENTION_EVERY_S = 3600.0
 
@@ -58,6 +71,8 @@ class ArchiveRules:
     reuse_s: float = 0.0
     #: What decides that a page comes back.
     strategy: Strategy = "model"
+    #: Within how many turns two loads make a page stay; 0: it never does.
+    resident_turns: int = 0
     #: Results take at most this many tokens; 0: as many as fit.
     running_tokens: int = 0
     #: After results left a full window, the others take this share of the room for results.
@@ -85,6 +100,8 @@ class Archive(base.OwnTier):
         meter: Meter,
         *,
         describe: Describe | None = None,
+        embedder: Embedder | None = None,
+        timeout_s: float = 1.0,
     ) -> None:
         self._store = store
         self._pages = store.pages
@@ -95,9 +112,20 @@ class Archive(base.OwnTier):
         self._rules = rules
         self._meter = meter
         self._describe = describe
-        showing = rules.strategy, rules.running_tokens, rules.low_water
+        self._search = PageSearch(
+            store.pages,
+            store.page_keeper,
+            store.page_index,
+            rules.max_postings,
+            embedder,
+            timeout_s,
+            self._failed,
+        )
+        showing = rules.strategy, rules.running_tokens, rules.low_water, self._relevant, rules.resident_turns
         self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *showing)
-        self._search = page_in.PageSearch(store.pages, store.page_index, rules.max_postings)
+        self._embeds = embedder is not None
+        # What the last window of a conversation showed whole, and in which open turn.
+        self._in_view: Lru[Scope, tuple[str | None, frozenset[str]]] = Lru(_CONVERSATIONS)
         if rules.retention_days or rules.max_bytes:
             self.pace = base.Pace(first_sweep_s=0.0, sweep_every_s=RETENTION_EVERY_S, together=True)
         #: How often a page was loaded: the page faults of this process.
@@ -122,9 +150,26 @@ class Archive(base.OwnTier):
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
 
+    def shown(self, request: base.WindowRequest, window: Window) -> bool:
+        self._in_view[request.scope] = page_in.pages_in_view(request.view, window)
+        return False
+
+    def in_view(self, scope: Scope, turn_id: str | None, uuid: str) -> bool:
+        """Whether the last window of an open turn, or of a conversation without one, had this page whole."""
+        turn, uuids = self._in_view.get(scope, (None, frozenset()))
+        return turn == turn_id and uuid in uuids
+
     async def maintain_all(self, backlog: base.Backlog) -> None:
         if backlog.sweep:
             await self.purge_due()
+        await super().maintain_all(backlog)
+
+    async def absorb(self, turn: Turn) -> bool:
+        return self._embeds and turn.status != "open" and any(step.page for step in turn.steps)
+
+    async def maintain(self, scope: Scope) -> None:
+        """Embed new pages, so that a search need not wait for it."""
+        await self._search.embed_new(scope)
 
     async def purge_due(self) -> int:
         """Purge texts of all tenants that are too old or exceed the size limit; returns how many became tombstones."""
@@ -139,10 +184,29 @@ class Archive(base.OwnTier):
         return purged
 
     async def purge(self, request: PurgeRequest) -> list[Page]:
-        """Remove texts and leave tombstones; returns what was purged."""
+        """Remove texts and leave tombstones; returns what was purged.
+
+        What a placeholder in a conversation that is still in use stands for goes only by name.
+        """
+        while live := await self._live(await self._keeper.due(request), request) - request.spared:
+            request = replace(request, spared=request.spared | live)
         purged = await self._keeper.purge(request)
         self._paging.forget()
         return purged
+
+    async def _live(self, pages: Sequence[Page], request: PurgeRequest) -> set[str]:
+        """Pages that the live turns of these pages' conversations refer to, if those were used recently enough."""
+        since = min(request.before or request.at, request.at - timedelta(seconds=IN_USE_S))
+        live: set[str] = set()
+        for scope in {page.scope for page in pages if page.scope.conversation is not None}:
+            view = await self._store.reader.view(ViewRequest(scope, _EVERY_TURN, 0))
+            if view.head.updated >= since:
+                running = EntryQuery(scope, statuses=frozenset({"open"}))
+                turns = [*view.turns, *await self._store.reader.entries(running)]
+                live |= {
+                    step.page for turn in turns if isinstance(turn, Turn) for step in turn.steps if step.page
+                }
+        return live
 
     async def forget(self, scope: Scope) -> base.Counts:
         self._paging.forget()
@@ -267,22 +331,36 @@ class Archive(base.OwnTier):
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         return await self._search.search(scope, query, limit)
 
-    async def excerpt(self, scope: Scope, text: str, query: str, budget_tokens: int) -> str:
-        """The passages of a text that answer a query, with our own words in the language of the conversation."""
+    async def part(self, scope: Scope, text: str, asked: page_in.Asked, budget_tokens: int) -> str:
+        """The part of a text that is asked for, with our own words in the language of the conversation."""
         wording = await self._languages.wording(scope, text[:2000])
-        return await page_in.excerpt(text, query, budget_tokens, self._counter.count, wording)
+        return await page_in.part_of(text, asked, budget_tokens, self._counter.count, wording)
+
+    async def _relevant(self, scope: Scope, question: str) -> list[Relevance]:
+        every = await self._search.find(scope, question, _RELEVANT)
+        found = [one for one in every if one.coverage or one.similarity >= SOME_SIMILARITY]
+        nexts = [*(max(one.score, _TRIFLE) for one in found[1:]), _TRIFLE]
+        return [
+            Relevance(one.uuid, one.coverage, one.similarity, one.score, one.score / after)
+            for one, after in zip(found, nexts, strict=False)
+        ]
+
+    def _failed(self, error: Exception) -> None:
+        # The engine sets `report` once the tier exists.
+        self.report(error)
 
     # -- inside -----------------------------------------------------------------------------------------------------------
 
     async def _kept_load(self, scope: Scope, step: Step) -> Step | None:
         """A step that loaded a page is stored as a note, since the page is already on disk. None if it loaded none."""
-        uuid = page_in.asked(step).get("uuid")
+        uuid = page_in.arguments_of(step).get("uuid")
+        if says_in_view(step.result):
+            return None
         try:
             page, _ = await self._pages.load(scope, uuid if isinstance(uuid, str) else "")
         except (HandleNotFoundError, StoreError):
             return None
-        wording = await self._languages.wording(scope)
-        note = wording.loaded.format(uuid=page.uuid, chars=len(step.result))
+        note = loaded_note(page, len(step.result), await self._languages.wording(scope))
         return measured_step(replace(_with_page(step, page), result=note, whole=False), self._counter.count)
 
     def _cut(self, step: Step, error: StoreError) -> Step:
@@ -334,11 +412,3 @@ def call_hash(tool: str, value: JsonValue) -> str:
     """The same for equal calls, whatever the order of their arguments."""
     text = json.dumps([tool, value], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def query_summary(value: JsonValue) -> str:
-    """What a tool was asked, on one line."""
-    if isinstance(value, Mapping) and len(value) == 1:
-        value = next(iter(value.values()))
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return clip(" ".join(text.split()), QUERY_CHARS)

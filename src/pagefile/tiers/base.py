@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 import anyio.to_thread
 
 from pagefile.ports import LogView
-from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn
+from pagefile.records import ErasureReceipt, JsonObject, JsonValue, Page, Scope, Step, Turn
 from pagefile.text.tokens import TokenCounter
 from pagefile.window.budget import EXTRA_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form, candidate_from, candidate_json
@@ -58,6 +58,8 @@ class WindowRequest:
     )
     #: Pages of the running turn, by index of the step.
     running: dict[int, Sequence[Text]] = field(default_factory=dict[int, Sequence[Text]])
+    #: What is known about the pages that this window may name, by uuid; filled in by the archive as well.
+    known_pages: dict[str, Page] = field(default_factory=dict[str, Page])
     #: Tokens that never leave: the instructions.
     instructions_tokens: int = 0
     #: Which results left this window. The archive decides, and the history shows what remains.

@@ -138,7 +138,10 @@ class _Covered:
                 # A repeated anchor counts as new: the oldest are dropped first.
                 self.anchors.pop(anchor, None)
                 self.anchors[anchor] = None
-            self.archive_refs.update(dict.fromkeys(step.page for step in turn.steps if step.page))
+            for uuid in filter(None, (step.page for step in turn.steps)):
+                # So does a page that was loaded again: the last ones are named first.
+                self.archive_refs.pop(uuid, None)
+                self.archive_refs[uuid] = None
         self.anchors = dict.fromkeys([*self.anchors][-MAX_ANCHORS:])
         self.through_seq = turns[-1].seq or 0
 

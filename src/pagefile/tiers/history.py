@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from pagefile.errors import ErasedError
 from pagefile.lru import Lru
-from pagefile.ports import LogView, Watermarks, WindowLog
+from pagefile.ports import Watermarks, WindowLog
 from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Scope, Step, Turn
 from pagefile.shapes.call_order import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
@@ -16,7 +16,7 @@ from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, h
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.candidates import Candidate, Form, ShownTurn
-from pagefile.window.forms import running_turn, shown_summary, turn_forms
+from pagefile.window.forms import running_turn, shown_pages, shown_summary, turn_forms
 from pagefile.window.measure import recounted, step_tokens
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import reworded
@@ -161,7 +161,8 @@ class History(OwnTier):
         candidates: list[Candidate] = []
         leaving = request.leaving
         for number, turn in enumerate(turns):
-            forms = turn_forms(turn, request.pages, leaving.remains, self.counter.count, wording)
+            known = request.known_pages
+            forms = turn_forms(turn, request.pages, leaving.remains, self.counter.count, wording, known)
             block = "recent" if number >= recent_from else "older"
             note = leaving.note(turn.id, range(len(turn.steps))) if leaving.reasons else ""
             candidates.append(Candidate(turn.id, block, forms, turn.seq or 0, note=note))
@@ -172,8 +173,8 @@ class History(OwnTier):
             candidates.append(Candidate(name, "older", (), position=-1, unread_tokens=tokens))
         # Allergies and medical history are in every window and never cut.
         safety = self._text("safety", safety_text(view.profile, wording))
-        guide = self._text("guide", wording.guide if self._needs_guide(request) else "")
-        return [*safety, *self._summary(view, request), *candidates, *guide]
+        told = (wording.guide, wording.guide_more) if self._needs_guide(request) else ()
+        return [*safety, *self._summary(request), *candidates, *self._text("guide", "\n\n".join(told))]
 
     def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
         """The open turn as the current message of its own window, with its tool results so far."""
@@ -184,7 +185,8 @@ class History(OwnTier):
             request.note(
                 f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
             )
-        return running_turn(turn, request.running, request.leaving, self.counter.count, request.wording)
+        count, known = self.counter.count, request.known_pages
+        return running_turn(turn, request.running, request.leaving, count, request.wording, known)
 
     def question(self, query: str) -> Candidate:
         """A question that is not written yet, as the current message."""
@@ -222,11 +224,13 @@ class History(OwnTier):
             return step
         return replace(step, result=text, result_tokens=self.counter.count(text))
 
-    def _summary(self, view: LogView, request: WindowRequest) -> list[Candidate]:
-        if (checkpoint := view.checkpoint) is None:
+    def _summary(self, request: WindowRequest) -> list[Candidate]:
+        if (checkpoint := request.view.checkpoint) is None:
             return []
-        window_tokens, wording = request.window_tokens, request.wording
-        text, note = self._shown(checkpoint, window_tokens=window_tokens, wording=wording)
+        size, wording = request.window_tokens, request.wording
+        named = checkpoint.archive_refs, request.known_pages, self.counter.count
+        pages = shown_pages(*named, size, wording)
+        text, note = self._shown(checkpoint, pages, window_tokens=size, wording=wording)
         form = Form(self.counter.count(text), text=text)
         covers = f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {note}"
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]

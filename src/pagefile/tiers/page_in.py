@@ -1,40 +1,34 @@
-"""Finds archived pages, and brings them back into a window.
+"""Brings archived pages back into a window.
 
 Which pages a window shows (what the running turn fetched or loaded, what stays resident, what was requested) is
-decided in `window/`; here they are read, whole or as the passages that answer the question. For the search by
-word over all pages of a user, passages are segmented once, when a search first meets their page, and their terms
-are stored beside the page, so that the index of a user can be rebuilt without reading the texts.
+decided in `window/`; here they are read, whole or as the passages that answer the question.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
-import anyio
-import anyio.to_thread
-
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileError, PagePurgedError
 from pagefile.lru import Lru
-from pagefile.ports import LogView, PageIndex, PageKeeper, PageStore, PageTerms
-from pagefile.records import PageHit, Scope, Step, Turn
-from pagefile.text.bm25 import Ranked, WordIndex
+from pagefile.ports import LogView, PageKeeper, PageStore
+from pagefile.records import Scope, Step, Turn
+from pagefile.text.outcomes import outcome
 from pagefile.text.passages import page_slice, render_excerpt, selected
-from pagefile.text.reading.json_tree import START as JSON_START
-from pagefile.text.reading.json_tree import unescaped
-from pagefile.text.words import terms
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import CUT_TURNS
 from pagefile.window.eviction import HIGH_WATER, Evictions, Source
-from pagefile.window.forms import Text
+from pagefile.window.forms import MOST_NAMED, Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, gist, placeholder_uuid
-from pagefile.window.wording import WORDINGS, ZH, Language, Wording
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
+from pagefile.window.receipt import Window
+from pagefile.window.wording import ZH, Language, Wording
 
 #: What these tools return is already archived: it is never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
@@ -42,6 +36,8 @@ LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
 #: same name.
 RECALL_TOOL = "recall"
 _RECALLED = re.compile(r"(?:- )?\[\d{4}-\d\d-\d\d[\] ]")
+#: A number as a model writes it in text.
+_DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
 #: Texts of pages cached between the calls of a tool loop, in characters.
 CACHE_CHARS = 16_000_000
 #: A shorter excerpt would say nothing.
@@ -50,23 +46,61 @@ LEAST_EXCERPT_TOKENS = 200
 THREAD_FROM_CHARS = 20_000
 
 
-async def excerpt(text: str, query: str, budget_tokens: int, count: Count, wording: Wording) -> str:
-    """The passages of a text that answer a query, in order, with their positions, within a budget."""
+async def excerpt(
+    text: str,
+    query: str,
+    budget_tokens: int,
+    count: Count,
+    wording: Wording,
+    *,
+    start: int = 0,
+    limit: int | None = None,
+) -> str:
+    """The passages of a text that answer a query, in order, with their positions, within a budget.
+
+    They are sought from `start` on; `limit` bounds the characters of the answer. How a run of tests ended stands before
+    anything that the words of a question find.
+    """
     nothing_matched, zh = wording.answers["nothing_matched"] + "\n", wording is ZH
+    rest = text[start:]
+
+    def cost(shown: str) -> int:
+        chars = 0 if limit is None else -(-len(shown) * budget_tokens // limit)
+        return max(count(shown), chars)
 
     def choose() -> str:
-        chosen = selected(text, query, budget=budget_tokens, cost=count, zh=zh)
+        ended = "".join(f"{line}\n" for line in _fitting_lines(outcome(rest), budget_tokens // 3, cost))
+        budget = budget_tokens - (cost(ended) if ended else 0)
+        chosen = selected(rest, query, budget=budget, cost=cost, zh=zh)
         if [(passage.start, passage.end) for passage in chosen] == [(0, len(text))]:
             return text
         note = "" if chosen.answers or not query.strip() else nothing_matched
         if note:
-            chosen = selected(text, query, budget=budget_tokens - count(note), cost=count, zh=zh)
+            chosen = selected(rest, query, budget=budget - cost(note), cost=cost, zh=zh)
         if not chosen:
             # There is hardly room for a word, and none for where it stands.
-            return fitting_slice(text, 0, None, budget_tokens, count)
-        return note + render_excerpt(chosen, len(text), zh=zh)
+            return ended or fitting_slice(text, start, limit, budget_tokens, count)
+        placed = [replace(one, start=one.start + start, end=one.end + start) for one in chosen]
+        return ended + note + render_excerpt(placed, len(text), zh=zh)
 
     return await off_loop(choose, len(text), THREAD_FROM_CHARS)
+
+
+def _fitting_lines(lines: Sequence[str], budget: int, cost: Count) -> list[str]:
+    """The lines that fit into a budget: the last first, which have the counts."""
+    spent = accumulate(cost(f"{line}\n") for line in reversed(lines))
+    fitting = sum(1 for _ in takewhile(lambda tokens: tokens <= budget, spent))
+    return list(lines[len(lines) - fitting :])
+
+
+async def part_of(text: str, asked: "Asked", budget_tokens: int, count: Count, wording: Wording) -> str:
+    """The part of a page that a call asks for, within a budget; for an offset behind its end, how long it is."""
+    start = asked.offset or 0
+    if start >= len(text):
+        return wording.answers["behind_end"].format(offset=start, chars=len(text))
+    if asked.query or not asked.in_part:
+        return await excerpt(text, asked.query, budget_tokens, count, wording, start=start, limit=asked.limit)
+    return fitting_slice(text, start, asked.limit, budget_tokens, count)
 
 
 def is_quoted(tool: str, result: str) -> bool:
@@ -74,7 +108,7 @@ def is_quoted(tool: str, result: str) -> bool:
     return tool in LOADING_TOOLS or (tool == RECALL_TOOL and _RECALLED.match(result) is not None)
 
 
-def asked(step: Step | None) -> Mapping[str, object]:
+def arguments_of(step: Step | None) -> Mapping[str, object]:
     """The arguments of a call of our own tools; none for any other step."""
     if step is None or step.tool not in LOADING_TOOLS or not isinstance(step.input, Mapping):
         return {}
@@ -101,13 +135,36 @@ def explained(error: HandleNotFoundError, uuid: object, wording: Wording) -> str
         return wording.answers["malformed"].format(uuid=repr(str(uuid)[:80]))
 
 
-def asked_range(arguments: Mapping[str, object], text: str) -> tuple[int, int | None] | None:
-    """Where a model asks to read, and at most how much; None if it does not say. Impossible values are ignored."""
-    offset, limit = arguments.get("offset"), arguments.get("limit")
-    if not isinstance(offset, int) and not isinstance(limit, int):
-        return None
-    start = offset if isinstance(offset, int) and 0 <= offset <= len(text) else 0
-    return start, limit if isinstance(limit, int) and limit > 0 else None
+class Asked(NamedTuple):
+    """Which part of a page a call asks for. Offset and limit are characters."""
+
+    query: str = ""
+    offset: int | None = None
+    limit: int | None = None
+
+    @property
+    def in_part(self) -> bool:
+        return self != Asked()
+
+    @classmethod
+    def by(cls, arguments: Mapping[str, object]) -> "Asked":
+        """What a model asks for; numbers may be written as text, and what makes no sense is ignored."""
+        query = arguments.get("query")
+        offset, limit = _number(arguments.get("offset")), _number(arguments.get("limit"))
+        return cls(
+            query.strip() if isinstance(query, str) else "",
+            None if offset is None else max(0, offset),
+            limit if limit and limit > 0 else None,
+        )
+
+
+def _number(value: object) -> int | None:
+    """A whole number, however a model writes it."""
+    if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def fitting_slice(text: str, offset: int, limit: int | None, budget_tokens: int, count: Count) -> str:
@@ -118,13 +175,17 @@ def fitting_slice(text: str, offset: int, limit: int | None, budget_tokens: int,
     return part
 
 
+def behind_the_end(offset: int, text: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"offset is {offset}, the page has {len(text)} characters.")
+
+
 def slice_of(text: str, offset: int, limit: int | None) -> str:
     """At most `limit` characters from `offset`, without splitting an image, a table, a code block or a value.
 
     Reading on from `offset + len(result)` tiles the text exactly.
     """
     if offset > len(text):
-        raise InvalidArgumentError(f"offset is {offset}, the page has {len(text)} characters.")
+        raise behind_the_end(offset, text)
     if limit is None:
         return text[offset:]
     _, end = page_slice(text, offset, limit)
@@ -135,8 +196,8 @@ def slice_of(text: str, offset: int, limit: int | None) -> str:
 
 #: A conversation, the limit, and the wording.
 _FoldKey: TypeAlias = tuple[Scope, int, str]
-#: The page, the query, the budget, and the language of what is written around the passages.
-_ExcerptKey: TypeAlias = tuple[Scope, str, str, int, Language]
+#: The page, what is asked for, the budget, and the language of what is written around the passages.
+_PartKey: TypeAlias = "tuple[Scope, str, Asked, int, Language]"
 
 
 @dataclass(eq=False, repr=False)
@@ -151,12 +212,16 @@ class Paging:
     running_tokens: int
     #: After results left, the others take this share of the room for results.
     low_water: float
+    #: Finds the pages of a conversation that have something in common with a question, best first.
+    find: Callable[[Scope, str], Awaitable[Sequence[residency.Relevance]]]
+    #: Within how many turns two loads make a page stay; 0: it never does.
+    resident_turns: int
 
     def __post_init__(self) -> None:
         # Keyed by scope as well: a uuid alone grants no access, and two tenants may have the same one.
         self._texts: Lru[tuple[Scope, str], tuple[str, int]] = Lru(CACHE_CHARS, lambda kept: len(kept[0]))
         self._evictions: Lru[_FoldKey, Evictions] = Lru(CACHE_CHARS, lambda kept: kept.chars)
-        self._excerpts: Lru[_ExcerptKey, tuple[str, int]] = Lru(64)
+        self._parts: Lru[_PartKey, tuple[str, int]] = Lru(64)
 
     async def bring(self, request: WindowRequest) -> Sequence[Candidate]:
         """Add what this window shows of the archive to the request, and return pages whose turn is not in the window.
@@ -164,9 +229,11 @@ class Paging:
         What cannot be read is noted and stays a placeholder.
         """
         view = request.view
+        known = await self.keeper.named(request.scope, sorted(named)) if (named := _named(view)) else ()
+        request.known_pages.update({page.uuid: page for page in known})
         wanted = await self._wanted(request)
         steps = () if view.open_turn is None else view.open_turn.steps
-        running = {number: step for number, step in enumerate(steps) if step.page and not step.whole}
+        running = _newest_whole({n: step for n, step in enumerate(steps) if step.page and not step.whole})
         share = max(LEAST_EXCERPT_TOKENS, request.window_tokens // (2 * max(1, len(wanted) + len(running))))
         held = {step.page for step in running.values()}
         wanted = [uuid for uuid in wanted if uuid not in held]
@@ -228,35 +295,45 @@ class Paging:
                 pinned.add(page.uuid)
                 sizes[page.uuid] = page.tokens
             request.traces["pinned"] = sorted(pinned)
-        picked = residency.pages_to_load(self.strategy, request.query or "", _hints(view))
+        picked = await self._picked(request)
         most, now = request.window_tokens // residency.WORKING_SET_SHARE, len(view.turns)
-        resident = residency.resident_pages(loads, now, pinned=pinned, tokens=sizes, limit_tokens=most)
+        limits = {"reuse_turns": self.resident_turns, "limit_tokens": most}
+        resident = residency.resident_pages(loads, now, pinned=pinned, tokens=sizes, **limits)
         return list(dict.fromkeys([*request.load, *picked, *resident]))
+
+    async def _picked(self, request: WindowRequest) -> list[str]:
+        """What the strategy loads for the question: pages of this conversation, also those before its checkpoint."""
+        question = request.query or ""
+        if self.strategy == "model" or not question.strip():
+            return []
+        subject = residency.subject(question)
+        found = await self.find(request.scope, subject) if subject else ()
+        newest = next((page.uuid for page in reversed(request.known_pages.values()) if not page.purged), None)
+        return residency.pages_to_load(self.strategy, question, found, newest)
 
     async def _shown(
         self, request: WindowRequest, uuid: str, step: Step | None, share: int
     ) -> tuple[Text, ...]:
         """A page as it may appear in this window, from whole to a few passages; empty if it cannot be read."""
+        asked = Asked.by(arguments_of(step))
         try:
             text, tokens = await self._text(request.scope, uuid)
             half = request.window_tokens // 2
-            # The same part as `call_tool` returns.
-            if (wanted := asked_range(asked(step), text)) is not None:
-                part = fitting_slice(text, *wanted, half, self.counter.count)
-                return (Text("part", part, self.counter.count(part)),)
-            given = asked(step).get("query")
-            own = given if isinstance(given, str) and given.strip() else ""
+            if asked.in_part:
+                # The same part as `call_tool` returns; passages share the window with other pages.
+                name, size = ("passages", share) if asked.query else ("part", half)
+                return (Text(name, *await self._part(request, uuid, asked, size)),)
             if step is not None and step.tool not in LOADING_TOOLS:
                 # What it is too long for leaves like any other result.
                 return (Text("loaded", text, tokens),)
             forms: list[Text] = []
             # A page requested by name is shown whole up to half of the window, as in `call_tool`.
             most = request.window_tokens if step is None else half
-            if tokens <= most and not own:
+            if tokens <= most:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
-                key = request.scope, uuid, own or request.query or "", share, request.language
-                forms.append(Text("passages", *await self._excerpt(key, text)))
+                question = Asked(request.query or "")
+                forms.append(Text("passages", *await self._part(request, uuid, question, share)))
             return tuple(forms)
         except PagefileError as error:
             request.note(f"page {uuid} stays a placeholder: {error}")
@@ -269,22 +346,23 @@ class Paging:
                     return kept
             # Another process has purged or erased it since; loading it says which.
             self._texts.pop((scope, uuid), None)
-            self._excerpts.clear()
+            self._parts.clear()
         page, text = await self.pages.load(scope, uuid)
         tokens = page.tokens if page.counter == self.counter.name else self.counter.count(text)
         self._texts[scope, uuid] = text, tokens
         return text, tokens
 
-    async def _excerpt(self, key: _ExcerptKey, text: str) -> tuple[str, int]:
-        if key not in self._excerpts:
-            _, _, query, budget, tongue = key
-            chosen = await excerpt(text, query, budget, self.counter.count, WORDINGS[tongue])
-            self._excerpts[key] = chosen, self.counter.count(chosen)
-        return self._excerpts[key]
+    async def _part(self, request: WindowRequest, uuid: str, asked: Asked, budget: int) -> tuple[str, int]:
+        key = request.scope, uuid, asked, budget, request.language
+        if key not in self._parts:
+            text, _ = await self._text(request.scope, uuid)
+            chosen = await part_of(text, asked, budget, self.counter.count, request.wording)
+            self._parts[key] = chosen, self.counter.count(chosen)
+        return self._parts[key]
 
     def forget(self) -> None:
         self._texts.clear()
-        self._excerpts.clear()
+        self._parts.clear()
         self._evictions.clear()
 
 
@@ -296,12 +374,42 @@ def in_blocks(view: LogView) -> Sequence[Turn]:
     return view.turns[first:]
 
 
+def pages_in_view(view: LogView, window: Window) -> tuple[str | None, frozenset[str]]:
+    """The open turn of a window, and the pages that the window shows whole."""
+    running = view.open_turn
+    turns = {turn.id: turn for turn in (*view.turns, *([] if running is None else [running]))}
+    parts = window.parts
+    shown = [*parts.turns, *([] if parts.current is None else [parts.current])]
+    whole = {
+        step.page
+        for one in shown
+        for number, result in one.steps.items()
+        if (step := turns[one.turn_id].steps[number]).page and len(result.result) == step.page_chars
+    }
+    return running and running.id, frozenset(filter(None, whole))
+
+
+def _newest_whole(steps: Mapping[int, Step]) -> dict[int, Step]:
+    """Steps of the running turn with a page, without those whose whole page a later step brings again."""
+    whole = {step.page: n for n, step in steps.items() if not Asked.by(arguments_of(step)).in_part}
+    again = {n for n, step in steps.items() if whole.get(step.page, n) > n}
+    return {n: step for n, step in steps.items() if n not in again}
+
+
 def _paged(view: LogView) -> Iterator[tuple[int, Turn, int, Step, str]]:
     """The steps of earlier turns that have a page: number of the turn, turn, index of the step, step, page."""
     for at, turn in enumerate(view.turns):
         for number, step in enumerate(turn.steps):
             if step.page:
                 yield at, turn, number, step, step.page
+
+
+def _named(view: LogView) -> set[str]:
+    """The pages that a window may name."""
+    running = () if view.open_turn is None else view.open_turn.steps
+    refs = () if view.checkpoint is None else view.checkpoint.archive_refs[-MOST_NAMED:]
+    steps = {page for *_, page in _paged(view)} | {step.page for step in running if step.page}
+    return steps.union(refs)
 
 
 def _places(view: LogView) -> dict[str, tuple[str, int]]:
@@ -311,106 +419,3 @@ def _places(view: LogView) -> dict[str, tuple[str, int]]:
     for _, turn, number, step, page in _paged(view):
         (loaded if step.tool in LOADING_TOOLS else fetched)[page] = turn.id, number
     return loaded | fetched
-
-
-def _hints(view: LogView) -> list[residency.PageHint]:
-    """What is known about the pages in the history, oldest first, from their placeholders."""
-    hints: dict[str, residency.PageHint] = {}
-    for _, turn, _, step, page in _paged(view):
-        if not step.whole and step.tool not in LOADING_TOOLS and placeholder_uuid(step.result):
-            hints[page] = residency.PageHint(page, f"{turn.user or ''} {gist(step.result)}")
-    return list(hints.values())
-
-
-#: Pages whose terms are read at a time.
-_BATCH = 50
-
-
-class _Key(NamedTuple):
-    uuid: str
-    start: int
-    end: int
-
-
-@dataclass(slots=True)
-class _Index:
-    words: WordIndex[_Key] = field(default_factory=WordIndex[_Key])
-    pages: dict[str, list[_Key]] = field(default_factory=dict[str, list[_Key]])
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
-
-    def add(self, page: PageTerms, passages: Sequence[str]) -> None:
-        keys = [_Key(page.uuid, start, end) for start, end in page.spans]
-        for key, words in zip(keys, passages, strict=True):
-            self.words.add(key, words.split(" "))
-        self.pages[page.uuid] = keys
-
-    def drop(self, uuids: set[str]) -> None:
-        for uuid in uuids:
-            self.words.remove(self.pages.pop(uuid))
-
-
-@dataclass(eq=False, repr=False)
-class PageSearch:
-    """Finds pages by what is written in them."""
-
-    pages: PageStore
-    index: PageIndex
-    max_postings: int
-
-    def __post_init__(self) -> None:
-        self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.words.postings)
-
-    async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
-        """The pages whose best passage answers the query, best first; one hit per page."""
-        if not (wanted := terms(query)):
-            return []
-        index = await self._caught_up(scope)
-        best: dict[str, Ranked[_Key]] = {}
-        for ranked in index.words.search(wanted, limit * 20):
-            best.setdefault(ranked.key.uuid, ranked)
-        hits: list[PageHit] = []
-        results: set[object] = set()
-        for ranked in best.values():
-            if len(hits) == limit:
-                break
-            try:
-                page, text = await self.pages.load(scope, ranked.key.uuid)
-            except HandleNotFoundError:
-                continue
-            if is_quoted(page.tool, text):
-                # Earlier versions archived the answers of our own tools.
-                continue
-            # A fork of a conversation has its own pages for the same results.
-            result = page.call_hash, page.content_hash, page.created
-            if result in results:
-                continue
-            results.add(result)
-            _, start, end = ranked.key
-            hits.append(PageHit(page, ranked.score, text[start:end], start))
-        return hits
-
-    def forget(self) -> None:
-        self._indexes.clear()
-
-    async def _caught_up(self, scope: Scope) -> _Index:
-        index = self._indexes.setdefault(scope, _Index())
-        async with index.lock:
-            there = await self.index.uuids(scope)
-            index.drop(index.pages.keys() - set(there))
-            missing = [uuid for uuid in there if uuid not in index.pages]
-            for start in range(0, len(missing), _BATCH):
-                for page in await self.index.read(scope, missing[start : start + _BATCH]):
-                    passages = page.terms
-                    if passages is None:
-                        _, text = await self.pages.load(scope, page.uuid)
-                        passages = await anyio.to_thread.run_sync(segmented, text, page.spans)
-                        await self.index.write(scope, page.uuid, passages)
-                    await anyio.to_thread.run_sync(index.add, page, passages)
-        self._indexes.trim()
-        return index
-
-
-def segmented(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, ...]:
-    """The terms of a text's passages as they are stored; strings of JSON as they read."""
-    read = unescaped if JSON_START.match(text) else str
-    return tuple(" ".join(terms(read(text[start:end]))) for start, end in spans)

@@ -14,10 +14,11 @@ from typing import NamedTuple, TypeAlias
 from pagefile.content import JsonValue, Message, Reasoning, Text, ToolCall, ToolResult
 from pagefile.records import Step, Turn
 from pagefile.text.passages import render_excerpt, selected
-from pagefile.text.sentences import clip
+from pagefile.text.sentences import clip, cut
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.chunks import Chunked, Span, chosen_spans, informative_lines, interest
 from pagefile.window.measure import Count
+from pagefile.window.placeholder import query_summary
 from pagefile.window.wording import Wording
 
 #: A tool result: its turn, and the index of the step.
@@ -32,7 +33,7 @@ HIGH_WATER = 0.875
 #: What was said and called last, to which the newest result answers.
 _ASKING_ITEMS = 8
 #: How much of a result its line shows, and how much of a call stands above its passages.
-_ABOUT_CHARS, _ASKED_CHARS = 40, 60
+_ABOUT_CHARS, _ASKED_CHARS, _QUERY_CHARS = 40, 60, 40
 #: Between two passages of a result.
 GAP = "\n…\n"
 
@@ -258,9 +259,10 @@ class Source:
 
 
 def left_note(step: Step, text: str, wording: Wording) -> str:
-    """What remains of a result in its place: the page, the tool, the length and how it begins."""
+    """What remains of a result in its place: the page, the tool, what was asked, how it begins and the length."""
     about = clip(" ".join(text[: 2 * _ABOUT_CHARS].split()), _ABOUT_CHARS)
-    return wording.left.format(uuid=step.page, tool=step.tool, chars=len(text), about=about)
+    query = cut(query_summary(step.input), _QUERY_CHARS)
+    return wording.left.format(uuid=step.page, tool=step.tool, query=query, chars=len(text), about=about)
 
 
 def passage_title(step: Step) -> str:

@@ -6,7 +6,7 @@ from itertools import accumulate, takewhile, zip_longest
 from typing import Any, NamedTuple
 
 from pagefile.content import Media, Message, media_in, with_media
-from pagefile.records import Checkpoint, Step, Turn
+from pagefile.records import Checkpoint, Page, Step, Turn
 from pagefile.shapes.call_order import calls_of, prepared
 from pagefile.shapes.media import named
 from pagefile.shapes.steps import ShownStep, shown_steps
@@ -15,16 +15,26 @@ from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Candidate, Form, ShownTurn, shown_turn, slim_turn
 from pagefile.window.measure import Count, layout_tokens, media_tokens, side_tokens
 from pagefile.window.parts import escape
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, answer_note, step_note
+from pagefile.window.placeholder import (
+    ABOUT_SHOWN,
+    ABOUT_TIGHT,
+    LOAD_TOOL,
+    SEARCH_TOOL,
+    answer_note,
+    described,
+    step_note,
+)
 from pagefile.window.wording import ZH, Wording
 
 _NOTHING: Mapping[int, Any] = {}
+_NOTHING_KNOWN: Mapping[str, Page] = {}
 #: The maximum number of characters of a past turn, by form.
 EPISODE_CHARS = {"full": 600, "shorter": 240, "short": 100}
 #: Limits for anchors beside a summary, newest first: tokens, and the window divided by this.
 ANCHOR_TOKENS, ANCHOR_SHARE = 300, 16
-#: The number of pages named beside a summary, the newest ones.
-PAGES_SHOWN = 12
+#: Limits for the pages named beside a summary, newest first: tokens, the window divided by this, and their number.
+PAGES_TOKENS, PAGES_SHARE = 2000, 8
+MOST_NAMED = 200
 
 
 class Text(NamedTuple):
@@ -57,6 +67,7 @@ def turn_forms(
     paged_out: Mapping[tuple[str, int], Text],
     count: Count,
     wording: Wording = ZH,
+    known: Mapping[str, Page] = _NOTHING_KNOWN,
 ) -> tuple[Form, ...]:
     """A done turn: with loaded pages, placeholders, one-line notes, or without its tools; media shown, or only named.
 
@@ -68,8 +79,9 @@ def turn_forms(
         if turn.layout is None:
             return (Form(turn.tokens, shown_turn(turn, "full", _NOTHING)),)
         return with_media_named([_with_results(turn, _NOTHING, "full", count)], count)
-    notes = {n: note for n, step in enumerate(turn.steps) if (note := note_of(step, count, wording))}
-    resting = {n: note for n, note in notes.items() if not turn.steps[n].page}
+    notes = {n: note for n, step in enumerate(turn.steps) if (note := note_of(step, count, wording, known))}
+    gone = {n for n, step in enumerate(turn.steps) if not step.whole and _is_purged(step, known)}
+    resting = {n: note for n, note in notes.items() if n in gone or not turn.steps[n].page}
     left = {n: paged_out[turn.id, n] for n in notes if (turn.id, n) in paged_out}
     resting |= left
     notes |= {n: text for n, text in left.items() if text.tokens < notes[n].tokens}
@@ -132,10 +144,18 @@ def _slim(turn: Turn, count: Count) -> Form:
     return Form(sides, shown, name="slim")
 
 
-def note_of(step: Step, count: Count, wording: Wording) -> Text | None:
+def _is_purged(step: Step, known: Mapping[str, Page]) -> bool:
+    """Whether the text that a placeholder invites to load is gone."""
+    page = known.get(step.page or "")
+    return page is not None and page.purged is not None
+
+
+def note_of(
+    step: Step, count: Count, wording: Wording, known: Mapping[str, Page] = _NOTHING_KNOWN
+) -> Text | None:
     """The shortest text for a result that leads back to all of it; None if there is only the result itself."""
     if step.page:
-        text = step_note(step, wording)
+        text = step_note(step, wording, known.get(step.page))
     elif step.tool in {LOAD_TOOL, SEARCH_TOOL}:
         text = answer_note(step)
         if len(text) >= len(step.result):
@@ -166,9 +186,9 @@ def episode_forms(turn: Turn, count: Count) -> tuple[Form, ...]:
 
 
 def shown_summary(
-    checkpoint: Checkpoint, count: Count, window_tokens: int, wording: Wording = ZH
+    checkpoint: Checkpoint, pages: str, count: Count, window_tokens: int, wording: Wording = ZH
 ) -> tuple[str, str]:
-    """The summary, then what it does not say itself; and a note on what became of the anchors."""
+    """The summary, then what it does not say itself, its pages last; and a note on what became of the anchors."""
     missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
     # The newest within their budget, in the order in which they were said.
     room = min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE)
@@ -178,12 +198,35 @@ def shown_summary(
     lines = [wording.so_far + escape(checkpoint.summary)]
     if beside:
         lines.append(wording.anchors + escape(wording.semicolon.join(beside)))
-    if checkpoint.archive_refs:
-        lines.append(wording.pages + wording.comma.join(checkpoint.archive_refs[-PAGES_SHOWN:]))
+    if pages:
+        lines.append(pages)
     total = len(checkpoint.anchors)
     survive = total - len(missing) + fitting
     note = f"{survive} of {total} anchors survive, {fitting} of them beside the summary"
     return "\n".join(lines), note
+
+
+def shown_pages(
+    refs: Sequence[str], known: Mapping[str, Page], count: Count, window_tokens: int, wording: Wording = ZH
+) -> str:
+    """The pages of a summary, newest first: which is which, as many as fit, and how the others are found."""
+    living = [uuid for uuid in reversed(refs) if uuid not in known or not known[uuid].purged]
+    if not living:
+        return ""
+    pages = [known[uuid] for uuid in living if uuid in known]
+    room = min(PAGES_TOKENS, window_tokens // PAGES_SHARE)
+    lines: list[str] = []
+    for size in (ABOUT_SHOWN, ABOUT_TIGHT):
+        lines = [f"- {page.uuid} {escape(described(page, size))}" for page in pages]
+        spent = accumulate(count(line) + 1 for line in lines)
+        fitting = sum(1 for _ in takewhile(lambda tokens: tokens <= room, spent))
+        if fitting == len(lines):
+            break
+    else:
+        lines = lines[:fitting]
+    others = len(living) - len(lines)
+    more = [wording.more_pages.format(count=others)] if others else []
+    return "\n".join([wording.pages, *lines, *more])
 
 
 # -- the running turn in its own window --------------------------------------------------------------------------------
@@ -197,6 +240,7 @@ def running_turn(
     leaving: Leaving,
     count: Count,
     wording: Wording = ZH,
+    known: Mapping[str, Page] = _NOTHING_KNOWN,
 ) -> list[Candidate]:
     """A running turn as candidates of its own window: what was said, and each exchange of calls with their results.
 
@@ -208,7 +252,8 @@ def running_turn(
         result = Text("full" if step.whole else "placeholder", step.result, step.result_tokens)
         remains = leaving.remains.get((turn.id, n))
         shown_texts = [*texts.get(n, ()), result] if remains is None else [remains]
-        if (note := note_of(step, count, wording)) and (remains is None or note.tokens < remains.tokens):
+        note = note_of(step, count, wording, known)
+        if note and (remains is None or note.tokens < remains.tokens):
             shown_texts.append(note)
         choices[n] = sorted(shown_texts, key=lambda text: -text.tokens)
     if turn.layout is None:

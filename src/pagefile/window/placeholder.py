@@ -1,12 +1,13 @@
 """What replaces an archived page in a window, in fixed wording, and how to recognise it."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from string import Formatter
 
-from pagefile.records import Page, Step
-from pagefile.text.sentences import clip
+from pagefile.records import JsonValue, Page, Step
+from pagefile.text.sentences import clip, cut
 from pagefile.window.wording import WORDINGS, ZH, Wording
 
 RULE = "━" * 37
@@ -24,10 +25,17 @@ _FITS: tuple[tuple[int, int, int], ...] = (
     (20, 20, 30),
 )
 
+#: Column limit of a query.
+QUERY_CHARS = 500
+#: Characters of query and synopsis beside a uuid, and where many pages are named.
+ABOUT_SHOWN = (60, 80)
+ABOUT_TIGHT = (40, 40)
+
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _LONG = re.compile(rf"^📎 \[(?:工具结果存档|archived tool result): ({_UUID})\]\n{RULE}\n")
 _SHORT = re.compile(rf"^📎 \[(?:存档|archived):({_UUID})\]")
 _LOADED = re.compile(rf"{_SHORT.pattern} (?:已加载([0-9]+)字|([0-9]+) characters loaded) ")
+_IN_VIEW = re.compile(rf"{_SHORT.pattern} (?:已在上文|in view above)")
 _SHORT_LINE = re.compile(rf"{_SHORT.pattern}.*", re.MULTILINE)
 #: How much is kept of an answer that names no page, and how many pages are named if it has no placeholders.
 _ANSWER_SHOWN = 200
@@ -59,6 +67,15 @@ def loaded_chars(note: str) -> int | None:
     """The number of characters loaded, according to the note that remains of a load; None if this is not such a note."""
     found = _LOADED.match(note)
     return None if found is None else int(found[2] or found[3])
+
+
+def in_view_note(page: Page, wording: Wording = ZH) -> str:
+    """What the load tool answers for a page that the window shows whole already."""
+    return wording.in_view.format(uuid=page.uuid)
+
+
+def says_in_view(answer: str) -> bool:
+    return _IN_VIEW.match(answer) is not None
 
 
 def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, summary_shown: int) -> str:
@@ -143,6 +160,7 @@ def _templates(old: Wording, new: Wording) -> tuple[tuple[re.Pattern[str], str],
     """How each of our texts is recognised in one wording, and the same text in the other."""
     pairs = [(_long_template(old), _long_template(new)), (old.toc_more, new.toc_more)]
     pairs += [(old.note, new.note), (old.short, new.short), (old.loaded, new.loaded)]
+    pairs.append((old.in_view, new.in_view))
     return tuple((_recognising(template), like) for template, like in pairs)
 
 
@@ -157,9 +175,33 @@ def _recognising(template: str) -> re.Pattern[str]:
     return re.compile(f"^{pattern}$", re.MULTILINE)
 
 
-def step_note(step: Step, wording: Wording = ZH) -> str:
-    """The one-line form, made from what a turn knows about its page."""
-    return wording.note.format(uuid=step.page, tool=step.tool, chars=step.page_chars or len(step.result))
+# -- on one line ---------------------------------------------------------------------------------------------------------
+
+
+def query_summary(value: JsonValue) -> str:
+    """What a tool was asked, on one line."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        value = next(iter(value.values()))
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return clip(" ".join(text.split()), QUERY_CHARS)
+
+
+def described(page: Page, shown: tuple[int, int] = ABOUT_SHOWN) -> str:
+    """Which page it is, on one line: its tool, what was asked, and the head of its synopsis."""
+    query, about = (" ".join(text.split()) for text in (page.query_summary, page.result_summary))
+    return f"{page.tool}: {cut(query, shown[0])} | {cut(about, shown[1])}"
+
+
+def step_note(step: Step, wording: Wording = ZH, page: Page | None = None) -> str:
+    """The one-line form of a step's page; without the page, from what the turn knows about it."""
+    said = described(page) if page else f"{step.tool}: {cut(query_summary(step.input), ABOUT_SHOWN[0])}"
+    words = wording.purged if page and page.purged else wording.note
+    return words.format(uuid=step.page, said=said, chars=step.page_chars or len(step.result))
+
+
+def loaded_note(page: Page, chars: int, wording: Wording = ZH) -> str:
+    """What a turn keeps of a load."""
+    return wording.loaded.format(uuid=page.uuid, chars=chars, said=described(page))
 
 
 def answer_note(step: Step) -> str:
@@ -169,17 +211,6 @@ def answer_note(step: Step) -> str:
     uuids = list(dict.fromkeys(re.findall(_UUID, step.result)))[:_PAGES_NAMED]
     calls = [f'{LOAD_TOOL}(uuid="{uuid}")' for uuid in uuids]
     return "\n".join([clip(step.result, _ANSWER_SHOWN), *calls])
-
-
-def gist(text: str) -> str:
-    """What a placeholder says about its page: tool, query and summary, without the words that all placeholders share."""
-    if _LONG.match(text) is None:
-        return text
-    wording = spoken_in(text)
-    head, _, rest = text.partition(f"{wording.summary}\n")
-    labels = (wording.tool, wording.query)
-    told = [line.partition(": ")[2] for line in head.splitlines() if line.startswith(labels)]
-    return " ".join([*told, rest.partition(f"\n\n{wording.sources}")[0]])
 
 
 def placeholder_uuid(text: str) -> str | None:

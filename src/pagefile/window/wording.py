@@ -30,8 +30,10 @@ class Wording:
     no_sources: str
     call: str
     note: str
+    purged: str
     short: str
     loaded: str
+    in_view: str
     #: Above a page in the memory block.
     back: str
     left: str
@@ -39,11 +41,14 @@ class Wording:
     so_far: str
     anchors: str
     pages: str
+    more_pages: str
     #: Between the items of a list, and between phrases.
     comma: str
     semicolon: str
     safety: Mapping[str, str]
     guide: str
+    #: What the document's guide does not say.
+    guide_more: str
     #: The workspace.
     toc_title: str
     toc_known: str

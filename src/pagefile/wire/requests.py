@@ -139,9 +139,11 @@ class Loading(BaseModel, use_attribute_docstrings=True):
     uuid: Uuid
     query: Text | None = None
     """Only the passages that answer this, each with its offset."""
-    offset: Place = Field(default=0, description="The first character to return.")
+    offset: Place = Field(
+        default=0, description="The first character to return; with a query, where to begin seeking."
+    )
     limit: int | None = Field(default=None, ge=1, le=MAX_INT)
-    """The largest number of characters; with a query, of tokens."""
+    """The largest number of characters."""
 
 
 class Slice(BaseModel):
@@ -396,6 +398,8 @@ class ToolsParams(Params, use_attribute_docstrings=True):
 
     language: Literal["zh", "en"] | None = None
     """The language of their descriptions, such as `memory.language` of a window; by default the setting, or English."""
+    shape: Literal["plain", "openai", "responses", "anthropic", "mcp"] = "plain"
+    """The API that takes them."""
 
 
 class PagesParams(SliceById, Anywhere, Params):

@@ -3,7 +3,7 @@
 A scope is flat in every response: `conversation_id`, `user_id`, `tenant`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
@@ -274,6 +274,45 @@ class ToolOut(Answer):
     name: str
     description: str
     parameters: Json = Field(description="JSON schema of the arguments.")
+
+
+class OpenAITool(Answer):
+    """A tool as OpenAI's chat API takes it."""
+
+    type: Literal["function"]
+    function: ToolOut
+
+
+class ResponsesTool(ToolOut):
+    """A tool as OpenAI's Responses API takes it."""
+
+    type: Literal["function"]
+
+
+class AnthropicTool(Answer):
+    """A tool as Anthropic's API takes it."""
+
+    name: str
+    description: str
+    input_schema: Json
+
+
+class McpTool(Answer):
+    """A tool as an MCP server lists it."""
+
+    name: str
+    description: str
+    inputSchema: Json  # noqa: N815 - MCP's word
+
+
+AnyTool: TypeAlias = ResponsesTool | ToolOut | OpenAITool | AnthropicTool | McpTool
+TOOL_SHAPES: Mapping[str, type[AnyTool]] = {
+    "plain": ToolOut,
+    "openai": OpenAITool,
+    "responses": ResponsesTool,
+    "anthropic": AnthropicTool,
+    "mcp": McpTool,
+}
 
 
 class ToolAnswer(Alone):

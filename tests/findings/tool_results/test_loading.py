@@ -6,7 +6,7 @@ from langchain_core.messages import ToolMessage
 from pagefile import Memory, Settings
 from pagefile.settings import ArchiveSettings
 from pagefile.standalone import ToolResultManager
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 from .made import (
     contract,
@@ -43,7 +43,7 @@ async def test_a_query_alone_finds_its_passage(collection):
     assert "185MB" in await chat.load(page, query=SOUGHT, limit=2000)
 
 
-@still_open("tool-results-F4")
+@finding("tool-results-F4")
 @pytest.mark.parametrize("also", [{"limit": 2000}, {"offset": 0}, {"offset": 0, "limit": 2000}])
 async def test_a_query_counts_beside_limit_and_offset(collection, also):
     """A query is not dropped because the model also says how much it wants."""
@@ -51,7 +51,7 @@ async def test_a_query_counts_beside_limit_and_offset(collection, also):
     assert "185MB" in await load(chat, page, query=SOUGHT, **also)
 
 
-@still_open("tool-results-F4")
+@finding("tool-results-F4")
 async def test_behind_the_end_there_is_nothing(collection):
     """An offset behind the end of a page does not bring its beginning again."""
     chat, page = collection
@@ -60,7 +60,7 @@ async def test_behind_the_end_there_is_nothing(collection):
     assert "## 检索上下文" not in answer
 
 
-@still_open("tool-results-F4")
+@finding("tool-results-F4")
 async def test_numbers_as_text_are_numbers(collection):
     """A model that writes its numbers as strings reads the same part as one that does not."""
     chat, page = collection
@@ -91,7 +91,7 @@ async def test_the_manager_that_loaded_a_page_restores_its_placeholder():
         assert messages == await manager.restore_placeholders(whole)
 
 
-@still_open("tool-results-F5")
+@finding("tool-results-F5")
 async def test_another_manager_restores_a_placeholder():
     """A web service has a manager for each request: the next one puts the placeholder back all the same."""
     async with Memory.open("memory://") as memory:
@@ -99,7 +99,7 @@ async def test_another_manager_restores_a_placeholder():
         assert before == await ToolResultManager(memory).restore_placeholders(loaded)
 
 
-@still_open("tool-results-F5")
+@finding("tool-results-F5")
 async def test_a_placeholder_is_restored_after_a_restart(tmp_path):
     """Messages that were saved with a page in full get their placeholder back from a new process."""
     url = f"sqlite:///{tmp_path}/archive.db"
@@ -127,7 +127,7 @@ SHAPES = {
 }
 
 
-@still_open("tool-results-F5")
+@finding("tool-results-F5")
 @pytest.mark.parametrize("shape", list(SHAPES))
 async def test_a_page_is_loaded_into_and_out_of_other_shapes(shape):
     """A placeholder in a list of parts or in Anthropic's block becomes the page, and a placeholder again."""
@@ -177,6 +177,8 @@ async def filled(memory):
     brought = {}
     for tool, (question, given, made) in FETCHED.items():
         brought[await kept(chat, question, made(), tool=tool, **given)] = tool
+    # A window waits a second for the embedder; loading it takes longer.
+    await memory.settle()
     return chat, brought
 
 
@@ -197,7 +199,7 @@ async def test_the_search_finds_the_page_a_question_is_about():
             assert tool == brought[hits[0].page.uuid], question
 
 
-@still_open("tool-results-F7")
+@finding("tool-results-F7")
 @pytest.mark.parametrize("strategy", ["similarity", "hybrid"])
 async def test_similarity_loads_the_page_a_question_is_about(strategy):
     """The strategies that compare load what the question is about, wherever in the stored result it stands."""
@@ -207,7 +209,7 @@ async def test_similarity_loads_the_page_a_question_is_about(strategy):
     assert {question: [tool] for question, tool in FOLLOW_UPS.items()} == loaded
 
 
-@still_open("tool-results-F7")
+@finding("tool-results-F7")
 @pytest.mark.parametrize("strategy", ["keyword", "hybrid"])
 async def test_a_word_such_as_before_is_no_reason_to_load(strategy):
     """A page is loaded for "the contract from before", and not for a question that is about no page at all."""
@@ -219,13 +221,27 @@ async def test_a_word_such_as_before_is_no_reason_to_load(strategy):
     assert [] == [question for question, loaded in needless.items() if loaded]
 
 
-@still_open("tool-results-F7")
+@finding("tool-results-F7")
 async def test_the_search_finds_a_page_in_another_language():
     """A question in English finds the Chinese contract that it is about."""
     async with Memory.open("memory://", settings=library("model")) as memory:
         chat, brought = await filled(memory)
         hits = await chat.search_tool_history("What is the total price of the contract?")
     assert ["get_document"] == [brought[hit.page.uuid] for hit in hits[:1]]
+
+
+# -- F17: the embedding of a page ------------------------------------------------------------------------------------------
+
+
+@finding("tool-results-F17")
+@pytest.mark.parametrize("embeddings", [True, False])
+async def test_the_embedding_of_a_page_can_be_switched(embeddings):
+    """With embeddings a page is found by what it is about, in another language; without them only by its words."""
+    archive = ArchiveSettings(threshold=5000, embeddings=embeddings)
+    async with Memory.open("memory://", settings=Settings(archive=archive)) as memory:
+        chat, brought = await filled(memory)
+        hits = await chat.search_tool_history("What is the total price of the contract?")
+    assert embeddings == ("get_document" in [brought[hit.page.uuid] for hit in hits[:1]])
 
 
 # -- F11 and F12: how long a page stays, and how often it stands ---------------------------------------------------------
@@ -240,7 +256,7 @@ async def test_a_page_that_was_loaded_once_gives_way():
         assert [1, 0] == [await copies(chat, "问1", page), await copies(chat, "问2")]
 
 
-@still_open("tool-results-F11")
+@finding("tool-results-F11")
 async def test_a_page_that_was_loaded_twice_gives_way():
     """However often a page was loaded, a turn that does not ask for it has its placeholder."""
     async with Memory.open("memory://", settings=Settings(window_tokens=64_000)) as memory:
@@ -262,7 +278,7 @@ async def copies(chat, question, *pages) -> int:
     return tool_texts(window).count(contract())
 
 
-@still_open("tool-results-F12")
+@finding("tool-results-F12")
 async def test_a_page_fetched_and_loaded_in_one_turn_stands_once():
     """A page is in a window once: loaded in the turn that fetched it, it is not there twice."""
     async with Memory.open("memory://", settings=Settings(window_tokens=64_000)) as memory:
@@ -272,7 +288,7 @@ async def test_a_page_fetched_and_loaded_in_one_turn_stands_once():
         assert 1 == tool_texts(await chat.context()).count(contract())
 
 
-@still_open("tool-results-F12")
+@finding("tool-results-F12")
 async def test_a_page_loaded_three_times_in_one_turn_stands_once():
     """A page is in a window once, however often the model loads it in a turn."""
     async with Memory.open("memory://", settings=Settings(window_tokens=64_000)) as memory:

@@ -83,7 +83,7 @@ async def test_nobody_reaches_anothers_memory(memory):
 
 
 async def test_what_the_tools_return_is_not_archived_again(memory):
-    """No persist, load, persist (extra test 13)."""
+    """No persist, load, persist (extra test 13); and a page in view is said to be in view instead of loaded again."""
 
     @tool
     def report() -> str:
@@ -103,10 +103,12 @@ async def test_what_the_tools_return_is_not_archived_again(memory):
         ask("Again"), thread("a", "ada")
     )
     assert ["line\n" * 2500] * 2 == results(out)[:2]
-    assert "window full" in results(out)[3]
+    assert all("in view above" in said for said in results(out)[2:4])
     assert [page.uuid] == [one.uuid for one in await memory.pages(user_id="ada")]
     turns = list(await memory.conversation("a", user_id="ada").turns())
-    assert [False] * 3 == [step.whole for step in turns[1].steps]
+    assert [False, True, True] == [step.whole for step in turns[1].steps]
+    shown = [str(message.content) for message in second.calls[-1]]
+    assert 1 == shown.count("line\n" * 2500)
 
 
 async def test_what_was_recalled_is_not_archived(memory):

@@ -291,7 +291,7 @@ class TestOthers:
         await made(url, NEWEST)
         async with connected(url) as plain, anyio.create_task_group() as group:
             async with plain.transaction():
-                await plain.execute("LOCK TABLE conversations IN ACCESS SHARE MODE")
+                await plain.execute("LOCK TABLE tool_result_archive IN ACCESS SHARE MODE")
                 first = opening(url)
                 await until(lambda: waiting(plain))
                 group.start_soon(check, f"{url}&command_timeout=0.5", clock, NEWEST)
@@ -311,7 +311,7 @@ class TestOthers:
         """Everybody else would wait behind it: it is told, and everything is as it was."""
         await made(url, NEWEST)
         async with connected(url) as plain, plain.transaction():
-            await plain.execute("LOCK TABLE conversations IN ACCESS SHARE MODE")
+            await plain.execute("LOCK TABLE tool_result_archive IN ACCESS SHARE MODE")
             with anyio.fail_after(PATIENCE_S), pytest.raises(StoreUnavailableError, match="locks"):
                 await opened(f"{url}&command_timeout=0.5", clock)
         assert await revision_at(url) == NEWEST

@@ -1,6 +1,7 @@
 """A store and the oracle, given the same verbs."""
 
 import asyncio
+import hashlib
 import shutil
 import tempfile
 from dataclasses import replace
@@ -66,6 +67,7 @@ purges = st.builds(
     uuids=st.none() | st.frozensets(ids, max_size=3),
     before=st.none() | times,
     max_bytes=st.none() | st.integers(0, 60),
+    spared=st.frozensets(ids, max_size=2),
 )
 drafts = st.builds(
     TurnDraft,
@@ -267,8 +269,15 @@ class Twins(RuleBasedStateMachine):
     def equal_call(self, scope, call_hash, since):
         self.same(lambda store: store.page_keeper.equal_call(scope, call_hash, since))
 
+    @rule(scope=scopes, uuids=st.lists(ids, max_size=4))
+    def name_pages(self, scope, uuids):
+        self.same(lambda store: store.page_keeper.named(scope, uuids))
+        texts = [hashlib.sha256(text.encode()).hexdigest() for text in ("same", "长" * 300)]
+        self.same(lambda store: store.page_keeper.holding(scope, texts))
+
     @rule(request=purges)
     def purge_pages(self, request):
+        self.same(lambda store: store.page_keeper.due(request))
         self.both(lambda store: store.page_keeper.purge(request))
 
     @rule(scope=scopes, uuid=ids, mark=st.sampled_from(("", "x", "词")), more=st.sampled_from((0, 0, 0, 1)))

@@ -9,9 +9,15 @@ SIZES = {"a": 10, "b": 20, "c": 30}
 
 
 def staying(
-    uses: list[tuple[int, str]], now: int, *, pinned: frozenset[str] = frozenset(), limit: int = 100
+    uses: list[tuple[int, str]],
+    now: int,
+    *,
+    pinned: frozenset[str] = frozenset(),
+    limit: int = 100,
+    reuse_turns: int = 3,
 ) -> list[str]:
-    return resident_pages([Use(*use) for use in uses], now, pinned=pinned, tokens=SIZES, limit_tokens=limit)
+    limits = {"limit_tokens": limit, "reuse_turns": reuse_turns}
+    return resident_pages([Use(*use) for use in uses], now, pinned=pinned, tokens=SIZES, **limits)
 
 
 def test_a_page_leaves_after_the_turn_that_fetched_it():
@@ -20,8 +26,9 @@ def test_a_page_leaves_after_the_turn_that_fetched_it():
 
 
 def test_a_page_loaded_twice_within_three_turns_stays():
-    """The model needs it again and again: no more page faults."""
+    """The model needs it again and again: no more page faults, if that is asked for."""
     assert staying([(1, "a"), (3, "a")], 4) == ["a"]
+    assert staying([(1, "a"), (2, "a"), (3, "a")], 4, reuse_turns=0) == []
     assert staying([(1, "a"), (4, "a")], 5) == []
 
 

@@ -2,41 +2,56 @@
 
 import pytest
 
-from pagefile.window.residency import PageHint, pages_to_load, points_back
+from pagefile.window.residency import Relevance, pages_to_load, points_back, subject
 
-PAGES = [
-    PageHint("rights", "search_yongce_docs 永策Pro的权限管理怎么配置？ 权限管理模块包括角色、菜单和数据权限"),
-    PageHint("expenses", "search_yongce_docs 报销流程 财务报销需要先提交发票"),
-    PageHint("weather", "get_weather Beijing sunny, 20 degrees, light wind"),
-]
+#: Found for a question: coverage, similarity, points, and the lead over the next page.
+CLEARLY = Relevance("clearly", 0.5, 0.3, 30.0, 3.0)
+WHOLLY = Relevance("wholly", 1.0, 0.05, 9.0, 1.2)
+ALONE = Relevance("alone", 0.1, 0.13, 10.0, 90.0)
+HARDLY = Relevance("hardly", 0.11, 0.04, 7.8, 1.2)
+VAGUELY = Relevance("vaguely", 0.16, 0.1, 13.0, 1.1)
+BY_WORDS = Relevance("by words", 0.45, 0.0, 9.0, 3.0)
 
 CASES = [
-    # question, model, keyword, similarity, hybrid
-    ("你之前说的配置步骤再详细说一下第三步", [], ["rights"], [], ["rights"]),
-    ("权限管理的角色怎么建？", [], [], ["rights"], ["rights"]),
-    ("刚才那个再说一遍", [], ["weather"], [], ["weather"]),
-    ("上次的报销流程是什么", [], ["expenses"], ["expenses"], ["expenses"]),
-    ("What did you say earlier about the weather in Beijing?", [], ["weather"], ["weather"], ["weather"]),
-    ("Tell me a joke", [], [], [], []),
-    ("今天吃什么", [], [], [], []),
+    # question, what is found, model, keyword, similarity, hybrid
+    ("权限管理的角色怎么建？", CLEARLY, [], [], ["clearly"], ["clearly"]),
+    ("what did Li Lei buy", WHOLLY, [], [], ["wholly"], ["wholly"]),
+    ("which pod kept restarting?", ALONE, [], [], ["alone"], ["alone"]),
+    ("which pod kept restarting?", BY_WORDS, [], [], ["by words"], ["by words"]),
+    ("上次的报销流程是什么", CLEARLY, [], ["clearly"], ["clearly"], ["clearly"]),
+    ("what was the exit code you saw earlier", VAGUELY, [], ["vaguely"], [], ["vaguely"]),
+    ("Before I forget: what's the capital of France?", HARDLY, [], [], [], []),
+    ("第一步先煮水，对吗？教我泡茶", HARDLY, [], [], [], []),
+    ("Write a haiku about rain", VAGUELY, [], [], [], []),
+    ("Before I forget: what's the capital of France?", None, [], [], [], []),
+    # It refers back and names nothing.
+    ("刚才那个呢", None, [], ["newest"], [], ["newest"]),
+    ("刚才那个再详细说一遍", None, [], ["newest"], [], ["newest"]),
+    ("Once more in detail, what you found earlier, please", None, [], ["newest"], [], ["newest"]),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=[f"{case[0]}-{case[1] and case[1].uuid}" for case in CASES])
 def test_each_strategy_loads_what_it_says(case):
     """By the model: never by itself; by word: what points back; by similarity; hybrid: either."""
-    question, *expected = case
+    question, found, *expected = case
     chosen = [
-        pages_to_load(strategy, question, PAGES) for strategy in ("model", "keyword", "similarity", "hybrid")
+        pages_to_load(strategy, question, [found, CLEARLY] if found else [], "newest")
+        for strategy in ("model", "keyword", "similarity", "hybrid")
     ]
     assert expected == chosen
 
 
 @pytest.mark.parametrize("strategy", ["model", "keyword", "similarity", "hybrid"])
-def test_without_pages_or_question_nothing_is_loaded(strategy):
-    """Nothing to load, nothing asked."""
-    assert pages_to_load(strategy, "之前", []) == []
-    assert pages_to_load(strategy, "  ", PAGES) == []
+def test_without_pages_nothing_is_loaded(strategy):
+    """Nothing to load."""
+    assert pages_to_load(strategy, "之前", [], None) == []
+
+
+def test_the_subject_of_a_question_is_what_it_does_not_only_refer_back_with():
+    """Words that refer back find no page; a question that has no others has no subject."""
+    assert subject("What was the exit code earlier?") == "What was the exit code  ?"
+    assert subject("刚才那个呢") == ""
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ from pagefile.stores import versions_in
 from pagefile.text.fact_rules import own_words
 from pagefile.text.passages import split
 from pagefile.text.speech import blended, embedded_texts
-from pagefile.tiers.page_in import LOADING_TOOLS, segmented
+from pagefile.tiers.page_in import LOADING_TOOLS
+from pagefile.tiers.page_search import segmented
 from pagefile.tiers.turn_index import ANALYZER, Terms, TurnVectors, terms_of
 from pagefile.window.receipt import Receipt, receipt_from
 

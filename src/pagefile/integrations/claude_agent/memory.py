@@ -16,6 +16,7 @@ import claude_agent_sdk as sdk
 from claude_agent_sdk.types import HookContext, HookEvent
 
 from pagefile.engine import Conversation, Memory
+from pagefile.engine.page_tools import load_text
 from pagefile.errors import SettingsError
 from pagefile.integrations.claude_agent.shapes import Transcript, pictured, result_text, retold
 from pagefile.integrations.fail_open import FailOpen
@@ -209,9 +210,15 @@ class ClaudeMemory:
             session.turn, step = await kept(session.chat, session.turn, await _said(session, given), result)
         if step.page is None or step.whole or name in self._exempt:
             return {}
-        passages = await session.chat.load(step.page, query=session.prompt, limit=self._excerpt_tokens)
+        passages = await self._passages(session, step.page)
         shown = f"{step.result}\n\n{passages}" if passages else step.result
         return _specific("PostToolUse", updatedToolOutput=retold(answer, shown))
+
+    async def _passages(self, session: _Session, page: str) -> str:
+        """What the model sees at once of a result that is too long."""
+        wanted: dict[str, Any] = {"query": session.prompt, "offset": 0, "limit": None}
+        scope, budget = session.chat.scope, self._excerpt_tokens
+        return await load_text(self._memory.engine, scope, page, **wanted, budget_tokens=budget)
 
     async def _on_compact(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
         """What the session was told is about to be summarized away, so it may be told again."""

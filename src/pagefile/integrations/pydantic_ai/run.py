@@ -17,6 +17,7 @@ from pagefile.integrations.pydantic_ai.messages import answer_text, as_history, 
 from pagefile.integrations.recorder import Asked, Happened, Returned, Said, begun, completed, kept, written
 from pagefile.records import Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.workspace import ToolRule, Workspace
 from pagefile.window.parts import Language, MemoryPart, Parts, Placement
@@ -244,9 +245,8 @@ class RunMemory:
         if known is None or engine.counter.count(known) > room_tokens:
             # Leaves some room, so that they still fit as the run continues.
             room = room_tokens * 3 // 4
-            known = await engine.tier(Archive).excerpt(
-                self.chat.scope, kept.full, self.question or kept.short, room
-            )
+            asked = page_in.Asked(self.question or kept.short)
+            known = await engine.tier(Archive).part(self.chat.scope, kept.full, asked, room)
             self._excerpts[kept.full] = known
         return known
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 
+import numpy as np
+
 from pagefile import ports
 from pagefile.records import Page, Scope, Turn, utc
 from pagefile.stores import encoding, rules
@@ -54,7 +56,7 @@ def _put(page: Page, blob: Blob, draft: ports.PageDraft) -> Play[Page]:
     if living:
         yield from count("blob_put", blob_values(blob))
     digests = {"digest": encoding.record_digest(page), "blob": blob.hash if living else None}
-    yield from count("page_put", {**values_of(page), **digests})
+    yield from count("page_put", {**values_of(page), **digests, "full": draft.text if living else None})
     if living:
         yield from put_spans(tenant, page.uuid, draft.spans)
     return page
@@ -116,6 +118,14 @@ class SqlPageKeeper(SqlPort, ports.PageKeeper):
     async def page(self, scope: Scope, uuid: str) -> Page:
         return await self._player.read(lambda: _page(scope, uuid))
 
+    async def named(self, scope: Scope, uuids: Sequence[str]) -> list[Page]:
+        values = {**keys(scope), "uuids": sorted(set(uuids))}
+        return await self._each("pages_named", values, of_tenant(Page, scope.tenant))
+
+    async def holding(self, scope: Scope, hashes: Sequence[str]) -> list[Page]:
+        values = {**keys(scope), "hashes": sorted(set(hashes))}
+        return await self._each("pages_holding", values, of_tenant(Page, scope.tenant))
+
     async def pin(self, scope: Scope, uuid: str, *, pinned: bool) -> Page:
         values = {**keys(scope), "uuid": uuid, "pinned": pinned}
 
@@ -141,9 +151,12 @@ class SqlPageKeeper(SqlPort, ports.PageKeeper):
         values = {**keys(scope), "call_hash": call_hash, "since": utc(since)}
         return await self._first("page_of_call", values, of_tenant(Page, scope.tenant))
 
+    async def due(self, request: ports.PurgeRequest) -> list[Page]:
+        return [page for _, page in await self._player.read(lambda: _due(request))]
+
     async def purge(self, request: ports.PurgeRequest) -> list[Page]:
         # Usually nothing is due: then nothing is locked, and the write-ahead log is not truncated.
-        if not await self._player.read(lambda: _due(request)):
+        if not await self.due(request):
             return []
         return await self._player.write(lambda: _purge(request), again=False, erases=True)
 
@@ -198,7 +211,8 @@ def _due(request: ports.PurgeRequest) -> Play[list[tuple[str, Page]]]:
     """The pages to purge, oldest first, each with the key of its text."""
     scope = request.scope
     bounds = {"before": request.before and utc(request.before), "max_bytes": request.max_bytes}
-    values = {**keys(scope), "uuids": sorted(request.uuids or ()), **bounds}
+    lists = {"uuids": sorted(request.uuids or ()), "spared": sorted(request.spared)}
+    values = {**keys(scope), **lists, **bounds}
     found = yield from rows(f"due_of_{part_of(scope)}", values)
     return [(blob, of_tenant(Page, scope.tenant)(page)) for blob, *page in found]
 
@@ -210,6 +224,22 @@ class SqlPageIndex(SqlPort, ports.PageIndex):
     async def read(self, scope: Scope, uuids: Sequence[str]) -> list[ports.PageTerms]:
         found = await self._rows("passages_read", {**keys(scope), "uuids": list(uuids)})
         return [_page_terms(list(group)) for _, group in groupby(found, key=lambda one: one[0])]
+
+    async def embeddings(self, scope: Scope, model: ports.EmbeddingModel) -> Mapping[str, ports.Vector]:
+        values = {**keys(scope), "maker": model.key}
+        found = await self._rows(f"embeddings_of_{part_of(scope)}", values)
+        made = {uuid: np.frombuffer(data, dtype="<f4") for uuid, data in found}
+        return {uuid: vector for uuid, vector in made.items() if len(vector) == model.dimension}
+
+    async def embed(
+        self, scope: Scope, model: ports.EmbeddingModel, made: Mapping[str, ports.Vector]
+    ) -> None:
+        rules.check_embeddings(model, made)
+        written: list[Values] = [
+            {**keys(scope), "uuid": uuid, "maker": model.key, "data": vector.astype("<f4").tobytes()}
+            for uuid, vector in sorted(made.items())
+        ]
+        await self._player.write(lambda: many("page_embed", written))
 
     async def write(self, scope: Scope, uuid: str, terms: Sequence[str]) -> None:
         written: list[Values] = [

@@ -77,7 +77,7 @@ _NAMES_BY_TYPE = {
     "double precision": "confidence ratio ttl_s",
     "json": "anchors archive_refs input messages metadata options receipt snapshot sources steps value",
     "bytea": "data",
-    "text[]": "codecs fact_ids gone hashes ids kinds media_types names statuses uuids words",
+    "text[]": "codecs fact_ids gone hashes ids kinds media_types names spared statuses uuids words",
     "bytea[]": "files",
     "bigint[]": "seqs",
 }

@@ -1,14 +1,16 @@
 """Archived pages: storing and loading them, managing them, and the terms of their passages; the images and files of turns."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
 import pytest
 
 from pagefile import errors
 from pagefile.content import Message, ToolResult
-from pagefile.ports import EntryQuery, PageDraft, PageTerms, PurgeRequest, Store
+from pagefile.ports import EmbeddingModel, EntryQuery, PageDraft, PageTerms, PurgeRequest, Store
 from pagefile.records import Page, Scope
 from pagefile.testing.contracts.base import Contract, changes_nothing, refused, write
 from pagefile.testing.contracts.messages import CALL, SEEN
@@ -164,6 +166,34 @@ class PageKeeperContract(Shelved):
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
             await refused(errors.HandleNotFoundError, shelf.page_keeper.page(scope, uuid))
 
+    async def test_pages_are_named_together(self, shelf: Store) -> None:
+        """Purged or not, oldest first; unknown and foreign ones are left out."""
+        await purged(shelf, TENANT, uuids=frozenset({"b"}))
+        found = await shelf.page_keeper.named(ADA, ["e", "b", "nope", "c", "b"])
+        assert names(found) == ["b", "e"]
+        assert found[0] == await shelf.page_keeper.page(ADA, "b")
+        assert await shelf.page_keeper.named(ADA, []) == []
+
+    async def test_pages_are_found_by_their_text(self, store: Store) -> None:
+        """Of whoever may load them, by the hash of the text, oldest first, as long as they have one."""
+        key = hashlib.sha256(b"same").hexdigest()
+        for minutes, (uuid, scope) in enumerate((("b", CHAT), ("a", ELSE), ("c", HIS))):
+            await store.pages.put(page(uuid, "same", scope=scope, minutes=minutes))
+        await store.pages.put(page("d", "other"))
+        assert names(await store.page_keeper.holding(ADA, [key, "0" * 64])) == ["b", "a"]
+        assert names(await store.page_keeper.holding(FIRM, [key])) == []
+        await purged(store, ADA, uuids=frozenset({"b"}))
+        assert names(await store.page_keeper.holding(ADA, [key])) == ["a"]
+
+    async def test_spared_pages_go_only_by_name(self, shelf: Store) -> None:
+        """By age and by size they stay, and `due` says so beforehand."""
+        spared, before = frozenset({"a", "b"}), AT + timedelta(minutes=3)
+        request = PurgeRequest(TENANT, LATER, None, before, spared=spared)
+        assert names(await shelf.page_keeper.due(request)) == ["c"]
+        assert names(await shelf.page_keeper.purge(request)) == ["c"]
+        assert await purged(shelf, TENANT, max_bytes=0, spared=spared) == ["d", "e"]
+        assert await purged(shelf, TENANT, uuids=frozenset({"a"}), spared=spared) == ["a"]
+
     async def test_pinning_is_for_whoever_may_load(self, shelf: Store) -> None:
         """Pinning is idempotent; an unknown, foreign or purged page raises."""
         for pinned in (True, True, False):
@@ -313,6 +343,26 @@ class PageIndexContract(Shelved):
         await store.pages.put(page("p"))
         await store.page_index.write(CHAT, "p", [])
         assert await store.page_index.read(CHAT, ["p"]) == [PageTerms("p", (), ())]
+
+    async def test_embeddings_come_back_to_their_model(self, shelf: Store) -> None:
+        """Of unpurged pages of the scope; written again they are replaced, and another model finds none."""
+        model = EmbeddingModel("test", 2)
+        one, two = np.array([1, 0], dtype=np.float32), np.array([0.5, -2], dtype=np.float32)
+        await shelf.page_index.embed(ADA, model, {"a": one, "b": one, "c": one, "nope": one})
+        await shelf.page_index.embed(ADA, model, {"b": two})
+        found = await shelf.page_index.embeddings(ADA, model)
+        assert {uuid: vector.tolist() for uuid, vector in found.items()} == {"a": [1, 0], "b": [0.5, -2]}
+        assert list(await shelf.page_index.embeddings(CHAT, model)) == ["a"]
+        assert await shelf.page_index.embeddings(TENANT, EmbeddingModel("test", 2, "v2")) == {}
+        await purged(shelf, ADA, uuids=frozenset({"a"}))
+        assert list(await shelf.page_index.embeddings(TENANT, model)) == ["b"]
+
+    async def test_an_embedding_has_the_length_of_its_model(self, shelf: Store) -> None:
+        """S0-39: one of another length, or that is not finite, is refused, and none of the call is stored."""
+        model, good = EmbeddingModel("test", 2), np.ones(2, dtype=np.float32)
+        for bad in (np.ones(3, dtype=np.float32), np.array([1, np.nan], dtype=np.float32)):
+            await refused(errors.VectorIndexError, shelf.page_index.embed(ADA, model, {"a": good, "b": bad}))
+        assert await shelf.page_index.embeddings(ADA, model) == {}
 
     async def test_terms_are_one_for_each_passage(self, shelf: Store) -> None:
         """Any other number raises `InvalidArgumentError` and changes nothing."""

@@ -29,11 +29,11 @@ INSERT INTO blobs (hash, codec, data) VALUES (:hash, :codec, :data) ON CONFLICT 
 INSERT INTO tool_result_archive (
   uuid, conversation_id, thread_id, tool_name, tool_input, query_summary, result_summary, result_length, sources,
   created_at, tenant, user_id, content_hash, blob, tokens, counter, call_hash, pinned, access_count, last_access,
-  purged, stored_bytes, digest)
+  purged, stored_bytes, digest, result_full)
 VALUES (
   :uuid, :conversation, :thread, :tool, :input, :query_summary, :result_summary, :length, :sources,
   :created, :tenant, :user, :content_hash, :blob, :tokens, :counter, :call_hash, :pinned, :loads, :last_load,
-  :purged, :stored_bytes, :digest)
+  :purged, :stored_bytes, :digest, :full)
 ON CONFLICT (uuid, tenant) DO UPDATE SET
   conversation_id = excluded.conversation_id, thread_id = excluded.thread_id, tool_name = excluded.tool_name,
   tool_input = excluded.tool_input, query_summary = excluded.query_summary, result_summary = excluded.result_summary,
@@ -41,7 +41,7 @@ ON CONFLICT (uuid, tenant) DO UPDATE SET
   user_id = excluded.user_id, content_hash = excluded.content_hash, blob = excluded.blob, tokens = excluded.tokens,
   counter = excluded.counter, call_hash = excluded.call_hash, pinned = excluded.pinned,
   access_count = excluded.access_count, last_access = excluded.last_access, purged = excluded.purged,
-  stored_bytes = excluded.stored_bytes, digest = excluded.digest
+  stored_bytes = excluded.stored_bytes, digest = excluded.digest, result_full = excluded.result_full
 
 -- name: page_stored
 SELECT p.blob, {page} FROM tool_result_archive AS p WHERE p.uuid = :uuid AND p.tenant = :tenant
@@ -67,6 +67,13 @@ SELECT {page} FROM tool_result_archive AS p WHERE {of_tenant} AND {pages_behind}
 
 -- name: page_reached
 SELECT {page} FROM tool_result_archive AS p WHERE p.uuid = :uuid AND {reached}
+
+-- name: pages_named
+SELECT {page} FROM tool_result_archive AS p WHERE p.uuid {in uuids} AND {reached} ORDER BY p.created_at, p.uuid
+
+-- name: pages_holding
+-- A text is kept under the hash of its content.
+SELECT {page} FROM tool_result_archive AS p WHERE p.blob {in hashes} AND {reached} ORDER BY p.created_at, p.uuid
 
 -- name: pages_reached
 SELECT p.uuid, p.blob FROM tool_result_archive AS p WHERE p.uuid {in uuids} AND {reached} {for_update}
@@ -108,8 +115,8 @@ WHERE p.call_hash = :call_hash AND p.call_hash <> '' AND p.created_at >= :since 
 ORDER BY p.created_at DESC, p.uuid DESC LIMIT 1
 
 -- fragment: held
-p.uuid, p.created_at, p.stored_bytes, p.pinned,
-NOT p.pinned AND (p.uuid {in uuids} OR coalesce(p.created_at < :before, FALSE)) AS named
+p.uuid, p.created_at, p.stored_bytes, (p.pinned OR p.uuid {in spared}) AS pinned,
+NOT p.pinned AND (p.uuid {in uuids} OR (coalesce(p.created_at < :before, FALSE) AND NOT p.uuid {in spared})) AS named
 FROM tool_result_archive AS p
 
 -- fragment: due
@@ -139,7 +146,7 @@ WITH held AS (SELECT {held} WHERE {of_tenant} AND p.purged IS NULL)
 
 -- name: pages_bury
 -- Those that were pinned or purged meanwhile stay as they are.
-UPDATE tool_result_archive SET blob = NULL, purged = :at
+UPDATE tool_result_archive SET blob = NULL, result_full = NULL, embedding = NULL, purged = :at
 WHERE uuid {in uuids} AND tenant = :tenant AND purged IS NULL AND NOT pinned
 RETURNING uuid
 
@@ -153,6 +160,9 @@ INSERT INTO archive_passage (tenant, uuid, number, start, "end") VALUES (:tenant
 INSERT INTO archive_passage (tenant, uuid, number, start, "end")
 SELECT :tenant, :uuid, s.* FROM unnest(:all_number, :all_start, :all_end) AS s
 
+-- fragment: embedded
+p.embedded_by = :maker AND p.embedding IS NOT NULL
+
 -- name: uuids_of_conversation
 SELECT p.uuid FROM tool_result_archive AS p WHERE {of_conversation} AND p.purged IS NULL ORDER BY p.created_at, p.uuid
 
@@ -161,6 +171,19 @@ SELECT p.uuid FROM tool_result_archive AS p WHERE {of_user} AND p.purged IS NULL
 
 -- name: uuids_of_tenant
 SELECT p.uuid FROM tool_result_archive AS p WHERE {of_tenant} AND p.purged IS NULL ORDER BY p.created_at, p.uuid
+
+-- name: embeddings_of_conversation
+SELECT p.uuid, p.embedding FROM tool_result_archive AS p WHERE {of_conversation} AND {embedded}
+
+-- name: embeddings_of_user
+SELECT p.uuid, p.embedding FROM tool_result_archive AS p WHERE {of_user} AND {embedded}
+
+-- name: embeddings_of_tenant
+SELECT p.uuid, p.embedding FROM tool_result_archive AS p WHERE {of_tenant} AND {embedded}
+
+-- name: page_embed
+UPDATE tool_result_archive AS p SET embedding = :data, embedded_by = :maker
+WHERE p.uuid = :uuid AND p.purged IS NULL AND {reached}
 
 -- fragment: wanted_uuids
 -- The list first, each with its number in it: its rows are found by their key.
