@@ -41,7 +41,9 @@ def test_the_rows_and_their_limits(report):
     assert [1.0, 0.75, 0.25, None, 1.0] == [row.limit for row in report.report.rows]
     assert report.ok
     plain, archive, kept = report.walked
-    assert kept.tokens < archive.tokens < plain.tokens
+    assert max(kept.tokens, archive.tokens) < plain.tokens
+    # Passages of an archived table are cheaper than notes of it, and take a call more each time.
+    assert kept.prompts < archive.prompts
     assert kept.repeated_share < 0.1
     assert plain.repeated_share > 0.8
 

@@ -110,6 +110,8 @@ async def _answer(
         if page.tokens <= room:
             return text
         asked = page_in.Asked(question or page.query_summary)
+    else:
+        room = asked.room(room)
     part = await page_in.part_of(text, asked, room, engine.counter.count, wording)
     start = asked.offset or 0
     if start >= len(text) or part == text:

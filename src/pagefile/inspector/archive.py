@@ -18,7 +18,7 @@ PER_PAGE = 40
 #: Characters of an archived page shown at once: on its own view, and expanded in place.
 SLICE, IN_PLACE = 6_000, 12_000
 _HITS = 20
-_EXCERPT_TOKENS = 1_500
+_EXCERPT_CHARS = 6_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ async def opened(
 ) -> Opened:
     page = await _page(memory, asked, uuid)
     start = 0 if query is not None else min(offset, page.length)
-    most = limit if query is None else _EXCERPT_TOKENS
+    most = limit if query is None else _EXCERPT_CHARS
     whose = {"user_id": page.scope.user, "tenant": page.scope.tenant}
     try:
         text = await memory.peek(page.uuid, query=query, offset=start, limit=most, **whose)

@@ -42,6 +42,8 @@ _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
 CACHE_CHARS = 16_000_000
 #: A shorter excerpt would say nothing.
 LEAST_EXCERPT_TOKENS = 200
+#: Most tokens of the passages that answer a query, unless a limit is given.
+_ANSWER_TOKENS = 1000
 #: From this many characters on, processing a text would block the event loop.
 THREAD_FROM_CHARS = 20_000
 
@@ -145,6 +147,10 @@ class Asked(NamedTuple):
     @property
     def in_part(self) -> bool:
         return self != Asked()
+
+    def room(self, tokens: int) -> int:
+        """How many tokens its answer may take, of so many: a query wants what answers it, and is told how to read on."""
+        return min(tokens, _ANSWER_TOKENS) if self.query and self.limit is None else tokens
 
     @classmethod
     def by(cls, arguments: Mapping[str, object]) -> "Asked":
@@ -321,7 +327,7 @@ class Paging:
             half = request.window_tokens // 2
             if asked.in_part:
                 # The same part as `call_tool` returns; passages share the window with other pages.
-                name, size = ("passages", share) if asked.query else ("part", half)
+                name, size = ("passages", asked.room(share)) if asked.query else ("part", half)
                 return (Text(name, *await self._part(request, uuid, asked, size)),)
             if step is not None and step.tool not in LOADING_TOOLS:
                 # What it is too long for leaves like any other result.
