@@ -26,7 +26,8 @@ from pagefile.text.speech import as_statement, in_first_person, said_terms
 from pagefile.text.synopsis import synopsis
 from pagefile.text.times import periods
 from pagefile.text.words import terms
-from pagefile.window.placeholder import RULE, gist, placeholder_uuid
+from pagefile.window.placeholder import RULE, placeholder_uuid, reworded
+from pagefile.window.wording import EN
 
 from .patterns import attacks, patterns
 
@@ -89,7 +90,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "asking": asking,
     "fact_key": fact_key,
     "features": features,
-    "gist": lambda text: gist(f"📎 [工具结果存档: {UUID}]\n{RULE}\n{text}"),
+    "reworded": lambda text: reworded(f"📎 [工具结果存档: {UUID}]\n{RULE}\n{text}", EN),
     "in_first_person": lambda text: in_first_person(text, ["mia", "我"]),
     "own_words": own_words,
     "periods": lambda text: periods(text, date(2026, 5, 6)),

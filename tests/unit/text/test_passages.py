@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from pagefile.text.passages import Passage, matching, page_slice, render_excerpt, select, split
+from pagefile.text.passages import Passage, matching, page_slice, render_excerpt, select, selected, split
 
 IMAGE = "![架构图 第一版](https://docs.example/img/arch(1).png)"
 LINK = "[the [manual] of\nthe house](https://docs.example/manual)"
@@ -538,3 +538,13 @@ def test_sentences_are_paged_whole():
     assert text[start - 1] in "。！"
     assert text[end - 1] in "。！"
     assert (5000, 5100) == page_slice("x" * 20_000, 5000, 100)
+
+
+@pytest.mark.parametrize("opening", ["<svg/onload=x>", "<script>", "<!-- ", "<style>", "<iframe srcdoc='"])
+def test_what_is_never_closed_hides_nothing(opening):
+    """The rest of a page is read, whatever was cut off or written into it."""
+    page = f"<html><body><p>Prices</p>{opening}\n" + "".join(
+        f"<p>Row {n} costs {n} euros</p>\n" for n in range(300)
+    )
+    shown = render_excerpt(selected(page, "Row 217", budget=400, cost=len), len(page))
+    assert "Row 217 costs 217 euros" in shown

@@ -2,6 +2,7 @@
 
 import html
 import re
+from string import ascii_lowercase, ascii_uppercase
 
 from pagefile.text.reading.frames import Frame, Transcript
 
@@ -51,6 +52,7 @@ _LINES = frozenset(
     ]
 )
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)} | {"title": "# "}
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _XML_BREAK = re.compile(r">(\s*+)(?=<)")
 
 
@@ -67,7 +69,9 @@ def visible(frame: Frame) -> Frame:
 class _Page(Transcript):
     def __init__(self, frame: Frame) -> None:
         super().__init__(frame)
-        self._text = frame.text
+        # Lower case of the same length, character by character.
+        self._folded = frame.text.translate(_LOWER)
+        self._unclosed = set[str]()
         self._verbatim = 0
         self._link = ""
         #: The row of a table that is being written: how many cells, and whether they are headings.
@@ -85,14 +89,20 @@ class _Page(Transcript):
         elif mark["entity"]:
             self.put(html.unescape(mark["entity"]), place)
         elif mark["comment"]:
-            end = self._text.find("-->", place)
-            return len(self._text) if end < 0 else end + 3
-        elif name in _SILENT and not mark["close"]:
-            end = re.compile(f"</{name}", re.IGNORECASE).search(self._text, mark.end())
-            return len(self._text) if end is None else end.start()
+            return self._behind("-->", mark.end(), 3)
+        elif name in _SILENT and not mark["close"] and not mark["given"].endswith("/"):
+            return self._behind(f"</{name}", mark.end(), 0)
         elif name:
             self._tag(name, place, mark["given"], closes=bool(mark["close"]))
         return mark.end()
+
+    def _behind(self, end: str, place: int, chars: int) -> int:
+        """Where the text goes on behind what is not shown; what is never closed hides nothing, and is not looked for twice."""
+        found = -1 if end in self._unclosed else self._folded.find(end, place)
+        if found < 0:
+            self._unclosed.add(end)
+            return place
+        return found + chars
 
     def _tag(self, name: str, place: int, given: str, *, closes: bool) -> None:
         if name in ("td", "th"):
