@@ -133,7 +133,7 @@ async def _score(way: Way, played: Sequence[tuple[Run, Sequence[Moment]]]) -> Sc
                 missed = ruler.happened(moment)
                 if isinstance(way, Pagefile):
                     for span in missed:
-                        named, found = await way.leads_back(span, moment.event, ruler.last)
+                        named, found = await way.leads_back(span, ruler.last)
                         score.named += named
                         score.found += found
                 await way.add(moment.event)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from benchmarks.corpus import url_of
 from benchmarks.runs_data import Event, Run
 from benchmarks.runs_messages import Chat, text_of
-from benchmarks.runs_ruler import CHARS_PER_TOKEN, Prompt
+from benchmarks.runs_ruler import CHARS_PER_TOKEN, COMPARED, SPAN, Prompt
 from benchmarks.runs_ways import Way
 from pagefile.engine import Conversation, Memory
 from pagefile.records import JsonObject, Turn
@@ -63,7 +63,7 @@ class Pagefile(Way):
         self.chat: Conversation | None = None
         self._turn: Turn | None = None
         self._messages = Chat()
-        #: The pages of the run, by the text of their result.
+        #: The pages of the run, and their texts.
         self.pages: dict[str, str] = {}
 
     async def begin(self, run: Run) -> None:
@@ -81,9 +81,11 @@ class Pagefile(Way):
                 self._messages = Chat()
             self._turn = await self.chat.begin(event.text or "…")
             return
-        self._turn = await self.chat.extend(await self._running(), self._messages.messages(event))
-        if event.kind == "result" and (page := self._turn.steps[-1].page):
-            self.pages[event.text] = page
+        messages = self._messages.messages(event)
+        self._turn = await self.chat.extend(await self._running(), messages)
+        call = messages[-1].get("tool_call_id")
+        pages = [step.page for step in self._turn.steps if step.call_id == call and step.page]
+        self.pages.update(dict.fromkeys(pages, event.text))
 
     async def _running(self) -> Turn:
         assert self.chat is not None
@@ -94,12 +96,16 @@ class Pagefile(Way):
         self._turn = await self._running()
         return [text_of(message) for message in (await self.chat.context()).messages]
 
-    async def leads_back(self, span: str, event: Event, prompt: Prompt) -> tuple[bool, bool]:
+    async def leads_back(self, span: str, prompt: Prompt) -> tuple[bool, bool]:
         """Of a span that is not in view: whether a placeholder of its page is, and whether a search finds the page first."""
         assert self.chat is not None
-        uuids = {page for text, page in self.pages.items() if span in text}
+        # What is compared of a span may stand in two results, one behind the other: then either leads back.
+        parts = (span[:COMPARED], span[:SPAN], span[-SPAN:])
+        found = ({uuid for uuid, text in self.pages.items() if part in text} for part in parts)
+        uuids = next(filter(None, found), set[str]())
         named = any(uuid in text for uuid in uuids for text in prompt)
-        hits = await self.chat.search_tool_history(event.text[:2000], limit=1)
+        # The words of the call that it copies: of one that copies from many pages, only one could be the first for all its words.
+        hits = await self.chat.search_tool_history(span, limit=1, here=True)
         return named, bool(hits) and hits[0].page.uuid in uuids
 
     async def close(self) -> None:

@@ -38,8 +38,8 @@ class Score:
     spans: int = 0
     visible: int = 0
     missed: list[str] = field(default_factory=list[str])
-    #: Of the missed spans: those with a placeholder of their page in view, and those whose page a search with the call's own
-    #: words finds first. Only Pagefile has placeholders to search for.
+    #: Of the missed spans: those with a placeholder of their page in view, and those whose page a search with their own words
+    #: finds first. Only Pagefile has placeholders to search for.
     named: int = 0
     found: int = 0
 
