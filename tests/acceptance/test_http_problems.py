@@ -88,7 +88,6 @@ def body(**fields):
         ("POST", "/v1/recall", {"json": {"query": "hi"}}, 422, "validation"),
         ("POST", "/v1/load", body(uuid="nope"), 404, "handle-not-found"),
         ("GET", "/v1/load?conversation_id=c&uuid=nope", {}, 404, "handle-not-found"),
-        ("POST", "/v1/load", body(uuid=NOBODYS, query="?", offset=1), 422, "invalid-argument"),
         ("POST", "/v1/load", body(uuid=NOBODYS, limit=0), 422, "validation"),
         ("GET", f"/v1/pages/page?conversation_id=c&uuid={NOBODYS}", {}, 404, "handle-not-found"),
         ("GET", "/v1/pages/page?conversation_id=c", {}, 422, "validation"),

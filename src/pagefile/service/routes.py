@@ -183,10 +183,12 @@ async def peek(request: Request, params: Annotated[ask.PeekParams, Query()]) -> 
 
 
 @archive.get("/v1/tools")
-async def tools(request: Request, params: Annotated[ask.ToolsParams, Query()]) -> out.Page[out.AnyTool]:
+async def tools(request: Request, params: Annotated[ask.ToolsParams, Query()]) -> out.ToolList:
     """The tools to offer to the model, each with the JSON schema of its arguments, in the shape of an API."""
     schemas = tool_schemas(open_memory(request.app).engine.languages.default(params.language), params.shape)
-    return out.Page(items=tuple(out.TOOL_SHAPES[params.shape].model_validate(schema) for schema in schemas))
+    return out.ToolList(
+        items=tuple(out.TOOL_SHAPES[params.shape].model_validate(schema) for schema in schemas)
+    )
 
 
 @at_verb(archive, verbs.CALL_TOOL)

@@ -86,13 +86,10 @@ class _Index:
     def ranked(self, query: str, near: Mapping[str, float], passages: int) -> list[Found]:
         """The pages that share a word with the query, or are about the same, best first."""
         wanted = terms(query)
-        # The words of a question may be one name in a text.
-        joined = terms(
-            " ".join(a + b for a, b in pairwise(wanted) if (a + b).isalpha() and (a + b).isascii())
-        )
-        asked = self._telling(wanted)
+        names = self._names(wanted)
+        asked = self._telling(wanted, names)
         best: dict[str, Found] = {}
-        for one in self.words.search([*wanted, *joined, *joined], passages):
+        for one in self.words.search([*wanted, *names, *names], passages):
             key, uuid = one.key, one.key.uuid
             passage = key if key.in_text else None
             if uuid not in best:
@@ -106,10 +103,15 @@ class _Index:
                 best[uuid] = Found(uuid, _MEANING * similarity, None, 0.0, similarity)
         return sorted(best.values(), key=lambda found: -found.score)
 
-    def _telling(self, wanted: Sequence[str]) -> Counter[str]:
+    def _names(self, wanted: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Pairs of words that are one name in a text, such as `exitCode`, by the term of that name."""
+        pairs = [(a, b) for a, b in pairwise(wanted) if (a + b).isalpha() and (a + b).isascii()]
+        return {name: pair for pair in pairs for name in terms("".join(pair)) if self.words.knows(name)}
+
+    def _telling(self, wanted: Sequence[str], names: Mapping[str, tuple[str, str]]) -> Counter[str]:
         """The terms by which a question is judged: without pairs of characters that belong to different words.
 
-        Chinese words come whole and in pairs, so a pair that is a word comes twice.
+        Chinese words come whole and in pairs, so a pair that is a word comes twice. A name stands for its words.
         """
         asked = Counter(wanted)
         strays = [
@@ -118,6 +120,9 @@ class _Index:
         for term in strays:
             if not self.words.knows(term):
                 del asked[term]
+        for name, words in names.items():
+            asked -= Counter(words)
+            asked[name] = len(words)
         return asked
 
 

@@ -306,6 +306,12 @@ class McpTool(Answer):
 
 
 AnyTool: TypeAlias = ResponsesTool | ToolOut | OpenAITool | AnthropicTool | McpTool
+
+
+class ToolList(Page[AnyTool]):
+    """The tools to offer to the model."""
+
+
 TOOL_SHAPES: Mapping[str, type[AnyTool]] = {
     "plain": ToolOut,
     "openai": OpenAITool,
