@@ -47,7 +47,8 @@ CREATE TABLE IF NOT EXISTS tool_result_archive (
   query_summary TEXT NOT NULL, result_summary TEXT NOT NULL, result_length BIGINT NOT NULL, sources TEXT NOT NULL,
   created_at TEXT NOT NULL, tenant TEXT NOT NULL, user_id TEXT, content_hash TEXT NOT NULL, blob TEXT, tokens BIGINT NOT NULL,
   counter TEXT NOT NULL, call_hash TEXT NOT NULL, pinned BOOLEAN NOT NULL, access_count BIGINT NOT NULL, last_access TEXT,
-  purged TEXT, stored_bytes BIGINT NOT NULL, digest TEXT, PRIMARY KEY (uuid, tenant));
+  purged TEXT, stored_bytes BIGINT NOT NULL, digest TEXT, embedding BLOB, embedded_by TEXT, result_full TEXT,
+  PRIMARY KEY (uuid, tenant));
 
 CREATE TABLE IF NOT EXISTS archive_passage (
   tenant TEXT NOT NULL, uuid TEXT NOT NULL, number BIGINT NOT NULL, start BIGINT NOT NULL, "end" BIGINT NOT NULL, terms TEXT,

@@ -520,7 +520,8 @@ async def test_what_was_loaded_is_given_back(memory, asked, way):
         turn = await chat.record(messages=messages)
     else:
         turn = await chat.complete(await chat.extend(turn, messages[1:]))
-    assert len(turn.steps[0].result) < 200
+    # A note that says what the page is, and not the page again.
+    assert len(turn.steps[0].result) < 300
     assert messages == await chat.messages(turn)
 
 
