@@ -671,3 +671,19 @@ async def test_a_page_that_another_process_removed_is_shown_no_more(open_memory,
         shown = str(window.messages).count("SECRETWORD SECRETWORD SECRETWORD SECRETWORD " * 100)
         assert shown == 0
         assert any(f"page {uuid} stays a placeholder" in note for note in window.receipt.degraded)
+
+
+async def test_the_newest_result_is_in_view_however_much_was_written(memory):
+    """What an agent writes fills its window too; then the oldest calls leave, not what was just read."""
+    chat = memory.conversation("c", user_id="u")
+    turn = await chat.begin("Write the modules, and read each one's notes first.")
+    for number in range(30):
+        written = {"path": f"src/{number}.py", "content": f"value_{number} = {number}\n" * 200}
+        await chat.step(turn, tool="write_file", input=written, result="ok", call_id=f"w{number}")
+        notes = "".join(f"Note {line} of module {number} says what to do.\n" for line in range(70))
+        await chat.step(
+            turn, tool="read_file", input={"path": f"{number}.md"}, result=notes, call_id=f"r{number}"
+        )
+    window = await chat.context(window_tokens=16_000)
+    assert window.tokens <= 16_000
+    assert notes == tool_texts(window)[-1]

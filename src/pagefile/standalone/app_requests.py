@@ -214,9 +214,9 @@ class Asked:
     def came_in(self, read: Read | None) -> None:
         """Note that a summary was accepted or refused: that of a history, or of one that nobody named."""
         named = next((one for one in self.pending if one.read == read), None)
-        if named is None:
+        if read is None:
             self.came += 1
-        else:
+        elif named is not None:
             self.pending.remove(named)
             self.returned -= 1
         self._settle()

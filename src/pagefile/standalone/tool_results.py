@@ -149,7 +149,9 @@ class ToolResultManager:
         pages = await engine.store.page_keeper.holding(scope, list({_hash(text) for text in texts}))
         by_text: dict[str, deque[str]] = {}
         # If several pages have the same text, first those whose placeholder is not there anyway.
-        for page in sorted(pages, key=lambda page: page.uuid in stand):
+        # Another user's page is none of ours, although its text is the same.
+        own = [page for page in pages if page.scope.user in {None, self._user}]
+        for page in sorted(own, key=lambda page: page.uuid in stand):
             stood = by_text.setdefault(page.content_hash, deque())
             stood.append(placeholder(page, engine.counter.count))
 

@@ -13,6 +13,8 @@ from pagefile.text.words import ASKING_TERMS, terms
 
 #: Of a longer text only the passages that likely answer are read piece by piece, a quarter of this many characters.
 _READ_CHARS = 1_500_000
+#: Each stem is looked for in the whole text: of a longer question only the longest.
+_MOST_STEMS = 64
 #: How much the paragraph, record or definition around a piece says about it.
 _AROUND = 0.5
 #: How much a piece counts beside another that holds the same words of the question.
@@ -139,16 +141,18 @@ def _pieces(text: str, asked: Sequence[str]) -> Iterable[Piece]:
 
 def _likely(passages: Sequence[Passage], asked: Sequence[str]) -> Iterator[Passage]:
     """The passages that best match the stems of the query, with the first and the last, in order."""
-    stems = {stem for term in asked for stem in _stems(term)}
+    stems = sorted({stem for term in asked for stem in _stems(term)}, key=lambda stem: (-len(stem), stem))[
+        :_MOST_STEMS
+    ]
     folded = [unicodedata.normalize("NFKC", passage.text).casefold() for passage in passages]
     rare = {stem: 1 / (1 + sum(stem in text for text in folded)) for stem in sorted(stems)}
     held = [sum(rare[stem] * min(3, text.count(stem)) for stem in rare) for text in folded]
     room, chosen = _READ_CHARS // 4, {0, len(passages) - 1}
     for at in sorted(range(len(passages)), key=lambda at: (-held[at], at)):
-        room -= len(passages[at].text)
-        if room < 0:
-            break
-        chosen.add(at)
+        # One that is too long by itself leaves room for the others.
+        if len(passages[at].text) <= room:
+            room -= len(passages[at].text)
+            chosen.add(at)
     return (passages[at] for at in sorted(chosen))
 
 

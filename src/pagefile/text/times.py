@@ -199,7 +199,9 @@ def _day(match: _Match, today: date) -> Period:
 def _is_fraction(match: _Match) -> bool:
     """1/2, 2/3, 3/4 without a word before it that makes it a date."""
     over, under = int(match["month"]), int(match["day"])
-    return over < under <= 4 and not re.search(r"(?i)\b(?:on|since|from) $", match.string[: match.start()])
+    return over < under <= 4 and not re.search(
+        r"(?i)\b(?:on|since|from) $", match.string[max(0, match.start() - 8) : match.start()]
+    )
 
 
 def _chinese_date(match: _Match, today: date) -> Period:

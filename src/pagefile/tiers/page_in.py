@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
@@ -272,7 +273,8 @@ class Paging:
         room = request.window_tokens - request.instructions_tokens
         limit = int(HIGH_WATER * room)
         key = request.scope, limit, request.wording.gathered
-        folded = self._evictions.get(key)
+        # Taken out while it goes on, in a thread if there is much: who comes meanwhile begins anew.
+        folded = self._evictions.pop(key, None)
         if folded is None or not folded.follows(items):
             folded = Evictions(
                 limit,
@@ -280,8 +282,12 @@ class Paging:
                 self.low_water,
                 request.wording.gathered,
                 self.counter.count,
+                zh=request.wording is ZH,
             )
-        folded.advance(items[len(folded.items) :])
+        coming = items[len(folded.items) :]
+        await off_loop(
+            partial(folded.advance, coming), sum(len(item.text) for item in coming), THREAD_FROM_CHARS
+        )
         self._evictions[key] = folded
         leaving = request.leaving
         leaving.pageable_tokens = folded.pageable

@@ -162,10 +162,13 @@ def _too_large(required: Iterable[Candidate], budget: Budget, count: Count) -> s
 
 
 def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
-    """Tool results of the running turn: all of them in their shortest form first, then the newest in full."""
+    """Tool results of the running turn: the newest as full as half of the room allows, the others in their shortest form, and
+    then as full as what is left allows."""
     admitted: list[Candidate] = []
+    half = packing.left // 2
     for step in steps:
-        if not packing.offer(step._replace(forms=step.forms[-1:])):
+        forms = step.forms[-1:] if admitted else [form for form in step.forms if form.tokens <= half]
+        if not packing.offer(step._replace(forms=tuple(forms) or step.forms[-1:])):
             break
         admitted.append(step)
     for step in steps[len(admitted) :]:

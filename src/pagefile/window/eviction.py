@@ -36,6 +36,10 @@ _ASKING_ITEMS = 8
 _ABOUT_CHARS, _ASKED_CHARS, _QUERY_CHARS = 40, 60, 40
 #: Between two passages of a result.
 GAP = "\n…\n"
+#: The share of the limit that results may take, however much is said and called.
+LEAST_ROOM = 1 / 8
+#: Of how many results passages are looked for: what is older counts next to nothing.
+_GATHERED = 60
 
 
 class Said(NamedTuple):
@@ -86,6 +90,8 @@ class Evictions:
     #: Above the gathered passages.
     heading: str
     count: Count
+    #: Whether where passages stand is said in Chinese.
+    zh: bool = False
     items: list[Item] = field(default_factory=list[Item])
     out: dict[Key, PagedOut] = field(default_factory=dict[Key, PagedOut])
     steps: int = 0
@@ -115,8 +121,11 @@ class Evictions:
 
     @property
     def _room(self) -> float:
-        """For results, beyond their notes."""
-        return min(self.results_limit, max(0, self.limit - self.fixed))
+        """For results, beyond their notes.
+
+        Never nothing: where speech and calls alone are too much, the oldest of them leave the window, and the newest result stays.
+        """
+        return min(self.results_limit, max(LEAST_ROOM * self.limit, self.limit - self.fixed))
 
     @property
     def _can_shrink(self) -> bool:
@@ -147,16 +156,18 @@ class Evictions:
         self.pageable = sum(result.tokens - result.note_tokens for result in whole.values())
         self.pageable += sum(self.out[result.key].tokens - result.note_tokens for result in cut)
         stay = {*whole, *(result.key for result in cut)}
-        self._gather(
-            [pair for key, pair in self._results.items() if key not in stay], room - self.pageable, whole
-        )
+        older = [pair for key, pair in self._results.items() if key not in stay]
+        for result, _ in older[:-_GATHERED]:
+            self.out[result.key] = PagedOut(result.note, result.note_tokens, (), self.steps)
+        self._gather(older[-_GATHERED:], room - self.pageable, whole)
 
     def _excerpt(self, result: Result) -> PagedOut:
         """The newest result, too long to be shown whole: what answers the question and the call, as much as a whole one might take."""
         said = [item.text for item in self.items[-_ASKING_ITEMS:] if isinstance(item, Said) and item.text]
         room = int(NEWEST_SHARE * self._room) - result.note_tokens
-        chosen = selected(result.text, "\n".join(said), budget=room, cost=self.count)
-        text = "\n".join([result.note, *([render_excerpt(chosen, len(result.text))] if chosen else [])])
+        chosen = selected(result.text, "\n".join(said), budget=room, cost=self.count, zh=self.zh)
+        shown = [render_excerpt(chosen, len(result.text), zh=self.zh)] if chosen else []
+        text = "\n".join([result.note, *shown])
         spans = tuple((passage.start, passage.end) for passage in chosen)
         return PagedOut(text, self.count(text), spans, self.steps)
 
@@ -167,7 +178,8 @@ class Evictions:
         wanted = interest(item.text for item in reversed(self.items) if isinstance(item, Said) and item.text)
         known = [line for result in whole.values() for line in informative_lines(result.text)]
         while older:
-            spans = chosen_spans([chunked for _, chunked in older], wanted, room, known)
+            chunks = [chunked for _, chunked in older]
+            spans = chosen_spans(chunks, wanted, room, known) if room > 0 else [list[Span]() for _ in chunks]
             gathered = [
                 line for (one, _), kept in zip(older, spans, strict=True) for line in _passages(one, kept)
             ]

@@ -232,3 +232,14 @@ async def test_an_unmodified_tool_is_wrapped_by_one_call(manager, memory, awaite
     assert (await tool("权限", mode="mix")).startswith("📎")
     (page,) = await memory.pages()
     assert (page.tool, page.input) == ("search_yongce_docs", {"args": ["权限"], "mode": "mix"})
+
+
+async def test_another_users_placeholder_is_never_restored(memory):
+    """Their page has the same text; its query is theirs."""
+    given = {"query": "a lawyer for the divorce"}
+    await ToolResultManager(memory, user_id="a").process_tool_result("fetch", given, LONG, "c")
+    manager = ToolResultManager(memory)
+    own = await manager.process_tool_result("fetch", {"query": "the weather"}, LONG, "d")
+    loaded = await manager.prepare_context([{"role": "tool", "content": own}], [str(placeholder_uuid(own))])
+    assert LONG == loaded[0]["content"]
+    assert [{"role": "tool", "content": own}] == await manager.restore_placeholders(loaded)

@@ -295,3 +295,11 @@ def test_chinese_output_is_told_in_chinese():
     assert synopsis(answer).startswith("JSON，30 条")
     built = "src/a.ts(1,2): error TS2339: 类型上不存在属性“记录”。\n" * 9 + "\n在 3 个文件中发现 9 个错误。\n"
     assert synopsis(built).startswith("在 3 个文件中发现 9 个错误")
+
+
+def test_counts_of_a_sample_say_so():
+    """A reader would take them for those of all rows."""
+    rows = [f"{n},{('open', 'paid')[n % 2]}" for n in range(900)]
+    told = synopsis("id,state\n" + "\n".join(rows))
+    assert "900 rows" in told
+    assert "In the first 400: state: open 200, paid 200" in told

@@ -106,7 +106,12 @@ def tallies(rows: Sequence[Flat], say: Voice, *, most: int) -> str:
             told = say("、", ", ").join(f"{value} {count:,}" for value, count in counted.most_common(6))
             found.append((not _STATES.search(key), len(counted), f"{key.rpartition('.')[2]}: {told}"))
     kept = [told for _, _, told in sorted(found, key=lambda one: one[:2])[:3]]
-    return squeeze("; ".join(kept), most)
+    return squeeze(_sampled(rows, say) + "; ".join(kept), most) if kept else ""
+
+
+def _sampled(rows: Sequence[Flat], say: Voice) -> str:
+    """What is said of many rows is said of the first ones, and says so."""
+    return say(f"前 {ASKED} 行：", f"In the first {ASKED}: ") if len(rows) >= ASKED else ""
 
 
 #: What stands in a row that a reader should know of.
@@ -137,8 +142,10 @@ def extremes(rows: Sequence[Flat], say: Voice, *, most: int = 90) -> str:
         numbers = [_percent(row.get(key)) for row in rows]
         if len(rows) > 1 and all(number is not None for number in numbers):
             top = max(range(len(rows)), key=lambda at: numbers[at] or 0)
-            return say(f"{key} 最高：", f"Highest {key}: ") + squeeze(
-                " ".join(str(value) for value in rows[top].values()), most
+            return (
+                _sampled(rows, say)
+                + say(f"{key} 最高：", f"Highest {key}: ")
+                + squeeze(" ".join(str(value) for value in rows[top].values()), most)
             )
     return ""
 

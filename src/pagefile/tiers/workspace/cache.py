@@ -19,14 +19,18 @@ class _Kept(NamedTuple, Generic[T]):
     at: float
 
 
+#: Equal calls that run at once.
+_RUNNING = 7
+
+
 class CallCache(Generic[T]):
     """Answers to calls, until they are too old or what they read has been changed."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._kept: Lru[str, _Kept[T]] = Lru(MAX_CALLS)
-        #: How many changes there had been when a call that is still running was made.
-        self._begun: Lru[str, int] = Lru(MAX_CALLS)
+        #: How many changes there had been when each of the equal calls that are still running was made.
+        self._begun: Lru[str, list[int]] = Lru(MAX_CALLS)
         self._changes = 0
 
     def find(self, call: ToolCall, fresh_s: float = 0) -> tuple[T, float] | None:
@@ -35,13 +39,17 @@ class CallCache(Generic[T]):
         age_s = 0.0 if found is None else max(0.0, self._now() - found.at)
         if found is None or 0 < fresh_s < age_s:
             self.drop(call)
-            self._begun[call.key] = self._changes
+            self._begun[call.key] = [*self._begun.get(call.key, [])[-_RUNNING:], self._changes]
             return None
         return found.value, age_s
 
     def keep(self, call: ToolCall, value: T) -> None:
         """Keep an answer, unless something was changed while the tool was running."""
-        if self._begun.pop(call.key, self._changes) == self._changes:
+        begun = self._begun.pop(call.key, None) or [self._changes]
+        if begun[1:]:
+            self._begun[call.key] = begun[1:]
+        # Which of them has ended is not known: the one that began first may know the least.
+        if begun[0] == self._changes:
             self._kept[call.key] = _Kept(call, value, self._now())
 
     def drop(self, call: ToolCall) -> None:

@@ -49,7 +49,9 @@ def bound(tool: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             given |= given.pop(name, {})
     defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
-    return {name: value for name, value in given.items() if not _same(value, defaults.get(name))}
+    told = {name: value for name, value in given.items() if not _same(value, defaults.get(name))}
+    # Null is the same as nothing only where it is the default.
+    return {name: "null" if value is None else value for name, value in told.items()}
 
 
 def defaults_of(schema: object) -> dict[str, object]:
@@ -73,5 +75,5 @@ def _spelled(value: Plain) -> Plain:
         text = value.strip()
         digits = text.removeprefix("-")
         plain = digits.isascii() and digits.isdigit() and str(int(digits[:18])) == digits
-        return int(text) if plain else text
+        return int(text) if plain else value
     return value

@@ -7,6 +7,7 @@ A call made in vain costs little, an answer from before one's own change costs t
 import re
 from collections.abc import Sequence
 from itertools import product
+from urllib.parse import urlsplit
 
 from pagefile.tiers.workspace.calls import ToolCall
 from pagefile.tiers.workspace.results import Plain
@@ -21,7 +22,11 @@ def affects(change: ToolCall, read: ToolCall) -> bool:
     """Whether a call may have changed what another one read."""
     if _mentions(change, read):
         return True
-    lasting = deed(*read) == "toc" or is_web(*read)
+    places = _places(change.arguments)
+    if is_web(*read):
+        # Programs and files do not change the web; a call that changes something there may.
+        return deed(*change) == "changes" and (not places or _same_host(places, _places(read.arguments)))
+    lasting = deed(*read) == "toc" and not _places(read.arguments)
     return not lasting and not _elsewhere(change, read)
 
 
@@ -35,7 +40,7 @@ def touches(change: ToolCall, source: str) -> bool:
 
 def overlap(one: str, other: str) -> bool:
     """Whether two paths or URLs may be the same, or one inside the other."""
-    if "*" in one + other or ".." in one + other:
+    if any(mark in one + other for mark in ("*", "..", "~")):
         return True
     short, long = sorted((_parts(one), _parts(other)), key=len)
     if _contains(long, short):
@@ -63,6 +68,11 @@ def _elsewhere(change: ToolCall, read: ToolCall) -> bool:
     return bool(ids.keys() & others.keys()) and all(
         ids[key] != others[key] for key in ids.keys() & others.keys()
     )
+
+
+def _same_host(some: Sequence[str], others: Sequence[str]) -> bool:
+    hosts = {urlsplit(url).netloc.casefold() for url in some if "://" in url}
+    return any(urlsplit(url).netloc.casefold() in hosts for url in others)
 
 
 def _places(arguments: Plain) -> list[str]:

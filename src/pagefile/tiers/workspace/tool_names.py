@@ -17,11 +17,18 @@ WORDS: Mapping[str, Sequence[str]] = table("pagefile.tiers.workspace", "tool_wor
 Deed = Literal["toc", "search", "page", "list", "changes", "runs", "apart"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[\u3400-\u9fff]+")
-_SEPARATORS = re.compile(r"\|\||&&|[|;\n]")
+_SEPARATORS = re.compile(r"[|&;\n]+")
 #: What makes a reading command write, or run another one.
 _NOT_ONLY_READING = re.compile(
-    r">|`|\$\(|<\(|\s-(?:delete|exec|ok|fprint)|\bsort\b[^|;]*\s-o"
+    r">|`|\$\(|<\(|\s-(?:delete|exec|ok|fprint|fls)|--output|\b(?:sort|tree|git grep)\b[^|;&]*\s-\w*o|\bdate\b[^|;&]*\s-s"
+    r"|\buniq\b(?:\s+[^-\s|;&]\S*){2}|\b(?:next|set)val\b"
     r"|\b(?:insert|update|delete|drop|alter|create|into|set|truncate|replace)\b"
+)
+#: How a statement or a mutation begins that writes, whatever the argument is called.
+_WRITES = re.compile(
+    r"\s*+(?:insert\s+into|delete\s+from|update\s+\S+\s+set|merge\s+into|truncate|(?:drop|alter|create)\s+(?:table|index|view|database|schema|user)"
+    r"|mutation\b\s*+\w*+\s*+[({])",
+    re.IGNORECASE,
 )
 
 
@@ -50,14 +57,20 @@ def deed(tool: str, arguments: Plain = None) -> Deed | None:
     name = bare_name(tool)
     words = [*words_of(name), name.casefold()]
     given = arguments if isinstance(arguments, dict) else {}
-    if has_word(words, "apart"):
+    about_something = named(arguments, "location") or named(arguments, "identity")
+    if has_word(words, "apart") and not about_something:
         return "apart"
+    if any(map(_WRITES.match, texts_in(arguments))):
+        return "runs"
     codes = [str(value) for value in _under(given, "code")]
     if has_word(words, "runs") or codes:
         return "apart" if codes and all(map(only_reads, codes)) else "runs"
     methods = {str(value).upper() for value in _under(given, "method")}
-    if has_word(words, "changes") or methods - {"GET", "HEAD"}:
+    if has_word(words, "changes") or methods - {"GET", "HEAD"} or named(arguments, "written"):
         return "changes"
+    if "and" in words:
+        # It does something else, too.
+        return None
     if not named(arguments, "location"):
         words = [word for word in words if word not in WORDS["from_somewhere"]]
     return next((kind for kind in ("toc", "search", "list", "page") if has_word(words, kind)), None)
