@@ -16,6 +16,7 @@ from pagefile.standalone import (
     ToolResultManager,
     load_tool_history_schema,
 )
+from pagefile.window.placeholder import placeholder_uuid
 
 LONG = "第三步：为角色勾选菜单权限。" * 1000
 

@@ -321,7 +321,7 @@ def test_a_pattern_with_spaces_is_another_pattern():
         (("http_delete", {"url": "https://api.x/items/5"}), ("fetch", {"url": "https://api.x/items"})),
         (("update_issue", {"id": 5}), ("get_issue", {"url": "https://git.x/issues/5"})),
         (("edit_file", {"path": "a.py"}), ("get_outline", {"path": "./a.py"})),
-        (("write_file", {"path": "/home/u/p/a.txt"}), ("read_file", {"path": "~/p/a.txt"})),
+        (("write_file", {"path": "/data/p/a.txt"}), ("read_file", {"path": "~/p/a.txt"})),
     ],
 )
 def test_what_an_agent_changed_is_read_again(change, read):

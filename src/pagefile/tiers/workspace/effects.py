@@ -7,12 +7,12 @@ A call made in vain costs little, an answer from before one's own change costs t
 import re
 from collections.abc import Sequence
 from itertools import product
-from urllib.parse import urlsplit
 
 from pagefile.tiers.workspace.calls import ToolCall
 from pagefile.tiers.workspace.results import Plain
 from pagefile.tiers.workspace.tool_names import deed, is_web, named, texts_in
 
+_HOST = re.compile(r"https?://([^/?#]+)", re.IGNORECASE)
 _PARTS = re.compile(r"[\\/]+")
 #: A shorter text in another call may stand there by chance.
 _TELLING_CHARS = 3
@@ -71,8 +71,8 @@ def _elsewhere(change: ToolCall, read: ToolCall) -> bool:
 
 
 def _same_host(some: Sequence[str], others: Sequence[str]) -> bool:
-    hosts = {urlsplit(url).netloc.casefold() for url in some if "://" in url}
-    return any(urlsplit(url).netloc.casefold() in hosts for url in others)
+    hosts = {host[1].casefold() for url in some if (host := _HOST.match(url))}
+    return any(host[1].casefold() in hosts for url in others if (host := _HOST.match(url)))
 
 
 def _places(arguments: Plain) -> list[str]:
