@@ -96,7 +96,7 @@ format: $(READY) ## Format the code and mend what ruff can mend
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-emit-index-annotation --custom-compile-command "make lock" --extra all --group dev
 
-lock: $(BIN)/uv ## Resolve the dependencies anew into the two locks (ARGS=--upgrade for newer ones)
+lock: $(BIN)/uv ## Resolve the dependencies again into the two locks (ARGS=--upgrade for newer ones)
 	$(COMPILE) $(ARGS) pyproject.toml -o requirements.lock
 	$(COMPILE) --extra claude --group check --constraint requirements.lock pyproject.toml -o requirements-check.lock
 

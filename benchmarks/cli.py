@@ -387,7 +387,7 @@ def window(
         bool, typer.Option("--json", help="Print a line of JSON for each message, the means in the last one.")
     ] = False,
 ) -> None:
-    """Measure whether what a message needs stands in its window, what that costs, and whether the rest stays away."""
+    """Measure whether what a message needs is in its window, what that costs, and whether the rest stays away."""
     report = _measured(
         lambda tell: window_bench.run(
             data or bench_data(), sets or (), quick=quick, peers=peers, cache=cache, progress=tell

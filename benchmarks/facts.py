@@ -263,7 +263,7 @@ def _in_and_out(index: FactIndex[int], key: int) -> None:
 
 
 def _corpus(size: int) -> tuple[list[str], list[float]]:
-    """So many facts, half Chinese, all different; the same every time."""
+    """This many facts, half Chinese, all different; the same every time."""
     chance = random.Random(size)
     texts = [
         f"{chance.choice(_SUBJECTS)} {chance.choice(_VERBS)} {' '.join(chance.sample(_THINGS, 3))} {number}"

@@ -130,7 +130,8 @@ def run(*, quick: bool = False, progress: Progress | None = None) -> HistoryRepo
 @dataclass(slots=True)
 class _Talked:
     tokens: dict[str, list[int]]
-    #: Tokens of questions with the system message, of turns, of summaries and of what was recalled.
+    #: Tokens of questions with the system message, of turns, of summaries and of what was recalled, up to the length of the
+    #: conversations that are calculated: a summary grows with its conversation.
     questions: list[int] = field(default_factory=list[int])
     turns: list[int] = field(default_factory=list[int])
     summaries: list[int] = field(default_factory=list[int])
@@ -153,7 +154,7 @@ async def _talk(database: Path, counter: TokenCounter, effort: _Effort) -> _Talk
             for way in WAYS:
                 prompt = await ways.prompt(way, exchange.user)
                 talked.tokens[way].append(tokens_of(prompt, counter))
-                if way == HYBRID:
+                if way == HYBRID and len(talked.questions) < Traffic().turns:
                     _note(talked, prompt, counter)
             talked.turns.append(
                 tokens_of(build_general_prompt(exchange.assistant, None, None, None, exchange.user), counter)

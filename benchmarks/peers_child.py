@@ -139,7 +139,7 @@ async def walk(course: "Course", turns: int) -> JsonObject:
 
 
 async def _asked(peer: Peer) -> JsonObject:
-    """How many details stand in the prompt of their question, and how many one call more would bring."""
+    """How many details are in the prompt of their question, and how many one call more would bring."""
     in_prompt: list[bool] = []
     reached: list[bool] = []
     for detail in details():

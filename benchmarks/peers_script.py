@@ -1,7 +1,7 @@
 """The conversation that everybody is measured on in `pagefile bench peers`: two languages, long tool results, details to find again.
 
 It goes on for as long as it is read. Its talk repeats after a while, so every text carries its own number: no system can
-keep one text for many. The details all stand in the first turns, so that each size of conversation is asked the same.
+keep one text for many. All details are in the first turns, so that each size of conversation is asked the same.
 """
 
 import random

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 from benchmarks.peers_base import BUDGET, INSTRUCTIONS, TRIGGER, Peer, Prompt, part
 from benchmarks.peers_script import Line
 from pagefile.text.extract import summarize
-from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
-from pagefile.tiers.checkpoints import summary_chars
+from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
+from pagefile.tiers.checkpoints import summary_tokens
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 
@@ -144,7 +144,7 @@ class EditingPeer(_LangChainPeer):
 def _summary(messages: Sequence[Any]) -> str:
     """A summary as long as Pagefile's own would be."""
     said = [(_ROLES[message.type], str(message.content)) for message in messages]
-    return summarize(said, max_chars=summary_chars(BUDGET))
+    return summarize(said, limit=summary_tokens(BUDGET), measure=open_counter().count)
 
 
 def _content(message: Any) -> str:

@@ -10,7 +10,7 @@ from benchmarks.recall_data import Asked
 _SEED = 5
 _RESAMPLES = 2000
 
-#: Ranked turn ids and, in the order of their best turn, the sessions they stand in.
+#: Ranked turn ids and, in the order of their best turn, the sessions they are in.
 Figure = Callable[[Asked, Sequence[str], Sequence[str]], float]
 
 

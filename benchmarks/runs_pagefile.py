@@ -99,7 +99,7 @@ class Pagefile(Way):
     async def leads_back(self, span: str, prompt: Prompt) -> tuple[bool, bool]:
         """Of a span that is not in view: whether a placeholder of its page is, and whether a search finds the page first."""
         assert self.chat is not None
-        # What is compared of a span may stand in two results, one behind the other: then either leads back.
+        # What is compared of a span may be in two results, one behind the other: then either leads back.
         parts = (span[:COMPARED], span[:SPAN], span[-SPAN:])
         found = ({uuid for uuid, text in self.pages.items() if part in text} for part in parts)
         uuids = next(filter(None, found), set[str]())

@@ -11,7 +11,8 @@ from benchmarks.runs_data import Event, Run, call_text
 from benchmarks.runs_ruler import CHARS_PER_TOKEN, Prompt
 from pagefile.records import JsonValue
 from pagefile.text.extract import summarize
-from pagefile.tiers.checkpoints import summary_chars
+from pagefile.text.tokens import open_counter
+from pagefile.tiers.checkpoints import summary_tokens
 
 
 class Way(ABC):
@@ -200,7 +201,7 @@ class Summarization(_LangChain):
 
         def summary(messages: Sequence[Any]) -> str:
             said = [(message.type, _langchain_text(message)) for message in messages]
-            return summarize(said, max_chars=summary_chars(trigger))
+            return summarize(said, limit=summary_tokens(trigger), measure=open_counter().count)
 
         self._summarizing = self._middleware.SummarizationMiddleware(
             self._model,

@@ -14,6 +14,7 @@ from uuid import uuid4
 import anyio
 
 from benchmarks.corpus import LONG, Author
+from benchmarks.delay import delayed
 from benchmarks.report import Limit, Report, Row, machine_facts
 from benchmarks.servers import Place, opened_place
 from benchmarks.timing import side_by_side
@@ -28,6 +29,10 @@ QUERIES_LIMIT = Limit("at most", 2.0)
 ROWS_LIMIT = Limit("at most", 1.0)
 LENGTH_LIMIT = Limit("at most", 1.3)
 BARE_LIMIT = Limit("at most", 3.0)
+SESSION_LIMIT = Limit("at most", 0.6)
+QUERY_LIMIT = Limit("at most", 0.8)
+#: A wire to another machine: how long a byte takes, each way.
+_ONE_WAY_S = 0.0005
 
 QUESTION = "What did Anna decide about the compressor, and when?"
 #: The short conversation that the long one is compared with.
@@ -36,7 +41,7 @@ FEW = 100
 VERBATIM, SINCE = 8, 24
 #: A long conversation repeats itself after this many turns: making up more takes longer than writing them.
 _DISTINCT = 2_000
-#: So many turns are written before the background may catch up, as it would while a user reads.
+#: This many turns are written before the background may catch up, as it would while a user reads.
 _BREATH = 10
 
 #: Neither past turns nor facts are looked up: they have rows of their own elsewhere.
@@ -136,7 +141,33 @@ class _Bench:
         if self.place.sessions is not None:
             self.tell("reading a session")
             rows.append(await self._session(memory, self.place.sessions))
+            self.tell("reading sessions and histories with Redis, and without it")
+            rows += await self._beside_database(self.place.url, self.place.sessions, "")
+            async with (
+                delayed(self.place.url, _ONE_WAY_S) as url,
+                delayed(self.place.sessions, _ONE_WAY_S) as sessions,
+            ):
+                rows += await self._beside_database(url, sessions, ", both 1 ms away")
         return rows
+
+    async def _beside_database(self, url: str, sessions: str, where: str) -> list[Row]:
+        """What document 001's functions take with Redis and with the database alone."""
+        async with (
+            Memory.open(url, sessions=sessions, settings=_MANUAL) as cached,
+            Memory.open(url, settings=_MANUAL) as plain,
+        ):
+            ours, theirs = (AgentApp(memory, tenant=self.tenant) for memory in (cached, plain))
+            request = MemoryQueryRequest("app", query=QUESTION)
+            session = await self._timed(
+                partial(ours.get_short_memory, "app"), partial(theirs.get_short_memory, "app")
+            )
+            history = await self._timed(
+                partial(ours.query_memory_context, request), partial(theirs.query_memory_context, request)
+            )
+        return [
+            _beside(f"GetShortMemory with Redis{where}", session, SESSION_LIMIT),
+            _beside(f"QueryMemoryContext with Redis{where}", history, QUERY_LIMIT),
+        ]
 
     async def _written(self, memory: Memory, name: str, count: int) -> Conversation:
         chat = self._chat(memory, name)
@@ -246,7 +277,7 @@ class _Bench:
         scope = self._scope("long")
         async with bare_get(sessions, scope) as get:
             ours, bare = await self._timed(partial(memory.engine.sessions.get, scope), get)
-        note = f"{bare * 1e6:,.0f} µs for a bare GET; ours asks the database too, whether the value is the newest"
+        note = f"{bare * 1e6:,.0f} µs for a bare GET; ours reads the label too, checks the seal and parses the value"
         return Row("session through Redis", ours * 1e6, "µs", ours / bare, note=note)
 
     async def _timed(self, *sides: Callable[[], Awaitable[object]]) -> tuple[float, ...]:
@@ -260,6 +291,12 @@ class _Bench:
 
     def _turns(self, name: str, count: int) -> list[Turn]:
         return Author(self.counter).turns(self._scope(name), count, LONG, distinct=_DISTINCT)
+
+
+def _beside(name: str, taken: tuple[float, ...], limit: Limit) -> Row:
+    ours, alone = taken
+    row = Row(name, ours * 1e3, "ms", ours / alone, note=f"{alone * 1e3:,.2f} ms with PostgreSQL alone")
+    return Row.judged(row, limit)
 
 
 def _noop(_: str) -> None:

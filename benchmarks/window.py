@@ -1,4 +1,4 @@
-"""`pagefile bench window`: whether what a message needs stands in its window, what that costs, and whether the rest stays away."""
+"""`pagefile bench window`: whether what a message needs is in its window, what that costs, and whether the rest stays away."""
 
 import tempfile
 import time

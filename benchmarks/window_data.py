@@ -1,4 +1,4 @@
-"""The public sets that windows are measured on: what was said, what is asked, and the words that have to stand in the window."""
+"""The public sets that windows are measured on: what was said, what is asked, and the words that have to be in the window."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ class Question:
     piece: bool = False
 
     def held(self, window: str) -> list[str]:
-        """The evidence that stands in a window."""
+        """The evidence that is in a window."""
         return [one for one in self.evidence if stands(one, window, piece=self.piece)]
 
 
@@ -40,7 +40,7 @@ class Person:
 
 
 def stands(evidence: str, window: str, *, piece: bool) -> bool:
-    """Whether a text stands in a window, both without their line breaks; of one that is long, any `piece`."""
+    """Whether a text is in a window, both without their line breaks; of one that is long, any `piece`."""
     text = plain(evidence)
     if not piece or len(text) <= PIECE_CHARS:
         return text in window

@@ -11,9 +11,9 @@ from pagefile.engine import Memory
 from pagefile.window.receipt import Window
 
 BUDGET = 4_000
-#: So many finds stand for what could have been brought.
+#: This many finds stand for what could have been brought.
 FIRST = 5
-#: A sample takes one message in so many.
+#: A sample takes one message in this many.
 _QUICK_STEP = 6
 
 

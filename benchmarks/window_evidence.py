@@ -1,4 +1,4 @@
-"""Evidence in the window: how much of what answers a question stands there, beside finds packed into the same budget."""
+"""Evidence in the window: how much of what answers a question is there, beside finds packed into the same budget."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ BUDGETS = (1_000, 2_000, 4_000, 8_000)
 DEPTH = 200
 #: Packing is tried with these budgets too, to see what it needs for the share that a window holds.
 _SMALL = (50, 100, 150, 200, 300, 400, 500, 650, 800, 1_300, 1_600, 3_000, 6_000)
-#: A sample has so many people, and so many questions of each.
+#: A sample has this many people, and this many questions of each.
 _QUICK = {"LoCoMo": (1, 40), "LongMemEval-S": (4, 1), "LifeBench-zh": (1, 30), "REALTALK": (1, 40)}
 
 

@@ -14,7 +14,7 @@ BUDGET = 4_000
 #: Tokens for facts.
 FACT_TOKENS = 150
 _BY_MEANING = "window, by meaning"
-#: A sample takes one sentence in so many.
+#: A sample takes one sentence in this many.
 _QUICK_STEP = 5
 
 

@@ -5,7 +5,7 @@ How PrecisionMemBench maps onto Pagefile:
 - An active belief is a fact: its name and aliases in front of its content, since a fact has no aliases beside its text.
 - A superseded one is remembered first under the attribute of its successor, which then replaces it.
 - A domain is the project of the fact and of the conversation; beliefs for every domain are part of the persona.
-- Pinned beliefs, open questions and the persona stand in every request: they are the `instructions` of the call.
+- Pinned beliefs, open questions and the persona are in every request: they are the `instructions` of the call.
 - A question that was resolved is remembered and retracted.
 - Other users' beliefs are another user's facts.
 
@@ -25,12 +25,12 @@ from pagefile.engine import Memory
 
 BUDGET = 4_000
 _EVERYWHERE = "user:universal"
-#: A sample takes one case in so many.
+#: A sample takes one case in this many.
 _QUICK_STEP = 10
 
 
 async def precision_bench(bench: Bench, data: Path) -> list[Line]:
-    """Each case: whether exactly the beliefs that are wanted stand in the window."""
+    """Each case: whether exactly the beliefs that are wanted are in the window."""
     beliefs = read(data, "precision-beliefs*.json.gz")
     cases = read(data, "precision-retrieval*.json.gz")[:: _QUICK_STEP if bench.quick else 1]
     lines: list[Line] = []
@@ -73,7 +73,7 @@ async def _remember(memory: Memory, beliefs: Sequence[Any]) -> None:
             attribute=last["_id"] if last is not belief else None,
             project=belief["scope"][0].partition(":")[2],
         )
-        # What replaces it may stand in every request, where it is no fact.
+        # What replaces it may be in every request, where it is not a fact.
         if belief["resolved_at"] or (last is not belief and standing(last)):
             await memory.retract(fact.id, user_id=belief["user_id"])
     await memory.settle()
@@ -127,7 +127,7 @@ async def persist_bench(bench: Bench, data: Path) -> list[Line]:
 
 
 async def _shown(memory: Memory, user: str, row: Any) -> tuple[set[int], float]:
-    """Which of the memories stand in the window, and what they cost."""
+    """Which of the memories are in the window, and what they cost."""
     for text in row["memories"]:
         await memory.remember(text, user_id=user)
     window = await memory.conversation(user, user_id=user).context(row["query"], window_tokens=BUDGET)

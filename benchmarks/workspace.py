@@ -178,7 +178,7 @@ def rows(walked: Sequence[Walked], questions: int) -> list[Row]:
                 workspace.right,
                 "answers",
                 workspace.right / questions,
-                note=f"of {questions}, from what stood in the prompt; {plain.right} without",
+                note=f"of {questions}, from what was in the prompt; {plain.right} without",
             ),
             ALL_RIGHT,
         ),

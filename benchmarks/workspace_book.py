@@ -11,7 +11,7 @@ from pagefile.records import JsonObject
 REG_ID = "angui_2024"
 PAGES = 200
 CHAPTERS = 20
-#: So many lines of the table of contents make it as long as the one that broke the project which document 003 describes.
+#: This many lines of the table of contents make it as long as the one that broke the project which document 003 describes.
 LINES_A_PAGE = 9
 PAGE_CHARS = 900
 

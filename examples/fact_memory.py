@@ -32,7 +32,7 @@ TURNS = (
 
 async def main(url: str) -> None:
     # Facts get 30 tokens here, so that there is something to choose.
-    chosen = FactSettings(extract="rules", max_injection_tokens=30)
+    chosen = FactSettings(extract="rules", embeddings=False, max_injection_tokens=60)
     async with Memory.open(url, settings=Settings(facts=chosen)) as memory:
         print("taken over:", await memory.import_facts(TAKEN_OVER, user_id=USER))
         chat = memory.conversation("conv-123", user_id=USER)

@@ -43,7 +43,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Where a number stands in the results of a benchmark."""
+    """Where a number is in the results of a benchmark."""
 
     bench: str
     at: tuple[str | int, ...]

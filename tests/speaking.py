@@ -10,8 +10,8 @@ CHINESE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _ENGLISH = re.compile("[A-Za-z]{2,}")
 #: Not words of a language: tools, tags, keys of JSON and calls, ids, and what is called so in Chinese too.
 _NAMES = re.compile(
-    r"</?[a-z]+>|[a-z]+(?:_[a-z]+)+|\b(?:recall|remember|uuid|UUID|query|offset|limit|text|category|JSON|AI|UTC)\b"
-    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\bpreference|profile|correction\b"
+    r"</?[a-z]+>|[a-z]+(?:_[a-z]+)+|\bturn:|\b(?:recall|remember|uuid|UUID|query|offset|limit|text|category|JSON|AI|UTC)\b"
+    r"|\b[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?\b|\bpreference|profile|correction\b"
 )
 
 

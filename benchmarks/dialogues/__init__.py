@@ -41,13 +41,13 @@ class Dialogue:
     turns: tuple[tuple[str, str], ...]
     holds: tuple[Parts, ...]
     gone: tuple[Overruled, ...]
-    #: Whether it belongs to the half that nobody looks at while summaries are improved.
+    #: Whether it was written later, after the first ones had been looked at.
     kept: bool
 
     def missing(self, summary: str) -> list[str]:
-        """What holds and stands in no line of the summary."""
+        """What holds and is in no line of the summary."""
         lines = summary.splitlines()
-        untold = [parts for parts in self.holds if not any(_told(line, parts) for line in lines)]
+        untold = [parts for parts in self.holds if not any(tells(line, parts) for line in lines)]
         return [" & ".join("|".join(part) for part in parts) for parts in untold]
 
     def stale(self, summary: str) -> list[str]:
@@ -70,9 +70,10 @@ def dialogues() -> tuple[Dialogue, ...]:
 
 
 def _read(language: Language) -> Iterator[Dialogue]:
-    file = Path(__file__).with_name(f"{language}.toml")
-    for one in tomllib.loads(file.read_text("utf-8"))["dialogue"]:
-        yield _dialogue(one, language)
+    for name in (f"{language}.toml", f"{language}_later.toml"):
+        file = Path(__file__).with_name(name)
+        for one in tomllib.loads(file.read_text("utf-8"))["dialogue"]:
+            yield _dialogue(one, language)
 
 
 def _dialogue(one: dict[str, Any], language: Language) -> Dialogue:
@@ -96,7 +97,8 @@ def _parts(line: str) -> Parts:
     return tuple(tuple(part.split("|")) for part in line.split(" & "))
 
 
-def _told(text: str, parts: Parts) -> bool:
+def tells(text: str, parts: Parts) -> bool:
+    """Whether a text has of every part one wording."""
     return all(any(says(text, words) for words in part) for part in parts)
 
 
@@ -107,6 +109,6 @@ def _pairs(line: str) -> Iterator[tuple[str, str]]:
 
 
 def _stands(one: Overruled, sentence: str, following: str) -> bool:
-    if not _told(sentence, one.parts):
+    if not tells(sentence, one.parts):
         return False
     return not any(says(f"{sentence} {following}", words) for words in one.corrected_by)

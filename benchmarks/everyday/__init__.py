@@ -1,7 +1,7 @@
 """Everyday messages and the pasts they are asked in, written for this repository: what needs memory and what does not.
 
 `pasts/` has six users' turns over months; `needed.toml` and `results.toml` messages that need one of them, with what has to
-stand in the window; `quiet.toml` messages that need none; `fact_sets.toml` and `fact_rules.toml` the same for facts;
+are in the window; `quiet.toml` messages that need none; `fact_sets.toml` and `fact_rules.toml` the same for facts;
 `persist_beneficial.txt` the labels of PersistBench's beneficial set, which has none of its own.
 """
 
@@ -46,9 +46,9 @@ class Needed:
     text: str
     #: Ids of the turns it needs; none if it needs a tool result.
     turns: tuple[str, ...]
-    #: What has to stand in the window, word for word.
+    #: What has to be in the window, word for word.
     says: tuple[str, ...]
-    #: What an older turn says and no longer holds: it must not stand there without `says`.
+    #: What an older turn says and no longer holds: it must not be there without `says`.
     overruled: tuple[str, ...] = ()
 
 

@@ -9,22 +9,31 @@ from functools import cache
 from benchmarks.judged import (
     api,
     builds,
+    clouds,
     code,
+    datasets,
     documents,
+    fields,
     logs,
     odd,
+    offices,
     repository,
     rows,
     runs,
     searches,
     systems,
+    toolchains,
+    web,
     wrapped,
 )
 from benchmarks.judged.case import Case
 
 __all__ = ["Case", "cases"]
 
-_FAMILIES = (wrapped, api, searches, code, runs, builds, repository, rows, logs, documents, systems, odd)
+_FAMILIES = (
+    wrapped, api, searches, code, runs, builds, repository, rows, logs, documents, systems, odd,
+    clouds, toolchains, datasets, web, offices, fields,
+)  # fmt: skip
 
 
 @cache

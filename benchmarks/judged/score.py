@@ -13,7 +13,7 @@ from benchmarks.judged.case import Case
 SYNOPSIS_CHARS = 200
 #: Words, or single characters of a script without spaces.
 _UNIT = re.compile(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]+")
-#: So many units in a row are the result's own.
+#: This many units in a row are the result's own.
 _RUN = 3
 
 
@@ -55,7 +55,7 @@ def language_of(question: str) -> str:
 
 
 def decoded(result: str) -> str:
-    """The strings inside a result that is JSON (also JSON inside of JSON), line by line; "" if it is no JSON."""
+    """The strings inside a result that is JSON (also JSON inside of JSON), line by line; "" if it is not JSON."""
     return "\n".join(_strings(_parsed(result)))
 
 

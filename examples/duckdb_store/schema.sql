@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS ai_message (
 CREATE TABLE IF NOT EXISTS conversation_summaries (
   id TEXT NOT NULL, conversation_id TEXT NOT NULL, summary TEXT NOT NULL, covered_message_count BIGINT NOT NULL,
   created_at TEXT NOT NULL, tenant TEXT NOT NULL, seq BIGINT NOT NULL, version BIGINT NOT NULL,
-  covered_through_seq BIGINT NOT NULL, covered_turns BIGINT NOT NULL, anchors TEXT, archive_refs TEXT,
+  covered_through_seq BIGINT NOT NULL, covered_turns BIGINT NOT NULL, anchors TEXT, archive_refs TEXT, fallback_reason TEXT,
   tokens BIGINT NOT NULL, counter TEXT NOT NULL, PRIMARY KEY (conversation_id, tenant));
 
 -- The value as it was put, and what turns and markers changed since.
@@ -80,3 +80,4 @@ CREATE TABLE IF NOT EXISTS items (
 
 CREATE TABLE IF NOT EXISTS scope_epochs (scope TEXT PRIMARY KEY, epoch BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS erasure_marks (place TEXT PRIMARY KEY, epoch BIGINT NOT NULL);
+CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, secret TEXT NOT NULL);

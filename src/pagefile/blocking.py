@@ -260,6 +260,7 @@ class ConversationVerbs(Blocking[Inner]):
     log = blocking(Conversation.log)
     head = blocking(Conversation.head)
     session = blocking(Conversation.session)
+    put_session = blocking(Conversation.put_session)
     checkpoints = blocking(Conversation.checkpoints)
     calls = blocking(Conversation.calls)
     explain = blocking(Conversation.explain)

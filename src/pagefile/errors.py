@@ -26,6 +26,7 @@ PagefileError
 ├── TierError
 └── ModelError
     ├── ModelUnavailableError
+    │   └── ModelBusyError
     └── ModelOutputError
 
 The docstring of each class is its default message. `code` is the stable name that the HTTP service puts into its problem
@@ -164,6 +165,10 @@ class ModelError(PagefileError):
 
 class ModelUnavailableError(ModelError):
     """The model cannot be reached."""
+
+
+class ModelBusyError(ModelUnavailableError, TooManyRequestsError):
+    """The model accepts no more requests for now: wait, then ask again."""
 
 
 class ModelOutputError(ModelError):

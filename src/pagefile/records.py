@@ -5,7 +5,7 @@ can be stored.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal, Self, TypeAlias, TypeVar, cast
 
@@ -165,24 +165,49 @@ class Turn:
         return self.status == "aborted" and self.user == ERASED and not self.counter
 
     @property
+    def counts(self) -> bool:
+        """Whether it is part of windows, summaries and indexes: it is done, or was given up after the user had spoken."""
+        return self.status == "done" or (self.status == "aborted" and self.tokens > 0)
+
+    @property
+    def spoken(self) -> "Turn":
+        """The turn as windows, summaries and indexes see it: all that the user said; and if no answer came, only that."""
+        if self.layout is None:
+            user = self.user
+        else:
+            texts = [one.text for one in self.layout if one.role == "user" and one.text.strip()]
+            user = "\n".join(texts) if len(texts) > 1 else self.user
+        if self.status == "done":
+            return self if user == self.user else replace(self, user=user)
+        heard = (_without_results(message) for message in self.layout or () if message.role == "user")
+        layout = tuple(message for message in heard if message.parts)
+        return replace(self, user=user, assistant=None, assistant_tokens=0, steps=(), layout=layout or None)
+
+    @property
     def said(self) -> str:
         """Everything the user said."""
-        return self._spoken("user", self.user)
+        return self._text_of("user", self.user)
 
     @property
     def answered(self) -> str:
         """Everything the assistant said."""
-        return self._spoken("assistant", self.assistant)
+        return self._text_of("assistant", self.assistant)
 
     @property
     def text(self) -> str:
         """Both sides, one line each."""
         return "\n".join(side for side in (self.said, self.answered) if side)
 
-    def _spoken(self, role: str, short: str | None) -> str:
+    def _text_of(self, role: str, short: str | None) -> str:
         if self.layout is None:
             return short or ""
         return "\n".join(text for message in self.layout if message.role == role and (text := message.text))
+
+
+def _without_results(message: Message) -> Message:
+    """A user's message without tool results, which Anthropic's shape carries in the user's name."""
+    parts = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+    return message if len(parts) == len(message.parts) else replace(message, parts=parts, given=None)
 
 
 def plain_layout(user: str | None, steps: Iterable[int], assistant: str | None) -> tuple[Message, ...]:
@@ -214,6 +239,8 @@ class Checkpoint:
     counter: str
     anchors: tuple[str, ...] = ()
     archive_refs: tuple[str, ...] = ()
+    #: Why the summary was extracted although a model or a function should have written it; None if that did not happen.
+    fallback_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

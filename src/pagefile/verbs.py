@@ -69,10 +69,10 @@ class Verb(Generic[P, R]):
         self.signature = own.replace(parameters=[this, *sent])
 
     def arguments(self, asked: BaseModel) -> dict[str, Any]:
-        return {name: _given(field, getattr(asked, field)) for name, field in self.fields.items()}
+        return {name: _wire_value(field, getattr(asked, field)) for name, field in self.fields.items()}
 
 
-def _given(field: str, value: Any) -> Any:
+def _wire_value(field: str, value: Any) -> Any:
     if field == "older_than_s":
         return None if value is None else timedelta(seconds=value)
     if field == "steps":
@@ -153,6 +153,13 @@ SESSION = Verb(
     out.SessionOut,
     about="The session value of a conversation.",
     remark=_NOT_THERE,
+)
+PUT_SESSION = Verb(
+    Conversation.put_session,
+    "PUT /v1/session",
+    ask.PutSession,
+    out.SessionOut,
+    remark="A name that is not known, and a value of another kind, are refused (422), and nothing is changed. It can be repeated.",
 )
 CHECKPOINTS = Verb(Conversation.checkpoints, "GET /v1/checkpoints", ask.MarksParams, Page[out.CheckpointOut])
 CALLS = Verb(Conversation.calls, "GET /v1/calls", ask.CallsParams, Page[out.CallOut])

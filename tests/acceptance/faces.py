@@ -1,6 +1,6 @@
 """One story, four faces: the memory and its client, each with `await` and blocking, so that all run the same tests.
 
-A blocking face stands behind `await`; a client talks to a service in a thread of its own, through a socket.
+A blocking face is behind `await`; a client talks to a service in a thread of its own, through a socket.
 """
 
 from collections.abc import AsyncIterator

@@ -93,6 +93,8 @@ ORDER = [
     "POST /v1/facts/retract",
     "POST /v1/settle",
     "GET /v1/conversations/conversation",
+    "PUT /v1/session",
+    "GET /v1/history",
     "GET /v1/session",
     "POST /v1/import",
     "POST /v1/reset",

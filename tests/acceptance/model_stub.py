@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tests.stub_server import QuietHandler, StubServer
@@ -32,7 +32,9 @@ def call(name: str, arguments: Any, *, index: int = 0, id: str = "call_1") -> li
 class ModelStub(StubServer):
     """Use it as `with ModelStub(script) as stub`; the script turns a request into the pieces of an answer."""
 
-    def __init__(self, script: Script, *, status: int = 200) -> None:
+    def __init__(
+        self, script: Script, *, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.requests: list[dict[str, Any]] = []
         #: Set when a client went away in the middle of an answer.
         self.left = threading.Event()
@@ -44,7 +46,8 @@ class ModelStub(StubServer):
                 outer.requests.append(request)
                 self.send_response(status)
                 kind = "text/event-stream" if status == 200 else "application/json"
-                self.send_header("Content-Type", kind)
+                for name, value in {"Content-Type": kind, **(headers or {})}.items():
+                    self.send_header(name, value)
                 self.send_header("Transfer-Encoding", "chunked")
                 self.end_headers()
                 self.close_connection = True

@@ -1,6 +1,7 @@
 """Bulky tool results become pages (document 000), told as stories on both faces."""
 
 import hashlib
+import re
 from datetime import timedelta
 
 import pytest
@@ -108,7 +109,7 @@ async def test_in_a_small_window_the_fetching_turn_sees_the_passages_that_answer
     assert turn.id in {verdict.id for verdict in tiny.receipt.kept}
 
 
-async def test_a_page_asked_for_stands_where_its_placeholder_stood(memory):
+async def test_a_page_asked_for_is_where_its_placeholder_was(memory):
     """S0-14, S0-15: the same place, whole; and the next window is the slim one, byte for byte."""
     chat, result = memory.conversation("c"), manual()
     uuid = await fetched_turn(chat, result)
@@ -502,7 +503,7 @@ async def test_a_number_in_a_big_log_is_found(memory):
 
 @pytest.mark.parametrize("limit", [5, 20, 60, 400])
 async def test_no_limit_is_too_small_for_something(memory, limit):
-    """Whatever fits is shown, cut at a sentence where there is room for one; nobody is told to ask for more."""
+    """Whatever fits is shown, cut at a sentence where there is room for one; no one is notified to ask for more."""
     chat = memory.conversation("c", user_id="u")
     uuid = await fetched_turn(chat, "高血压患者首选氨氯地平。" * 900, question="查用药")
     shown = await chat.load(uuid, query="氨氯地平", limit=limit)
@@ -555,7 +556,10 @@ async def test_a_model_can_read_a_big_page_to_its_end(memory):
         assert f"offset={len(read)}" in rest
         offset = len(read)
     assert read == result
-    assert "offset=0" in await chat.call_tool("load_tool_history", {"uuid": uuid})
+    bare = await chat.call_tool("load_tool_history", {"uuid": uuid})
+    (first, end) = re.findall(r"字符 (\d+)–(\d+) /", bare)[0]
+    assert first == "0"
+    assert f"offset={end}" in bare
 
 
 async def test_what_a_search_answers_makes_no_page(memory):
@@ -603,7 +607,7 @@ async def test_a_page_that_an_earlier_version_made_of_an_answer_is_not_found(url
 
 
 async def test_what_a_loading_tool_said_is_never_lost(memory):
-    """A result that is no page of ours is archived like any other."""
+    """A result that is not a page of ours is archived like any other."""
     chat = memory.conversation("c")
     for tool, given in (("search_tool_history", {"query": "q"}), ("load_tool_history", {"uuid": "wrong"})):
         turn = await chat.record(user="q", steps=[{"tool": tool, "input": given, "result": "长" * 50_000}])

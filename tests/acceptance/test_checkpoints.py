@@ -328,6 +328,7 @@ async def test_any_chat_model_can_write_the_summaries(url):
 async def test_input_longer_than_the_model_can_read_is_summarised_in_parts():
     """Extra test 8: nothing is passed over unread."""
     from pagefile.engine.metrics import NoMeter
+    from pagefile.text.tokens import open_counter
     from pagefile.tiers.checkpoints import parts, summary_of
 
     from .turns import a_turn
@@ -336,11 +337,13 @@ async def test_input_longer_than_the_model_can_read_is_summarised_in_parts():
 
     def note(text):
         seen.append(text)
-        return f"part {len(seen)}"
+        return f"摘要 {len(seen)}"
 
     turns = [a_turn(user=f"事实{n} " + "字" * 300, assistant="好") for n in range(20)]
-    made = await summary_of(turns, None, CallableSummarizer(note, max_input_chars=1000), NoMeter(), 1200)
-    assert made == f"part {len(seen)}"
+    writer = CallableSummarizer(note, max_input_chars=1000)
+    made = await summary_of(turns, None, writer, NoMeter(), 600, open_counter())
+    assert made.text == f"摘要 {len(seen)}"
+    assert made.fallback_reason is None
     assert len(seen) > 5
     assert all(any(f"事实{n} " in text for text in seen) for n in range(20))
     said = [("user", "x" * 2500), ("assistant", "y")]

@@ -240,7 +240,7 @@ def test_doctor_on_a_fresh_machine():
 
 
 def test_doctor_names_what_is_worth_reading():
-    """A note about the installation at hand; what is not installed is a choice, and stands in the list alone."""
+    """A note about the installation at hand; what is not installed is a choice, and is in the list alone."""
     Path("pagefile.toml").write_text('tokenizer = "estimate"\n')
     said = pagefile("doctor")
     assert (0, True) == (said.code, "Nothing is broken; worth reading: 1 note (tokenizer)." in said.out)

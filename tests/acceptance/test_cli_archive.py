@@ -51,7 +51,7 @@ async def _recorded() -> list[str]:
             ),
         ]
         for chat in (clinic, trip):
-            # What stands in a window in use is not purged.
+            # What is in a window in use is not purged.
             await chat.reset()
         return [turn.steps[0].page or "" for turn in turns]
 
@@ -63,7 +63,7 @@ def pages() -> list[str]:
 
 
 def complaint(said: Said, code: int) -> str:
-    """What stands on stderr of a command that failed; stdout stays empty."""
+    """What is on stderr of a command that failed; stdout stays empty."""
     assert (code, "") == (said.code, said.out)
     return said.err
 

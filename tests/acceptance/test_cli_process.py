@@ -164,7 +164,7 @@ async def _archived() -> str:
         step = {"tool": "search", "input": {"q": "血压"}, "result": "高血压患者应少盐。\n\n" * 2000}
         chat = memory.conversation("门诊-1")
         turn = await chat.record("血压？", "见附件。", steps=[step])
-        # What stands in a window in use is not purged by age.
+        # What is in a window in use is not purged by age.
         await chat.reset()
         return turn.steps[0].page or ""
 

@@ -64,11 +64,11 @@ async def test_the_director_of_ten_turns_ago(url):
         question = "刚才说的那个导演是谁？"
         assert "诺兰" not in text(await talk.prompt(question, talk.baseline))
         (block,) = recalled(await talk.prompt(question))
-        assert f"- {DIRECTOR[0]} → {DIRECTOR[1]}" in block.splitlines()
+        assert f"{DIRECTOR[0]} → {DIRECTOR[1]}" in [line.partition("] ")[2] for line in block.splitlines()]
 
 
 async def test_back_to_the_topic(url):
-    """S2-09, S2-39: also after the application was started anew."""
+    """S2-09, S2-39: also after the application was started again."""
     async with Memory.open(url) as memory:
         talk = Talk(memory)
         await talk.say(TOPIC, DIRECTOR)
@@ -77,7 +77,8 @@ async def test_back_to_the_topic(url):
         talk = Talk(memory)
         question = "回到之前讨论的科幻电影话题"
         assert "黑客帝国" not in text(await talk.prompt(question, talk.baseline))
-        assert f"- {TOPIC[0]} → {TOPIC[1]}" in recalled(await talk.prompt(question))[0].splitlines()
+        block = recalled(await talk.prompt(question))[0]
+        assert f"{TOPIC[0]} → {TOPIC[1]}" in [line.partition("] ")[2] for line in block.splitlines()]
 
 
 async def test_the_first_turn_at_turn_120(url):
@@ -107,7 +108,7 @@ async def test_an_unrelated_question_adds_nothing(url):
 
 
 async def test_a_stream_that_broke_off(url):
-    """S2-61, extra test 9: it is in no prompt, no summary and no recall, before and after a restart."""
+    """S2-61, extra test 9: the half answer is nowhere; what the user said is known before and after a restart."""
     async with Memory.open(url) as memory:
         talk = Talk(memory)
         await talk.say(TOPIC, DIRECTOR)
@@ -116,10 +117,10 @@ async def test_a_stream_that_broke_off(url):
         await talk.store.append_message("films", "user", "《沙丘》的服装是谁设计的？")
     async with Memory.open(url) as memory:
         talk = Talk(memory)
+        assert "沙丘》的服装" in text(await talk.prompt("继续"))
         await talk.small_talk(12)
         prompt = await talk.prompt("之前说的《沙丘》呢？")
-        assert "沙丘" not in text(prompt)
-        assert "沙丘" not in (await talk.summarizer.get_summary("films"))
+        assert "汉斯·季默" in text(prompt)
 
 
 async def test_the_prompt_has_its_order(url):

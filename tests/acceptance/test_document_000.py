@@ -123,7 +123,7 @@ async def test_a_placeholder_gets_shorter_before_it_loses_its_call(memory):
 
 @pytest.mark.parametrize(("tool", "one_line"), [("search", False), ("𒀀𒁀🜁" * 33, True)])
 async def test_a_placeholder_is_never_long(manager, memory, tool, one_line):
-    """C0-4: where the words of the long form alone take too many tokens, the one-line form stands in; both load the page."""
+    """C0-4: where the words of the long form alone take too many tokens, the one-line form is in; both load the page."""
     shown = await manager.process_tool_result(tool, {"question": QUESTION}, RESULT, "c")
     uuid = placeholder_uuid(shown)
     assert one_line == ("\n" not in shown)

@@ -76,7 +76,7 @@ async def test_every_document_speaks_through_one_window():
 
 
 async def test_a_page_and_its_placeholder_are_one_thing():
-    """CX-8: loaded, pinned and asked for at once, the text stands there once, where the placeholder was."""
+    """CX-8: loaded, pinned and asked for at once, the text is there once, where the placeholder was."""
     async with Memory.open("memory://") as memory:
         chat = memory.conversation("c", user_id="u")
         uuid = await looked_up(chat)
@@ -94,7 +94,7 @@ async def test_a_page_and_its_placeholder_are_one_thing():
 
 
 async def test_what_a_summary_covers_can_still_be_loaded():
-    """CX-10: the placeholder is gone with its turn; its uuid stands beside the summary, over several summaries."""
+    """CX-10: the placeholder is gone with its turn; its uuid is beside the summary, over several summaries."""
     async with Memory.open("memory://") as memory:
         chat = memory.conversation("c", user_id="u")
         uuid = await looked_up(chat)

@@ -61,7 +61,7 @@ def test_the_conversation_of_document_004(told, monkeypatch):
     assert "taken over: {'stored': 4, 'duplicate': 0, 'superseded': 0, 'rejected': 0}" == taken
     assert "用户: 怎么写测试？" == third[0]
     for turn in (second, third):
-        assert "- Expert in Python and FastAPI" == turn[1]
+        assert "- Expert in Python and FastAPI" in turn
         assert "- Uses Docker for containerization" not in turn
         assert "- 用户住在杭州" in turn
     assert "- 用户住在杭州" not in first

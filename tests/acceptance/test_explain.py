@@ -70,7 +70,7 @@ def rows_of(url):
 async def test_a_call_is_explained_with_the_messages_as_sent(memory):
     """The bill adds up, every candidate has its verdict, and the messages are those that were handed out."""
     chat = memory.conversation("c", user_id="ada")
-    await memory.remember("Ada pays in euros", user_id="ada")
+    await memory.remember("Ada pays every invoice in euros", user_id="ada")
     await talked(chat)
     window = await chat.context("And the invoice?", window_tokens=900, instructions="Be brief.")
     found = await chat.explain(window.id)
@@ -98,7 +98,7 @@ async def test_what_came_later_changes_nothing(open_memory):
         await memory.remember("Ada lives in Lyon", user_id="ada", attribute="residence")
         await talked(chat)
         await chat.checkpoint("They spoke of prices.", recent_turns=2)
-        turn = await chat.begin("And now?")
+        turn = await chat.begin("Where does Ada live now?")
         await chat.step(turn, tool="search", input={"q": 2}, result=ROWS[:9000])
         window = await chat.context(window_tokens=4000)
         await chat.step(turn, tool="search", input={"q": 3}, result="another result")
@@ -106,7 +106,7 @@ async def test_what_came_later_changes_nothing(open_memory):
         await memory.remember("Ada lives in Porto", user_id="ada", attribute="residence")
         await chat.checkpoint("Something else.", recent_turns=1)
         await chat.reset()
-        await chat.record(user="anew", assistant="yes")
+        await chat.record(user="again", assistant="yes")
     async with open_memory() as memory:
         chat = memory.conversation("c", user_id="ada")
         found = await chat.explain(window.id)
@@ -168,7 +168,7 @@ async def test_what_it_would_have_cost_without_pagefile(memory):
     ]
 
 
-async def test_a_conversation_that_was_begun_anew_costs_what_it_costs_now(open_memory):
+async def test_a_conversation_that_was_begun_again_costs_what_it_costs_now(open_memory):
     """Sums over the log are kept at hand; one that was erased elsewhere is not mixed with the new one."""
     async with open_memory() as memory, open_memory() as elsewhere:
         chat = memory.conversation("c", user_id="ada")
@@ -182,7 +182,7 @@ async def test_a_conversation_that_was_begun_anew_costs_what_it_costs_now(open_m
         assert (await chat.costs())[-1].tokens_without > long
         await elsewhere.forget(conversation_id="c")
         for number in range(30):
-            await chat.record(user=f"anew {number}", assistant="yes")
+            await chat.record(user=f"again {number}", assistant="yes")
         window = await chat.context("And now?")
         found = await chat.explain(window.id)
         await chat.reset()
@@ -234,7 +234,7 @@ async def test_a_workspace_is_kept_with_the_call(url):
 
 async def test_recall_by_meaning_is_that_of_the_moment(url):
     """Which turns were near was decided then; later turns, and vectors made since, change nothing."""
-    settings = Settings(on_tier_error="raise", recall="always", window_tokens=2000)
+    settings = Settings(on_tier_error="raise", recall="always", window_tokens=300)
     async with Memory.open(url, settings=settings, embedder=HashingEmbedder()) as memory:
         chat = memory.conversation("c", user_id="ada")
         other = memory.conversation("other", user_id="ada")
@@ -248,7 +248,7 @@ async def test_recall_by_meaning_is_that_of_the_moment(url):
         await memory.settle()
         found = await chat.explain(window.id)
         assert (found.exact, found.messages) == (True, window.messages)
-        more = await chat.replay(window.id, recall_turns=9)
+        more = await chat.replay(window.id, window_tokens=2000)
         assert len([one for one in more.comparison.changed if one.change == "entered"]) > 0
         assert "the old bicycle" not in str(more.after.messages)
 
@@ -257,7 +257,7 @@ async def test_a_tier_that_failed_then_fails_in_the_replay(url):
     """The window was made without it, and so it is made again; a replay with other settings says what it would have held."""
     async with Memory.open(url, embedder="none") as memory:
         chat = memory.conversation("c", user_id="ada")
-        await memory.remember("Ada pays in euros", user_id="ada")
+        await memory.remember("Ada pays every invoice in euros", user_id="ada")
         await talked(chat)
         tier = memory.engine.tier(Facts).book
         memory.engine.tier(Facts).book = None
@@ -389,7 +389,7 @@ async def test_another_threshold_shows_results_as_they_would_have_been_stored(me
 async def test_everything_that_decides_can_be_changed(memory, changes, told):
     """One at a time."""
     chat = memory.conversation("c", user_id="ada")
-    await memory.remember("Ada pays in euros", user_id="ada")
+    await memory.remember("Ada pays every invoice in euros", user_id="ada")
     await talked(chat)
     window = await chat.context("And the invoice?")
     again = await chat.replay(window.id, **changes)
@@ -425,7 +425,7 @@ async def test_nothing_is_written(open_memory, url):
     """Not a call, not a watermark, not the use of a page, not a checkpoint."""
     async with open_memory() as memory:
         chat = memory.conversation("c", user_id="ada")
-        await memory.remember("Ada pays in euros", user_id="ada")
+        await memory.remember("Ada pays every invoice in euros", user_id="ada")
         await talked(chat, turns=20)
         page = (await chat.pages())[0]
         window = await chat.context("Show me", load=[page.uuid])
@@ -503,7 +503,7 @@ async def test_calls_are_listed_before_anything_is_written(recorded):
 
 
 async def test_calls_fit_into_a_narrow_terminal(recorded, monkeypatch):
-    """The question stands on one line, and the beginning of an id, as it is listed, is as good as the id."""
+    """The question is on one line, and the beginning of an id, as it is listed, is as good as the id."""
     monkeypatch.setenv("COLUMNS", "80")
     (row,) = [line for line in (await said("calls", "门诊")).out.splitlines() if "我对什么过敏？" in line]
     short = row.split()[0]

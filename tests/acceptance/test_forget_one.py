@@ -160,7 +160,7 @@ async def test_what_is_named_by_halves_is_not_guessed(memory, asked):
 
 
 async def test_a_tier_of_others_is_told_or_named(tmp_path):
-    """One that cannot erase a single turn stands in the receipt."""
+    """One that cannot erase a single turn is in the receipt."""
     seen = []
 
     class Deaf(Tier):

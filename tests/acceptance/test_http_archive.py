@@ -146,7 +146,7 @@ async def test_pinned_and_purged(client):
     gone = (await archived(client, text=GUIDE + "再见"))["page"]
     assert (await told(client, "/v1/pages/pin", **HERE, uuid=kept))["pinned"]
 
-    # What stands in a window in use goes only by name.
+    # What is in a window in use goes only by name.
     assert [] == (await told(client, "/v1/pages/purge", user_id="王芳", max_bytes=0))["items"]
     purged = await told(client, "/v1/pages/purge", user_id="王芳", uuids=[kept, gone])
     assert [gone] == [page["uuid"] for page in purged["items"]]
@@ -170,8 +170,10 @@ async def test_pinned_and_purged(client):
 
 @pytest.mark.anyio
 async def test_a_window_shows_a_page_that_is_asked_for(client):
-    """For one window only; a uuid that leads nowhere stands in the receipt and costs nothing."""
+    """For one window only; a uuid that leads nowhere is in the receipt and costs nothing."""
     uuid = (await archived(client))["page"]
+    # Passages of a page come by themselves as soon as it is indexed.
+    assert (await told(client, "/v1/settle"))["settled"]
     ask = {**HERE, "query": "第三步再说一下"}
     plain = await told(client, "/v1/context", **ask)
     assert GUIDE not in [message["content"] for message in plain["messages"]]

@@ -176,7 +176,7 @@ async def handed_out(client, here=HERE, **headers):
 
 
 async def test_the_answers_add_up(client):
-    """What stands beside the records: what was saved, and what each change costs."""
+    """What is beside the records: what was saved, and what each change costs."""
     call_id = await handed_out(client)
     found = (await client.get("/v1/explain", params={**HERE, "call_id": call_id})).json()
     assert found["saved"] == found["tokens_without"] - found["call"]["tokens"]

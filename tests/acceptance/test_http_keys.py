@@ -424,7 +424,7 @@ async def test_other_origins_are_let_in_by_name():
 
 
 async def test_a_key_erases_no_turn_and_no_page_of_another_user():
-    """A turn of theirs is refused as their conversation is; of a page nobody is told that it is there."""
+    """A turn of theirs is refused as their conversation is; of a page no one is notified that it is there."""
     _, tenant = await anyio.to_thread.run_sync(made, "tenant")
     _, ada = await anyio.to_thread.run_sync(made, "ada", "--user", "ada")
     async with serving(settings()) as client:

@@ -38,7 +38,9 @@ def body(**fields):
         ("GET", "/nope", {}, 404, "route-not-found"),
         ("GET", "/v1/turns/", {}, 404, "route-not-found"),
         ("GET", "/problems/nope", {}, 404, "not-found"),
-        ("PUT", "/v1/turns", {}, 405, "method-not-allowed"),
+        ("PUT", "/v1/turns", body(), 405, "method-not-allowed"),
+        ("DELETE", "/v1/turns", {}, 405, "method-not-allowed"),
+        ("PUT", "/v1/session", {}, 415, "media-type"),
         (
             "OPTIONS",
             "/v1/turns",
@@ -121,7 +123,7 @@ async def test_one_shape(client, method, path, request_, status, code):
 
 @pytest.mark.anyio
 async def test_validation_names_the_field_and_not_its_value(client):
-    """Where it stands, which field, why; never what stood in it."""
+    """Where it stands, which field, why; never what was in it."""
     answer = await client.post(
         "/v1/turns", **body(user="hi", usr="密码", steps=[{"tool": "t", "a/b": "密码"}])
     )

@@ -33,7 +33,7 @@ async def listed(client, path, **params):
 
 @pytest.mark.anyio
 async def test_a_turn_goes_in_and_a_window_comes_out(client):
-    """What was recorded stands in the next window, in its own script, with exact tokens and a receipt."""
+    """What was recorded is in the next window, in its own script, with exact tokens and a receipt."""
     turn = await answered(
         client,
         "/v1/turns",

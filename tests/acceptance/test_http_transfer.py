@@ -119,7 +119,7 @@ async def test_a_user_brings_only_what_is_theirs(filled):
     ],
 )
 async def test_what_is_no_export_is_refused(client, text):
-    """With the line that is wrong, never with what stands in it; nothing is written."""
+    """With the line that is wrong, never with what is in it; nothing is written."""
     told = await imported(client, text, 422)
     assert "transfer" == told["code"]
     assert "秘密" not in told["detail"]

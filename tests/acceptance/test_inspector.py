@@ -109,7 +109,7 @@ async def test_every_page_can_be_read(client, about, language):
 
 
 async def test_nothing_that_was_said_is_markup(client, about):
-    """Whatever users, tools and models say stands in every page as text: no element, no attribute, no address comes of it."""
+    """Whatever users, tools and models say is in every page as text: no element, no attribute, no address comes of it."""
     known = {"stylesheet", "icon", "alternate"}
     seen = ""
     for path in every_page(about):
@@ -185,7 +185,7 @@ async def test_a_conversation_reads_as_a_timeline(client, about):
     opened = await page(client, urls.CONVERSATION, params={**HERE, "after": "0", "open": about["uuid"]})
     assert "第 100 行" in opened.text
     loads = (await client.get("/v1/pages/page", params={**HERE, "uuid": about["uuid"]})).json()["loads"]
-    assert 0 == loads, "looking is no page fault"
+    assert 0 == loads, "looking is not a page fault"
 
 
 async def test_a_long_conversation_comes_in_slices(client):
@@ -252,7 +252,7 @@ async def test_replay_shows_both_windows(client, about):
     assert "window_tokens must be a whole number" in refused.text
 
 
-async def test_recall_stands_beside_plain_bm25(client, about):
+async def test_recall_is_beside_plain_bm25(client, about):
     """Hits with the parts of their scores, and the turns that BM25 alone finds."""
     asked = {"user_id": USER, "q": "问题 5"}
     found = (await client.get(f"{urls.RECALL}.json", params=asked)).json()

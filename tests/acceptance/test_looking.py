@@ -148,7 +148,7 @@ async def test_looking_at_a_page_is_no_load(memory):
 
 
 async def test_turns_of_many_conversations(memory):
-    """Done turns by conversation and place, of a tenant, a user or a conversation, in slices that leave nothing out."""
+    """Turns by conversation and place, of a tenant, a user or a conversation, in slices that leave nothing out."""
     await told(memory)
     for name, user in (("a b", "王芳"), ("乙", "王芳"), ("x", "李雷"), ("nobody's", None)):
         for number in range(3):
@@ -166,10 +166,10 @@ async def test_turns_of_many_conversations(memory):
                 return read
 
     a, b, x, nobody = ([f"{name} {n}" for n in range(3)] for name in ("a b", "乙", "x", "nobody's"))
-    mine = [*a, *b, "t1", "t2", "t4"]
+    mine = [*a, *b, "t1", "t2", "t3", "t4"]
     for limit in (1, 2, 3, 100):
         assert mine == await ids(limit, user_id="王芳")
-        assert [*a, *nobody, *x, *b, "t1", "t2", "t4"] == await ids(limit)
+        assert [*a, *nobody, *x, *b, "t1", "t2", "t3", "t4"] == await ids(limit)
         assert b == await ids(limit, conversation_id="乙", user_id="王芳")
     assert nobody == await ids(conversation_id="nobody's")
     assert [] == await ids(conversation_id="乙", user_id="李雷")

@@ -42,6 +42,7 @@ VERBS = {
     "log": lambda chat, found: chat.log(),
     "head": lambda chat, found: chat.head(),
     "session": lambda chat, found: chat.session(),
+    "put_session": lambda chat, found: chat.put_session({"user_snapshot": {"allergies": ["x"]}}),
     "checkpoints": lambda chat, found: chat.checkpoints(),
     "calls": lambda chat, found: chat.calls(),
     "explain": lambda chat, found: chat.explain(found["call"]),

@@ -1,4 +1,4 @@
-"""Another embedder, another dimension, another home: found out, explained, and made anew while reads go on."""
+"""Another embedder, another dimension, another home: found out, explained, and made again while reads go on."""
 
 import logging
 
@@ -50,7 +50,7 @@ async def test_another_embedder_is_found_out_and_explained(place, caplog):
     assert len([record for record in caplog.records if "pagefile rebuild" in record.getMessage()]) == 1
 
 
-async def test_a_rebuild_makes_vectors_anew_and_removes_the_old(place):
+async def test_a_rebuild_makes_vectors_again_and_removes_the_old(place):
     """With a progress that only rises and ends at the end; a second one has nothing to do, `from_scratch` has."""
     seen = []
     async with Memory.open(place, embedder=HashingEmbedder(32)) as memory:

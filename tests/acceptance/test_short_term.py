@@ -163,7 +163,7 @@ async def test_many_writers_in_two_memories(opened):
         assert {f"用户: 问{number}" for number in range(10, 60)} <= shown
 
 
-async def test_a_conversation_begins_anew_for_everybody(opened):
+async def test_a_conversation_starts_over_for_everybody(opened):
     """S1-73, S1-74, C1-9: who deletes or creates it in one process resets it in the other; the rows stay."""
     async with opened() as here, opened() as there:
         app, other = AgentApp(here), AgentApp(there)
@@ -203,6 +203,7 @@ async def test_a_lost_cache_changes_nothing(cached_place, valkey, loss):
         await say(app, *range(12))
         await app.checkpoint_short_memory("conv-123", "用户头晕。", 3)
         before = await app.query_memory_context(asking("q"))
+        await memory.settle()
         with other_program(valkey) as redis:
             assert 0 < redis.ttl(KEY) <= 1800
             if loss == "expired":
@@ -215,7 +216,7 @@ async def test_a_lost_cache_changes_nothing(cached_place, valkey, loss):
         assert before == await app.query_memory_context(asking("q"))
 
 
-async def test_the_session_stands_in_redis_under_the_documents_key(cached_place, valkey):
+async def test_the_session_is_in_redis_under_the_documents_key(cached_place, valkey):
     """S1-14, S1-44: plain JSON for any program."""
     async with Memory.open(**cached_place) as memory:
         app = AgentApp(memory)
@@ -231,6 +232,7 @@ async def test_setting_a_session_gives_it_another_half_hour(cached_place, valkey
         app = AgentApp(memory)
         await say(app, 1)
         session = await app.get_short_memory("conv-123")
+        await memory.settle()
         with other_program(valkey) as redis:
             assert redis.expire(KEY, 60)
             await app.get_short_memory("conv-123")

@@ -370,7 +370,7 @@ async def test_lines_as_above_are_read(tmp_path):
             "revision": 1,
         }
         assert [3] == [one.number for one in await memory.fact_revisions(user_id="u")]
-        assert {"a": 1} == await memory.engine.sessions.get(memory.conversation("c", user_id="u").scope)
+        assert {"a": 1} == await memory.engine.store.sessions.get(memory.conversation("c", user_id="u").scope)
         with pytest.raises(NotFoundError, match="no revision 2"):
             await memory.undo("u", 2)
 

@@ -112,7 +112,7 @@ async def test_a_loop_that_records_its_steps_needs_nothing_else():
         after = await chat.context("再说一遍")
     assert "已获取的相关信息" not in memory_block(during)
     assert "已缓存目录" in memory_block(during)
-    # The search stands whole in the last turn; of the page, which is a placeholder there, the beginning is shown.
+    # The search is whole in the last turn; of the page, which is a placeholder there, the beginning is shown.
     assert "## [1] angui_2024 P86\n恢复送电前" in memory_block(after)
     assert "## [2]" not in memory_block(after)
 

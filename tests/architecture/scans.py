@@ -42,7 +42,7 @@ class Source:
 
     path: str
     tree: ast.Module
-    #: Every node with the qualified name of the function it stands in, "" at module level.
+    #: Every node with the qualified name of the function it is in, "" at module level.
     nodes: tuple[tuple[ast.AST, str], ...]
 
     @classmethod
@@ -112,7 +112,7 @@ def hidden_imports(source: Source) -> list[Finding]:
 
 
 def foreign_strings(source: Source) -> list[Finding]:
-    """SQL or HTML over three lines that stands in a Python string; docstrings may quote it."""
+    """SQL or HTML over three lines that is in a Python string; docstrings may quote it."""
     prose = _prose(source)
     found: list[Finding] = []
     for node, function in source.nodes:

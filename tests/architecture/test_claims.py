@@ -19,7 +19,7 @@ def test_every_claim_has_a_test_that_runs():
     assert [] == [found for claim in CLAIMS for test in claim.tests if (found := complaint(test))]
 
 
-def test_every_claim_stands_in_one_line_once():
+def test_every_claim_is_in_one_line_once():
     """A bar or a line break would end its cell."""
     cells = [text for claim in CLAIMS for text in (claim.claim, claim.here)]
     assert [] == [text for text in cells if "|" in text or "\n" in text]

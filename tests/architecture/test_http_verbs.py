@@ -66,7 +66,7 @@ def test_a_request_leaves_to_the_service_what_the_method_leaves_to_itself(verb):
 
 @pytest.mark.parametrize(("full_name", "there", "here", "name"), VERBS, ids=[verb[0] for verb in VERBS])
 def test_the_client_has_the_same_verbs(full_name, there, here, name):
-    """Same names, same parameters, same docstrings, unless a reason stands above."""
+    """Same names, same parameters, same docstrings, unless a reason is above."""
     if full_name in LEFT_OUT and not hasattr(here, name):
         return
     unnamed = UNNAMED.get(name, {})

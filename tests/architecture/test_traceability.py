@@ -189,7 +189,7 @@ def test_a_number_is_found(at: tuple[str | int, ...], unit: str, told: str):
     [("rows", "three"), ("rows", 2), ("size",), ("sizes",), ("sizes", "turns", 0), ("ok",), ("ok", "rows")],
 )
 def test_a_number_that_is_not_there_is_noticed(at: tuple[str | int, ...]):
-    """The last but one is no number, and a number without a unit says nothing."""
+    """The last but one is not a number, and a number without a unit says nothing."""
     with pytest.raises(traceability.MissingNumberError):
         traceability.Measured("some", at).found_in(RESULTS)
 
@@ -201,7 +201,7 @@ def test_ranges_are_written_out():
 
 
 def test_a_page_tells_what_is_missing():
-    """An id without a row stands on the page as one; bars and brackets stay in their cells."""
+    """An id without a row is on the page as one; bars and brackets stay in their cells."""
     row = traceability.Requirement("Z-1", "a|b <memory> `<x>`", ("tests/test_a.py::TestB::test_c",))
     page = traceability.page([traceability.Group("Zs", ("Z-1", "Z-2"))], [row])
     assert "| Z-1 | a\\|b &lt;memory> `<x>` | [TestB::test_c](../tests/test_a.py) |  |" in page

@@ -60,7 +60,7 @@ async def test_without_pages_both_sides_are_the_same(tmp_path: Path):
 
 
 async def test_a_result_leaves_with_the_turn_that_fetched_it(tmp_path: Path):
-    """Inside its turn it stands in full; every page loads byte for byte."""
+    """Inside its turn it is in full; every page loads byte for byte."""
     whole = await replayed(tmp_path, run(6000), "next question", threshold=10_000)
     assert (0, 2) == (whole.left, whole.pages)
     tally = await replayed(tmp_path, run(6000), "next question", threshold=4000)

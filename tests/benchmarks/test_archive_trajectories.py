@@ -38,8 +38,8 @@ def said(*calls: object, text: str = "") -> str:
         ("[{}, 3]", "[{}, 3]", []),
     ],
 )
-def test_calls_stand_behind_the_text(content: str, text: str, calls: list[object]):
-    """Both shapes of calls are found; whatever is no list of calls is text."""
+def test_calls_are_behind_the_text(content: str, text: str, calls: list[object]):
+    """Both shapes of calls are found; whatever is not a list of calls is text."""
     assert (text, calls) == split_calls(content)
 
 
@@ -53,7 +53,7 @@ def test_calls_stand_behind_the_text(content: str, text: str, calls: list[object
     ],
 )
 def test_content_parts_of_a_user_are_their_texts(content: str, text: str):
-    """What is no text stays JSON."""
+    """What is not text stays JSON."""
     assert text == user_text(content)
 
 
@@ -84,7 +84,7 @@ WORDS = ("hand_over", "Let me look.", "税")
 
 
 def test_at_the_end_nothing_is_left_over():
-    """A call without a result is part of the answer; arguments that are no JSON stay as they are."""
+    """A call without a result is part of the answer; arguments that are not JSON stay as they are."""
     draft = Draft()
     draft.hear("Done.")
     draft.hear(said({"function": {"name": "f", "arguments": "{broken"}}))

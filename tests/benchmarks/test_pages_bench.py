@@ -51,7 +51,7 @@ def test_a_good_synopsis_is_told():
 
 
 def test_an_empty_synopsis_lacks_everything():
-    """And what stands behind the two hundredth character was not seen."""
+    """And what is behind the two hundredth character was not seen."""
     assert list(GOOD.key) == lacking("", GOOD)
     assert [("orders", "订单")] == lacking("180" + " " * 200 + "orders", GOOD)
 

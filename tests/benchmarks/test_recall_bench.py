@@ -173,7 +173,7 @@ def test_a_difference_has_bounds():
 
 
 async def test_each_text_is_embedded_once():
-    """Whoever asks, and however often; the rows stand in the order of the texts."""
+    """Whoever asks, and however often; the rows are in the order of the texts."""
     embedder = HashingEmbedder()
     remembered = Remembered(embedder)
     texts = ["one", "two", "one", "", "three"] * 10

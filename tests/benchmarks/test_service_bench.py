@@ -11,6 +11,7 @@ from benchmarks.service_bare import BareQuestion, BareTurn, bare_app
 from pagefile import Memory, Settings
 from pagefile.cli.serve import _listening
 from pagefile.settings import ServiceSettings
+from pagefile.testing.fakes import FakeClock
 from pagefile.text.tokens import open_counter
 
 
@@ -38,7 +39,10 @@ def test_every_row_is_there(tmp_path, monkeypatch):
 
 @pytest.mark.anyio
 async def test_the_bare_routes_do_the_same(tmp_path):
-    """What the bare route stored is a turn that a memory reads, and what it reads are the messages of a window."""
+    """What the bare route stored is a turn that a memory reads, and what it reads are the messages of a window of the same day.
+
+    Later windows also say when, which the bare route does not.
+    """
     database = tmp_path / "bare.db"
     await service._filled(database, open_counter())
     app = bare_app(database)
@@ -50,12 +54,15 @@ async def test_the_bare_routes_do_the_same(tmp_path):
         read = await routes["/context"](
             BareQuestion(conversation_id="read-0", user_id="bench", query=service.QUESTION)
         )
-    async with Memory.open(f"sqlite:///{database}", settings=Settings(recall="never")) as memory:
+    clock = FakeClock()
+    async with Memory.open(f"sqlite:///{database}", settings=Settings(recall="never"), clock=clock) as memory:
         turns = await memory.conversation("write", user_id="bench").turns()
         assert [("血压高怎么办？", "少盐。", 1), ("血压高怎么办？", "少盐。", 2)] == [
             (turn.user, turn.assistant, turn.seq) for turn in turns
         ]
-        window = await memory.conversation("read-0", user_id="bench").context(service.QUESTION)
+        chat = memory.conversation("read-0", user_id="bench")
+        clock.set((await chat.turns())[-1].at)
+        window = await chat.context(service.QUESTION)
         assert window.messages == read["messages"]
 
 

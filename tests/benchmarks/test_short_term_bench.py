@@ -26,12 +26,20 @@ ON_SERVERS = [
     "context() beside its bare queries",
     *ON_ANY[1:],
     "session through Redis",
+    "GetShortMemory with Redis",
+    "QueryMemoryContext with Redis",
+    "GetShortMemory with Redis, both 1 ms away",
+    "QueryMemoryContext with Redis, both 1 ms away",
 ]
 LIMITS = {
     "queries of a context() after a checkpoint": 2.0,
     "rows of the log they read": 1.0,
     "context() of a long conversation": 1.3,
     "context() beside its bare queries": 3.0,
+    "GetShortMemory with Redis": 0.6,
+    "QueryMemoryContext with Redis": 0.8,
+    "GetShortMemory with Redis, both 1 ms away": 0.6,
+    "QueryMemoryContext with Redis, both 1 ms away": 0.8,
 }
 
 

@@ -105,7 +105,7 @@ def test_the_pasts_are_long_and_in_two_languages():
     assert {"en": 3, "zh": 3} == Counter(language(turns[0].user) for turns in pasts.values())
 
 
-def test_what_is_needed_stands_in_the_turns_named():
+def test_what_is_needed_is_in_the_turns_named():
     """And not in the message itself; what is overruled is said in an older turn, and in none that is needed."""
     pasts = {user: {turn.id: turn for turn in turns} for user, turns in everyday.pasts().items()}
     for one in everyday.needed():
@@ -189,7 +189,7 @@ def test_means_are_of_those_that_have_the_figure():
 
 
 def test_a_belief_is_a_fact_with_its_names():
-    """Pinned ones and those for every domain stand in every request instead."""
+    """Pinned ones and those for every domain are in every request instead."""
     assert "hot drink, cuppa: Drinks tea." == belief_text(BELIEF)
     assert [False, True, True] == [
         standing({**BELIEF, **more}) for more in ({}, {"pinned": True}, {"scope": ["user:universal"]})

@@ -1,9 +1,8 @@
-"""Redis, and the fake beside it, keep every promise of a session cache; behind it a database keeps its own."""
+"""Redis, and the fake beside it, keep every promise of a session cache."""
 
 import pytest
 from redis.asyncio import Redis
 
-from pagefile.stores import CachedSessions, InMemoryStore, versions_in
 from pagefile.stores.redis import RedisOptions, RedisSessions
 from pagefile.testing import FakeClock, InMemorySessions, contracts
 from tests.servers.valkey import ValkeyServer
@@ -56,14 +55,3 @@ class TestFake(contracts.SessionCacheContract):
             clock.advance(seconds)
 
         return elapse
-
-
-class TestCachedSessions(contracts.SessionStoreContract):
-    @pytest.fixture
-    async def store(self, clock, server, redis):
-        cache, store = RedisSessions(server.url, options=PATIENT), InMemoryStore(clock)
-        store.sessions = CachedSessions(store.sessions, cache, versions_in(store.reader), store.erasures)
-        yield store
-        assert 0 == cache.errors
-        await cache.close()
-        await store.close()

@@ -12,7 +12,7 @@ OWNERSHIP = True
 
 #: A name that the test made, and an id that Pagefile made.
 NAME = re.compile(r"q([a-z])\d{5,}z|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-#: The letter of names that stand in texts: nobody but their owner ever sends them.
+#: The letter of names that are in texts: nobody but their owner ever sends them.
 TEXT = "t"
 #: The user of a name that all of a tenant may read: the tenant's own.
 EVERYBODY = "*"
@@ -77,7 +77,7 @@ class Names:
 
 
 def is_text(name: str) -> bool:
-    """Whether a name stands in what somebody said, not in an id."""
+    """Whether a name is in what somebody said, not in an id."""
     return name[:2] == f"q{TEXT}"
 
 

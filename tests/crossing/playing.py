@@ -20,6 +20,7 @@ from pagefile.inspector.start import filling
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import DEFAULT_TENANT
 from pagefile.service.app import create_app
+from pagefile.service.streams import open_streams
 from pagefile.settings import ArchiveSettings, FactSettings
 from pagefile.testing import HashingEmbedder
 
@@ -33,10 +34,10 @@ from .world import Ask, Caller, Named, World, new_world, speaker_of, viewer_of
 
 #: Calls in a round; the next one has other people, so that memories stay small and what is found can be played again quickly.
 ROUND = 1000
-#: A round begins with so many calls that leave something to be found.
+#: A round begins with this many calls that leave something to be found.
 PLANTED = 60
 PLANTING = {"POST /v1/turns": 4, "Conversation.record": 2, "POST /v1/facts": 2, "POST /v1/turns/begin": 1}
-#: Every so many calls, the metrics are searched.
+#: Every this many calls, the metrics are searched.
 MEASURED = 100
 SHORTENING_S = 60.0
 #: The share of calls that send again what another has sent, with the same idempotency key.
@@ -384,6 +385,7 @@ async def playing(settings: Settings, folder: Path) -> AsyncGenerator[Player]:
                 settings=settings, embedder=HashingEmbedder(), meter=app.state.meter
             ) as app.state.memory,
             filling() as app.state.filling,
+            open_streams() as app.state.streams,
             httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8780") as client,
         ):
             app.state.model = Echo()
@@ -393,7 +395,7 @@ async def playing(settings: Settings, folder: Path) -> AsyncGenerator[Player]:
 async def play(
     player: Player, seed: int, calls: int, tell=lambda line: None, *, shorten_s: float = SHORTENING_S
 ) -> str | None:
-    """So many calls, in rounds; returns what crossed, with the seed and the fewest calls that show it, or None."""
+    """This many calls, in rounds; returns what crossed, with the seed and the fewest calls that show it, or None."""
     for number in range(0, calls, ROUND):
         name, asked = f"{seed} {number}", range(min(ROUND, calls - number))
         found = await _crossing(player, name, asked)
@@ -408,7 +410,7 @@ async def play(
 async def shortened(
     player: Player, name: str, calls: Sequence[int], found: CrossingError, most_s: float
 ) -> CrossingError:
-    """The same crossing with fewer calls, as far as so many seconds get: parts are left out, ever smaller ones."""
+    """The same crossing with fewer calls, as far as this many seconds get: parts are left out, ever smaller ones."""
     kept, size, end = list(calls), max(1, len(calls) // 2), monotonic() + most_s
     while monotonic() < end:
         at, before = 0, len(kept)

@@ -27,7 +27,7 @@ async def test_a_refused_turn_is_no_failure_of_the_archive(caplog):
 
 @pytest.mark.xfail(not OWNERSHIP, reason="decision 0033 is not in force", strict=True)
 async def test_a_workspace_in_anothers_conversation_is_refused(caplog):
-    """Its page would stand in that conversation. That nobody gets it is no failure either."""
+    """Its page would be in that conversation. That nobody gets it is no failure either."""
     refused = False
     async with Memory.open("memory://", settings=QUIET) as memory:
         await memory.conversation("c", user_id="ada").record("hello", "hi")

@@ -185,6 +185,14 @@ def deer_flow(ask: Ask) -> dict:
     }
 
 
+def session_value(ask: Ask) -> dict:
+    """What a caller knows about the user, and what the agent is doing."""
+    return {
+        "user_snapshot": {"allergies": [said(ask)], "preferences": [ask.made("t")]},
+        "global_state": {"current_intent": ask.made("t"), "agent_slots": {"city": ask.made("t")}},
+    }
+
+
 def tools(ask: Ask) -> object:
     return OUT if ask.chance(0.8) else [{"name": "lookup", "description": said(ask)}]
 
@@ -193,7 +201,8 @@ def tools(ask: Ask) -> object:
 FIELDS: dict[str, Callable[[Ask], object]] = {
     "after": cursor,
     "agent": label,
-    "anew": one_of(OUT, True),
+    "agent_type": label,
+    "from_scratch": one_of(OUT, True),
     "answer_tokens": one_of(OUT, 0, 100),
     "arguments": arguments,
     "as_of": one_of(OUT, OUT, "2031-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
@@ -206,6 +215,7 @@ FIELDS: dict[str, Callable[[Ask], object]] = {
     "changes": changes,
     "confidence": one_of(OUT, 0.5),
     "conversation_id": conversation,
+    "debug": one_of(OUT, OUT, True),
     "fact_id": some("fact"),
     "format": one_of(OUT, "openai", "responses", "anthropic", "text", "parts"),
     "here": one_of(OUT, True),
@@ -226,15 +236,18 @@ FIELDS: dict[str, Callable[[Ask], object]] = {
     "name": one_of("load_tool_history", "search_tool_history", "unknown_tool"),
     "newest": one_of(OUT, True),
     "offset": one_of(OUT, OUT, 0, 20),
+    "on_disconnect": one_of(OUT, "abort", "continue"),
     "older_than_s": one_of(OUT, OUT, 10**9),
     "pinned": one_of(OUT, True, False),
     "placement": one_of(OUT, "tail", "head"),
     "project": label,
     "query": asked,
+    "read_token": one_of(OUT, OUT, "2.0", "1.1"),
     "recent_turns": one_of(OUT, 1, 2, 50),
     "result": bulky,
     "revision": one_of(OUT, OUT, 1, 2, 3),
     "run": one_of(OUT, "run-1", "run-2"),
+    "session_id": one_of(OUT, OUT, "s-1"),
     "shape": one_of(OUT, "openai", "responses", "anthropic"),
     "source": lambda ask: OUT if ask.chance(0.5) else ask.some("turn") or OUT,
     "steps": steps,
@@ -248,12 +261,14 @@ FIELDS: dict[str, Callable[[Ask], object]] = {
     "tools": tools,
     "turn": some("turn"),
     "turn_id": some("turn"),
+    "GET /v1/chat/stream id": some("turn"),
     "POST /v1/context turn_id": lambda ask: OUT if ask.chance(0.7) else some("open")(ask),
     "Conversation.context turn": lambda ask: OUT if ask.chance(0.7) else some("open")(ask),
     "POST /v1/tools/call turn_id": lambda ask: OUT if ask.chance(0.7) else some("open")(ask),
     "user": said,
     "uuid": some("page"),
     "uuids": several("page"),
+    "value": session_value,
     "valid_from": one_of(OUT, OUT, "2026-01-31T09:30:00Z"),
     "window_for": one_of(OUT),
     "window_tokens": one_of(OUT, 400, 6000, 30_000),

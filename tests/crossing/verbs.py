@@ -27,7 +27,7 @@ WEIGHTS = {
     "Conversation.step": 3, "Conversation.complete": 2, "Conversation.abort": 1, "Conversation.context": 6, "Conversation.recall": 3,
     "Conversation.load": 3, "Conversation.page": 2, "Conversation.pages": 2, "Conversation.search_tool_history": 3,
     "Conversation.fetched": 3, "Conversation.pin": 2, "Conversation.call_tool": 3, "Conversation.checkpoint": 2,
-    "Conversation.reset": 1, "Conversation.turns": 2, "Conversation.log": 2, "Conversation.head": 2, "Conversation.session": 2,
+    "Conversation.reset": 1, "Conversation.turns": 2, "Conversation.log": 2, "Conversation.head": 2, "Conversation.session": 2, "Conversation.put_session": 2,
     "Conversation.checkpoints": 1, "Conversation.calls": 2, "Conversation.explain": 3, "Conversation.replay": 3,
     "Conversation.costs": 1, "Conversation.workspace": 3,
 }  # fmt: skip

@@ -37,7 +37,7 @@ class Filler(Player):
 
     def __init__(self, addresses: dict[str, str], stack: ExitStack) -> None:
         super().__init__(addresses, stack)
-        #: First and last line (counted from 0, the last not included) and what is to stand there.
+        #: First and last line (counted from 0, the last not included) and what is to be there.
         self.edits: list[tuple[int, int, list[str]]] = []
 
     def printed(self, block: Block, text: str, output: Block | None) -> None:

@@ -27,7 +27,7 @@ class Block:
     title: str | None = None
     #: Why it is not run, None when it is.
     not_run: str | None = None
-    #: Whether only blank lines stand between it and the block before it.
+    #: Whether only blank lines are between it and the block before it.
     follows: bool = False
 
     @property

@@ -39,7 +39,7 @@ from .servers import SERVICE
 #: What runs, or is held against what exists; anything else needs another word in front of it.
 RUN = {"python", "console", "bash", "sh", "sql", "toml", "yaml", "json"}
 #: What is only shown: outputs, pictures made of characters, a settings file that is deliberately wrong.
-SHOWN = {"text", "html", "diff"}
+SHOWN = {"text", "html", "diff", "ts"}
 COLUMNS = "92"
 _SETTINGS_FILES = {None, "pagefile.toml", "pagefile.yaml", "pagefile.yml"}
 
@@ -48,7 +48,7 @@ class Player:
     """Runs the blocks of one page in order; they share a folder, Python names and, once started, a service."""
 
     def __init__(self, addresses: dict[str, str], stack: ExitStack) -> None:
-        """`addresses` says what really stands behind the addresses that the pages name."""
+        """`addresses` says what really is behind the addresses that the pages name."""
         self._addresses = dict(addresses)
         self._stack = stack
         self._superuser: str | None = None
@@ -124,7 +124,7 @@ class Player:
         return self._named(text)
 
     def compared(self, line: int, shown: str, text: str, where: str) -> None:
-        """What a command printed is what stands below it, at this line of the page."""
+        """What a command printed is what is below it, at this line of the page."""
         same(shown, text, where)
 
     def _run_python(self, block: Block) -> str:
@@ -265,7 +265,7 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def _pattern(line: str) -> str:
-    # Blanks around it belong to it, so that columns may stand where they stood.
+    # Blanks around it belong to it, so that columns may be where they stood.
     return ".*".join(re.escape(part) for part in re.split(r" *… *", line))
 
 

@@ -1,4 +1,4 @@
-"""What really stands behind the addresses that pages name; each is started when the first page names it."""
+"""What really is behind the addresses that pages name; each is started when the first page names it."""
 
 import json
 from contextlib import ExitStack

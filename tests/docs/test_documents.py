@@ -164,7 +164,7 @@ def test_what_the_pages_name_in_the_claude_adapter_is_there():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_names_everything_in_its_document(page: Path):
-    """Each name that the document introduces stands in a first column."""
+    """Each name that the document introduces is in a first column."""
     told = " ".join(says for says, _, _ in rows(page))
     words = set(re.findall(r"\w+", told))
     assert [] == [name for name in NAMES[page.stem] if name not in words and name not in told]

@@ -1,8 +1,8 @@
 """`pagefile`, told otherwise: with a clock that a test moves, or with a schema that is still to come.
 
-Run as `python -m tests.faults.altered serve …`. What is altered stands in the environment:
+Run as `python -m tests.faults.altered serve …`. What is altered is in the environment:
 
-ALTERED_CLOCK   a file with the seconds by which the clock of this machine is wrong, read anew each time
+ALTERED_CLOCK   a file with the seconds by which the clock of this machine is wrong, read again each time
 ALTERED_SCHEMA  if set, this is the next version, which has one more migration, for SQLite and for PostgreSQL
 """
 

@@ -87,7 +87,7 @@ class Load:
     clients: int = 4
     #: The number of the first client: two loads beside each other have clients of different numbers.
     first: int = 0
-    #: Turns carry tool results of so many characters.
+    #: Turns carry tool results of this many characters.
     result_chars: int = 200
     promises: list[Promise] = field(default_factory=list)
     #: Every turn that was ever sent, by its key: an unacknowledged one may be there or not.
@@ -132,7 +132,7 @@ class Load:
             time.sleep(0.02)
 
     def more(self, turns, seconds=60.0):
-        """Waits until so many more turns are acknowledged."""
+        """Waits until this many more turns are acknowledged."""
         enough = len(self.promises) + turns
         self.wait(lambda: len(self.promises) >= enough, seconds, f"{turns} more turns")
 
@@ -282,7 +282,7 @@ def _check_conversation(client, load, chat, user):
             assert step["lost_chars"] or result == whole(client, sent, step), "torn"
     _check_order(turns, everything(client, "/v1/checkpoints", chat, user))
     if chat != SHARED:
-        # One client waits for each answer: its turns stand as it sent them.
+        # One client waits for each answer: its turns are as it sent them.
         numbers = [int(turn["metadata"]["key"].partition("-")[2]) for turn in turns]
         assert numbers == sorted(numbers)
 

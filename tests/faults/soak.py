@@ -31,7 +31,7 @@ from .moods import DIMENSION, Endpoint
 
 CLIENTS = 6
 USERS_OF_A_CLIENT = 10
-#: A client erases one of its users after so many actions: what is held stays about the same from then on.
+#: A client erases one of its users after this many actions: what is held stays about the same from then on.
 LIFE = 30
 #: Between two actions of a client: a load to live with, not a race.
 PAUSE_S = 0.05
@@ -78,7 +78,7 @@ class Tally:
                 self.bad[f"{what} {status}"] += 1
 
     def emptied(self):
-        """What was there, to be counted anew."""
+        """What was there, to be counted again."""
         with self.lock:
             taken, self.taken = self.taken, {}
         return taken

@@ -32,7 +32,7 @@ SETTINGS = Settings(
 @pytest.mark.timeout(300)
 @pytest.mark.skipif(sys.platform != "linux", reason="as the other services under load")
 def test_the_clock_of_the_service_jumps_back_under_load(tmp_path, stopwatch, reading):
-    """Two hours at once, several times: every turn is acknowledged, and stands where it was acknowledged."""
+    """Two hours at once, several times: every turn is acknowledged, and is where it was acknowledged."""
     wrong = tmp_path / "clock"
     wrong.write_text("0.001")
     altered = {"ALTERED_CLOCK": str(wrong), "PYTHONPATH": str(ROOT)}
@@ -58,7 +58,7 @@ def test_the_clock_of_the_service_jumps_back_under_load(tmp_path, stopwatch, rea
             window = service.post("/v1/context", **asked, query="然后呢？").json()
             # Behind it there is only what the workspace knows, and the question.
             said = [one["content"] for one in window["messages"] if one["role"] == "assistant"]
-            assert said[-1] == turns[-1]["assistant"], "the newest turn stands last"
+            assert said[-1] == turns[-1]["assistant"], "the newest turn is last"
             (call, *_) = service.get("/v1/calls", **asked, limit=1).json()["items"]
             assert call["query"] == "然后呢？", "the newest call comes first"
         assert "Traceback" not in service.said, service.said
@@ -107,7 +107,7 @@ async def test_the_later_word_counts_whatever_the_clock_says(memory, clock):
     await chat.record("我搬到了北京。", "好的。")
     await memory.settle()
     assert [fact.text for fact in await memory.facts("u")] == ["用户住在北京"]
-    # Read once more, as after a crash before the watermark was written: what stands last still counts.
+    # Read once more, as after a crash before the watermark was written: what is last still counts.
     await memory.engine.store.watermarks.drop("facts")
     memory.engine.worker.wake("facts", chat.scope)
     await memory.settle()
@@ -146,16 +146,25 @@ async def test_what_expires_expires(memory, clock):
 
 
 async def test_receipts_do_not_depend_on_the_clock(memory, clock):
-    """The same question gives the same window and the same verdicts before and after a jump."""
+    """The same question gives the same window and the same verdicts before and after a jump; on another day the window has
+    dates beside what it had, and nothing else changes."""
     chat = memory.conversation("c", user_id="u")
+    said_at = clock.now()
     for number in range(6):
         await chat.record(f"问题 {number}", f"回答 {number}")
         clock.advance(-3600)
     first = await chat.context("然后呢？")
-    clock.advance(-30 * DAY_S)
+    clock.advance(-3600)
     second = await chat.context("然后呢？")
     assert first.messages == second.messages
     assert list(first.receipt) == list(second.receipt)
+    clock.advance(-30 * DAY_S)
+    third = await chat.context("然后呢？")
+    (begins, *turns), now, asked = third.messages[:-2], third.messages[-2], third.messages[-1]
+    assert begins["content"] == f"[{said_at:%Y-%m-%d %H:%M}]\n问题 0"
+    assert f"<now>\n{clock.now():%Y-%m-%d %H:%M} " in now["content"]
+    assert [*turns, asked] == first.messages[1:]
+    assert [one.id for one in third.receipt.kept if one.id != "now"] == [one.id for one in first.receipt.kept]
     spoken = [message["content"] for message in first.messages if message["role"] == "assistant"]
     assert spoken == [f"回答 {number}" for number in range(6)]
     await memory.settle()

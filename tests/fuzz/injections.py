@@ -1,6 +1,6 @@
 """Texts that try to be more than text, in Chinese and English: what users, tools and web pages may say to a memory.
 
-Written for Pagefile. Every renderer is given all of them; what must hold then stands in the tests beside this file.
+Written for Pagefile. Every renderer is given all of them; what must hold then is in the tests beside this file.
 """
 
 #: Well-formed, and of nothing that the reader may see.

@@ -106,7 +106,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "sources": sources,
     "split": split,
     "stated": stated,
-    "summarize": lambda text: summarize([("user", text)], max_chars=500),
+    "summarize": lambda text: summarize([("user", text)], limit=500),
     "synopsis": synopsis,
     "terms": terms,
 }
@@ -118,7 +118,7 @@ MOST = 24
 
 
 def seconds(work: Callable[[str], object], text: str, runs: int = 1) -> float:
-    """The least of so many runs: a collection of garbage in one of them is no property of the work."""
+    """The least of this many runs: a collection of garbage in one of them is no property of the work."""
     return min(_once(work, text) for _ in range(runs))
 
 

@@ -26,7 +26,7 @@ READERS: dict[str, str] = {
     "client/transport.py::_problem": STREAMS,
     "client/remote.py::": OWN,
     "client/remote.py::Client.export": STREAMS,
-    "client/transport.py::events_in": STREAMS,
+    "client/transport.py::EventReader.read": STREAMS,
     "engine/arguments.py::checked_json": RESULTS,
     "engine/fact_import.py::_moment": IMPORTS,
     "engine/fact_import.py::read_memory": IMPORTS,

@@ -122,7 +122,7 @@ VALUES = st.one_of(
 
 @st.composite
 def damage(draw):
-    """Which line, which field of it, and what stands there instead; nothing: the field is gone."""
+    """Which line, which field of it, and what is there instead; nothing: the field is gone."""
     return draw(st.integers(0, 60)), draw(st.integers(0, 30)), draw(st.one_of(VALUES, st.just(...)))
 
 
@@ -193,7 +193,7 @@ def test_damage_deep_in_a_line_is_refused_or_read_and_never_by_half(
 @example(2, b"null")
 @example(2, b'"turn"')
 def test_a_damaged_line_is_refused_with_its_number(exported, tmp_path_factory, number, line):
-    """Whatever bytes stand there."""
+    """Whatever bytes are there."""
     number %= len(exported)
     lines = [text.encode() for text in exported]
     lines[number] = line
@@ -215,8 +215,8 @@ def test_lines_that_are_missing_twice_or_in_disorder(exported, tmp_path):
             error, back = anyio.run(imported, "\n".join(lines).encode(), tmp_path)
             assert error is None or isinstance(error, PagefileError)
             # Facts without their history are written as new ones, which is a history of its own.
-            anew = not any(REVISION in line for line in lines)
-            assert {line for line in back if not (anew and REVISION in line)} <= set(exported)
+            again = not any(REVISION in line for line in lines)
+            assert {line for line in back if not (again and REVISION in line)} <= set(exported)
 
 
 @settings(max_examples=60)

@@ -96,8 +96,7 @@ def _check_window(window, asked: str, placement: str) -> None:
     memories = [
         message["content"]
         for message in window.messages[:-1]
-        if message["content"].startswith("<memory>\n以下")
-        or message["content"].startswith("<memory>\nThe following")
+        if message["content"].startswith(("<memory>\n来自记忆", "<memory>\nFrom memory"))
     ]
     if placement == "tail":
         assert 1 == len(memories)
@@ -262,7 +261,7 @@ def test_rules_learn_nothing_from_what_others_wrote():
 
 
 def test_a_model_that_summarises_is_asked_with_data():
-    """Our instructions stand once, and first."""
+    """Our instructions are once, and first."""
     model = Listening()
     request = SummaryRequest(ALL[1], tuple(("user", text) for text in ALL), 500)
     anyio.run(ChatSummarizer(model).summarize, request)

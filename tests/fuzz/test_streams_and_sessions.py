@@ -1,6 +1,5 @@
 """What comes in pieces, and what others wrote into a cache: read, passed over, or refused with an error of ours."""
 
-import hashlib
 import json
 from types import SimpleNamespace
 
@@ -12,14 +11,14 @@ from hypothesis import strategies as st
 
 from pagefile import PagefileError
 from pagefile.client import Client
-from pagefile.client.transport import error_in, error_of, events_in
+from pagefile.client.transport import EventReader, error_in, error_of
 from pagefile.errors import ModelOutputError
 from pagefile.models.chat import _Answer
 from pagefile.models.extractors import _parsed as extracted
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone import SessionValue
 from pagefile.stores.encoding import from_json, json_copy, moment, time_text, to_json
-from pagefile.stores.redis.sessions import read
+from pagefile.stores.redis.sessions import read, sealed
 from pagefile.wire.chat import ChatToken
 
 from .values import JSONISH, PIECES, TEXT
@@ -39,7 +38,7 @@ async def collected(lines: list[str]) -> list[object]:
         for line in [*lines, "", ""]:
             yield line
 
-    return [event async for event in events_in(given_lines())]
+    return [event async for event in EventReader().read(given_lines())]
 
 
 @given(LINES)
@@ -183,10 +182,11 @@ def test_a_session_of_any_shape_is_a_session(value):
 @example(b'{"a":' * 5_000)
 def test_a_cached_session_is_ours_or_nothing(value):
     """Labelled rightly, wrongly, or not at all."""
-    label = f"1 {hashlib.sha1(b'k' + value).hexdigest()}".encode()
+    label = f"1 {sealed(b'secret', 'k', 1, value)}".encode()
     for answer in ([value, label], [value, b"1 x"], [value, None], [None, None], [value], value, None):
-        found = read("k", answer)
+        found = read("k", answer, b"secret")
         assert found is None or isinstance(found.value, dict)
+    assert read("k", [value, label], b"another secret") is None
 
 
 @settings(max_examples=60)

@@ -44,8 +44,7 @@ async def test_yesterday_is_where_the_user_is(setting, label, at, food):
 
 async def test_a_window_recalls_the_users_yesterday():
     """By the time zone that the conversation was given."""
-    settings = Settings(recall_turns=1)
-    async with Memory.open("memory://", clock=FakeClock(NOW), settings=settings, embedder="none") as memory:
+    async with Memory.open("memory://", clock=FakeClock(NOW), embedder="none") as memory:
         await eat(memory.conversation("old", user_id="u"))
         chat = memory.conversation("new", user_id="u", timezone="Asia/Shanghai")
         await chat.record("你好", "你好！", at=NOW)

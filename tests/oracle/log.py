@@ -189,13 +189,9 @@ class OracleReader(Port, LogReader, TurnSource):
 
     async def view(self, request: ViewRequest) -> LogView:
         conversation = self._tables.found(request.scope)
-        open_turn: Turn | None = None
-        if request.open_turn is not None:
-            turns = conversation.open if conversation else []
-            open_turn = next((turn for turn in turns if turn.id == request.open_turn), None)
-            if open_turn is None:
-                raise rules.no_turn(request.open_turn)
         if conversation is None:
+            if request.open_turn is not None:
+                raise rules.no_turn(request.open_turn)
             return LogView(rules.no_head(request.scope, self._tables.epoch), None, ())
         taken: list[Turn] = []
         for turn in reversed(conversation.live()):
@@ -203,13 +199,12 @@ class OracleReader(Port, LogReader, TurnSource):
             if len(taken) >= request.min_turns and total > request.budget_tokens:
                 break
             taken.append(turn)
-        return LogView(
-            head=conversation.head(self._tables.epoch),
-            checkpoint=conversation.checkpoint(),
-            turns=tuple(reversed(taken)),
-            open_turn=open_turn,
-            profile=self._profile(request.scope),
-        )
+        began = conversation.began()
+        others = [turn for turn in conversation.open if turn.id != request.open_turn and turn.created > began]
+        mine = [turn for turn in conversation.open if turn.id == request.open_turn]
+        head, checkpoint = conversation.head(self._tables.epoch), conversation.checkpoint()
+        running = [*others[-rules.MOST_RUNNING :], *mine]
+        return rules.view_of(request, head, checkpoint, taken[::-1], running, self._profile(request.scope))
 
     def _profile(self, scope: Scope) -> JsonObject | None:
         value = self._tables.sessions.get((scope.tenant, rules.conversation_of(scope)))

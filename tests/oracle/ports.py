@@ -1,6 +1,6 @@
 """Everything besides the log, as dicts and lists: facts, calls, sessions, keys, watermarks, terms."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -75,6 +75,9 @@ class OracleSessions(Port, SessionStore):
         self._tables.check_epoch(epoch, scope)
         self._tables.written(scope)
         self._tables.sessions[scope.tenant, rules.conversation_of(scope)] = fresh
+
+    async def change(self, scope: Scope, change: Callable[[JsonObject | None], JsonObject]) -> None:
+        await self.put(scope, change(await self.get(scope)))
 
 
 class OracleFacts(Port, FactStore):

@@ -9,6 +9,7 @@ from typing import TypeVar
 from pagefile.errors import ClosedError
 from pagefile.ports import NO_LABELS, Clock, EmbeddingModel, Labels, Vector
 from pagefile.records import (
+    NEVER,
     Checkpoint,
     ConversationInfo,
     Entry,
@@ -54,8 +55,12 @@ class Conversation:
     def versions(self) -> int:
         return max((entry.version for entry in self.ended if isinstance(entry, Checkpoint)), default=0)
 
+    def began(self) -> datetime:
+        """When it was last reset; long ago if it never was."""
+        return max((one.created for one in self.ended if isinstance(one, Reset)), default=NEVER)
+
     def done(self, after: int = 0) -> list[Turn]:
-        return [turn for turn in self.ended[after:] if isinstance(turn, Turn) and turn.status == "done"]
+        return [turn.spoken for turn in self.ended[after:] if isinstance(turn, Turn) and turn.counts]
 
     def live(self) -> list[Turn]:
         checkpoint = self.checkpoint()

@@ -24,14 +24,14 @@ def new_mark() -> str:
 
 
 def marks_in(data: bytes | str) -> set[str]:
-    """The marks that stand in a text or in bytes, in whatever case."""
+    """The marks that are in a text or in bytes, in whatever case."""
     raw = data.encode(errors="replace") if isinstance(data, str) else data
     found = {match[0].decode() for match in MARK.finditer(raw.lower())}
     return {mark for mark in found if mark == _written(_number(mark))}
 
 
 def places_in(text: str) -> dict[str, str]:
-    """The marks that stand in a text, each with what stands around it."""
+    """The marks that are in a text, each with what stands around it."""
     places = {mark: text.lower().find(mark) for mark in marks_in(text)}
     return {mark: text[max(0, at - _AROUND) : at + _AROUND] for mark, at in places.items()}
 

@@ -78,7 +78,7 @@ class Racer:
         await self._memory.remember(f"Works at {mark}", user_id=user)
 
     async def snapshot(self, chat, user, mark):
-        """Document 001's session: what is known of the user stands in it."""
+        """Document 001's session: what is known of the user is in it."""
         await self._app.create_short_memory(AgentRequest(conversation_id=chat, user_id=user))
         session = await self._app.get_short_memory(chat)
         session.user_snapshot.name = mark
@@ -112,7 +112,7 @@ class Racer:
         return {"reached": reached}
 
     async def waiting(self):
-        """How many writes stand at the gate."""
+        """How many writes are at the gate."""
         return {"waiting": len(self._gate.reached)}
 
     async def look(self, chats, users):

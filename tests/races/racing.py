@@ -42,9 +42,9 @@ from .searching import Found, look_into_redis
 
 CHATS = ("chat one", "chat two")
 USERS = ("ada", "bob", "eve")
-#: After so many rounds everything is erased and searched for.
+#: After this many rounds everything is erased and searched for.
 SEARCH_EVERY = 10
-#: A command is a process that takes a second to start: one erasure in so many is its.
+#: A command is a process that takes a second to start: one erasure in this many is its.
 COMMAND_EVERY = 12
 PAUSE_S = 0.02
 ANSWER_S = 120.0
@@ -54,7 +54,7 @@ START_S = 300.0
 TOO_LATE = frozenset({"erased", "not-found", "handle-not-found", "conflict"})
 #: How much of each log is told when something came back.
 _LOG_CHARS = 6000
-#: So many writes are waited for at a gate, and so often it is looked at.
+#: This many writes are waited for at a gate, and so often it is looked at.
 _AT_GATE = 3
 _LOOKS_AT_GATE = 30
 #: And a checkpoint.
@@ -461,7 +461,7 @@ class _Round:
         return work
 
     async def _at_the_gate(self) -> None:
-        """Wait for writes to stand at the gate; with other dice there may be none."""
+        """Wait for writes to be at the gate; with other dice there may be none."""
         for _ in range(_LOOKS_AT_GATE):
             if (await self._one("waiting"))["waiting"] >= _AT_GATE:
                 return

@@ -111,7 +111,7 @@ async def test_a_turn_keeps_its_page_when_it_is_written_behind_an_erasure(url, g
 
 
 async def test_a_session_is_not_saved_behind_an_erasure(url, gate, gated):
-    """A session value that was read before the erasure is not in the conversation that begins anew."""
+    """A session value that was read before the erasure is not in the conversation that starts over."""
     erased = new_mark()
     async with gated(url, settings=PLAIN) as memory, Memory.open(url, settings=PLAIN) as other:
         app = AgentApp(memory)
@@ -121,7 +121,7 @@ async def test_a_session_is_not_saved_behind_an_erasure(url, gate, gated):
         await app.set_short_memory("chat", session)
         gate.close(["sessions.put"])
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_began_anew, app)
+            tasks.start_soon(_started_over, app)
             await until(lambda: gate.reached)
             await other.forget(user_id="ada")
             gate.open()
@@ -129,7 +129,7 @@ async def test_a_session_is_not_saved_behind_an_erasure(url, gate, gated):
         assert set() == marks_in(repr(await other.conversation("chat", user_id="ada").session()))
 
 
-async def _began_anew(app):
+async def _started_over(app):
     """The user's snapshot is carried over, where there is still a user."""
     await app.delete_short_memory("chat")
 

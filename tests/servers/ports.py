@@ -15,7 +15,7 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> Sequence[int]:
-    """So many of them, all different."""
+    """This many of them, all different."""
     with ExitStack() as stack:
         found: list[int] = []
         while len(found) < count:

@@ -72,13 +72,13 @@ def config(cli: Invocation) -> None:
 
     def shown_rows() -> None:
         say(f"Settings file: {file or 'none'}\n")
-        written = [(name, _written(value), found.origins[name]) for name, value in values.items()]
+        written = [(name, _as_setting(value), found.origins[name]) for name, value in values.items()]
         show_table(("setting", "~value", "from"), written)
 
     cli.answer({"file": file, "settings": rows}, shown_rows)
 
 
-def _written(value: object) -> str:
+def _as_setting(value: object) -> str:
     """A value as it would be written in a settings file."""
     return str(value).lower() if isinstance(value, bool) else visible(str(value))
 

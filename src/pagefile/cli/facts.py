@@ -129,7 +129,7 @@ def retract(
     """Retract a fact; it stays on record as retracted."""
 
     async def work(memory: Memory) -> Fact:
-        return await memory.retract(await _named(memory, fact_id, cli.scope), tenant=cli.tenant)
+        return await memory.retract(await _full_id(memory, fact_id, cli.scope), tenant=cli.tenant)
 
     fact = cli.run(work)
     cli.answer(fact, f"Retracted: {clipped(fact.text)}")
@@ -149,7 +149,7 @@ def import_facts(
     cli.answer(counts, ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) + ".")
 
 
-async def _named(memory: Memory, name: str, scope: Scope) -> str:
+async def _full_id(memory: Memory, name: str, scope: Scope) -> str:
     """The full id of a fact, from itself or a prefix as listed by `facts`."""
     facts = memory.engine.store.facts
     try:

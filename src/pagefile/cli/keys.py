@@ -35,7 +35,7 @@ def add(
     key, text = new_key(name, scope, created=now, expires=_end(now, expires))
     cli.run(lambda memory: memory.engine.store.keys.add(key), must_exist=False)
     cli.answer(
-        {**_told(key), "key": text},
+        {**_key_json(key), "key": text},
         f"{text}\n\nIt opens {_whose(key)}{_until(key)}. Keep it now: it is not shown again. Send it as `Authorization: Bearer …`."
         "\nOn this machine no key is needed until the setting service.require_keys is true.",
     )
@@ -55,7 +55,7 @@ def list_keys(cli: Invocation) -> None:
             "last used": lambda key: key.last_used or "never",
         },
         missing="There is no key yet: `pagefile keys add NAME` makes one.",
-        value=[_told(key) for key in found],
+        value=[_key_json(key) for key in found],
     )
 
 
@@ -86,7 +86,7 @@ def rotate(
 
     async def work(memory: Memory) -> tuple[ApiKey, ApiKey, str]:
         store = memory.engine.store.keys
-        key = _named(await store.list(), name, now)
+        key = _find_key(await store.list(), name, now)
         if expires is None and key.expires is not None and key.usable_at(now):
             raise SettingsError(
                 f"The key {key.id!r} ends {moment(key.expires)}: say with --expires DAYS when the new one should expire."
@@ -96,7 +96,7 @@ def rotate(
 
     old, new, text = cli.run(work)
     cli.answer(
-        {**_told(new), "key": text, "replaces": _told(old)},
+        {**_key_json(new), "key": text, "replaces": _key_json(old)},
         f"{text}\n\nIt opens {_whose(new)}{_until(new)}. Keep it now: it is not shown again."
         f"\nThe old one, {old.id}, works{_until(old)}; `pagefile keys revoke {old.id}` ends it at once.",
     )
@@ -109,10 +109,10 @@ def revoke(
     """Revoke a key, effective at once. It stays on record."""
 
     key = cli.run(lambda memory: memory.engine.store.keys.revoke(key_id, datetime.now(UTC)))
-    cli.answer(_told(key), f"Revoked {key.id} ({clipped(key.name)}): it is no longer accepted.")
+    cli.answer(_key_json(key), f"Revoked {key.id} ({clipped(key.name)}): it is no longer accepted.")
 
 
-def _named(known: Sequence[ApiKey], name: str, now: datetime) -> ApiKey:
+def _find_key(known: Sequence[ApiKey], name: str, now: datetime) -> ApiKey:
     """The key with an id, or the newest usable one with a name."""
     of_id = [key for key in known if key.id == name]
     found = of_id or [key for key in known if key.name == name and key.usable_at(now)]
@@ -132,7 +132,7 @@ def _end(now: datetime, days: float | None) -> datetime | None:
     return None if days is None else now + timedelta(days=days)
 
 
-def _told(key: ApiKey) -> dict[str, object]:
+def _key_json(key: ApiKey) -> dict[str, object]:
     """A key for scripts, without its hash."""
     scope = {"tenant": key.scope.tenant, "user_id": key.scope.user}
     return {**chosen(key, "id name"), **scope, **chosen(key, "created expires revoked last_used")}

@@ -4,6 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial, wraps
@@ -19,14 +20,15 @@ import httpx
 from pydantic import BaseModel
 
 from pagefile import records, verbs
-from pagefile.client.transport import Caller, events_in, lines_in, reading
+from pagefile.client.transport import Caller, lines_in, reading
 from pagefile.engine import Conversation, Memory, arguments
 from pagefile.engine.export import written_whole
 from pagefile.engine.export_lines import FORMAT
 from pagefile.engine.fact_import import read_memory
 from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import KINDS
-from pagefile.errors import StoreUnavailableError, TransferError
+from pagefile.engine.session_change import checked_change
+from pagefile.errors import PagefileError, TransferError
 from pagefile.shapes.message_reader import plain_json
 from pagefile.shapes.parser import listed, results_cleaned
 from pagefile.verbs import Verb
@@ -51,7 +53,7 @@ class Remote:
         self._caller = caller
         self._known = said(known or {})
 
-    async def _asked(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
+    async def _request(self, verb: Verb[..., Any], given: Mapping[str, object]) -> Any:
         return await self._caller.ask(verb, {**self._known_of(verb.request), **given})
 
     def _known_of(self, request: type[BaseModel]) -> dict[str, object]:
@@ -60,11 +62,11 @@ class Remote:
     async def _returned(self, verb: Verb[..., Any], given: dict[str, object], *, whole: bool) -> Any:
         """What the verb returns; with `whole`, all items of a list, page by page."""
         if not whole:
-            return (await self._asked(verb, given)).record()
+            return (await self._request(verb, given)).record()
         found: list[Any] = []
         given["limit"] = MAX_PAGE
         while True:
-            answer = await self._asked(verb, given)
+            answer = await self._request(verb, given)
             found += answer.record()
             if answer.next is None:
                 return records.Listing(found)
@@ -301,6 +303,7 @@ class ClientConversation(Remote):
     log = remote(verbs.LOG, after=arguments.log_position)
     head = remote(verbs.HEAD)
     session = remote(verbs.SESSION)
+    put_session = remote(verbs.PUT_SESSION, value=checked_change)
     calls = remote(verbs.CALLS)
 
     checkpoints = remote(verbs.CHECKPOINTS, whole=True)
@@ -324,24 +327,28 @@ class ClientConversation(Remote):
     ) -> AsyncGenerator[ChatEvent]:
         """Have the service's model answer a message: events as they happen, including words of the answer, and `ChatDone` at the end.
 
-        Failures are raised. The turn is then aborted, as it is when the caller stops early (wrap it in `aclosing()` to abort
-        immediately).
+        A line that breaks is taken up again where it broke; after a restart of the service the answer may begin again, with another
+        `ChatTurn`. Other failures are raised. The turn is then aborted, as it is when the caller stops early (wrap it in `aclosing()`
+        to abort immediately).
         """
+        turn_id = str(uuid4()) if id is None else records.checked_id(id, "turn id")
         body = {
             **self._known_of(AskChat),
             "message": is_message("message")(message) or message,
-            "id": str(uuid4()) if id is None else records.checked_id(id, "turn id"),
+            "id": turn_id,
             "instructions": instructions,
             "window_tokens": window_tokens,
             "steps": steps_of(steps),
         }
-        async with self._caller.stream("POST", "/v1/chat/stream", json=said(body)) as answer:
-            done = False
-            async for event in events_in(lines_in(answer.aiter_bytes())):
-                done = isinstance(event, ChatDone)
+        begun = False
+        try:
+            async for event in self._caller.events("/v1/chat/stream", said(body)):
+                begun = not isinstance(event, ChatDone)
                 yield event
-            if not done:
-                raise StoreUnavailableError("The stream ended before the answer did: the turn is aborted.")
+        finally:
+            if begun:
+                with anyio.CancelScope(shield=True), suppress(PagefileError):
+                    await self.abort(turn_id)
 
 
 class Client(Remote):
@@ -438,7 +445,7 @@ class Client(Remote):
 
     @like(Memory.settle)
     async def settle(self) -> None:
-        while not (await self._asked(verbs.SETTLE, {})).settled:
+        while not (await self._request(verbs.SETTLE, {})).settled:
             pass
 
     @like(Memory.export)
@@ -470,7 +477,7 @@ class Client(Remote):
 
     async def describe(self) -> records.JsonObject:
         """What the service runs on: its version, the store, the tokenizer, and how often each tier failed."""
-        return (await self._asked(verbs.DESCRIBE, {})).model_dump()
+        return (await self._request(verbs.DESCRIBE, {})).model_dump()
 
 
 def _ids(**named: str | None) -> dict[str, object]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pagefile import errors
 from pagefile.engine.importer import lines_of
 from pagefile.verbs import Verb
-from pagefile.wire.chat import ChatEvent
+from pagefile.wire.chat import ChatDone, ChatEvent
 from pagefile.wire.responses import LINES, Problem, kinds_of_error
 
 _REFUSED = ("validation", "invalid-json", "invalid-query", "media-type", "body-too-large")
@@ -41,7 +41,10 @@ def error_in(document: bytes, otherwise: errors.PagefileError | None = None) -> 
     if problem is not None:
         # A subclass inside the service may have no code of its own; its parent's then applies.
         known = {kind.code: kind for kind in kinds_of_error() if "code" in vars(kind)} | _OTHER
-        return known.get(problem.code, errors.PagefileError)(problem.detail)
+        error = known.get(problem.code, errors.PagefileError)(problem.detail)
+        if isinstance(error, errors.TooManyRequestsError):
+            error.retry_after_s = problem.retry_after_s or error.retry_after_s
+        return error
     return otherwise or errors.PagefileError(
         "The service reported a problem that cannot be read: is it as new as this client?"
     )
@@ -139,6 +142,29 @@ class Caller:
                 with anyio.CancelScope(shield=True):
                     await answer.aclose()
 
+    async def events(self, path: str, body: Json) -> AsyncGenerator[ChatEvent]:
+        """The events of an answer. A line that breaks is taken up again after the last event, as often as a request is tried again."""
+        reader, left, wait = EventReader(), self._retries, _FIRST_WAIT_S
+        while True:
+            seen, broke = (
+                reader.headers,
+                errors.StoreUnavailableError("The stream ended before the answer did."),
+            )
+            try:
+                async with self.stream("POST", path, json=body, headers=seen) as answer:
+                    async for event in reader.read(lines_in(answer.aiter_bytes())):
+                        yield event
+            except errors.StoreUnavailableError as error:
+                broke = error
+            if reader.done:
+                return
+            if reader.headers is not seen:
+                left, wait = self._retries, _FIRST_WAIT_S
+            if not left:
+                raise broke
+            await anyio.sleep(wait)
+            left, wait = left - 1, wait * 2
+
     async def _answered(self, request: Callable[[], httpx.Request], out: type[Out]) -> Out:
         """The response to a request, which is built again for each attempt."""
         wait = _FIRST_WAIT_S
@@ -196,22 +222,33 @@ async def lines_in(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str]:
         yield line.decode("utf-8", "replace").removesuffix("\n").removesuffix("\r")
 
 
-async def events_in(lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
-    """The events of a stream. A problem is raised; unknown kinds, which a newer service may send, are skipped."""
-    name = ""
-    data: list[str] = []
-    async for line in lines:
-        field, _, value = line.partition(":")
-        if field == "event":
-            name = value.removeprefix(" ")
-        elif field == "data":
-            data.append(value.removeprefix(" "))
-        elif not line:
-            text = "\n".join(data)
-            if name == "error":
-                raise error_in(text.encode())
-            if name in _KINDS:
-                with reading(f"The service sent a {name!r} that cannot be read"):
-                    event = _KINDS[name].model_validate_json(text)
-                yield event
-            name, data = "", []
+class EventReader:
+    """The events of a stream, over as many connections as it takes."""
+
+    def __init__(self) -> None:
+        #: The last event that was read, for the next connection.
+        self.headers: dict[str, str] = {}
+        self.done = False
+
+    async def read(self, lines: AsyncIterator[str]) -> AsyncGenerator[ChatEvent]:
+        """A problem is raised; unknown kinds, which a newer service may send, are skipped."""
+        name = ""
+        data: list[str] = []
+        async for line in lines:
+            field, _, value = line.partition(":")
+            if field == "event":
+                name = value.removeprefix(" ")
+            elif field == "id":
+                self.headers = {"Last-Event-ID": value.removeprefix(" ")}
+            elif field == "data":
+                data.append(value.removeprefix(" "))
+            elif not line:
+                text = "\n".join(data)
+                if name == "error":
+                    raise error_in(text.encode())
+                if name in _KINDS:
+                    with reading(f"The service sent a {name!r} that cannot be read"):
+                        event = _KINDS[name].model_validate_json(text)
+                    self.done = isinstance(event, ChatDone)
+                    yield event
+                name, data = "", []

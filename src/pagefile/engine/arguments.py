@@ -198,7 +198,12 @@ class Request:
         tools_tokens: int = 0,
         answer_tokens: int | None = None,
         language: str | None = None,
+        project: str | None = None,
+        agent: str | None = None,
+        timezone: str | None = None,
     ) -> None:
+        #: Whose facts may be shown besides the user's own; None for those of the conversation.
+        self.project, self.agent = project, agent
         self.query = checked_message(query, "query", settings.max_message_chars)
         self.turn_id = turn_id
         #: The model the window is for, if named.
@@ -210,6 +215,8 @@ class Request:
         self.instructions = checked_message(instructions, "instructions", settings.max_message_chars)
         #: The language of what is written around the conversation; None for what is set for it.
         self.language = one_of(language, LANGUAGES, "language")
+        #: Where the user is; None for what is set for the conversation.
+        self.timezone = checked_labels(timezone=timezone).timezone
         self.placement: Placement = checked_placement(_or(placement, settings.placement))
         #: The run whose workspace is shown; empty for the conversation's own.
         self.run = run_name(run)

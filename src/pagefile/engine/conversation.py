@@ -12,15 +12,15 @@ from pagefile.engine import log_queries
 from pagefile.engine.arguments import StepLike, checked_json, checked_message, checked_step
 from pagefile.engine.engine import Engine
 from pagefile.engine.fork import forked
-from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import KINDS, Kind
 from pagefile.engine.messages import Desk, as_of, behind_erasures
 from pagefile.engine.ownership import check_opens
 from pagefile.engine.page_tools import call_tool, load_text
 from pagefile.engine.replay import Cost, Explanation, Replay, costs_of, explained_call, found_call, replayed
+from pagefile.engine.session_change import changed, checked_change
 from pagefile.engine.windows import make_window
 from pagefile.errors import ConflictError, NotFoundError
-from pagefile.ports import NO_LABELS, Abort, AddStep, ConversationQuery, EntryQuery, Labels
+from pagefile.ports import NO_LABELS, AddStep, ConversationQuery, EntryQuery, Labels
 from pagefile.shapes.parser import listed
 from pagefile.tiers.archive import Archive
 from pagefile.tiers.history import History
@@ -172,14 +172,11 @@ class Conversation:
         return await self._absorbed(self._seen(changed))
 
     async def abort(self, turn: records.Turn | str) -> records.Turn:
-        """Give up on a turn: it stays in the log but enters no window, summary or index.
+        """Give up on a turn: what the user said stays in windows, summaries and recall, marked as unanswered.
 
         Also works, for a few seconds, while the caller is being cancelled.
         """
-        engine, change = self._engine, Abort(self._scope, checks.turn_id_of(turn))
-        changed = self._seen(await shielded(lambda: engine.store.log.advance(change)))
-        await engine.absorb(changed)
-        return changed
+        return self._seen(await self._desk.given_up(turn))
 
     async def messages(self, turn: records.Turn | str, *, shape: Shape | None = None) -> list[dict[str, Any]]:
         """The messages of a turn as they were recorded, as equal JSON, with every tool result, image and file in full.
@@ -262,6 +259,9 @@ class Conversation:
             placement=placement,
             run=run,
             language=language or self._desk.labels.language,
+            project=self._desk.labels.project,
+            agent=self._desk.agent,
+            timezone=self._desk.labels.timezone,
         )
         return await make_window(self._engine, self._scope, request)
 
@@ -270,7 +270,8 @@ class Conversation:
 
         `at` is the time of the question, by default now: "last week" is relative to it.
         """
-        return await log_queries.recalled(self._engine, await self._opened(), query, limit, at)
+        scope, timezone = await self._opened(), self._desk.labels.timezone
+        return await log_queries.recalled(self._engine, scope, query, limit, at, timezone)
 
     def workspace(self, run: str | None = None, *, rules: Iterable[ToolRule] = ()) -> Workspace:
         """The workspace of a run, with the tool results it has at hand: query it before calling a tool,
@@ -349,7 +350,10 @@ class Conversation:
         return await self._engine.tier(History).make_checkpoint(self._scope, summary, keep)
 
     async def reset(self) -> records.Reset:
-        """Start over: what came before leaves the window, and stays in the log and in recall."""
+        """Start over: what came before leaves the windows of this conversation, by recall too.
+
+        It stays in the log, and `recall()` and the model's own search find it; `memory.forget()` erases it.
+        """
         self._engine.tier(Workspaces).reset(self._scope)
         return await self._engine.tier(History).checkpoints.reset(self._scope)
 
@@ -384,13 +388,26 @@ class Conversation:
     async def session(self) -> records.JsonObject | None:
         """The session value of this conversation, or None; raises `NotFoundError` as `head` does."""
         try:
-            value = await self._engine.store.sessions.get(self._scope)
+            value = await self._engine.sessions.get(self._scope)
         except ConflictError as error:
             # Do not reveal that it belongs to another user.
             raise _nowhere() from error
         if value is None:
             await self.head()
         return value
+
+    async def put_session(self, value: Mapping[str, object]) -> records.JsonObject:
+        """Set fields of the session value: what is known about the user, slots, intent, the pending action. Returns the whole of it.
+
+        `value` has the sections `user_snapshot` and `global_state` with the fields to set; the others stay as they are. A session
+        can be sent back as `session()` returned it: what comes from the log is not taken over. Allergies and histories
+        are in the next window.
+        """
+        change, now = checked_change(value), int(self._engine.clock.now().timestamp())
+        await self._engine.sessions.change(
+            self._scope, lambda stored: changed(self._scope, stored, change, now)
+        )
+        return await self.session() or {}
 
     async def checkpoints(self) -> records.Listing[records.Checkpoint]:
         """Every checkpoint of this conversation, oldest first."""

@@ -16,16 +16,23 @@ from pagefile.engine import third_party_tiers as outsiders
 from pagefile.engine.calls import WindowRecorder
 from pagefile.engine.external_stores import Apart, Elsewhere
 from pagefile.engine.ledger import Ledger
-from pagefile.engine.metrics import MemoryChanges, MeteredSessions
+from pagefile.engine.metrics import MemoryChanges
 from pagefile.engine.ownership import on_behalf
+from pagefile.engine.sessions import TRUST_S, CachedSessions, FollowedLog, Sessions
 from pagefile.engine.standard_tiers import Kit, standard_tiers
 from pagefile.engine.worker import Jobs, Worker
-from pagefile.errors import ClosedError, InvalidArgumentError, SettingsError, StoreError, TierError
-from pagefile.ports import Part, SessionCache, SessionStore
+from pagefile.errors import (
+    ClosedError,
+    InvalidArgumentError,
+    ModelUnavailableError,
+    SettingsError,
+    StoreError,
+    TierError,
+)
+from pagefile.ports import Part, SessionCache, Store
 from pagefile.records import ERASED, ErasureReceipt, JsonObject, JsonValue, Scope, Step, Turn, checked_text
 from pagefile.shapes.parser import cleaned
-from pagefile.stores import CachedSessions, versions_in
-from pagefile.stores.session_cache import ErasedSessions, erased_version
+from pagefile.stores.session_cache import CACHE_NAME, ErasedSessions, erased_version
 from pagefile.tiers.base import FAILED, Admit, Counts, Note, Tier, WindowRequest, guarded, homes
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import Beside, Budget
@@ -71,6 +78,11 @@ class Engine:
         `outside` names the third-party ones among `tiers`; `more` always are. Tiers shared with the engine
         `beside` keep reporting to that one.
         """
+        #: Session values, possibly behind a cache.
+        self.sessions = Sessions(kit.store, kit.meter)
+        if cache is not None:
+            self.sessions = CachedSessions(kit.store, cache, kit.meter)
+            kit = replace(kit, store=_followed(kit.store, self.sessions))
         self.kit = kit
         self.store, self.settings, self.clock = kit.store, kit.settings, kit.clock
         self.counter, self.meter, self.languages = kit.counter, kit.meter, kit.languages
@@ -85,11 +97,6 @@ class Engine:
         #: How often each tier failed since opening.
         self.failures: dict[str, int] = {}
         self.cache = cache
-        sessions = kit.store.sessions
-        if cache is not None:
-            sessions = CachedSessions(sessions, cache, versions_in(kit.store.reader), kit.store.erasures)
-        #: Session values: the store's, possibly behind a cache.
-        self.sessions: SessionStore = MeteredSessions(sessions, kit.meter, cache)
         self.ledger = Ledger(kit.store.reader)
         self.changes = MemoryChanges(kit.meter)
         self.calls = WindowRecorder(kit.store.calls, keep=0 if incognito else kit.settings.calls_kept)
@@ -101,6 +108,8 @@ class Engine:
             here = [tier for tier in here if tier in more]
         poll_s = _POLL_S if kit.settings.worker == "dedicated" else None
         self.worker = Worker([jobs, *here, self.calls, self.elsewhere], kit.meter, poll_s=poll_s)
+        if isinstance(self.sessions, CachedSessions):
+            self.sessions.later = self.worker.do
         self.calls.wake = partial(self.worker.wake, self.calls.name)
         shared = () if beside is None else tuple(map(id, beside.tiers))
         for tier in (*self.tiers, jobs, self.calls, self.elsewhere):
@@ -181,7 +190,7 @@ class Engine:
         """What a third-party tier offers, without invalid candidates; its traces are recorded too."""
         own = replace(request, traces={})
         offered = await outsiders.answered(tier, "offer", own, timeout_s=outsiders.TIMEOUT_S)
-        sound, wrong = outsiders.sound_candidates(offered, _taken(request, found))
+        sound, wrong = outsiders.sound_candidates(offered, _id_taken(request, found))
         if wrong is not None:
             self._caught(tier.name, request.note, wrong)
         # The default trace, if no store could hold its own.
@@ -203,7 +212,7 @@ class Engine:
             with self.guard(tier.name, note):
                 own = outsiders.sound_limits(tier.limits(room))
             limits |= own
-        return Budget(room, limits, reserved)
+        return Budget(room, limits, reserved, self.settings.recall_max_share)
 
     async def reconsidered(self, request: WindowRequest, window: Window, note: Note) -> bool:
         """Whether a tier changed something because of a window, so that the window must be compiled again."""
@@ -276,7 +285,7 @@ class Engine:
         self.worker.drop(scope if scope.conversation is None else replace(scope, user=None))
         await self._erase_sessions(receipt)
         of_store = await self.store.scrub() if scrub else receipt.pending
-        apart, left = await self.elsewhere.erase()
+        apart, left = await self._erase_elsewhere()
         receipt = replace(receipt, pending=(*of_store, *left))
         self.ledger.forget()
         self.changes.forget()
@@ -296,7 +305,7 @@ class Engine:
         touched = replace(receipt, conversations=tuple(name for name, _ in receipt.places))
         await self._erase_sessions(touched)
         left = await self._forget_part(receipt)
-        left += (await self.elsewhere.erase())[1]
+        left += (await self._erase_elsewhere())[1]
         of_store = await self.store.scrub() if scrub else receipt.pending
         self.ledger.forget()
         self.changes.forget()
@@ -345,12 +354,20 @@ class Engine:
 
         return guarded(handle)
 
+    async def _erase_elsewhere(self) -> tuple[Counts, list[str]]:
+        counts, left = await self.elsewhere.erase()
+        if any(CACHE_NAME in line for line in left):
+            # Other processes believe what the cache holds for a moment: nobody reads it once this returns.
+            await anyio.sleep(TRUST_S)
+        return counts, left
+
     async def _erase_sessions(self, receipt: ErasureReceipt) -> None:
         """Have the cache refuse values still on their way to it; `Elsewhere` erases what it already holds."""
         if self.cache is not None:
             for name in receipt.conversations:
                 scope = Scope(receipt.scope.tenant, None, name)
                 await self.cache.erase(scope, version=erased_version(receipt.at))
+        self.sessions.forget()
 
     # -- failing ------------------------------------------------------------------------------------------------------
 
@@ -382,7 +399,10 @@ class Engine:
         """Count and log a failure that no caller has to handle; `logs=False` only counts, for repeats of a logged one."""
         self.failures[tier] = self.failures.get(tier, 0) + 1
         self.meter.count("pagefile_degraded_total", tier=tier)
-        if logs:
+        if logs and isinstance(error, ModelUnavailableError):
+            # The tier works: a model that is still loading, or slow, is no failure of its own.
+            logger.warning("the %s tier goes on without its model: %s", tier, error)
+        elif logs:
             logger.error("the %s tier failed; going on without it", tier, exc_info=error)
 
     # -- looking in ---------------------------------------------------------------------------------------------------
@@ -401,6 +421,13 @@ class Engine:
             if notes:
                 found[tier.name] = {"failed": cleaned(notes[0])}
         return found
+
+
+def _followed(store: Store, sessions: CachedSessions) -> Store:
+    """The same store, whose writes invalidate cached sessions."""
+    followed = copy(store)
+    followed.log = FollowedLog(store.log, sessions.changed)
+    return followed
 
 
 def _apart(kit: Kit, cache: SessionCache | None) -> Iterator[Apart]:
@@ -437,7 +464,7 @@ def _is_name(name: object) -> bool:
         return False
 
 
-def _taken(request: WindowRequest, found: Sequence[Candidate]) -> Callable[[str], bool]:
+def _id_taken(request: WindowRequest, found: Sequence[Candidate]) -> Callable[[str], bool]:
     """Whether an id is taken: by another tier, by what the caller brings, or by the running turn."""
     names = {"instructions", "current", *(candidate.id for candidate in found)}
     running = request.view.open_turn

@@ -176,11 +176,11 @@ def dumped_revision(revision: records.Revision) -> Json:
         "number": revision.number,
         "at": revision.at.isoformat(),
         "action": revision.action,
-        "facts": [{"before": was and _told(was), "after": _told(became)} for was, became in pairs],
+        "facts": [{"before": was and _fact_json(was), "after": _fact_json(became)} for was, became in pairs],
     }
 
 
-def _told(fact: records.Fact) -> Json:
+def _fact_json(fact: records.Fact) -> Json:
     """A fact within its revision, which names the user."""
     return {key: value for key, value in dumped("fact", fact).items() if key not in {"type", "user_id"}}
 

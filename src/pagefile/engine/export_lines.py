@@ -378,9 +378,11 @@ ExportLine: TypeAlias = Annotated[
 ]
 LINE: TypeAdapter[ExportLine] = TypeAdapter(ExportLine, config=ConfigDict(defer_build=True))
 _ID: TypeAdapter[str] = TypeAdapter(Id)
-#: A recalled turn: its conversation, its `seq`, its id and its score.
-_EPISODE = TypeAdapter(
-    Annotated[tuple[Id, Count, Id, Annotated[float, Field(allow_inf_nan=False)]], AsList],
+_Score = Annotated[float, Field(allow_inf_nan=False)]
+#: A recalled turn: its conversation, its `seq`, its id, its score and, since there are values, its value.
+_EPISODE: TypeAdapter[tuple[object, ...]] = TypeAdapter(
+    Annotated[tuple[Id, Count, Id, _Score], AsList]
+    | Annotated[tuple[Id, Count, Id, _Score, _Score | None], AsList],
     config=ConfigDict(strict=True),
 )
 

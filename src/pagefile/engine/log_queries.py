@@ -44,7 +44,12 @@ async def pages_about(engine: Engine, scope: records.Scope, query: str, limit: i
 
 
 async def recalled(
-    engine: Engine, scope: records.Scope, query: str, limit: int, at: datetime | None
+    engine: Engine,
+    scope: records.Scope,
+    query: str,
+    limit: int,
+    at: datetime | None,
+    timezone: str | None = None,
 ) -> list[records.Hit]:
     text, count = records.checked_text(query, "query"), at_least(1, limit, "limit")
     # A time with an offset says where the user is.
@@ -54,7 +59,7 @@ async def recalled(
         if scope.conversation is None
         else await engine.store.reader.heads(ports.ConversationQuery(scope, 1))
     )
-    timezone = heads[0].timezone if heads else None
+    timezone = timezone or (heads[0].timezone if heads else None)
     return await engine.tier(Episodes).recall(scope, text, count, asked, timezone)
 
 

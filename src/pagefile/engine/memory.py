@@ -238,8 +238,8 @@ class Memory:
             source: the turn it came from.
             attribute: what it is about; each `subject` (the user, unless named) has one fact per attribute.
             valid_from: since when it is true, by default now.
-            project: the project it belongs to, stored with it.
-            agent: the agent that learned it, stored with it.
+            project: the project it belongs to: only conversations of that project are shown it.
+            agent: the agent it belongs to: only that agent's conversations are shown it.
         """
         scope = self._user(tenant, user_id)
         draft = Draft(
@@ -253,7 +253,9 @@ class Memory:
             subject=subject,
             valid_from=valid_from,
         )
-        return await self.engine.tier(Facts).book.remember(scope, draft)
+        fact = await self.engine.tier(Facts).book.remember(scope, draft)
+        self.engine.worker.wake(Facts.name, scope)
+        return fact
 
     async def facts(
         self, user_id: str, tenant: str | None = None, *, as_of: datetime | None = None, history: bool = False
@@ -400,8 +402,8 @@ class Memory:
     ) -> list[records.Page]:
         """Remove the texts of archived pages and leave tombstones; returns what was purged.
 
-        Purges those named, those older than a time, or the oldest beyond a size; never pinned ones. A page that a
-        turn in the window of a conversation stands for goes only by name, unless nothing was written to the
+        Purges those named, those older than a time, or the oldest beyond a size; never pinned ones. A page with a
+        placeholder in the window of a conversation is purged only by name, unless nothing was written to the
         conversation for that time, and for half an hour.
         """
         arguments.check_purged(uuids, older_than, max_bytes)

@@ -14,10 +14,11 @@ from uuid import uuid4
 from pagefile.content import Message, Shape, Text, ToolResult, media_in, message_json
 from pagefile.engine import arguments
 from pagefile.engine.engine import Engine
+from pagefile.engine.lifetime import shielded
 from pagefile.engine.log_queries import turn_in
 from pagefile.engine.page_tools import loaded_again
 from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError, NotFoundError, PagefileError
-from pagefile.ports import Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
+from pagefile.ports import Abort, Complete, EntryQuery, Extend, Labels, TurnDraft, ViewRequest
 from pagefile.records import JsonObject, Scope, Step, Turn, checked_id, plain_layout
 from pagefile.shapes.call_order import answer, answered_steps, calls_of, prepared, question
 from pagefile.shapes.parser import Parsed, listed, parsed
@@ -168,6 +169,19 @@ class Desk:
             # answered.
             added += await self._cost(prepared(turn.layout), dict(enumerate(turn.steps))) - turn.tokens
         return Complete(self.scope, turn.id, text, tokens, added, after=len(turn.messages))
+
+    async def given_up(self, turn: Turn | str) -> Turn:
+        """End a turn without an answer, also while the caller is being cancelled."""
+        engine, turn_id = self.engine, arguments.turn_id_of(turn)
+
+        async def write() -> Turn:
+            said = (turn if isinstance(turn, Turn) else await self.found(turn_id)).spoken
+            tokens = None if said.layout is None else await self._cost(said.layout, {})
+            return await engine.store.log.advance(Abort(self.scope, turn_id, tokens))
+
+        changed = await shielded(write)
+        await engine.absorb(changed)
+        return changed
 
     def since(self, messages: Sequence[object], turn: Turn, after: int) -> Turn:
         """The turn before these messages were added, anywhere after the first `after`; unchanged if they were not."""

@@ -1,12 +1,11 @@
 """The metrics, and a meter that ignores them."""
 
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Literal
 
 from pagefile.lru import Lru
-from pagefile.ports import Meter, SessionCache, SessionStore
-from pagefile.records import JsonObject, Scope
+from pagefile.ports import Meter
+from pagefile.records import Scope
 from pagefile.window.candidates import MEMORY
 from pagefile.window.receipt import Receipt
 
@@ -69,27 +68,6 @@ class NoMeter(Meter):
 
     def observe(self, name: str, value: float, **labels: str) -> None:
         pass
-
-
-class MeteredSessions(SessionStore):
-    def __init__(self, sessions: SessionStore, meter: Meter, cache: SessionCache | None) -> None:
-        self._sessions = sessions
-        self._meter = meter
-        self._cache = cache
-
-    async def get(self, scope: Scope) -> JsonObject | None:
-        began = perf_counter()
-        hits = 0 if self._cache is None else self._cache.hits
-        try:
-            return await self._sessions.get(scope)
-        finally:
-            self._meter.observe("pagefile_session_seconds", perf_counter() - began)
-            if self._cache is not None:
-                result = "hit" if self._cache.hits > hits else "miss"
-                self._meter.count("pagefile_session_cache_total", result=result)
-
-    async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
-        await self._sessions.put(scope, value, epoch=epoch)
 
 
 class MemoryChanges:

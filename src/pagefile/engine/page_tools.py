@@ -10,14 +10,17 @@ from typing import Any
 
 from pagefile.engine.arguments import at_least
 from pagefile.engine.engine import Engine
+from pagefile.engine.log_queries import turn_in
 from pagefile.errors import HandleNotFoundError, PagefileError
+from pagefile.ports import ENDED, EntryQuery
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
-from pagefile.text.passages import matching
+from pagefile.text.passages import matching, read_to
 from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
 from pagefile.window.placeholder import (
     LOAD_TOOL,
     SEARCH_TOOL,
+    TURN_HANDLE,
     in_view_note,
     loaded_chars,
     short_placeholder,
@@ -28,8 +31,10 @@ from pagefile.window.wording import Wording
 logger = logging.getLogger("pagefile")
 
 #: Hits shown to a model that searches its history.
-_HITS_SHOWN = 5
+_HITS_SHOWN, _MOST_HITS = 5, 20
 _PASSAGE_SHOWN = 400
+#: Turns read at a time when looking for one by its id.
+_SLICE = 500
 
 
 async def load_text(
@@ -49,8 +54,11 @@ async def load_text(
     """
     start = at_least(0, offset, "offset")
     most = None if limit is None else at_least(1, limit, "limit")
-    load = engine.tier(Archive).load if counted else engine.store.pages.load
-    _, text = await load(scope, page_in.checked_uuid(uuid))
+    if uuid.startswith(TURN_HANDLE):
+        text = await _turn_text(engine, scope, uuid)
+    else:
+        load = engine.tier(Archive).load if counted else engine.store.pages.load
+        _, text = await load(scope, page_in.checked_uuid(uuid))
     if query is None:
         return page_in.slice_of(text, start, most)
     if start > len(text):
@@ -67,10 +75,12 @@ async def call_tool(
     wording = await engine.languages.wording(scope, str(arguments.get("query") or ""))
     if name not in {LOAD_TOOL, SEARCH_TOOL}:
         return wording.answers["unknown_tool"].format(tool=repr(name))
+    if (bad := page_in.unusable(arguments)) is not None:
+        return wording.answers[f"bad_{bad[0]}"].format(given=repr(bad[1])[:80])
     try:
         if name == LOAD_TOOL:
             return await _load(engine, scope, open_turn, arguments, wording)
-        return await _search(engine, scope, str(arguments.get("query") or "").strip(), wording)
+        return await _search(engine, scope, page_in.Asked.by(arguments), wording)
     except HandleNotFoundError as error:
         return page_in.explained(error, arguments.get("uuid") or "", wording)
     except PagefileError as error:
@@ -85,9 +95,13 @@ async def _load(
     arguments: Mapping[str, object],
     wording: Wording,
 ) -> str:
-    archive = engine.tier(Archive)
-    page, text = await archive.load(scope, str(arguments.get("uuid") or ""))
-    asked = page_in.Asked.by(arguments)
+    archive, asked, uuid = engine.tier(Archive), page_in.Asked.by(arguments), str(arguments.get("uuid") or "")
+    if uuid.startswith(TURN_HANDLE):
+        text = await _turn_text(engine, scope, uuid)
+        about = asked if asked.in_part else page_in.Asked((open_turn and open_turn.user) or "")
+        room = about.room(engine.settings.window_tokens // 2)
+        return await page_in.part_of(text, about, room, engine.counter.count, wording)
+    page, text = await archive.load(scope, uuid)
     if not asked.in_part and archive.in_view(scope, open_turn and open_turn.id, page.uuid):
         return in_view_note(page, wording)
     room = engine.settings.window_tokens // 2 - _loaded_tokens(open_turn)
@@ -106,17 +120,27 @@ async def _answer(
     wording: Wording,
 ) -> str:
     """The part of a page that is asked for, within `room` tokens."""
-    if not asked.in_part:
+    implied = not asked.in_part
+    if implied:
         if page.tokens <= room:
             return text
         asked = page_in.Asked(question or page.query_summary)
     else:
         room = asked.room(room)
-    part = await page_in.part_of(text, asked, room, engine.counter.count, wording)
+    part = await page_in.part_of(text, asked, room, engine.counter.count, wording, implied=implied)
     start = asked.offset or 0
     if start >= len(text) or part == text:
         return part
-    return part + _more(page, start if asked.query else start + len(part), wording)
+    return part + _more(page, read_to(part, start) if asked.query else start + len(part), wording)
+
+
+async def _turn_text(engine: Engine, scope: Scope, handle: str) -> str:
+    """Both sides of a turn that a window showed in part."""
+    turn_id = handle.removeprefix(TURN_HANDLE)
+    turn = await turn_in(engine.store.reader, EntryQuery(scope, statuses=ENDED, limit=_SLICE), turn_id)
+    if turn is None or not turn.counts:
+        raise HandleNotFoundError(f"There is no turn {turn_id[:80]!r} in this conversation.")
+    return turn.spoken.text
 
 
 async def loaded_again(engine: Engine, scope: Scope, turn: Turn, number: int) -> str | None:
@@ -156,11 +180,12 @@ def _more(page: Page, read_to: int, wording: Wording) -> str:
     return "\n" + wording.answers["read_on"].format(chars=page.length, call=call)
 
 
-async def _search(engine: Engine, scope: Scope, query: str, wording: Wording) -> str:
+async def _search(engine: Engine, scope: Scope, asked: page_in.Asked, wording: Wording) -> str:
+    query = asked.query
     if not query:
         return wording.answers["missing"].format(name="query")
     home = scope if scope.user is None else Scope(scope.tenant, scope.user)
-    hits = await engine.tier(Archive).search(home, query, _HITS_SHOWN)
+    hits = await engine.tier(Archive).search(home, query, min(asked.limit or _HITS_SHOWN, _MOST_HITS))
     if not hits:
         return wording.answers["nothing_found"].format(query=query)
     return "\n\n".join(

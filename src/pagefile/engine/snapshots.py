@@ -20,7 +20,7 @@ from pagefile.engine.log_queries import KINDS, heads_of, turn_in
 from pagefile.engine.messages import as_of, steps_of
 from pagefile.errors import HandleNotFoundError, NotFoundError, StoreError
 from pagefile.settings import Settings
-from pagefile.settings.model import RENAMED
+from pagefile.settings.model import CHANGED, RENAMED
 from pagefile.tiers.base import WindowRequest, traced_rows
 from pagefile.window.wording import ZH
 
@@ -28,7 +28,7 @@ from pagefile.window.wording import ZH
 DECIDING = (
     "language",
     "recall",
-    "recall_turns",
+    "recall_max_share",
     "timezone",
     "facts.enabled",
     "facts.max_injection_tokens",
@@ -73,6 +73,9 @@ class Snapshot:
     messages_hash: str
     #: The number of messages of the open turn; None for calls recorded before this field existed.
     messages: int | None = None
+    #: The other open turns, oldest first: each id with the number of the user's messages; None for calls recorded before
+    #: this field existed.
+    running: Sequence[tuple[str, int]] | None = None
 
     def to_json(self) -> records.JsonObject:
         return {name: getattr(self, name) for name in _NAMES} | {"at": self.at.isoformat()}
@@ -92,11 +95,16 @@ def snapshot_of(request: WindowRequest, settings: Settings, at: datetime, messag
         checkpoint_seq=None if view.checkpoint is None else view.checkpoint.seq,
         steps=0 if view.open_turn is None else len(view.open_turn.steps),
         messages=0 if view.open_turn is None else len(view.open_turn.messages),
+        running=[(turn.id, len(turn.layout or ())) for turn in view.running],
         profile={key: value for key, value in (view.profile or {}).items() if key in ZH.safety} or None,
-        settings={**_deciding(settings), "language": request.language},
+        settings={**_deciding(settings), "language": request.language, **_zone(request)},
         traces=request.traces,
         messages_hash=messages_hash,
     )
+
+
+def _zone(request: WindowRequest) -> dict[str, records.JsonValue]:
+    return {} if request.at is None else {"timezone": str(request.at.tzinfo)}
 
 
 @lru_cache(maxsize=16)
@@ -107,7 +115,7 @@ def _deciding(settings: Settings) -> Mapping[str, records.JsonValue]:
 
 def present_names(settings: Mapping[str, records.JsonValue]) -> dict[str, records.JsonValue]:
     """Recorded settings by the names they have now: some had others when they were recorded."""
-    return {RENAMED.get(name, name): value for name, value in settings.items()}
+    return {RENAMED.get(name, name): value for name, value in settings.items() if name not in CHANGED}
 
 
 def recorded_snapshot(call: records.WindowRecord) -> Snapshot | None:
@@ -200,18 +208,19 @@ class PastReader(ports.LogReader):
             checkpoint=await self._checkpoint(),
             turns=tuple(reversed(taken)),
             open_turn=None if self.turn_id is None else await self._open_turn(self.turn_id),
+            running=tuple([turn async for turn in self._running()]),
             profile=self.snapshot.profile,
         )
 
     async def _live(self) -> AsyncIterator[records.Turn]:
-        """The done turns that were live then, newest first. `seq` has no gaps, so a slice can be computed by counting."""
+        """The turns that were live then, newest first. `seq` has no gaps, so a slice can be computed by counting."""
         least = max(self.snapshot.reset_seq, self.snapshot.covered_through_seq)
-        end, done = self.snapshot.last_seq, ports.EntryQuery(self.scope, statuses=frozenset({"done"}))
+        end, ended = self.snapshot.last_seq, ports.EntryQuery(self.scope, statuses=ports.ENDED)
         while end > least:
             begin = max(least, end - _BATCH)
-            for turn in reversed(await self.now.entries(replace(done, after_seq=begin, limit=end - begin))):
-                if isinstance(turn, records.Turn) and (turn.seq or _END) <= end:
-                    yield turn
+            for turn in reversed(await self.now.entries(replace(ended, after_seq=begin, limit=end - begin))):
+                if isinstance(turn, records.Turn) and (turn.seq or _END) <= end and turn.counts:
+                    yield turn.spoken
             end = begin
 
     async def _checkpoint(self) -> records.Checkpoint | None:
@@ -227,6 +236,14 @@ class PastReader(ports.LogReader):
         if found is None:
             raise NotFoundError(f"Turn {turn_id!r}, for which this window was made, is gone.")
         return await self.rewrite(found)
+
+    async def _running(self) -> AsyncIterator[records.Turn]:
+        """What the user had said in the other open turns; those that were erased since are left out."""
+        behind = _behind(self.scope, self.snapshot)
+        for turn_id, heard in self.snapshot.running or ():
+            if (found := await turn_in(self.now, behind, turn_id)) is not None:
+                then = replace(found, seq=None, status="open")
+                yield replace(then, layout=(then.spoken.layout or ())[:heard] or None).spoken
 
 
 # -- facts and pages ---------------------------------------------------------------------------------------------------
@@ -363,16 +380,19 @@ class _PastTerms(ports.TermStore):
     write = _refused
 
 
-# -- the running turn --------------------------------------------------------------------------------------------------
+# -- open turns --------------------------------------------------------------------------------------------------------
+
+
+def _behind(scope: records.Scope, snapshot: Snapshot) -> ports.EntryQuery:
+    """Where the turns are that were open when the log ended there: they ended after that, or are still open."""
+    return ports.EntryQuery(scope, after_seq=snapshot.last_seq, limit=_BATCH)
 
 
 async def turn_then(
     reader: ports.LogReader, scope: records.Scope, turn_id: str, snapshot: Snapshot
 ) -> records.Turn | None:
     """The turn a window was made for, with the messages and steps it had; None if it is gone."""
-    # It was open when the log ended there: it ended after that, or is still open.
-    behind = ports.EntryQuery(scope, after_seq=snapshot.last_seq, limit=_BATCH)
-    found = await turn_in(reader, behind, turn_id)
+    found = await turn_in(reader, _behind(scope, snapshot), turn_id)
     if found is None:
         return None
     then = replace(found, seq=None, status="open", assistant=None, assistant_tokens=0)

@@ -138,7 +138,8 @@ def _shared(section: Any, rules: type[Any]) -> dict[str, Any]:
 def _archive_rules(settings: Settings) -> ArchiveRules:
     given = settings.archive
     given = replace(given, page_from=min(given.page_from, given.threshold))
-    return ArchiveRules(**_shared(given, ArchiveRules), max_postings=settings.recall_cache_postings)
+    rules = ArchiveRules(**_shared(given, ArchiveRules), max_postings=settings.recall_cache_postings)
+    return replace(rules, recall=settings.recall)
 
 
 def _history(kit: Kit) -> History:
@@ -164,7 +165,8 @@ def _facts(kit: Kit) -> Facts:
         log = kit.store.reader, kit.store.watermarks
         extraction = FactExtraction(book, *log, kit.meter, kit.extractor, instead=RuleExtractor())
     embedder = kit.embedder if given.embeddings else None
-    return Facts(book, kit.counter, rules, embedder=embedder, extraction=extraction)
+    timeout_s = kit.settings.embedder.query_timeout_s
+    return Facts(book, kit.counter, rules, embedder=embedder, extraction=extraction, timeout_s=timeout_s)
 
 
 def _episodes(kit: Kit) -> Episodes:
@@ -179,7 +181,6 @@ def _episodes(kit: Kit) -> Episodes:
         kit.meter,
         kit.clock,
         gate=settings.recall,
-        turns=settings.recall_turns,
         max_postings=settings.recall_cache_postings,
         timeout_s=settings.embedder.query_timeout_s,
         timezone=settings.timezone,

@@ -79,7 +79,7 @@ def _checked(one: object, taken: Callable[[str], bool]) -> Candidate:
         raise ValueError("another candidate has this id: give each one of its own")
     _check_block(one.block)
     checked_text(one.note, "note")
-    if not isinstance(one.position, int):  # pyright: ignore[reportUnnecessaryIsInstance] - not type-checked
+    if not isinstance(one.position, int):
         raise TypeError(f"position is {shortened(one.position)}: give a whole number")
     _check_tokens(one.unread_tokens, "unread_tokens")
     score = cast("object", one.score)

@@ -1,19 +1,22 @@
 """From a question to a window: read the log, let the tiers offer, compile, and record what was handed out."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from time import perf_counter
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 from pagefile.content import Media, media_in
 from pagefile.engine.arguments import Request
 from pagefile.engine.engine import Engine
+from pagefile.engine.messages import Desk
 from pagefile.engine.snapshots import KEY as SNAPSHOT
 from pagefile.engine.snapshots import snapshot_of
 from pagefile.errors import ConflictError, ErasedError, NotFoundError, StoreError
-from pagefile.ports import LogView, ViewRequest
+from pagefile.ports import NO_LABELS, LogView, ViewRequest
 from pagefile.records import NEVER, ConversationInfo, Scope, Turn, WindowRecord
 from pagefile.shapes.media import keeper, note
 from pagefile.shapes.parser import cleaned
@@ -24,9 +27,9 @@ from pagefile.window.budget import Budget
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.compile import Compiled, Count, Layout, compile_window
 from pagefile.window.forms import media_named, turn_forms
-from pagefile.window.measure import resting_tokens
 from pagefile.window.parts import messages_hash
 from pagefile.window.receipt import Receipt, Window
+from pagefile.window.turn_notes import least_tokens
 
 #: Limit on the bytes of images and files in one window. Base64 adds a third, and Anthropic limits requests to
 #: 32 MB.
@@ -41,6 +44,7 @@ async def make_window(engine: Engine, scope: Scope, request: Request) -> Window:
     made = await assembled(engine, scope, request)
     notes: list[str] = []
     await _claim(engine, made.request.view.head, notes)
+    await _give_up_abandoned(engine, made.request.view, at, notes)
     if await engine.reconsidered(made.request, made.window, notes.append):
         at = engine.clock.now()
         made = await assembled(engine, scope, request)
@@ -72,6 +76,22 @@ async def _claim(engine: Engine, head: ConversationInfo, notes: list[str]) -> No
     except StoreError as error:
         engine.go_on_without_store(error)
         notes.append(f"the store failed, so this conversation has no owner yet: {error}")
+
+
+async def _give_up_abandoned(engine: Engine, view: LogView, now: datetime, notes: list[str]) -> None:
+    """Turns that a process left open when it died: as long as they are open, no summary and no index has them."""
+    if not engine.settings.abandoned_after_s or engine.incognito:
+        return
+    limit = timedelta(seconds=engine.settings.abandoned_after_s)
+    for turn in view.running:
+        if now - turn.created > limit:
+            try:
+                # It may have ended meanwhile.
+                with suppress(ConflictError, NotFoundError):
+                    await Desk(engine, turn.scope, None, NO_LABELS).given_up(turn.id)
+            except StoreError as error:
+                engine.go_on_without_store(error)
+                notes.append(f"the store failed, so turn {turn.id} stays open: {error}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +142,22 @@ class _Assembly:
             load=request.load,
             instructions_tokens=engine.counter.count(request.instructions or ""),
             run=(scope, request.run),
+            at=self._asked_at(view),
             language=await engine.languages.of_window(view, request.language, asked, request.instructions),
+            project=request.project or view.head.project,
+            agent=request.agent or view.head.agent,
         )
         offered = await engine.offers(window_request)
         layout = Layout(request.placement, window_request.language)
         given = self._given(window_request)
         compiled = await self._compiled(view.head.scope, [*given, *offered], budget, layout)
         return Made(self._finished(compiled, window_request), window_request)
+
+    def _asked_at(self, view: LogView) -> datetime:
+        """When the question was asked, by the user's clock: the same through all windows of a running turn."""
+        zone = self.request.timezone or view.head.timezone or self.engine.settings.timezone
+        at = self.engine.clock.now() if view.open_turn is None else view.open_turn.at
+        return at.astimezone(ZoneInfo(zone))
 
     async def _read(self, scope: Scope) -> LogView:
         """The conversation; empty if the store is down, since an answer without history beats no answer."""
@@ -143,7 +172,9 @@ class _Assembly:
                 raise
             self.engine.go_on_without_store(error)
             self.notes.append(f"the store failed, so this window has no history: {error}")
-            return LogView(ConversationInfo(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0), None, ())
+            profile = await self.engine.sessions.snapshot(scope)
+            head = ConversationInfo(scope, None, NEVER, NEVER, 0, 0, 0, 0, 0, 0)
+            return LogView(head, None, (), profile=profile)
         self.engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
         return view
 
@@ -156,7 +187,8 @@ class _Assembly:
         reader, little = self.engine.store.reader, ask.budget_tokens // 8
         view = await reader.view(ask)
         while 0 < len(view.turns) < view.head.live_turns:
-            if sum(map(resting_tokens, view.turns)) >= ask.budget_tokens - little:
+            taken = sum([least_tokens(turn, ask.budget_tokens) for turn in view.turns])
+            if taken >= ask.budget_tokens - little:
                 break
             further = await reader.view(replace(ask, min_turns=2 * len(view.turns) + _FURTHER_TURNS))
             fitting = _fitting(further.turns, ask.budget_tokens, self.engine.counter.count)
@@ -254,8 +286,9 @@ class _Assembly:
 
 def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
     """How many of the newest turns fit, with their images if there is room for them."""
+    window_tokens = room
     for number, turn in enumerate(reversed(turns)):
-        least = resting_tokens(turn)
+        least = least_tokens(turn, window_tokens)
         # One without images or files was read only if it fits as it is.
         if least > room and any(media_in(turn.layout or ())):
             least = min(form.tokens for form in turn_forms(turn, {}, {}, count))

@@ -25,6 +25,10 @@ from pagefile.tiers.base import Backlog, Pace, RetryLater, Tier, guarded
 logger = logging.getLogger("pagefile")
 
 _LOOKING = "look for what others wrote"
+#: A task that takes longer, such as a model that hangs, no longer counts as one of those that run at once.
+SLOW_S = 1.0
+#: How many slow tasks a line may have besides; then the others wait.
+_MOST_SLOW = 500
 #: What a task concerns: a conversation, or None for a scan of the whole log for other processes' writes.
 _Key = Scope | None
 Job = Callable[[Scope], Awaitable[object]]
@@ -76,6 +80,8 @@ class Line:
         self._progress = asyncio.Event()
         self._hurry = asyncio.Event()
         self._hurried = 0
+        #: The workers whose place another one took.
+        self._relieved: set[anyio.CancelScope] = set()
         first_s, self._every_s = self._pace.first_sweep_s, self._pace.sweep_every_s
         if poll_s is not None and not self._together:
             first_s, self._every_s = 0.0, poll_s
@@ -183,13 +189,15 @@ class Line:
 
     async def run(self) -> None:
         async with anyio.create_task_group() as workers:
+            self._workers = workers
             if self._poll_s is not None and self._together:
                 workers.start_soon(self._poll, self._poll_s)
             for _ in range(1 if self._together else self._pace.at_once):
                 workers.start_soon(self._work)
 
     async def _work(self) -> None:
-        while True:
+        relieved = False
+        while not relieved:
             keys, moment = self._ready()
             if not keys:
                 await self._nap_until(moment)
@@ -200,12 +208,29 @@ class Line:
                 # Others may have relied on this worker waking up in time.
                 self._wake.set()
             self._running |= batch
+            relief = anyio.CancelScope()
+            if not self._together:
+                self._workers.start_soon(self._relieve, relief)
             try:
                 await (self._round(batch) if self._together else self._one_by_one(batch))
             finally:
+                relieved = relief in self._relieved
+                self._relieved.discard(relief)
+                relief.cancel()
                 for key in batch:
                     del self._running[key]
                 self._note_progress()
+                if relieved:
+                    # Whoever took the place passed over what was asked of the same conversation meanwhile.
+                    self._wake.set()
+
+    async def _relieve(self, relief: anyio.CancelScope) -> None:
+        """Take the place of a worker whose task turns out to be slow: it ends with that task."""
+        with relief:
+            await anyio.sleep(SLOW_S)
+        if not relief.cancel_called and len(self._relieved) < _MOST_SLOW:
+            self._relieved.add(relief)
+            await self._work()
 
     async def _nap_until(self, moment: float) -> None:
         self._wake.clear()

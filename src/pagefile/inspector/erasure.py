@@ -23,7 +23,7 @@ class Erasing:
 
 
 async def gather(memory: Memory, asked: PageRequest) -> Erasing:
-    scope, heads = _named(asked), Listing[ConversationInfo]([])
+    scope, heads = _target(asked), Listing[ConversationInfo]([])
     if asked.conversation_id is not None:
         with suppress(NotFoundError):
             heads = Listing([await chat_of(memory, asked).head()])
@@ -32,7 +32,7 @@ async def gather(memory: Memory, asked: PageRequest) -> Erasing:
     return Erasing(scope, len(heads), heads.next is not None, sum(head.turns for head in heads))
 
 
-def _named(asked: PageRequest) -> Scope | None:
+def _target(asked: PageRequest) -> Scope | None:
     if asked.conversation_id is None and asked.user_id is None:
         return None
     return Scope(asked.tenant or DEFAULT_TENANT, asked.user_id, asked.conversation_id)
@@ -40,7 +40,7 @@ def _named(asked: PageRequest) -> Scope | None:
 
 async def erase(memory: Memory, asked: PageRequest) -> ErasureReceipt:
     """Erase the named scope, if its name was typed as confirmation."""
-    scope = _named(asked)
+    scope = _target(asked)
     if scope is None:
         raise InvalidArgumentError("Nothing is erased: name a conversation or a user.")
     if asked.text("confirm") != (scope.conversation or scope.user or "").strip():

@@ -19,7 +19,7 @@ _OFFERED = (
     "window_tokens",
     "recent_turns",
     "threshold",
-    "recall_turns",
+    "recall_max_share",
     "archive.threshold",
     "facts.max_injection_tokens",
     "facts.similarity_weight",
@@ -54,7 +54,7 @@ async def gather(memory: Memory, asked: PageRequest) -> Compared:
     recorded |= present_names(settings) if isinstance(settings, Mapping) else {}
     names = [name.removeprefix("set.") for name in asked.values if name.startswith("set.")]
     given = {name: text for name in names if (text := asked.text(f"set.{name}")) is not None}
-    changes = {name: text for name, text in given.items() if text != _shown(recorded.get(name))}
+    changes = {name: text for name, text in given.items() if text != _value_text(recorded.get(name))}
     if not given:
         return Compared(call, recorded, {}, None, None)
     try:
@@ -65,7 +65,7 @@ async def gather(memory: Memory, asked: PageRequest) -> Compared:
     return Compared(call, recorded, changes, replay, None)
 
 
-def _shown(value: JsonValue) -> str:
+def _value_text(value: JsonValue) -> str:
     match value:
         case None:
             return ""
@@ -93,12 +93,12 @@ def show(data: Compared, reader: Reader) -> ui.View:
 
 def _form(data: Compared, reader: Reader) -> Element:
     def number(name: str) -> Element:
-        was, key = _shown(data.recorded.get(name)), f"set.{name}"
+        was, key = _value_text(data.recorded.get(name)), f"set.{name}"
         more = {"hint": reader.say("replay.was", was=was or "–"), "inputmode": "decimal"}
         return ui.field_of(reader, key, key, data.changes.get(name, was), **more, autocomplete="off")
 
     def choice(name: str, known: tuple[str, ...]) -> Element:
-        now, key = data.changes.get(name, _shown(data.recorded.get(name))), f"set.{name}"
+        now, key = data.changes.get(name, _value_text(data.recorded.get(name))), f"set.{name}"
         return ui.choice_of(reader, key, key, now, [(one, reader.say(f"{key}.{one}")) for one in known])
 
     choices = [choice(name, known) for name, known in _CHOICES.items()]

@@ -12,6 +12,7 @@ from pagefile.inspector.charts import level
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.records import Checkpoint, ConversationInfo, Entry, Reset, Step, Turn
+from pagefile.text.extract import says_anchors
 from pagefile.tiers.page_in import LOADING_TOOLS
 
 #: Log entries per page.
@@ -36,8 +37,8 @@ class Anchors:
     def of(cls, before: Checkpoint | None, one: Checkpoint) -> "Anchors":
         carried = frozenset(one.anchors)
         return cls(
-            tuple(anchor for anchor in one.anchors if anchor in one.summary),
-            tuple(anchor for anchor in one.anchors if anchor not in one.summary),
+            tuple(anchor for anchor in one.anchors if says_anchors(one.summary, anchor)),
+            tuple(anchor for anchor in one.anchors if not says_anchors(one.summary, anchor)),
             () if before is None else tuple(anchor for anchor in before.anchors if anchor not in carried),
         )
 

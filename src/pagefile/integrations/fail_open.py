@@ -97,6 +97,11 @@ class FailOpen:
         self._held: set[asyncio.Future[Any]] = set()
 
     @property
+    def is_here(self) -> bool:
+        """Whether the caller is on the memory's own event loop, which a synchronous call would hold up."""
+        return self._loop.is_here
+
+    @property
     def failures(self) -> int:
         """How much of this integration's work has failed or been skipped so far."""
         return self.memory.engine.failures.get(self.integration, 0)

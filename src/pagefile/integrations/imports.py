@@ -21,7 +21,7 @@ import anyio
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import InvalidArgumentError, TransferError
 from pagefile.integrations.recorder import Called
-from pagefile.records import MAX_ID_CHARS, JsonObject, JsonValue, utc
+from pagefile.records import CHECKPOINT_QUERY, MAX_ID_CHARS, JsonObject, JsonValue, utc
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone.agent_memory import texts_in
 from pagefile.text.fact_ranking import fact_key
@@ -297,11 +297,70 @@ def _call(call: Mapping[str, Any]) -> Called:
     return Called(name, given, text(call.get("id")))
 
 
+# -- tables of one's own ----------------------------------------------------------------------------------------------
+
+
+def from_ai_message(data: object) -> Brought:
+    """Rows of a table `ai_message` with a question and its answer each, oldest first; rows that mark a summary are left out."""
+    turns: list[BroughtTurn] = []
+    left_out: Counter[str] = Counter()
+    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("create_time") or ""))
+    for place, row in enumerate(rows):
+        chat, asked, answer = (text(row.get(name)) for name in ("conversation_id", "query", "answer"))
+        if asked == CHECKPOINT_QUERY:
+            left_out["checkpoints, which are made again"] += 1
+        elif asked is None and answer is None:
+            left_out["rows without text"] += 1
+        else:
+            first = Said("user", asked or "", text(row.get("message_id")))
+            name, at = _turn_id(first, f"{chat}:{place}"), moment(row.get("create_time"))
+            turns.append(BroughtTurn(name, asked, answer, chat, text(row.get("create_by")), at=at))
+    return Brought(turns=tuple(turns), left_out=dict(left_out))
+
+
+def from_messages(data: object) -> Brought:
+    """Rows of a table of messages, one for each side: `conversation_id`, `role`, `content`, `created_at`, and perhaps `id`."""
+    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("created_at") or ""))
+    chats: dict[str | None, list[Said]] = {}
+    for row in rows:
+        said = Said(
+            str(row.get("role") or ""),
+            text(row.get("content")) or "",
+            text(row.get("id")),
+            at=moment(row.get("created_at")),
+        )
+        chats.setdefault(text(row.get("conversation_id")), []).append(said)
+    return sum((turns_of(said, chat, None) for chat, said in chats.items()), Brought())
+
+
+def from_episodes(data: object) -> Brought:
+    """Rows of a collection of episodes: `user_message`, `assistant_message`, `conversation_id`, `timestamp`, and perhaps `id`."""
+    rows = sorted(map(mapping, items(data)), key=lambda row: str(row.get("timestamp") or ""))
+    names = {
+        "message_id": "id",
+        "query": "user_message",
+        "answer": "assistant_message",
+        "create_time": "timestamp",
+    }
+    return from_ai_message(
+        [
+            {
+                "conversation_id": row.get("conversation_id"),
+                **{name: row.get(old) for name, old in names.items()},
+            }
+            for row in rows
+        ]
+    )
+
+
 #: The reader for each format, by its name in `pagefile import --from`.
 FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "mem0": from_mem0,
     "redis-agent-memory": from_redis_agent_memory,
     "langchain": from_langchain,
+    "ai-message": from_ai_message,
+    "messages": from_messages,
+    "episodes": from_episodes,
 }
 
 

@@ -136,7 +136,7 @@ class Returned:
 
     def json(self, carrier: Carrier) -> dict[str, Any]:
         shown = any(not isinstance(block, str) for block in self.blocks)
-        content: Any = _shown(self.blocks) if shown else self.text
+        content: Any = _block_json(self.blocks) if shown else self.text
         error = {"is_error": True} if self.error else {}
         if carrier == "openai":
             return {"role": "tool", "tool_call_id": self.call.call_id, "content": content, **error}
@@ -287,10 +287,10 @@ def _content(said: Sequence[str | Shown]) -> str | list[dict[str, Any]]:
     """Merged blocks as the content of a message: a plain text, or blocks if there is more than one text."""
     if not said:
         return ""
-    return said[0] if len(said) == 1 and isinstance(said[0], str) else _shown(said)
+    return said[0] if len(said) == 1 and isinstance(said[0], str) else _block_json(said)
 
 
-def _shown(blocks: Iterable[str | Shown]) -> list[dict[str, Any]]:
+def _block_json(blocks: Iterable[str | Shown]) -> list[dict[str, Any]]:
     return [{"type": "text", "text": block} if isinstance(block, str) else dict(block) for block in blocks]
 
 
@@ -299,7 +299,7 @@ def _anthropic_block(block: str | Thought | Called | Shown) -> dict[str, Any]:
         redacted = block.sealed.get("type") == "redacted_thinking"
         return {**block.sealed, **({} if redacted else {"type": "thinking", "thinking": block.text})}
     if not isinstance(block, Called):
-        return _shown([block])[0]
+        return _block_json([block])[0]
     value = cast("Any", block).input
     given: Any = value if isinstance(value, Mapping) else {"input": value}  # pyright: ignore[reportUnknownVariableType] - whatever the model gave
     made: dict[str, Any] = {"type": "tool_use", "name": block.tool, "input": given}

@@ -4,14 +4,15 @@ Whatever goes wrong in the middle of a stream is raised as our own errors: the e
 between two pieces, the connection breaks, a piece is not JSON, or the answer ends without a finish reason.
 """
 
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import JSONDecodeError
 from typing import Any, cast
 from uuid import uuid4
 
-from pagefile.errors import ModelOutputError, ModelUnavailableError
-from pagefile.models.endpoint import Endpoint
+from pagefile.errors import ModelOutputError
+from pagefile.models.endpoint import Endpoint, server_words
 from pagefile.ports import ChatModel, Spoken, ToolCall
 from pagefile.records import JsonValue
 
@@ -24,17 +25,33 @@ class OpenAIChat(ChatModel):
     ) -> None:
         self.model = model
         self._endpoint = Endpoint(f"The model {model!r}", "A chat model", base_url, api_key, timeout_s)
+        #: What the model was found to refuse: newer models take neither `max_tokens` nor a temperature.
+        self._refused: frozenset[str] = frozenset()
 
     async def complete(self, messages: Sequence[Mapping[str, JsonValue]], *, max_tokens: int) -> str:
-        client = self._endpoint.client
         with self._endpoint.translating("chat completion"):
-            answer = await client.chat.completions.create(
-                model=self.model, messages=list(messages), max_tokens=max_tokens, temperature=0
-            )
+            answer = await self._completion(list(messages), max_tokens)
             text = cast("str | None", answer.choices[0].message.content) if answer.choices else None
         if not text or not text.strip():
             raise ModelOutputError(f"The model {self.model!r} gave an empty answer.")
         return text
+
+    async def _completion(self, messages: list[Mapping[str, JsonValue]], max_tokens: int) -> Any:
+        """Ask; if the server refuses a parameter by its name, ask without it, and from then on."""
+        create = self._endpoint.client.chat.completions.create
+        while True:
+            limit = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
+            options: dict[str, Any] = {limit: max_tokens, "temperature": 0}
+            options = {name: value for name, value in options.items() if name not in self._refused}
+            try:
+                return await create(model=self.model, messages=messages, **options)
+            except self._endpoint.bad_request as error:
+                words = server_words(error)
+                named = frozenset(name for name in options if re.search(rf"\b{name}\b", words))
+                # "Use 'max_completion_tokens' instead" names what is wanted as well.
+                if not named:
+                    raise
+                self._refused |= named
 
     async def stream(
         self, messages: Sequence[Mapping[str, JsonValue]], *, tools: Sequence[Mapping[str, JsonValue]] = ()
@@ -52,9 +69,7 @@ class OpenAIChat(ChatModel):
                         yield Spoken(text)
         except _errors() as error:
             what = "broke off its answer" if answer.begun else "did not answer"
-            raise ModelUnavailableError(
-                f"The model {self.model!r} {what} ({type(error).__name__})."
-            ) from error
+            raise self._endpoint.unavailable(error, what) from error
         yield answer.last()
 
     async def close(self) -> None:

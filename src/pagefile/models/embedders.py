@@ -109,6 +109,7 @@ class UniversalSentenceEncoder(_Batching):
     max_chars = 1000
     #: A question waits for the batch before it: small batches keep that short.
     batch = 16
+    local = True
 
     async def _rows(self, texts: list[str]) -> Vector:
         return await asyncio.wrap_future(_thread().submit(_encoded, texts))

@@ -1,11 +1,34 @@
 """Models reached through the `openai` client, and what may go wrong with anybody's model."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from math import ceil
+from typing import Any, cast
 
-from pagefile.errors import MissingExtraError, ModelOutputError, ModelUnavailableError, PagefileError
+from pagefile.errors import (
+    MissingExtraError,
+    ModelBusyError,
+    ModelOutputError,
+    ModelUnavailableError,
+    PagefileError,
+)
+
+#: How much of what a server says goes into an error.
+_WORDS_CHARS = 500
+_OF_KEYS = (401, 403)
+
+
+def server_words(error: Exception) -> str:
+    """What the server said about a request it refused; empty if it said nothing."""
+    body: object = getattr(error, "body", None)
+    if not isinstance(body, dict):
+        return ""
+    message = cast("dict[str, object]", body).get("message")
+    return " ".join(message.split()) if isinstance(message, str) else ""
 
 
 @dataclass(slots=True)
@@ -34,6 +57,11 @@ class Endpoint:
             )
         return self._client
 
+    @property
+    def bad_request(self) -> type[Exception]:
+        """What the client raises when the server refuses a request as it is."""
+        return self._openai().BadRequestError
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
@@ -46,13 +74,28 @@ class Endpoint:
         try:
             yield
         except openai.OpenAIError as error:
-            status: object = getattr(error, "status_code", None)
-            # The client's own message may quote the key.
-            reason = type(error).__name__ + ("" if status is None else f", status {status}")
-            raise ModelUnavailableError(f"{self.who} did not answer ({reason}).") from error
+            raise self.unavailable(error, "did not answer") from error
         except (AttributeError, TypeError, ValueError) as error:
             # A response outside the protocol breaks the client in unpredictable ways.
             raise ModelOutputError(f"{self.who} gave an answer that is no {expected}.") from error
+
+    def unavailable(self, error: Exception, what: str) -> ModelUnavailableError:
+        """Our error for one of the client's, whose own message may quote the key."""
+        status: object = getattr(error, "status_code", None)
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            wait = _retry_after_s(error)
+            return ModelBusyError(f"{self.who} is busy: try again in {wait} s.", retry_after_s=wait)
+        return ModelUnavailableError(f"{self.who} {what} ({self._reason(error)}).")
+
+    def _reason(self, error: Exception) -> str:
+        """The kind of an error, its status, and what the server said, without the key."""
+        status: object = getattr(error, "status_code", None)
+        reason = type(error).__name__ + ("" if status is None else f", status {status}")
+        # What a server says of a key that it does not know quotes the key.
+        if status in _OF_KEYS or not (words := server_words(error)):
+            return reason
+        hidden = words.replace(self.api_key, "…") if self.api_key else words
+        return f"{reason}: {hidden[:_WORDS_CHARS]}"
 
     def _openai(self) -> Any:
         try:
@@ -60,6 +103,16 @@ class Endpoint:
         except ImportError as error:
             raise MissingExtraError.of("openai", self.what) from error
         return openai
+
+
+def _retry_after_s(error: Any) -> int:
+    """What an endpoint says in its `Retry-After`, in whole seconds or as a date; 1 if it says nothing."""
+    said = error.response.headers.get("retry-after", "")
+    with suppress(ValueError):
+        return max(1, ceil(float(said)))
+    with suppress(ValueError, TypeError):
+        return max(1, ceil((parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()))
+    return 1
 
 
 @contextmanager

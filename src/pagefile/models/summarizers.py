@@ -1,9 +1,11 @@
 """What writes summaries of conversations and of large tool results: our own extraction, any chat model, or any function."""
 
 from collections.abc import Awaitable, Callable
-from inspect import isawaitable
+from functools import cached_property, partial
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
+import anyio
 import anyio.to_thread
 
 from pagefile.errors import ModelOutputError
@@ -11,11 +13,14 @@ from pagefile.models.prompts import asking
 from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.text.extract import summarize
 from pagefile.text.sentences import Language, clip, language
+from pagefile.text.tokens import open_counter
 
 _SPEAKERS = {"zh": {"user": "用户", "assistant": "AI"}, "en": {"user": "User", "assistant": "Assistant"}}
 #: What a model reads of a tool result: its head and tail.
 _READ_CHARS = 12_000
 _SYNOPSIS_CHARS = 400
+#: How often one blocking function runs at the same time, at most.
+_THREADS = 40
 _SO_FAR = {"zh": "已有摘要", "en": "Summary so far"}
 
 
@@ -26,9 +31,8 @@ class ExtractiveSummarizer(Summarizer):
 
     async def summarize(self, request: SummaryRequest) -> str:
         given: dict[str, Any] = {"previous": request.previous, "language": _language(request)}
-        return await anyio.to_thread.run_sync(
-            lambda: summarize(request.said, max_chars=request.max_chars, **given)
-        )
+        fitting = {"limit": request.max_tokens, "measure": open_counter().count}
+        return await anyio.to_thread.run_sync(partial(summarize, request.said, **given, **fitting))
 
 
 class ChatSummarizer(Summarizer):
@@ -40,26 +44,44 @@ class ChatSummarizer(Summarizer):
 
     async def summarize(self, request: SummaryRequest) -> str:
         text, tongue = _conversation(request)
-        messages = asking("summarize", tongue, text, max_chars=request.max_chars)
-        # A Chinese character is about one token and an English one a quarter: enough room for either.
-        return await self._model.complete(messages, max_tokens=2 * request.max_chars)
+        # A model counts words better than tokens: an English word has about 1.3, a Chinese character 0.75.
+        lengths = {"max_words": request.max_tokens * 3 // 4, "max_chars": request.max_tokens * 4 // 3}
+        messages = asking("summarize", tongue, text, **lengths)
+        # Room for one that is too long: it is cut at a sentence.
+        return await self._model.complete(messages, max_tokens=2 * request.max_tokens)
 
 
 class CallableSummarizer(Summarizer):
-    """Any function from the conversation's text to a summary, blocking or not."""
+    """Any function from the conversation's text to a summary; one that blocks runs in a thread."""
 
     def __init__(
-        self, function: Callable[[str], str | Awaitable[str]], *, max_input_chars: int = 24_000
+        self,
+        function: Callable[[str], str | Awaitable[str]],
+        *,
+        max_input_chars: int = 24_000,
+        prompt: Callable[[SummaryRequest], str] | None = None,
     ) -> None:
         self._function = function
         self.max_input_chars = max_input_chars
+        self._prompt = prompt or _conversation_text
 
     async def summarize(self, request: SummaryRequest) -> str:
-        result = self._function(_conversation(request)[0])
+        prompt = self._prompt(request)
+        if iscoroutinefunction(self._function):
+            result = self._function(prompt)
+        else:
+            # A function that hangs keeps its thread, but neither the event loop nor the threads of others.
+            result = await anyio.to_thread.run_sync(
+                self._function, prompt, abandon_on_cancel=True, limiter=self._threads
+            )
         text = await result if isawaitable(result) else result
-        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
+        if not isinstance(text, str):
             raise ModelOutputError(f"The summarizer returned {type(text).__name__}, not text.")
         return text
+
+    @cached_property
+    def _threads(self) -> anyio.CapacityLimiter:
+        return anyio.CapacityLimiter(_THREADS)
 
 
 class ChatSynopsis:
@@ -77,6 +99,10 @@ class ChatSynopsis:
 
 def _language(request: SummaryRequest) -> Language:
     return request.language or language("\n".join(text for _, text in request.said))
+
+
+def _conversation_text(request: SummaryRequest) -> str:
+    return _conversation(request)[0]
 
 
 def _conversation(request: SummaryRequest) -> tuple[str, str]:

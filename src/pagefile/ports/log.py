@@ -10,6 +10,7 @@ from pagefile.content import JsonObject, JsonValue, Message
 from pagefile.records import Checkpoint, ConversationInfo, Entry, Scope, Status, Step, Turn
 
 __all__ = [
+    "ENDED",
     "NO_LABELS",
     "Abort",
     "AddStep",
@@ -46,6 +47,8 @@ class Labels:
 
 
 NO_LABELS = Labels()
+#: The statuses of turns that have their place in the log.
+ENDED: frozenset[Status] = frozenset({"done", "aborted"})
 
 
 def labels_of(head: ConversationInfo) -> Labels:
@@ -134,10 +137,12 @@ class Complete:
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """The answer will not come: the turn stays in the log but enters no window."""
+    """The answer will not come: of the turn, windows, summaries and indexes see only what the user said."""
 
     scope: Scope
     turn_id: str
+    #: Tokens of what the user said, as a window shows it; None if it is the turn's `user` and nothing else.
+    tokens: int | None = None
 
 
 TurnChange: TypeAlias = AddStep | Extend | Complete | Abort
@@ -165,6 +170,7 @@ class CheckpointDraft:
     archive_refs: tuple[str, ...] = ()
     #: `ConversationInfo.epoch` of the view it was made from; None skips the check for erasures.
     epoch: int | None = None
+    fallback_reason: str | None = None
 
 
 class Beside(TypedDict, total=False):
@@ -281,9 +287,11 @@ class LogView:
 
     head: ConversationInfo
     checkpoint: Checkpoint | None
-    #: The newest done turns after reset and checkpoint, oldest first, without gaps.
+    #: The newest turns that count after reset and checkpoint, oldest first, without gaps; each is `Turn.spoken`.
     turns: tuple[Turn, ...]
     open_turn: Turn | None = None
+    #: The newest other open turns, oldest first; each is `Turn.spoken`.
+    running: tuple[Turn, ...] = ()
     #: `user_snapshot` of the session value (allergies and the like), if there is a session.
     profile: JsonObject | None = None
 
@@ -325,7 +333,7 @@ class LogReader(ABC):
     async def view(self, request: ViewRequest) -> LogView:
         """What a window needs, in at most two queries and without reading turns it does not return.
 
-        Reads backwards from the newest done turn and stops before the turn that would exceed `budget_tokens`,
+        Reads backwards from the newest turn that counts and stops before the turn that would exceed `budget_tokens`,
         once `min_turns` are read. An unused conversation gives an empty view. A conversation that is not this
         scope's raises `ConflictError`; an unknown `open_turn` raises `NotFoundError`.
         """
@@ -352,7 +360,7 @@ class LogReader(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SinceRequest:
-    """Done turns of a scope that an index does not know yet."""
+    """Turns of a scope that count and that an index does not know yet."""
 
     scope: Scope
     #: The highest `seq` already known, by conversation.
@@ -370,7 +378,7 @@ class TurnRef:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """A turn and the done turns next to it."""
+    """A turn and the turns next to it that count; each is `Turn.spoken`."""
 
     turn: Turn
     before: Turn | None
@@ -382,7 +390,7 @@ class TurnSource(ABC):
 
     @abstractmethod
     async def since(self, request: SinceRequest) -> list[Turn]:
-        """Done turns after `known`, ordered by conversation id, then `seq`; at most `limit`.
+        """Turns that count after `known`, each as `Turn.spoken`, ordered by conversation id, then `seq`; at most `limit`.
 
         A scope with a user gives that user's conversations, one with a conversation only that one, if it is
         this scope's. Turns before a reset are included: they left the window, not the memory.

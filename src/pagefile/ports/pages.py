@@ -163,13 +163,13 @@ class PageIndex(ABC):
 
     @abstractmethod
     async def embeddings(self, scope: Scope, model: EmbeddingModel) -> Mapping[str, Vector]:
-        """The embeddings that this model made of unpurged pages of the scope, by uuid; of another length they are missing."""
+        """The embeddings that this model made of unpurged pages of the scope, by uuid: one row or more; of another length they are missing."""
 
     @abstractmethod
     async def embed(self, scope: Scope, model: EmbeddingModel, made: Mapping[str, Vector]) -> None:
-        """Store embeddings of pages, replacing those of any model; a page that no longer exists is ignored.
+        """Store embeddings of pages, one row or more each, replacing those of any model; a page that no longer exists is ignored.
 
-        One of a wrong length, or that is not finite, raises `VectorIndexError`, and none is stored.
+        Rows of a wrong length, or that are not finite, raise `VectorIndexError`, and none is stored.
         """
 
     @abstractmethod

@@ -1,9 +1,11 @@
 """What is stored beside the log: facts, recorded windows, session values and their cache."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from secrets import token_bytes
 
 from pagefile.records import Fact, JsonObject, Revision, Scope, WindowRecord
 
@@ -131,6 +133,24 @@ class SessionStore(ABC):
         A conversation that was erased since `epoch` raises `ErasedError`.
         """
 
+    @abstractmethod
+    async def change(self, scope: Scope, change: Callable[[JsonObject | None], JsonObject]) -> None:
+        """Replace the session value by what is made of the one there, or of None; no other change comes in between.
+
+        It may be made several times, of which the last counts.
+        """
+
+    async def secret(self) -> bytes:
+        """A random secret of this database, the same for every process: caches seal with it what they are given.
+
+        A store that keeps none has one for each process: what others put is a miss.
+        """
+        return self._own_secret
+
+    @cached_property
+    def _own_secret(self) -> bytes:
+        return token_bytes(32)
+
 
 @dataclass(frozen=True, slots=True)
 class CachedSession:
@@ -144,7 +164,9 @@ class SessionCache(ABC):
     """Session values close at hand for half an hour: only a cache, which may lose anything at any time.
 
     * A version is an integer from 0 to 2^53 - 1, known to the database, that rises with every change of the
-      session. Readers compare it with the database's: a value with a different version is a miss.
+      session. Readers compare it with the database's now and then: a value with a different version is a miss.
+    * A value is sealed with `secret`: one that was not put with the same secret, under this version and for this
+      conversation, is a miss, and gives way to the next that is put.
     * A value lives for 1800 s after it was put.
     * A cache that is down, slow, full or read-only raises nothing: a read is a miss, a write returns `False`.
     """
@@ -153,6 +175,8 @@ class SessionCache(ABC):
     hits: int = 0
     misses: int = 0
     errors: int = 0
+    #: What values are sealed with.
+    secret: bytes = b""
 
     @abstractmethod
     async def get(self, scope: Scope) -> CachedSession | None:
@@ -169,6 +193,13 @@ class SessionCache(ABC):
     @abstractmethod
     async def drop(self, scope: Scope) -> None:
         """Drop the value of a conversation, if there is one. Versions refused by `erase` stay refused."""
+
+    @abstractmethod
+    async def invalidate(self, scope: Scope) -> bool:
+        """Have the value of a conversation not be found until another is put; returns whether the cache was reached.
+
+        Other programs may still read it meanwhile. Versions refused by `erase` stay refused.
+        """
 
     @abstractmethod
     async def erase(self, scope: Scope, *, version: int) -> bool:

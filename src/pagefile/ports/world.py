@@ -50,7 +50,7 @@ class SummaryRequest:
     previous: str | None
     #: Speaker ("user", "assistant") and text, oldest first.
     said: tuple[tuple[str, str], ...]
-    max_chars: int
+    max_tokens: int
     #: The language to write in; None for that of what was said.
     language: Language | None = None
 
@@ -122,6 +122,8 @@ class Embedder(ABC):
     dimension: int
     #: Preferred batch size.
     batch: int = 32
+    #: Whether it runs in this process and costs nothing per text: then the single words of pages are embedded too.
+    local: bool = False
 
     @property
     def model(self) -> EmbeddingModel:

@@ -20,10 +20,12 @@ from pagefile.inspector.start import filling
 from pagefile.integrations.prometheus import PrometheusMeter
 from pagefile.service import chat_turn, exposure, inspector, reference, routes, transfer
 from pagefile.service.auth import AuthMiddleware, unguarded
+from pagefile.service.chat_hooks import ChatHooks
 from pagefile.service.idempotency import IdempotencyMiddleware
 from pagefile.service.inspector_auth import InspectorAuth
 from pagefile.service.problems import http_error, pagefile_error, validation_error
 from pagefile.service.request_guard import ErrorMiddleware, RequestGuard
+from pagefile.service.streams import open_streams
 from pagefile.settings import ServiceSettings, Settings
 
 _ABOUT = (
@@ -63,6 +65,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
         async with AsyncExitStack() as opened:
             app.state.model = model = chat_model(settings.model)
+            opened.push_async_callback(app.state.hooks.close)
             if model is not None:
                 opened.push_async_callback(model.close)
             memory = await opened.enter_async_context(Memory.open(settings=settings, meter=app.state.meter))
@@ -71,6 +74,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
             app.state.memory = memory
             opened.callback(setattr, app.state, "memory", None)
             app.state.filling = await opened.enter_async_context(filling())
+            app.state.streams = await opened.enter_async_context(open_streams(metrics))
             yield
 
     app = _Service(
@@ -100,7 +104,8 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         # Off by default: otherwise the framework reports to whichever collector the process has.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
-    app.state.memory = app.state.model = None
+    app.state.memory = app.state.model = app.state.streams = None
+    app.state.hooks = ChatHooks.of(settings.chat)
     app.state.settings = settings
     app.state.meter = PrometheusMeter(shared=metrics)
     if forgotten := list(unguarded(app)):

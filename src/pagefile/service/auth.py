@@ -108,7 +108,7 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
 
     async def _admitted(self, scope: Scope) -> Principal:
-        shown, public = _shown(Headers(scope=scope)), is_public(scope["path"])
+        shown, public = _presented_key(Headers(scope=scope)), is_public(scope["path"])
         if public and (shown is None or scope["path"] not in TELLS_MORE):
             return Principal(is_known=not self._require)
         if shown is None and self._require:
@@ -131,7 +131,7 @@ def principal_of(request: Request) -> Principal:
     return cast("Principal", request.scope[_STATE])
 
 
-def _shown(headers: Headers) -> str | None:
+def _presented_key(headers: Headers) -> str | None:
     """The key of a request. Headers that hold anything but a key are ignored: they may be meant for a proxy."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
     named = {token.strip()} if scheme.lower() == "bearer" else set[str]()

@@ -1,12 +1,14 @@
-"""Chat with the configured model, streamed: the window, the answer, the tool calls, and the turn in the log."""
+"""Chat with the configured model, streamed: the route, the window, what was retrieved, the answer, the tool calls, and the turn in the log."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from time import perf_counter
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, TypeAlias, TypeVar, cast
 
-from fastapi import Request, Response
+import anyio
+from fastapi import Query, Request, Response
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, ModelError, ModelOutputError, PagefileError
@@ -14,11 +16,23 @@ from pagefile.integrations.recorder import given_up
 from pagefile.ports import ChatModel, ToolCall, ViewRequest
 from pagefile.records import Turn
 from pagefile.service.auth import open_memory
-from pagefile.service.events import EventStream, Say
+from pagefile.service.chat_hooks import ChatHooks
+from pagefile.service.events import EventStream
+from pagefile.service.idempotency import HEADER, made_id
 from pagefile.service.problems import answered, problem_of, to_problem, unforeseen
 from pagefile.service.routes import chat_of, router
+from pagefile.service.streams import Answer, EventId, Say, Streams, ended
 from pagefile.shapes.tool_arguments import read_arguments
-from pagefile.standalone import tool_schemas
+from pagefile.standalone import ConversationStore, tool_schemas
+from pagefile.standalone.knowledge_base import (
+    DEFAULT_AGENT,
+    Results,
+    Route,
+    find_route,
+    results_block,
+    retrieve,
+)
+from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.receipt import Window
 from pagefile.window.wording import WORDINGS, Language
@@ -32,9 +46,11 @@ _STREAM = {
     "description": "Events as they happen.",
     "content": {"text/event-stream": {"schema": {"type": "string"}, "example": examples()["ChatEvents"]}},
 }
+_NOTHING_LEFT = {204: {"description": "The reader has everything: `Last-Event-ID` names the last event."}}
 
 _NO_MODEL = "Set model.name, and model.base_url for any OpenAI-compatible endpoint, and start again."
 
+R = TypeVar("R")
 #: Sends an event.
 Tell: TypeAlias = Callable[[wire.ChatEvent], Awaitable[None]]
 
@@ -46,6 +62,13 @@ class ChatRun:
     chat: Conversation
     asked: wire.AskChat
     turn: Turn
+    hooks: ChatHooks
+    #: What the router decided, and what the knowledge base has on it.
+    route: Route = field(default_factory=Route)
+    results: Results = field(default_factory=Results)
+    #: Whether the knowledge base is asked, and the tokens for what it has.
+    retrieves: bool = False
+    room: int = 0
     #: The answer so far, the tool calls at its end, and why the model stopped.
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -53,16 +76,7 @@ class ChatRun:
     window: Window | None = None
     checkpoint_version: int = 0
     done: bool = False
-
-    @classmethod
-    async def begun(
-        cls, memory: Memory, model: ChatModel, chat: Conversation, asked: wire.AskChat
-    ) -> "ChatRun":
-        """Begin a turn. The user's message is on disk when this returns."""
-        turn = await chat.begin(asked.message, id=asked.id)
-        if turn.status != "open":
-            raise ConflictError(f"Turn {turn.id!r} is already {turn.status}: ask again under a new id.")
-        return cls(memory, model, chat, asked, turn)
+    ending: bool = False
 
     @property
     def _language(self) -> Language:
@@ -81,7 +95,8 @@ class ChatRun:
             await say("error", problem)
 
     async def end(self) -> None:
-        """Abort the turn unless it was completed: it then enters no window, summary or index."""
+        """Abort the turn unless it was completed."""
+        self.ending = True
         if not self.done:
             self.done = await given_up(self.chat, self.turn)
 
@@ -92,8 +107,11 @@ class ChatRun:
         self.checkpoint_version = (await self._checkpoint()).version
         for step in self.asked.steps:
             await self._step(tell, step.tool, step.input, step.result, step.call_id)
+        await self._route(tell)
         for number in range(MAX_ROUNDS + 1):
             await self._recall(tell)
+            if number == 0:
+                await self._retrieve(tell)
             await self._generate(tell, tools=number < MAX_ROUNDS)
             if not self.calls:
                 await self._persist(tell, number + 1)
@@ -101,21 +119,65 @@ class ChatRun:
             await self._tools(tell)
         raise ModelOutputError("The model calls tools that were not offered, and gives no answer.")
 
+    async def _route(self, tell: Tell) -> None:
+        began, degraded = perf_counter(), list[str]()
+        decide, retriever = self.hooks.asking(self.chat.scope.user, self.chat.scope.tenant)
+        asked = self.asked
+        work = find_route(decide, asked.message, asked.session_id or self.chat.id, asked.agent_type)
+        found = await self._tried("router", degraded, work)
+        self.route = found or Route(agent_type=asked.agent_type or DEFAULT_AGENT)
+        # Whoever sets a retriever and no router wants every question looked up.
+        self.retrieves = retriever is not None and (decide is None or self.route.use_retrieval)
+        told = {"kb_prefix": self.route.kb_prefix, "agent_type": self.route.agent_type}
+        await tell(_ended("route", began, **told, use_retrieval=self.retrieves, degraded=degraded))
+
     async def _recall(self, tell: Tell) -> None:
         began = perf_counter()
+        settings = self.memory.settings
+        budget = self.asked.window_tokens or settings.window_tokens
+        self.room = min(self.hooks.settings.retrieval_tokens, budget // 4) if self.retrieves else 0
         self.window = window = await self.chat.context(
-            turn=self.turn, window_tokens=self.asked.window_tokens, instructions=self.asked.instructions
+            turn=self.turn,
+            window_tokens=self.asked.window_tokens,
+            instructions=self.asked.instructions,
+            answer_tokens=settings.answer_tokens + self.room,
         )
         about = {name: getattr(window, name) for name in ("tokens", "budget", "ratio", "mode")}
         receipt = {"kept": window.receipt.tokens_by_block(), "degraded": list(window.receipt.degraded)}
         await tell(_ended("recall", began, window_id=window.id, **about, **receipt))
         await self._tell_checkpoint(tell)
 
+    async def _retrieve(self, tell: Tell) -> None:
+        began, degraded = perf_counter(), list[str]()
+        if self.retrieves:
+            _, retriever = self.hooks.asking(self.chat.scope.user, self.chat.scope.tenant)
+            work = retrieve(retriever, self.asked.message, self.route.kb_prefix)
+            self.results = await self._tried("retriever", degraded, work) or []
+        tokens = self._fit_results()
+        await tell(_ended("retrieve", began, results=len(self.results), tokens=tokens, degraded=degraded))
+
+    def _fit_results(self) -> int:
+        """Drop the last results until the rest fits into the room that the window left; returns their tokens."""
+        while block := results_block(self.results, self._language):
+            tokens = self.memory.engine.counter.count(block) + MESSAGE_OVERHEAD
+            if tokens <= self.room:
+                return tokens
+            self.results.pop()
+        return 0
+
+    def _prompt(self) -> list[Any]:
+        messages: list[Any] = list(self.window.messages) if self.window else []
+        if block := results_block(self.results, self._language):
+            # Some endpoints reject a system message after the first user message.
+            places = (at for at, message in enumerate(messages) if message["role"] != "system")
+            messages.insert(next(places, len(messages)), {"role": "system", "content": block})
+        return messages
+
     async def _generate(self, tell: Tell, *, tools: bool) -> None:
         began = perf_counter()
         self.calls = ()
         schemas = tool_schemas(self._language) if tools else ()
-        messages = self.window.messages if self.window else []
+        messages = self._prompt()
         # What the model says after a tool call is a new paragraph.
         between = "\n\n" if self.text.strip() else ""
         async with aclosing(self.model.stream(messages, tools=schemas)) as pieces:
@@ -123,10 +185,12 @@ class ChatRun:
                 if piece.text:
                     text, between = between + piece.text, ""
                     self.text += text
+                    if len(self.text) > self.memory.settings.max_message_chars:
+                        raise ModelOutputError("The model's answer is longer than max_message_chars.")
                     await tell(wire.ChatToken(text=text))
                 self.calls += piece.calls
                 self.finish = piece.finish or self.finish
-        await tell(_ended("generate", began))
+        await tell(_ended("generate", began, **({"prompt": messages} if self.asked.debug else {})))
 
     async def _tools(self, tell: Tell) -> None:
         began = perf_counter()
@@ -147,11 +211,22 @@ class ChatRun:
         self.done = True
         await tell(_ended("persist", began))
         await self._tell_checkpoint(tell)
-        counts = {name: getattr(turn, name) for name in ("seq", "user_tokens", "assistant_tokens", "tokens")}
         asked = {"window_tokens": self.window.tokens if self.window else 0, "model_calls": model_calls}
-        await tell(wire.ChatDone(turn_id=turn.id, finish=self.finish, **counts, **asked))
+        await tell(wire.ChatDone.of_turn(turn, finish=self.finish, **asked))
 
     # -- helpers ------------------------------------------------------------------------------------------------------------
+
+    async def _tried(self, what: str, degraded: list[str], work: Awaitable[R]) -> R | None:
+        """What somebody else's code returns in time; a failure is noted, logged and counted, and costs no answer."""
+
+        async def in_time() -> R:
+            with anyio.fail_after(self.hooks.settings.timeout_s):
+                return await work
+
+        # Only the kind: the message may quote an address or a key.
+        return await self.memory.engine.guarded(
+            what, lambda note: degraded.append(": ".join(note.split(": ")[:2])), in_time()
+        )
 
     async def _step(self, tell: Tell, tool: str, given: object, result: object, call_id: str | None) -> None:
         self.turn = await self.chat.step(self.turn, tool=tool, input=given, result=result, call_id=call_id)
@@ -178,23 +253,89 @@ def _ended(node: wire.Node, began: float, **told: Any) -> wire.ChatNode:
     return wire.ChatNode(node=node, duration_ms=round((perf_counter() - began) * 1000, 3), told=told)
 
 
-# -- the route -----------------------------------------------------------------------------------------------------------
+# -- the routes ----------------------------------------------------------------------------------------------------------
 
 routes = router("Chat")
 
 
-@routes.post("/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM})
+@routes.post(
+    "/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM, **_NOTHING_LEFT}
+)
 async def stream(request: Request, body: wire.AskChat) -> Response:
     """Have the model of the settings answer a message, as server-sent events.
 
-    `turn` comes first, when the message is on disk. Then `node` (recall, generate, tools, persist) with its duration, `token` with words
-    of the answer, `archived` and `loaded` when results leave the window and come back, `checkpoint` when a summary takes effect, and
-    `done` with the turn's place and exact tokens. A stream that ends with `error` (a problem document), or that the client leaves, aborts
-    the turn: it enters no window, summary or index. Lines that begin with a colon are heartbeats. The model's calls of
-    `load_tool_history` and `search_tool_history` are answered here.
+    `turn` comes first, when the message is on disk. Then `node` (route, recall, retrieve, generate, tools, persist) with its duration,
+    `token` with words of the answer, `archived` and `loaded` when results leave the window and come back, `checkpoint` when a summary
+    takes effect, and `done` with the turn's place and exact tokens, or `error` with a problem document. Lines that begin with a colon
+    are heartbeats. The model's calls of `load_tool_history` and `search_tool_history` are answered here.
+
+    Every event has an id. Who loses the line sends the same request again with the `Last-Event-ID`, and gets what came after that event;
+    the same `id` or `Idempotency-Key` alone brings the whole answer, which the model is asked for once. A turn that is done is answered
+    from the log. `POST /v1/turns/abort` stops an answer.
     """
     model = cast("ChatModel | None", request.app.state.model)
     if model is None:
         return answered(to_problem("no-model", _NO_MODEL))
-    run = await ChatRun.begun(open_memory(request.app), model, chat_of(request, body), body)
-    return EventStream(run.run, run.end)
+    memory = open_memory(request.app)
+    if body.conversation_id is None:
+        # Both are there: the request would not have been accepted otherwise.
+        whose = cast("str", body.user_id), cast("str", body.session_id)
+        name = await ConversationStore(memory, tenant=body.tenant).get_or_create_conversation_id(*whose)
+        body = body.model_copy(update={"conversation_id": name})
+    chat, last = chat_of(request, body), EventId.read(request.headers.get("last-event-id"))
+    key = request.headers.get(HEADER)
+    turn = await _begun(chat, body, key, last)
+    streams, hooks = cast("Streams", request.app.state.streams), cast("ChatHooks", request.app.state.hooks)
+    found = await _answer_of(turn, chat, streams, last)
+    if found is not None:
+        return found
+    stays = body.on_disconnect or ("continue" if body.id or key or last else "abort")
+    run = ChatRun(memory, model, chat, body, turn, hooks)
+    return streams.start(run, hooks.settings.resume_s if stays == "continue" else 0).response()
+
+
+@routes.get(
+    "/v1/chat/stream", status_code=200, response_class=EventStream, responses={200: _STREAM, **_NOTHING_LEFT}
+)
+async def resume(request: Request, params: Annotated[wire.ResumeParams, Query()]) -> Response:
+    """Read an answer again, or go on after the event that `Last-Event-ID` names: what an `EventSource` of a browser does by itself.
+
+    An answer in progress is followed, one that is done is read from the log. Nothing is asked of the model.
+    """
+    chat, last = chat_of(request, params), EventId.read(request.headers.get("last-event-id"))
+    # Adding nothing returns what is there.
+    turn = await chat.extend(params.id, ())
+    found = await _answer_of(turn, chat, cast("Streams", request.app.state.streams), last)
+    if found is None:
+        raise ConflictError(
+            f"Turn {turn.id!r} is open, and nobody answers it here: send its message again with its id."
+        )
+    return found
+
+
+async def _answer_of(
+    turn: Turn, chat: Conversation, streams: Streams, last: EventId | None
+) -> Response | None:
+    """The answer of a turn that is done or being answered; None if nobody does."""
+    if turn.status == "done":
+        if last is not None and last.is_end and last.turn_id == turn.id:
+            return Response(status_code=204)
+        return (await Answer.stored(turn, last)).response(replayed=True)
+    live = streams.find(chat, turn.id)
+    if live is not None:
+        return live.response(None if last is None else str(last))
+    if turn.status == "aborted":
+        raise ended(turn)
+    return None
+
+
+async def _begun(chat: Conversation, asked: wire.AskChat, key: str | None, last: EventId | None) -> Turn:
+    """The turn of a request, which is on disk when this returns: a new one, or the one that was begun before."""
+    if asked.id is None and key is not None:
+        for attempt in count():
+            # An answer that failed is worth another attempt with the same key.
+            name = made_id(key, chat.scope.tenant, chat.id, "chat", str(attempt))
+            turn = await chat.begin(asked.message, id=name)
+            if turn.status != "aborted":
+                return turn
+    return await chat.begin(asked.message, id=asked.id or (last and last.turn_id))

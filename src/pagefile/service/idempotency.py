@@ -95,7 +95,7 @@ class IdempotencyMiddleware:
         known = self._kept.get(place)
         if known is None:
             kept = self._kept[place] = _Kept(asked, self._clock(), epoch)
-            await self._first(place, kept, scope, _given(body, receive), send)
+            await self._first(place, kept, scope, _replay_body(body, receive), send)
             return None
         if known.asked != asked:
             return answered(to_problem("idempotency-reused"))
@@ -151,7 +151,7 @@ def _digest(scope: Scope, body: bytes) -> bytes:
     return asked.digest()
 
 
-def _given(body: bytes, receive: Receive) -> Receive:
+def _replay_body(body: bytes, receive: Receive) -> Receive:
     """Replays the body, then passes on further messages such as a disconnect."""
     waiting: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 

@@ -21,7 +21,6 @@ from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.schema import Id
 from pagefile.service.auth import GuardedRouter, open_memory, principal_of
 from pagefile.service.chat_turn import ChatRun
-from pagefile.service.events import EventStream
 from pagefile.service.inspector_auth import form_of, gone_to, shown, with_key
 from pagefile.service.routes import VERSION
 from pagefile.text.sentences import language
@@ -31,12 +30,12 @@ from pagefile.wire.requests import StepBody
 routes = GuardedRouter(include_in_schema=False)
 
 
-def _given(value: object) -> object:
+def _none_if_blank(value: object) -> object:
     # Forms also send their empty fields.
     return None if isinstance(value, str) and not value.strip() else value
 
 
-Name = Annotated[Id | None, BeforeValidator(_given)]
+Name = Annotated[Id | None, BeforeValidator(_none_if_blank)]
 
 
 class Named(BaseModel):
@@ -52,7 +51,9 @@ class Named(BaseModel):
 NamedOf = Annotated[Named, Query()]
 
 
-async def _asked(request: Request, named: Named, fields: Mapping[str, str] | None = None) -> PageRequest:
+async def _page_request(
+    request: Request, named: Named, fields: Mapping[str, str] | None = None
+) -> PageRequest:
     principal = principal_of(request)
     given = {"tenant": principal.tenant, "user_id": principal.user}
     bound = frozenset(name for name, value in given.items() if value is not None)
@@ -73,7 +74,7 @@ def _mount(
     about: Callable[[Any, PageRequest], PageRequest] | None = None,
 ) -> None:
     async def html(request: Request, named: NamedOf) -> Response:
-        asked = await _asked(request, named)
+        asked = await _page_request(request, named)
         data = await gather(request, asked)
         return shown(request, asked if about is None else about(data, asked), partial(show, data))
 
@@ -83,14 +84,14 @@ def _mount(
 
 def _mount_twin(path: str, gather: Callable[[Request, PageRequest], Awaitable[Any]]) -> None:
     async def twin(request: Request, named: NamedOf) -> Response:
-        return JSONResponse(to_json(await gather(request, await _asked(request, named))))
+        return JSONResponse(to_json(await gather(request, await _page_request(request, named))))
 
     routes.add_api_route(urls.twin(path), twin, methods=["GET"])
 
 
 def _mount_action(path: str, do: site.Action) -> None:
     async def done(request: Request, named: NamedOf) -> Response:
-        asked = await _asked(request, named, await form_of(request))
+        asked = await _page_request(request, named, await form_of(request))
         return gone_to(await do(open_memory(request.app), asked))
 
     routes.add_api_route(path, done, methods=["POST"])
@@ -112,7 +113,7 @@ async def home(request: Request, named: NamedOf) -> Response:
     if not principal_of(request).is_known:
         # Look nothing up for an unauthenticated reader: the links would reveal who owns a conversation.
         return shown(request, PageRequest(), partial(start.sign_in, onward=urls.HOME))
-    asked = await _asked(request, named)
+    asked = await _page_request(request, named)
     data = await _start(request, asked)
     answer = shown(request, asked, partial(start.show, data))
     if data.demo.running:
@@ -172,7 +173,7 @@ def _measure(family: Any, labels: str, samples: list[Any]) -> Measure:
 @routes.post(urls.ERASE)
 async def erase(request: Request, named: NamedOf) -> Response:
     """Erase, and show the receipt: it is kept nowhere else."""
-    asked = await _asked(request, named, await form_of(request))
+    asked = await _page_request(request, named, await form_of(request))
     receipt = await erasure.erase(open_memory(request.app), asked)
     there = PageRequest(asked.tenant, values={}, bound=asked.bound)
     return shown(request, there, partial(erasure.show_receipt, receipt))
@@ -214,7 +215,7 @@ async def logout(request: Request, named: NamedOf) -> Response:
 
 async def _run(request: Request, named: Named) -> tuple[ChatRun, PageRequest]:
     memory = open_memory(request.app)
-    asked = await _asked(request, named, await form_of(request))
+    asked = await _page_request(request, named, await form_of(request))
     message = asked.text("message")
     if message is None:
         raise InvalidArgumentError("Say something: the message is empty.")
@@ -233,14 +234,15 @@ async def _run(request: Request, named: Named) -> tuple[ChatRun, PageRequest]:
         steps=steps,
     )
     model = request.app.state.model or scripted.ScriptedModel()
-    return await ChatRun.begun(memory, model, chat, body), asked
+    turn = await chat.begin(message)
+    return ChatRun(memory, model, chat, body, turn, request.app.state.hooks), asked
 
 
 @routes.post(urls.STREAM)
 async def stream(request: Request, named: NamedOf) -> Response:
     """As `/v1/chat/stream`, for the playground: a scripted model answers where no other is set."""
     run, _ = await _run(request, named)
-    return EventStream(run.run, run.end)
+    return request.app.state.streams.start(run, 0).response()
 
 
 @routes.post(urls.CHAT)

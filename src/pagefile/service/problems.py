@@ -41,6 +41,7 @@ STATUS: Mapping[type[PagefileError], int] = {
     errors.StoreFullError: 507,
     errors.ModelError: 502,
     errors.ModelUnavailableError: 503,
+    errors.ModelBusyError: 429,
 }
 #: Codes without an error class of ours.
 OTHER: Mapping[str, tuple[int, str]] = {
@@ -100,7 +101,13 @@ def kinds() -> Mapping[str, Kind]:
 # -- responses ----------------------------------------------------------------------------------------------------
 
 
-def to_problem(kind: Kind | str, detail: str | None = None, *, fields: Sequence[FieldError] = ()) -> Problem:
+def to_problem(
+    kind: Kind | str,
+    detail: str | None = None,
+    *,
+    fields: Sequence[FieldError] = (),
+    retry_after_s: int | None = None,
+) -> Problem:
     """The document of a problem; all of them are built here."""
     known = kinds()[kind] if isinstance(kind, str) else kind
     return Problem(
@@ -111,6 +118,7 @@ def to_problem(kind: Kind | str, detail: str | None = None, *, fields: Sequence[
         instance=f"urn:uuid:{uuid4()}",
         code=known.code,
         errors=tuple(fields),
+        retry_after_s=retry_after_s,
     )
 
 
@@ -135,7 +143,8 @@ class _ProblemResponse(Response):
 
 
 def answered(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
-    added = {"Retry-After": "1"} if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    wait = 1 if problem.status == HTTPStatus.SERVICE_UNAVAILABLE else problem.retry_after_s
+    added = {} if wait is None else {"Retry-After": str(wait)}
     return _ProblemResponse(problem, {**added, **(headers or {})})
 
 
@@ -143,19 +152,16 @@ def problem_of(error: PagefileError, *, shown: tuple[type[PagefileError], ...] =
     """The problem for one of our own errors. Server-side failures are logged; callers get no details, except of those `shown`."""
     kind = Kind.of(type(error))
     if kind.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-        return to_problem(kind, str(error))
+        wait = error.retry_after_s if isinstance(error, errors.TooManyRequestsError) else None
+        return to_problem(kind, str(error), retry_after_s=wait)
     problem = to_problem(kind, str(error) if isinstance(error, shown) else None)
     logger.error("%s: %s: %s", problem.instance, type(error).__name__, error)
     return problem
 
 
 def refused(error: PagefileError) -> Response:
-    headers: dict[str, str] = {}
-    if isinstance(error, errors.UnauthorizedError):
-        headers = {"WWW-Authenticate": "Bearer"}
-    elif isinstance(error, errors.TooManyRequestsError):
-        headers = {"Retry-After": str(error.retry_after_s)}
-    return answered(problem_of(error), headers)
+    known = isinstance(error, errors.UnauthorizedError)
+    return answered(problem_of(error), {"WWW-Authenticate": "Bearer"} if known else None)
 
 
 def unforeseen(error: Exception) -> Problem:

@@ -124,7 +124,7 @@ class RequestGuard:
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         known = _JSON.fullmatch(kind) or (form and kind == "application/x-www-form-urlencoded")
         # Browsers send a preflight for every other unsafe method.
-        return to_problem("media-type") if scope["method"] == "POST" and not known else None
+        return to_problem("media-type") if scope["method"] in {"POST", "PUT"} and not known else None
 
     def _is_known_origin(self, scheme: str, headers: Headers, *, own_only: bool) -> bool:
         match [origin.lower() for origin in headers.getlist("origin")]:

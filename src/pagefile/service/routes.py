@@ -13,14 +13,16 @@ from pydantic import BaseModel
 from pagefile import verbs
 from pagefile.engine import Conversation
 from pagefile.engine.log_queries import Kind
+from pagefile.engine.ownership import check_opens
 from pagefile.engine.page_tools import call_tool
 from pagefile.engine.replay import checked_from_afar
-from pagefile.errors import ClosedError, StoreError, StoreUnavailableError
+from pagefile.errors import ClosedError, ConflictError, StoreError, StoreUnavailableError
 from pagefile.integrations.prometheus import CONTENT_TYPE, PrometheusMeter
 from pagefile.ports import ViewRequest
+from pagefile.records import Scope
 from pagefile.service.auth import GuardedRouter, KeyedRoute, memory_in, open_memory, principal_of
 from pagefile.service.idempotency import HEADER, made_id
-from pagefile.standalone import tool_schemas
+from pagefile.standalone import AgentApp, MemoryQueryRequest, tool_schemas
 from pagefile.verbs import Verb
 from pagefile.wire import requests as ask
 from pagefile.wire import responses as out
@@ -218,6 +220,52 @@ async def session(request: Request, params: Annotated[ask.ConversationParams, Qu
     return written(out.SessionOut.of((await chat.head()).scope, await chat.session()))
 
 
+@at_verb(conversations, verbs.PUT_SESSION)
+async def put_session(request: Request, body: ask.PutSession) -> Response:
+    chat = chat_of(request, body)
+    return written(out.SessionOut.of(chat.scope, await chat.put_session(body.value)))
+
+
+@conversations.get("/v1/history", response_model=out.HistoryOut)
+async def history(request: Request, params: Annotated[ask.HistoryParams, Query()]) -> Response:
+    """The history of a conversation as one text for a prompt: the summary, the safety data and the turns that fit.
+
+    It says whether a summary is due. Send that of `full_history` to `POST /v1/checkpoints` with the `read_token`: it then covers
+    the turns of this history and no others, whichever were written meanwhile. Nothing is written.
+    """
+    app, scope = await _short_term(request, params)
+    asked = MemoryQueryRequest(
+        scope.conversation or "",
+        query=params.query,
+        token_threshold_ratio=params.threshold or 0,
+        recent_turns=params.recent_turns or 0,
+        model_context_window=params.window_tokens or 0,
+    )
+    return written(out.HistoryOut.model_validate(await app.query_memory_context(asked)))
+
+
+@at_verb(conversations, verbs.CHECKPOINT)
+async def checkpoint(request: Request, body: ask.MakeCheckpoint) -> Response:
+    if body.read_token is None:
+        made = await chat_of(request, body).checkpoint(body.summary, recent_turns=body.recent_turns)
+        return written(out.CheckpointOut.of(made), verbs.CHECKPOINT.status)
+    app, scope = await _short_term(request, body)
+    await app.checkpoint_short_memory(
+        body.conversation_id, body.summary or "", body.recent_turns or 0, body.read_token
+    )
+    found = (await open_memory(request.app).engine.store.reader.view(ViewRequest(scope, 0, 0))).checkpoint
+    if found is None:
+        raise ConflictError("The conversation was reset meanwhile: the summary is no longer in force.")
+    return written(out.CheckpointOut.of(found), verbs.CHECKPOINT.status)
+
+
+async def _short_term(request: Request, asked: Any) -> tuple[AgentApp, Scope]:
+    """What reads and summarizes histories as texts, for a conversation that the caller may open."""
+    memory, scope = open_memory(request.app), chat_of(request, asked).scope
+    await check_opens(memory.engine.store.reader, scope)
+    return AgentApp(memory, tenant=scope.tenant), scope
+
+
 @at_verb(conversations, verbs.CHECKPOINTS)
 async def checkpoints(request: Request, params: _Marks) -> Response:
     return await _marks(request, params, "checkpoint", out.Page[out.CheckpointOut])
@@ -238,7 +286,7 @@ async def _marks(
 
 
 _add(conversations, verbs.FORK, made="id")
-_add(conversations, verbs.CONVERSATIONS, verbs.HEAD, verbs.LOG, verbs.CHECKPOINT, verbs.RESET)
+_add(conversations, verbs.CONVERSATIONS, verbs.HEAD, verbs.LOG, verbs.RESET)
 
 # -- facts ---------------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from pagefile.settings.model import (
     ArchiveSettings,
+    ChatSettings,
     EmbedderSettings,
     FactSettings,
     ModelSettings,
@@ -12,6 +13,7 @@ from pagefile.settings.model import (
 
 __all__ = [
     "ArchiveSettings",
+    "ChatSettings",
     "EmbedderSettings",
     "FactSettings",
     "ModelSettings",

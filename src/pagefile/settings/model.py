@@ -82,8 +82,8 @@ class FactSettings(_Checked, prefix="facts."):
     similarity_weight: Weight = 0.6
     #: The weight of its confidence.
     confidence_weight: Weight = 0.4
-    #: True: facts are also compared with the conversation by meaning, using the embedder.
-    embeddings: bool = False
+    #: Whether facts are compared with the question by meaning too, using the embedder, if there is one. False: by words only.
+    embeddings: bool = True
     #: What extracts facts from completed turns: nothing, our own rules, or the chat model. Off by default,
     #: because keeping statements about users should be a deliberate decision.
     extract: Literal["off", "rules", "model"] = "off"
@@ -113,7 +113,7 @@ class ArchiveSettings(_Checked, prefix="archive."):
     #: turns pass without a load; 0: a page leaves with the turn that loaded it.
     resident_turns: Count = 0
     #: Whether pages are found by meaning too, across languages: the embedder, if there is one, embeds what each is
-    #: about. False: by words only.
+    #: about and the passages that stand out in it. False: by words only.
     embeddings: bool = True
     #: `chat.fetched()` finds the page of an equal call that is at most this many seconds old; 0 never does.
     reuse_s: Weight = 0.0
@@ -195,6 +195,28 @@ class EmbedderSettings(_Checked, prefix="embedder."):
 
 
 @dataclass(frozen=True, slots=True)
+class ChatSettings(_Checked, prefix="chat."):
+    """How `/v1/chat/stream` answers, and the chat of the LangGraph integration."""
+
+    #: False: `ConversationChat` runs its nodes one after the other without LangGraph, with the same answers; to
+    #: switch deployments over one by one. Its argument `graph` overrides this.
+    graph: bool = True
+    #: What decides which knowledge base a question needs: the URL of a service, or a Python object as
+    #: "package.module:name". None: every question goes to the retriever, if there is one.
+    router: str | None = None
+    #: What searches the knowledge base: a URL or a Python object likewise. Its results are added to the prompt.
+    retriever: str | None = None
+    #: Sent to both as a bearer token. Never printed and never logged.
+    api_key: str | None = None
+    #: How long to wait for each of them, in seconds; after that the question is answered without it.
+    timeout_s: Annotated[float, Limit(above=True)] = 10.0
+    #: Tokens of a window for what the knowledge base found; a quarter of it at most.
+    retrieval_tokens: Positive = 2_000
+    #: How long an answer goes on without a reader, for a client that lost the line and comes back, in seconds.
+    resume_s: Weight = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceSettings(_Checked, prefix="service."):
     """The HTTP service."""
 
@@ -262,10 +284,10 @@ class Settings(_Checked):
     #: rebuild` and `memory.rebuild()`, for processes beside one that does it, or a nightly job.
     indexing: Literal["background", "manual"] = "background"
     #: "never": windows contain no episodes; "auto": past turns come back when the question touches them;
-    #: "always": the best few that have anything in common with it.
+    #: "always": whatever the message, those that have most in common with it.
     recall: Literal["auto", "always", "never"] = "auto"
-    #: How many past turns a window may recall.
-    recall_turns: Count = 3
+    #: The share of a window that recalled turns and passages may take while the conversation itself wants the room.
+    recall_max_share: Annotated[float, Limit(least=0, most=1)] = 0.5
     #: Upper bound on the in-memory word index, in postings (about 8 bytes each).
     recall_cache_postings: Count = 20_000_000
     #: "full": a recorded turn survives a power cut; "normal": it survives a crash of the process.
@@ -283,6 +305,9 @@ class Settings(_Checked):
     worker: Literal["inside", "apart", "dedicated"] = "inside"
     #: How long closing waits for background work, in seconds.
     drain_s: Weight = 5.0
+    #: After how many seconds a turn that is still open is given up when its conversation is used again: the process
+    #: that began it has died. What the user said in it counts before and after. 0: never.
+    abandoned_after_s: Weight = 86_400.0
     #: How many windows of each conversation `chat.calls()` remembers; 0 keeps none.
     calls_kept: Count = 50
     #: What happens when a tier fails while a window is built: "record" notes it in the receipt, "raise" is
@@ -293,6 +318,7 @@ class Settings(_Checked):
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
+    chat: ChatSettings = field(default_factory=ChatSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
 
 
@@ -301,7 +327,10 @@ class Settings(_Checked):
 RENAMED = {
     **{f"memory.{known.name}": f"facts.{known.name}" for known in fields(FactSettings)},
     "embedder.patience_s": "embedder.query_timeout_s",
+    "recall_turns": "recall_max_share",
 }
+#: Of these the values mean something else now: recorded windows are read without them.
+CHANGED = frozenset({"recall_turns"})
 
 
 def problem(annotation: Any, value: object) -> str | None:

@@ -83,7 +83,7 @@ def load(
     ]
     values: dict[str, object] = {}
     origins = dict.fromkeys(known_settings(), DEFAULT)
-    problems = [complaint for one in given if (complaint := _taken(one, values, origins))]
+    problems = [complaint for one in given if (complaint := _apply(one, values, origins))]
     if problems:
         raise SettingsError("\n".join(problems))
     return Loaded(replaced(Settings(), values), path, origins)
@@ -115,7 +115,7 @@ def shown(value: object, name: str = "") -> object:
 # -- one setting -------------------------------------------------------------------------------------------------------
 
 
-def _taken(given: _Given, values: dict[str, object], origins: dict[str, str]) -> str | None:
+def _apply(given: _Given, values: dict[str, object], origins: dict[str, str]) -> str | None:
     """Apply a setting, or return what is wrong with it."""
     known = known_settings()
     if given.key not in known:

@@ -85,7 +85,7 @@ def _block(part: Part, message: Message, filling: Filling) -> dict[str, Any] | N
 def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
     step = filling.steps[part.step]
     text = step.result
-    said = list(_said(text, part.blocks))
+    said = list(_result_blocks(text, part.blocks))
     # The API refuses an error without text.
     content: Any = text if text.strip() else _FAILED if part.error else ""
     if part.media or len(said) > 1 or any(block["type"] != "text" for block in said):
@@ -94,7 +94,7 @@ def _result(part: ToolResult, filling: Filling) -> dict[str, Any]:
     return {**result, "is_error": True} if part.error else result
 
 
-def _said(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+def _result_blocks(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[dict[str, Any]]:
     """The text of a result, with its embedded blocks as blocks; a single text if it is not the original one."""
     found = [_block_at(text, start, end) for start, end in spans]
     blocks = [block for block in found if block is not None]

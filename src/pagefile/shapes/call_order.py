@@ -22,7 +22,7 @@ def prepared(messages: Iterable[Message]) -> tuple[Message, ...]:
     found: list[Message] = []
     for asked, group in groupby(given, key=lambda message: message.role == "assistant"):
         run = list(group)
-        found += _asked(run, results) if asked else _others(run)
+        found += _calls_with_results(run, results) if asked else _others(run)
     return tuple(found)
 
 
@@ -84,7 +84,7 @@ def _answered_once(messages: Iterable[Message]) -> Iterator[Message]:
             yield Message(message.role, parts, message.shape)
 
 
-def _asked(run: Sequence[Message], results: dict[int, ToolResult]) -> Iterator[Message]:
+def _calls_with_results(run: Sequence[Message], results: dict[int, ToolResult]) -> Iterator[Message]:
     """What the assistant said and called in a row, and its results, which are taken out of `results`."""
     answers: list[ToolResult] = []
     said: list[Message] = []

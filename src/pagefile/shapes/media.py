@@ -35,7 +35,9 @@ def _estimated_tokens(found: "FoundMedia", shape: Shape, count: "Count | None") 
         return area_tokens(*size) if shape == "anthropic" else tile_tokens(*size)
     if data is not None and is_text(media):
         # Without a tokenizer: one token per Chinese character, or per three letters.
-        return sampled_tokens(_told(media, data), count or (lambda text: math.ceil(len(text.encode()) / 3)))
+        return sampled_tokens(
+            _document_text(media, data), count or (lambda text: math.ceil(len(text.encode()) / 3))
+        )
     unit, tokens = (_SOUND_BYTES, 1) if media.kind == "audio" else (_PAGE_BYTES, PAGE_TOKENS)
     return tokens * max(1, math.ceil(len(data or b"") / unit))
 
@@ -185,13 +187,13 @@ def _by_data(media: Media, text: str, path: Path, prefix: str = "") -> FoundMedi
     data = decoded(text)
     if data is None:
         return FoundMedia(media)
-    media = _held(media, data)
+    media = _with_hash(media, data)
     spelling = spelling_of(text, data)
     further = [prefix, spelling] if spelling else [prefix] if prefix else []
     return FoundMedia(media, {} if spelling is None else {path: {"$blob": [media.blob, *further]}}, data)
 
 
-def _held(media: Media, data: bytes) -> Media:
+def _with_hash(media: Media, data: bytes) -> Media:
     return replace(media, blob=hashlib.sha256(data).hexdigest(), size=len(data))
 
 
@@ -221,7 +223,7 @@ def _anthropic(kind: Kind, block: Block) -> FoundMedia:
         case "text":
             # A document given as text: the text is its bytes.
             data = source["data"].encode()
-            media = _held(Media(kind, source["media_type"], name=name), data)
+            media = _with_hash(Media(kind, source["media_type"], name=name), data)
             return FoundMedia(media, {("source", "data"): {"$blob_text": media.blob}}, data)
         case "url":
             return _by_url(Media(kind, name=name), source["url"], ("source", "url"))
@@ -287,7 +289,7 @@ def _address(media: Media, data: bytes | None) -> str | None:
     return media.url if media.url and media.url.startswith(("http://", "https://")) else None
 
 
-def _told(media: Media, data: bytes) -> str:
+def _document_text(media: Media, data: bytes) -> str:
     """A text document, for a provider that does not accept such files."""
     return f"{note(media)}\n{data.decode('utf-8', 'replace')}"
 
@@ -315,7 +317,7 @@ def _openai_document(media: Media, data: bytes | None) -> dict[str, Any] | None:
     if data is None:
         return None
     if is_text(media):
-        return text_block(_told(media, data), "openai")
+        return text_block(_document_text(media, data), "openai")
     return {"type": "file", "file": {"filename": media.name or "file", "file_data": _address(media, data)}}
 
 

@@ -226,7 +226,7 @@ def plain_json(message: object, index: int) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise refused(index, f"is {_kind(value)}: give a mapping such as {{'role': 'user', 'content': '…'}}.")
     try:
-        copy = json.loads(json.dumps(_plain(cast("object", value)), ensure_ascii=False, allow_nan=False))
+        copy = json.loads(json.dumps(_to_json(cast("object", value)), ensure_ascii=False, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise refused(
             index, f"cannot be written as JSON ({error}): use texts, numbers, lists and mappings."
@@ -241,17 +241,17 @@ def _dumped(value: object) -> object:
     return dump(mode="json", exclude_unset=True, by_alias=True) if callable(dump) else value
 
 
-def _plain(given: object) -> object:
+def _to_json(given: object) -> object:
     """The value in lists and mappings; ordered iterables are expanded, as the vendors' clients do."""
     value = _dumped(given)
     if isinstance(value, (str, bytes, bytearray, memoryview)):
         return cast("object", value)
     if isinstance(value, Mapping):
-        return {_key(key): _plain(inner) for key, inner in cast("Mapping[object, object]", value).items()}
+        return {_key(key): _to_json(inner) for key, inner in cast("Mapping[object, object]", value).items()}
     if isinstance(value, (set, frozenset)):
         raise TypeError("a set has no order: give a list")
     if isinstance(value, Iterable):
-        return [_plain(inner) for inner in cast("Iterable[object]", value)]
+        return [_to_json(inner) for inner in cast("Iterable[object]", value)]
     return value
 
 

@@ -27,6 +27,7 @@ from pagefile.standalone.conversation_store import Conversations, version_of
 from pagefile.standalone.session import FULL_HISTORY, AIMessage, MemoryContext, SessionValue
 from pagefile.stores.encoding import to_json
 from pagefile.stores.rules import no_head
+from pagefile.stores.session import WINDOW_TURNS
 from pagefile.tiers.base import off_loop
 from pagefile.tiers.checkpoints import RETRY_S, nothing_to_cover
 from pagefile.tiers.history import History
@@ -73,7 +74,11 @@ class AgentApp:
         with _told("QueryMemoryContext error: %s"):
             asked = Query.of(request, self._log.engine.settings.max_message_chars)
             view, session = await self._read(self._log.scope(asked.conversation_id), _EVERYTHING)
-            live = HistoryText.of(view, session.user_snapshot)
+            live = HistoryText.of_session(session)
+            if view is None:
+                view = LogView(no_head(self._log.scope(asked.conversation_id)), None, ())
+            else:
+                live = HistoryText.of(view, session.user_snapshot)
             whole = await self._with_covered(live, view, asked)
             show = partial(asked.shown, whole, self._log.engine.counter.count)
             shown, tokens = await off_loop(show, len(whole.text) + len(asked.text), _THREAD_FROM_CHARS)
@@ -92,23 +97,41 @@ class AgentApp:
     async def write_turn(self, request: sessions.MemoryWriteRequest | None) -> sessions.MemoryWriteResult:
         """写入对话轮次，更新会话状态: the row and the session, in one transaction.
 
-        Without a `user_query` the turn answers the last query of `query_memory_context`; pass it where calls overlap.
+        Without a `user_query` the turn answers the last query that this app was asked about; pass it where calls overlap, or may
+        reach several processes. Where there is neither, the log warns that the turn is the agent's words alone.
         """
         with _told("WriteTurn error: %s"):
             request = requests.given(request, "a MemoryWriteRequest")
             scope = await self._log.owned(request.conversation_id, request.user_id)
             asked = self._known(request.conversation_id)
             query = request.user_query or asked.query
+            if not query:
+                logger.warning(
+                    "WriteTurn: no UserQuery, and no query was asked here; the turn has only the answer"
+                )
             chat = self._chat(scope, request.agent_code)
             async with self._alone(scope):
                 turn = await chat.record(query or None, request.agent_response or None)
             asked.wrote(turn)
             if asked.query == query:
                 asked.query = ""
-            # A failure from here on must not undo the write.
-            _, session = await self._read(scope)
-            mode, updated_at = session.message_context.mode, int(turn.created.timestamp())
+            mode, updated_at = await self._mode(scope), int(turn.created.timestamp())
             return sessions.MemoryWriteResult(request.conversation_id, mode, updated_at)
+
+    async def _mode(self, scope: Scope) -> str:
+        """The mode after a write, which no failure from here on must undo; the document's fields are in the session from now on."""
+        engine = self._log.engine
+        try:
+            epoch = await engine.store.reader.epoch()
+            stored = await engine.sessions.from_store(scope)
+            if stored is not None and not sessions.has_entities(stored):
+                await self._save(scope, SessionValue.of(stored), epoch)
+        except errors.StoreError as error:
+            if engine.settings.on_tier_error == "raise":
+                raise
+            engine.failed("store", error)
+            stored = None
+        return SessionValue.of(stored).message_context.mode
 
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
@@ -197,17 +220,17 @@ class AgentApp:
             scope = await self._log.owned(request.conversation_id, request.user_id)
             async with self._alone(scope):
                 if (await self._log.view(scope)).head.turns:
-                    await self._begin_anew(scope)
+                    await self._start_over(scope)
                     return
                 epoch = await self._log.reader.epoch()
-                session = SessionValue.of(await self._log.engine.sessions.get(scope))
+                session = SessionValue.of(await self._log.engine.store.sessions.get(scope))
                 if not session.meta.conversation_id or (scope.user and not session.meta.user_id):
                     await self._save(scope, session, epoch)
 
     async def get_short_memory(self, conversation_id: str) -> SessionValue:
         """获取短期记忆会话状态, checked against the log; raises `NotFoundError` if there is none."""
         with _told("GetShortMemory error: %s"):
-            return await self._session(await self._log.owned(conversation_id))
+            return await self._session(self._log.scope(conversation_id))
 
     async def set_short_memory(self, conversation_id: str, session: SessionValue) -> None:
         """Replace the session. What the log knows better stays: turns written since, and the current checkpoint."""
@@ -222,15 +245,15 @@ class AgentApp:
             scope = await self._log.owned(conversation_id)
             async with self._alone(scope):
                 if (await self._log.view(scope)).head.exists:
-                    await self._begin_anew(scope)
+                    await self._start_over(scope)
 
     async def get_redis_client(self) -> "SessionClient":
         """The sessions by their Redis keys, wherever they are stored."""
         return SessionClient(self)
 
-    async def _begin_anew(self, scope: Scope) -> None:
+    async def _start_over(self, scope: Scope) -> None:
         epoch = await self._log.reader.epoch()
-        known = SessionValue.of(await self._log.engine.sessions.get(scope))
+        known = SessionValue.of(await self._log.engine.store.sessions.get(scope))
         await self._chat(scope).reset()
         self._asked.pop(scope.conversation or "", None)
         # Erased meanwhile: there is nothing left to carry over.
@@ -238,17 +261,20 @@ class AgentApp:
             await self._save(scope, SessionValue(user_snapshot=known.user_snapshot), epoch)
 
     async def _session(self, scope: Scope) -> SessionValue:
-        stored = await self._log.engine.sessions.get(scope)
-        view = await self._log.view(scope, min_turns=sessions.WINDOW_TURNS)
-        if stored is None and not view.head.exists:
+        stored = await self._log.engine.sessions.get_for_operator(scope)
+        if stored is not None:
+            return SessionValue.of(stored)
+        scope = await on_behalf(self._log.reader, scope)
+        view = await self._log.view(scope, min_turns=WINDOW_TURNS)
+        if not view.head.exists:
             raise errors.NotFoundError(
                 f"There is no session of conversation {scope.conversation!r}: create it with create_short_memory()."
             )
-        return sessions.present(scope, stored, view)
+        return sessions.present(scope, None, view)
 
     async def _save(self, scope: Scope, session: SessionValue, epoch: int) -> None:
         """Write a session, unless its contents were erased after `epoch`."""
-        stored = await self._log.engine.sessions.get(scope)
+        stored = await self._log.engine.store.sessions.get(scope)
         view = await self._log.view(scope)
         now = int(self._log.engine.clock.now().timestamp())
         value = sessions.merged(scope, stored, session, view, now)
@@ -307,20 +333,23 @@ class AgentApp:
             owned = await on_behalf(self._log.reader, scope)
             return await self._log.view(owned, budget_tokens=budget_tokens)
 
-    async def _read(self, scope: Scope, budget_tokens: int = 0) -> tuple[LogView, SessionValue]:
-        """The conversation; what an unavailable store cannot supply is as in a new one."""
-        engine, view, stored = self._log.engine, LogView(no_head(scope), None, ()), None
-        began = perf_counter()
-        try:
-            view = await self._view_of_owner(scope, budget_tokens)
-            engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
-            scope = view.head.scope
-            stored = await engine.sessions.get(scope)
-        except errors.StoreError as error:
-            if engine.settings.on_tier_error == "raise":
-                raise
+    async def _read(self, scope: Scope, budget_tokens: int = 0) -> tuple[LogView | None, SessionValue]:
+        """The conversation; of an unavailable store what the cache has of the session, else as in a new one."""
+        engine = self._log.engine
+        view, session, error = await engine.sessions.read(scope, partial(self._viewed, scope, budget_tokens))
+        if error is not None:
+            if engine.settings.on_tier_error == "raise" or isinstance(error, errors.ConflictError):
+                raise error
             engine.failed("store", error)
-        return view, sessions.present(scope, stored, view)
+        if session is None and view is not None:
+            return view, sessions.present(view.head.scope, None, view)
+        return view, SessionValue.of(session)
+
+    async def _viewed(self, scope: Scope, budget_tokens: int) -> LogView:
+        began = perf_counter()
+        view = await self._view_of_owner(scope, max(budget_tokens, 0))
+        self._log.engine.meter.observe("pagefile_store_seconds", perf_counter() - began, verb="view")
+        return view
 
     async def _with_covered(self, live: HistoryText, view: LogView, asked: Query) -> HistoryText:
         """The history with turns that the summary covers, if the request asks for more than are live."""
@@ -363,7 +392,7 @@ def _coverable(
     # A summary speaks for all that its author read, the one before it included: a newer one may replace another's.
     if read.through_seq <= max(head.covered_through_seq, head.reset_seq) and view.turns:
         raise errors.ConflictError(
-            f"The summary is of an older history, up to {read.through_seq}: a newer one is in force, or the conversation began anew. "
+            f"The summary is of an older history, up to {read.through_seq}: a newer one is in force, or the conversation was reset. "
             "Query again and summarize that; with its read_token nothing is held up by summaries that never came."
         )
     staying = requests.staying(view, read, recent_turns, window_tokens)

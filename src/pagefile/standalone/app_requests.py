@@ -11,7 +11,8 @@ from typing import NamedTuple, TypeVar
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
 from pagefile.records import Turn, checked_id, checked_text
-from pagefile.standalone.session import SPEAKERS, MemoryQueryRequest, UserProfile, sides, summary_line
+from pagefile.standalone.session import SPEAKERS, MemoryQueryRequest, SessionValue, UserProfile
+from pagefile.stores.session import sides, summary_line
 from pagefile.text.sentences import cut
 from pagefile.tiers.checkpoints import verbatim
 
@@ -50,6 +51,13 @@ class HistoryText:
     def of(cls, view: LogView, user: UserProfile) -> "HistoryText":
         summary = view.checkpoint.summary if view.checkpoint else None
         return cls(summary, safety_lines(user), tuple(map(turn_lines, view.turns)))
+
+    @classmethod
+    def of_session(cls, session: SessionValue) -> "HistoryText":
+        """What a session alone has of it, while the log cannot be read."""
+        context = session.message_context
+        said = (f"{SPEAKERS[message.known_role]}: {message.content}" for message in context.window_messages)
+        return cls(context.summary or None, safety_lines(session.user_snapshot), tuple(said))
 
     @property
     def text(self) -> str:
@@ -212,7 +220,7 @@ class Asked:
         self.written.add(turn.seq or 0)
 
     def came_in(self, read: Read | None) -> None:
-        """Note that a summary was accepted or refused: that of a history, or of one that nobody named."""
+        """Note that a summary was accepted or refused: that of a history, or of an unnamed one."""
         named = next((one for one in self.pending if one.read == read), None)
         if read is None:
             self.came += 1
@@ -222,7 +230,7 @@ class Asked:
         self._settle()
 
     def provable(self, view: LogView, now: datetime) -> Read | None:
-        """What the author of a summary has read for certain, if nobody says so; None if nothing.
+        """What the author of a summary has read for certain, unless a caller says so; None if nothing.
 
         Summaries arrive in any order, so that is the oldest history whose summary may still be on its way. Without any it is
         what was returned last and the turns written here since.

@@ -1,8 +1,8 @@
 """Document 002's conversation store: messages and one summary per conversation, over the turn log.
 
-The document stores single messages, the log stores turns: a user's message opens a turn, the assistant's completes it, and each
-message is one side of a done turn. Open and aborted turns are in no list, count or summary. A summary is
-the conversation's checkpoint: the rows of `conversation_summaries` and `ai_message` are two views of it.
+The document stores single messages, the log stores turns: a user's messages open a turn, the assistant's completes it. What a
+user said counts from the moment it is written, whether or not an answer comes. A summary is the conversation's checkpoint: the
+rows of `conversation_summaries` and `ai_message` are two views of it.
 """
 
 import json
@@ -16,15 +16,15 @@ from pagefile import records
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.engine import Engine
 from pagefile.engine.ownership import on_behalf
-from pagefile.errors import ErasedError, InvalidArgumentError
+from pagefile.errors import ConflictError, ErasedError, InvalidArgumentError
 from pagefile.lru import Lru
-from pagefile.ports import EntryQuery, LogReader, LogView, ViewRequest
+from pagefile.ports import ENDED, EntryQuery, LogReader, LogView, ViewRequest
 from pagefile.records import Scope, Turn, checked_id
-from pagefile.standalone.session import SPEAKERS, Role, sides
+from pagefile.standalone.session import SPEAKERS
+from pagefile.stores.session import Role, sides
 from pagefile.tiers.checkpoints import Checkpoints
 from pagefile.tiers.history import History
 
-DONE: Final[frozenset[records.Status]] = frozenset({"done"})
 _BATCH = 500
 
 
@@ -62,10 +62,11 @@ class Conversations:
         return await self.reader.view(ViewRequest(scope, budget_tokens, min_turns))
 
     async def turns_after(self, scope: Scope, seq: int) -> AsyncIterator[Turn]:
-        """Done turns after a position in the log, read in batches of some hundreds."""
-        while batch := await self.turns(scope, _BATCH, seq):
+        """Turns after a position in the log, read in batches of some hundreds; without an answer, only the user's side."""
+        while batch := await self._ended(scope, _BATCH, seq):
             for turn in batch:
-                yield turn
+                if turn.counts:
+                    yield turn.spoken
             if len(batch) < _BATCH:
                 return
             seq = batch[-1].seq or seq
@@ -73,8 +74,12 @@ class Conversations:
     async def turns(
         self, scope: Scope, limit: int, after_seq: int = 0, *, newest: bool = False
     ) -> list[Turn]:
-        """The first or the newest done turns after a position in the log, oldest first."""
-        query = EntryQuery(scope, statuses=DONE, after_seq=after_seq, limit=limit, newest=newest)
+        """The first or the newest turns after a position in the log, oldest first; without an answer, only the user's side."""
+        found = await self._ended(scope, limit, after_seq, newest=newest)
+        return [turn.spoken for turn in found if turn.counts]
+
+    async def _ended(self, scope: Scope, limit: int, after_seq: int, *, newest: bool = False) -> list[Turn]:
+        query = EntryQuery(scope, statuses=ENDED, after_seq=after_seq, limit=limit, newest=newest)
         return [turn for turn in await self.reader.entries(query) if isinstance(turn, Turn)]
 
 
@@ -82,6 +87,8 @@ class Conversations:
 _ROLES: dict[str, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 _OPEN: Final[frozenset[records.Status]] = frozenset({"open"})
 _NEWEST = 20
+#: A turn with two messages of the user and an answer.
+_SEVERAL = 3
 #: How many conversations' listings and counts are remembered.
 _REMEMBERED = 10_000
 
@@ -165,53 +172,78 @@ class ConversationStore(Conversations):
     ) -> ConversationMessage:
         """Write a message; when this returns, it is on disk.
 
-        A user's message opens a turn (with the id `turn_id`, if given); an assistant's completes the named turn, else the newest
-        open one. Where requests of one conversation overlap, pass the `turn_id` of the user's message. An assistant message without an
-        open turn makes its own. Repeating a call that names its turn changes nothing.
+        A user's message opens a turn (with the id `turn_id`, if given), or goes on in the open one: several messages in a row are
+        one user side. An assistant's completes the named turn, else the newest open one. Where requests of one conversation
+        overlap, pass the `turn_id` of the user's message. An assistant message without an open turn makes its own. Repeating a
+        call that names its turn changes nothing.
         """
         side = _role(role)
         chat = await self.chat(conversation_id, user_id)
+        waiting = None if turn_id is not None else await self._waiting(conversation_id)
         if side == "user":
-            turn = await chat.begin(content, id=turn_id, at=at, metadata=metadata)
-            return _message(turn, side, content)
-        if turn_id is None:
-            query = EntryQuery(await self.owned(conversation_id), statuses=_OPEN, limit=1, newest=True)
-            turn_id = next((turn.id for turn in await self.reader.entries(query)), None)
+            if waiting is not None and metadata is None:
+                turn = await chat.extend(waiting, [{"role": "user", "content": content}])
+            else:
+                turn = await chat.begin(content, id=turn_id, at=at, metadata=metadata)
+            return messages_of([turn])[-1]
+        turn_id = waiting.id if waiting is not None else turn_id
         if turn_id is None:
             turn = await chat.record(None, content, at=at, metadata=metadata)
         else:
-            turn = await chat.complete(turn_id, content)
+            turn = await self._completed(chat, turn_id, content)
         return _message(turn, side, content)
 
+    async def _completed(self, chat: Conversation, turn_id: str, content: str) -> Turn:
+        """The turn with its answer; several messages of the user may have several answers, each after the first in its own turn."""
+        try:
+            return await chat.complete(turn_id, content)
+        except ConflictError:
+            turn = (await self.standing(chat.id, [turn_id])).get(turn_id)
+            if turn is None or turn.status != "done" or len([*sides(turn)]) < _SEVERAL:
+                raise
+            return await chat.record(None, content)
+
+    async def _waiting(self, conversation_id: str) -> Turn | None:
+        """The newest turn that has no answer yet."""
+        return next(reversed(await self._open(await self.owned(conversation_id))), None)
+
+    async def _open(self, scope: Scope) -> list[Turn]:
+        query = EntryQuery(scope, statuses=_OPEN, limit=_NEWEST, newest=True)
+        return [turn.spoken for turn in await self.reader.entries(query) if isinstance(turn, Turn)]
+
     async def abort_turn(self, conversation_id: str, turn_id: str) -> None:
-        """Abort a turn whose answer will not come (a stream broke off): it enters no window, summary or index."""
+        """Abort a turn whose answer will not come (a stream broke off): only what the user said counts."""
         await (await self.chat(conversation_id)).abort(turn_id)
 
     async def list_messages(
         self, conversation_id: str, limit: int | None = None, *, desc: bool = False
     ) -> list[ConversationMessage]:
-        """Messages of done turns, oldest first, or newest first with `desc`; the first `limit` of them, or all."""
+        """Messages, oldest first, or newest first with `desc`; the first `limit` of them, or all. Unanswered ones are among them."""
         if limit is not None and limit < 1:
             raise InvalidArgumentError(f"limit is {limit}: it must be at least 1, or None for all.")
         scope = await self.owned(conversation_id)
         view = await self.view(scope)
         epoch = view.head.epoch
         self._listed.setdefault(conversation_id, _Listed(epoch, epoch)).last = epoch
+        waiting = await self._open(scope)
         if limit is not None and desc:
             turns = await self.turns(scope, limit, view.head.reset_seq, newest=True)
-            return messages_of(turns)[::-1][:limit]
+            return messages_of([*turns, *waiting])[::-1][:limit]
         found: list[ConversationMessage] = []
         async for turn in self.turns_after(scope, view.head.reset_seq):
             found += messages_of([turn])
             if limit is not None and len(found) >= limit:
                 break
+        else:
+            found += messages_of(waiting)
         return found[::-1] if desc else found[:limit]
 
     async def count_messages(self, conversation_id: str) -> int:
         """The number of messages since the conversation began or was last reset."""
         scope = await self.owned(conversation_id)
         head = (await self.view(scope)).head
-        return await self._count("all", scope, head, head.last_seq)
+        waiting = len(messages_of(await self._open(scope)))
+        return waiting + await self._count("all", scope, head, head.last_seq)
 
     async def has_messages(self, view: LogView, count: int) -> bool:
         """Whether a conversation has at least this many messages; reads no more of it than that."""
@@ -275,11 +307,11 @@ class ConversationStore(Conversations):
     # -- for code built on this ------------------------------------------------------------------------------------------
 
     async def standing(self, conversation_id: str, ids: Collection[str]) -> dict[str, Turn]:
-        """Those of the given turns that the log still holds, done or open: neither erased nor aborted."""
+        """Those of the given turns that the log still holds."""
         scope = await self.owned(conversation_id)
-        query = EntryQuery(scope, statuses=DONE | _OPEN, limit=_NEWEST, newest=True)
-        newest = await self.reader.entries(query)
-        found = {turn.id: turn for turn in newest if isinstance(turn, Turn) and turn.id in ids}
+        newest = await self.reader.entries(EntryQuery(scope, limit=_NEWEST, newest=True))
+        there = [turn for turn in newest if isinstance(turn, Turn) and (turn.counts or turn.status == "open")]
+        found = {turn.id: turn for turn in there if turn.id in ids}
         # Most were written just now: the whole conversation is only read for others.
         if len(found) < len(ids):
             found |= {turn.id: turn async for turn in self.turns_after(scope, 0) if turn.id in ids}
@@ -326,7 +358,7 @@ def version_of(view: LogView) -> int:
 
 
 def messages_of(turns: Iterable[Turn]) -> list[ConversationMessage]:
-    return [_message(turn, role, text) for turn in turns for role, text in sides(turn)]
+    return [_message(turn, role, text, n) for turn in turns for n, (role, text) in enumerate(sides(turn))]
 
 
 def format_messages(messages: Iterable[ConversationMessage]) -> str:
@@ -338,12 +370,14 @@ def lines_of(said: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"{SPEAKERS[_role(role)]}: {text.replace(chr(10), ' ')}" for role, text in said)
 
 
-def _message(turn: Turn, role: Role, content: str) -> ConversationMessage:
+def _message(turn: Turn, role: Role, content: str, number: int = 0) -> ConversationMessage:
+    """One message of a turn; those of its user after the first one have the number in their id."""
+    part = f"{role}:{number}" if role == "user" and number else role
     return ConversationMessage(
         role=role,
         content=content,
         timestamp=int(turn.at.timestamp()),
-        id=f"{turn.id}:{role}",
+        id=f"{turn.id}:{part}",
         turn_id=turn.id,
         conversation_id=turn.scope.conversation or "",
         created_at=turn.created,

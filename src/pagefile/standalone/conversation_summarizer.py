@@ -5,7 +5,6 @@ the window and in no summary yet count as new; reading never makes a summary; a 
 new messages; and it covers no message that its author has not read.
 """
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -17,10 +16,7 @@ from pagefile.ports import ChatModel, LogView, Summarizer, SummaryRequest
 from pagefile.records import Scope, Turn
 from pagefile.standalone.agent_memory import texts_in
 from pagefile.standalone.conversation_store import ConversationStore, lines_of, messages_of, version_of
-from pagefile.text.sentences import cut, sentences
-from pagefile.tiers.checkpoints import SUMMARY_CHARS, summary_of
-
-logger = logging.getLogger("pagefile")
+from pagefile.tiers.checkpoints import SUMMARY_TOKENS, summary_of
 
 SUMMARY_PROMPT = "请将以下对话历史浓缩为简洁的摘要，突出关键信息和用户偏好。"
 #: Messages kept verbatim: three turns.
@@ -49,7 +45,8 @@ class ConversationSummarizer:
 
     Args:
         llm: writes the summaries; a small model is enough: a `ChatModel`, a LangChain chat model (anything with `ainvoke`), a
-            `Summarizer`, or a function from text to text; without one they are extracted.
+            `Summarizer`, or a function from text to text. It also writes the summary when a window fills up, unless the memory has
+            a summarizer of its own. Without one the memory's writes, which extracts sentences by default.
         min_messages: shorter conversations have no summary. With the window of 6, the first one covers 4 messages.
         store: the conversations, or the memory they are in.
     """
@@ -62,7 +59,7 @@ class ConversationSummarizer:
         store: ConversationStore | Memory,
         window_messages: int = WINDOW_MESSAGES,
         update_delta: int = UPDATE_DELTA,
-        max_summary_chars: int = SUMMARY_CHARS,
+        max_summary_tokens: int = SUMMARY_TOKENS,
         max_input_chars: int = MAX_INPUT_CHARS,
         system_prompt: str = SUMMARY_PROMPT,
     ) -> None:
@@ -70,8 +67,12 @@ class ConversationSummarizer:
         self.min_messages = at_least(1, min_messages, "min_messages")
         self.window_messages = at_least(0, window_messages, "window_messages")
         self.update_delta = at_least(1, update_delta, "update_delta")
-        self.max_summary_chars = at_least(60, max_summary_chars, "max_summary_chars")
-        self._writer = _writer(llm, system_prompt, at_least(100, max_input_chars, "max_input_chars"))
+        self.max_summary_tokens = at_least(40, max_summary_tokens, "max_summary_tokens")
+        read = at_least(100, max_input_chars, "max_input_chars")
+        self._writer = None if llm is None else _writer(llm, system_prompt, read)
+        if self._writer is not None and isinstance(self.store.checkpoints.summarizer, ExtractiveSummarizer):
+            # A window that fills up is summarised by whom the caller gave as well, instead of by extraction.
+            self.store.checkpoints.summarizer = self._writer
 
     # -- reading: never waits for a model ---------------------------------------------------------------------------------
 
@@ -137,10 +138,12 @@ class ConversationSummarizer:
 
     async def _merge(self, scope: Scope, view: LogView, turns: Sequence[Turn]) -> None:
         previous = view.checkpoint.summary if view.checkpoint else None
-        meter = self.store.engine.meter
-        summary = await summary_of(turns, previous, self._writer, meter, self.max_summary_chars)
+        checkpoints = self.store.checkpoints
+        writer = self._writer or checkpoints.summarizer
+        by = writer, checkpoints.meter, self.max_summary_tokens, checkpoints.counter
+        text, reason = await summary_of(turns, previous, *by, await checkpoints.languages.of(scope))
         read = {"epoch": view.head.epoch, "expected_version": version_of(view)}
-        await self.store.checkpoints.cover(scope, summary, turns[-1].seq or 0, **read)
+        await checkpoints.cover(scope, text, turns[-1].seq or 0, fallback_reason=reason, **read)
 
     async def _slid_out(self, scope: Scope, view: LogView, *, limit: int) -> list[Turn]:
         """The oldest turns that are entirely outside the window and not covered yet."""
@@ -150,15 +153,15 @@ class ConversationSummarizer:
         return [turn for turn in found if (turn.seq or 0) < start]
 
 
-class _Bounded(Summarizer):
-    """Limits the length of the summaries that a model or a function writes."""
+class _Writer(Summarizer):
+    """What a model writes when it is asked with the document's prompt."""
 
     def __init__(self, write: Callable[[SummaryRequest], Awaitable[str]], max_input_chars: int) -> None:
         self._write = write
         self.max_input_chars = max_input_chars
 
     async def summarize(self, request: SummaryRequest) -> str:
-        return whole_sentences(await self._write(request), request.max_chars)
+        return await self._write(request)
 
 
 def conversation_text(request: SummaryRequest) -> str:
@@ -167,23 +170,7 @@ def conversation_text(request: SummaryRequest) -> str:
     return f"已有摘要：\n{request.previous}\n\n新的对话：\n{said}" if request.previous else said
 
 
-def whole_sentences(text: str, max_chars: int) -> str:
-    """As many whole sentences as fit; only a first sentence that does not fit is cut."""
-    text = text.strip()
-    if len(text) <= max_chars:
-        return text
-    kept = ""
-    for sentence in sentences(text):
-        if len(kept) + len(sentence.rstrip()) > max_chars:
-            break
-        kept += sentence
-    logger.warning("a summary of %d characters was cut to its first %d", len(text), len(kept))
-    return kept.strip() or cut(text, max_chars)
-
-
-def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int) -> Summarizer:
-    if llm is None:
-        return ExtractiveSummarizer()
+def _writer(llm: LanguageModel, system_prompt: str, max_input_chars: int) -> Summarizer:
     if isinstance(llm, Summarizer):
         return llm
 
@@ -191,9 +178,12 @@ def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int)
         system = {"role": "system", "content": system_prompt}
         return [system, {"role": "user", "content": conversation_text(request)}]
 
+    def prompt(request: SummaryRequest) -> str:
+        return f"{system_prompt}\n\n{conversation_text(request)}"
+
     async def complete(request: SummaryRequest) -> str:
-        # A Chinese character is about a token: leave room for a summary that has to be cut.
-        return await cast("ChatModel", llm).complete(messages(request), max_tokens=2 * request.max_chars)
+        # Room for a summary that has to be cut.
+        return await cast("ChatModel", llm).complete(messages(request), max_tokens=2 * request.max_tokens)
 
     async def invoke(request: SummaryRequest) -> str:
         answer = await cast("_Invokable", llm).ainvoke(messages(request))
@@ -203,11 +193,11 @@ def _writer(llm: LanguageModel | None, system_prompt: str, max_input_chars: int)
         return "".join(texts_in(cast("object", content)))
 
     if isinstance(llm, ChatModel):
-        return _Bounded(complete, max_input_chars)
+        return _Writer(complete, max_input_chars)
     if callable(getattr(llm, "ainvoke", None)):
-        return _Bounded(invoke, max_input_chars)
+        return _Writer(invoke, max_input_chars)
     if callable(llm):
-        return _Bounded(CallableSummarizer(llm).summarize, max_input_chars)
+        return CallableSummarizer(llm, max_input_chars=max_input_chars, prompt=prompt)
     raise SettingsError(
         f"llm is {type(llm).__name__}: give a ChatModel, a chat model of LangChain, a function from text to text, or None."
     )

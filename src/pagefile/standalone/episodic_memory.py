@@ -21,8 +21,9 @@ from pagefile.ports import Erasures
 from pagefile.ports.world import Embedder
 from pagefile.records import Turn, checked_id, checked_text
 from pagefile.standalone.conversation_store import ConversationMessage, ConversationStore
-from pagefile.standalone.milvus_collection import MAX_FIELD_BYTES, MilvusCollection, called, quoted
+from pagefile.standalone.milvus_collection import MAX_FIELD_BYTES, MilvusCollection, quoted
 from pagefile.standalone.session import SPEAKERS
+from pagefile.standalone.user_code import called
 from pagefile.stores.erasure import scope_key
 from pagefile.text.recall_gate import asking, passes
 from pagefile.text.sentences import clip
@@ -90,13 +91,17 @@ class ConversationEpisodicMemory:
         await self._episodes.index(conversation_id, user, assistant, turn_id)
 
     async def recall_relevant(
-        self, conversation_id: str, query: str, top_k: int = TOP_K
+        self, conversation_id: str, query: str, top_k: int = TOP_K, *, user_id: str | None = None
     ) -> list[ConversationMessage]:
-        """检索语义相关的历史片段: the user's and the assistant's message of each, best first; empty if none is relevant."""
+        """检索语义相关的历史片段: the user's and the assistant's message of each, best first; empty if none is relevant.
+
+        With a `user_id`, those of the user's other conversations too; the document's Milvus collection names no users, and finds those
+        of this conversation only.
+        """
         conversation_id = checked_id(conversation_id, "conversation_id")
         if not checked_text(query, "query").strip():
             return []
-        return await self._episodes.recall(conversation_id, query, at_least(1, top_k, "top_k"))
+        return await self._episodes.recall(conversation_id, query, at_least(1, top_k, "top_k"), user_id)
 
     async def forget(self, conversation_id: str) -> int:
         """Erase the episodes of a conversation; returns how many there were.
@@ -137,14 +142,22 @@ class _LogEpisodes:
     async def index(self, conversation_id: str, user: str, assistant: str, turn_id: str | None) -> None:
         self.store.engine.check_open()
 
-    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[ConversationMessage]:
-        chat = await self.store.chat(conversation_id)
-        hits, how = await chat.recall(query, _OVER_FETCH * top_k), asking(query)
-        best = [hit for hit in hits if passes(hit.parts, "auto", how)][:top_k]
+    async def recall(
+        self, conversation_id: str, query: str, top_k: int, user: str | None
+    ) -> list[ConversationMessage]:
+        most, how = _OVER_FETCH * top_k, asking(query)
+        if user:
+            hits = await self.store.memory.recall(query, user_id=user, tenant=self.store.tenant, limit=most)
+        else:
+            hits = await (await self.store.chat(conversation_id)).recall(query, most)
+        best = [hit for hit in hits if passes(hit.parts, "auto", how)]
+        reset = (await self.store.view(await self.store.owned(conversation_id, user))).head.reset_seq
         found: list[ConversationMessage] = []
-        for hit in best:
-            if turn := await self.store.turn_of(hit):
-                found += _recalled(conversation_id, _said(turn), int(turn.at.timestamp()), turn.id)
+        for hit in best[:top_k]:
+            turn = await self.store.turn_of(hit)
+            # What was said before a reset of this conversation is no part of it any more.
+            if turn and (hit.conversation_id != conversation_id or (turn.seq or 0) > reset):
+                found += _recalled(hit.conversation_id, _said(turn), int(turn.at.timestamp()), turn.id)
         return found
 
     async def forget(self, conversation_id: str) -> int:
@@ -205,7 +218,9 @@ class _MilvusEpisodes:
         if self.store is not None:
             await self.store.engine.elsewhere.follow(self)
 
-    async def recall(self, conversation_id: str, query: str, top_k: int) -> list[ConversationMessage]:
+    async def recall(
+        self, conversation_id: str, query: str, top_k: int, _user: str | None
+    ) -> list[ConversationMessage]:
         vector = await self.embed(query)
         async with self.lock:
             await self._ready(len(vector))

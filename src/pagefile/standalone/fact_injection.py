@@ -201,7 +201,7 @@ class _Sheet:
         for line in lines:
             opening = 0 if title in self._sections else _cost(f"{title}:") + 1
             cost = _cost(line) + opening if line else 0
-            if not line or took + cost > min(budget, self.left):
+            if not line or took + cost > budget or cost > self.left:
                 misses += 1
                 if misses == _MOST_MISSES:
                     break

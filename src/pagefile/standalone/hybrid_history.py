@@ -6,9 +6,10 @@ The document builds a LangChain template. Here the prompt is a plain list of mes
 LangChain's: a template would interpret braces typed by a user.
 """
 
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import islice
-from typing import TypeAlias, TypedDict, TypeVar
+from typing import Final, TypeAlias, TypedDict, TypeVar
 
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
@@ -17,10 +18,15 @@ from pagefile.standalone.conversation_store import ConversationMessage, Conversa
 from pagefile.standalone.conversation_summarizer import WINDOW_MESSAGES, ConversationSummarizer
 from pagefile.standalone.episodic_memory import TOP_K, ConversationEpisodicMemory
 from pagefile.text.sentences import cut
+from pagefile.window.wording import Language
 
 MEMORY_HEADING = "长期记忆："
 SUMMARY_HEADING = "对话背景："
 EPISODES_HEADING = "【相关历史】"
+_HEADINGS: Final[Mapping[Language, tuple[str, str, str]]] = {
+    "zh": (MEMORY_HEADING, SUMMARY_HEADING, EPISODES_HEADING),
+    "en": ("Long-term memory:", "Background of the conversation:", "[Related history]"),
+}
 #: The maximum length of recalled turns in a prompt; each side of a turn gets at most a quarter of it.
 MAX_EPISODE_CHARS = 1200
 
@@ -117,6 +123,9 @@ class ConversationHistory:
         head = view.head
         uncovered = max(head.covered_through_seq, head.reset_seq)
         live = messages_of([turn async for turn in self.store.turns_after(head.scope, uncovered)])
+        waiting = messages_of(view.running)
+        if waiting:
+            return [*live, *waiting]
         if len(live) >= self.window_messages:
             return live
         newest = await self.store.turns(head.scope, self.window_messages, head.reset_seq, newest=True)
@@ -156,6 +165,8 @@ def build_general_prompt(
     summary: str | None,
     history: Messages | None,
     question: str,
+    *,
+    language: Language = "zh",
 ) -> list[PromptMessage]:
     """The messages to send to a model; None and empty values have no block.
 
@@ -163,11 +174,11 @@ def build_general_prompt(
     """
     recalled = [message for message in history or () if message.get("recalled")]
     recent = [message for message in history or () if not message.get("recalled")]
-    blocks = (
-        (MEMORY_HEADING, (memory_context or "").strip()),
-        (SUMMARY_HEADING, (summary or "").strip()),
-        (EPISODES_HEADING, episode_lines(recalled)),
-    )
+    if recent and (recent[-1]["role"], recent[-1]["content"]) == ("user", question):
+        # It is written already, and waits for this answer.
+        recent = recent[:-1]
+    bodies = (memory_context or "").strip(), (summary or "").strip(), episode_lines(recalled)
+    blocks = zip(_HEADINGS[language], bodies, strict=True)
     told = [system_message, *(f"{heading}\n{body}" for heading, body in blocks if body)]
     said = [(message["role"], message["content"]) for message in recent]
     everything = [*(("system", text) for text in told), *said, ("user", question)]
@@ -178,13 +189,15 @@ _build_general_prompt = build_general_prompt
 
 
 def episode_lines(recalled: Messages) -> str:
-    """A line per turn, `- user → assistant`, as many as fit."""
+    """A line per turn, `- [day] user → assistant`, as many as fit."""
     lines: list[str] = []
     room = MAX_EPISODE_CHARS
     for pair in pairs(recalled):
         # On its own line, a text could pass for a block of the prompt.
         texts = (" ".join(message["content"].split()) for message in pair)
-        line = "- " + " → ".join(cut(text, MAX_EPISODE_CHARS // 4) for text in texts)
+        said_at = pair[0]["timestamp"]
+        day = f"[{datetime.fromtimestamp(said_at, UTC):%Y-%m-%d}] " if said_at else ""
+        line = f"- {day}" + " → ".join(cut(text, MAX_EPISODE_CHARS // 4) for text in texts)
         room -= len(line) + 1
         if room < 0:
             break

@@ -5,15 +5,12 @@ rows: the remaining ones are copied to a new collection, and the old one is drop
 """
 
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from importlib import import_module
-from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
-import anyio
-import anyio.to_thread
-
 from pagefile.errors import MissingExtraError, StoreError
+from pagefile.standalone.user_code import called
 
 #: Milvus' limit for a text field, and ours for an id, in bytes.
 MAX_FIELD_BYTES = 65_535
@@ -149,14 +146,6 @@ class MilvusCollection:
                 params={key: value for key, value in told.items() if key not in (*_INDEX, *_STATE)},
             )
         return made
-
-
-async def called(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The answer of a function, sync or async; a sync one runs in a thread."""
-    if iscoroutinefunction(function):
-        return await function(*args, **kwargs)
-    answer = await anyio.to_thread.run_sync(lambda: function(*args, **kwargs))
-    return await answer if isawaitable(answer) else answer
 
 
 def quoted(text: str) -> str:

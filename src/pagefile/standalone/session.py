@@ -4,46 +4,34 @@ Every type can be created, read and changed with our names (`conversation_id`) o
 Where a session and the log differ, the log is right.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from functools import wraps
 from math import isfinite
 from operator import attrgetter
 from types import UnionType
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, dataclass_transform, get_args, get_origin
+from typing import Any, Final, TypeVar, cast, dataclass_transform, get_args, get_origin
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
-from pagefile.records import JsonObject, JsonValue, Scope, Turn
+from pagefile.records import JsonObject, JsonValue, Scope
+from pagefile.stores.session import FULL_HISTORY, SUMMARY_N, Role, complete
 
 #: 全量历史模式: the whole conversation, as far as it fits.
-FULL_HISTORY = "FULL_HISTORY"
-#: 摘要模式: a summary of the older turns, the others verbatim.
-SUMMARY_N = "SUMMARY_N"
 MemoryModeFullHistory = FULL_HISTORY
+#: 摘要模式: a summary of the older turns, the others verbatim.
 MemoryModeSummaryN = SUMMARY_N
 
 #: The Redis key of a session.
 SESSION_KEY = "short_term_memory:session:%s"
-#: How many turns `window_messages` holds.
-WINDOW_TURNS = 8
 
 R = TypeVar("R")
 
-Role: TypeAlias = Literal["user", "assistant"]
 #: How speakers are named in a prompt.
 SPEAKERS: Final[dict[Role, str]] = {"user": "用户", "assistant": "AI"}
 #: The words for a speaker that are understood.
 _ROLES = {"user": "user", "human": "user", **dict.fromkeys(("assistant", "ai", "bot", "model"), "assistant")}
-
-
-def sides(turn: Turn) -> Iterator[tuple[Role, str]]:
-    """Who said what in a turn; a side without a text is left out."""
-    if turn.user:
-        yield "user", turn.user
-    if turn.assistant:
-        yield "assistant", turn.assistant
 
 
 def spellings(name: str) -> set[str]:
@@ -110,6 +98,10 @@ class Message:
         if role is None:
             raise InvalidArgumentError(f"A message's role is 'user' or 'assistant', not {self.role!r}.")
         self.role = role
+
+    @property
+    def known_role(self) -> Role:
+        return "user" if self.role == "user" else "assistant"
 
 
 @record
@@ -326,43 +318,14 @@ class AIMessage:
 # -- the session beside the log ----------------------------------------------------------------------------------------
 
 
-def summary_line(summary: str) -> str:
-    """The summary as shown in a history, and in the checkpoint's row."""
-    return f"历史摘要: {summary}"
-
-
 def present(scope: Scope, stored: JsonObject | None, view: LogView) -> SessionValue:
     """The session's current state: complete, and with nothing that contradicts the log."""
-    session = SessionValue.of(stored if stored is not None else {"user_snapshot": view.profile})
-    head = view.head
-    session.meta.conversation_id = scope.conversation or ""
-    session.meta.user_id = session.meta.user_id or head.scope.user or ""
-    session.meta.updated_at = session.meta.updated_at or int(head.updated.timestamp())
-    session.user_snapshot.user_id = session.user_snapshot.user_id or session.meta.user_id
-    flow = session.flow_context
-    # A session read before a turn and saved after it does not know of the turn.
-    flow.turn_count = max(flow.turn_count, head.turns)
-    if stored is None:
-        flow.current_agent_key = head.agent or ""
-        flow.last_bot_message = next((turn.assistant for turn in reversed(view.turns) if turn.assistant), "")
-    if head.last_seq:
-        said = [said for turn in view.turns[-WINDOW_TURNS:] for said in sides(turn)]
-        session.message_context.window_messages = [Message(role, text) for role, text in said]
-    _put_checkpoint(session, view)
-    return session
+    return SessionValue.of(complete(scope, stored, view))
 
 
-def _put_checkpoint(session: SessionValue, view: LogView) -> None:
-    context, checkpoint = session.message_context, view.checkpoint
-    if checkpoint is None:
-        context.mode, context.checkpoint_message_id, context.cached_checkpoint = FULL_HISTORY, "", ""
-        return
-    # A caller who saved the full mode with this checkpoint in view chose it deliberately.
-    chosen = context.mode == FULL_HISTORY and context.checkpoint_message_id == checkpoint.id
-    context.mode = FULL_HISTORY if chosen else SUMMARY_N
-    context.summary = checkpoint.summary
-    context.checkpoint_message_id = checkpoint.id
-    context.cached_checkpoint = summary_line(checkpoint.summary)
+def has_entities(stored: JsonObject) -> bool:
+    """Whether a session was ever saved by the document's functions: others leave out what belongs to its trade."""
+    return "shared" in _part(stored.get("global_state"))
 
 
 def merged(

@@ -144,22 +144,22 @@ class ToolResultManager:
         """
         texts = [text for message in messages for text in _results(message)]
         engine = self._memory.engine
-        stand = {placeholder_uuid(text) for text in texts}
+        visible = {placeholder_uuid(text) for text in texts}
         scope = Scope(self._tenant, self._user)
         pages = await engine.store.page_keeper.holding(scope, list({_hash(text) for text in texts}))
         by_text: dict[str, deque[str]] = {}
         # If several pages have the same text, first those whose placeholder is not there anyway.
         # Another user's page is none of ours, although its text is the same.
         own = [page for page in pages if page.scope.user in {None, self._user}]
-        for page in sorted(own, key=lambda page: page.uuid in stand):
-            stood = by_text.setdefault(page.content_hash, deque())
-            stood.append(placeholder(page, engine.counter.count))
+        for page in sorted(own, key=lambda page: page.uuid in visible):
+            queue = by_text.setdefault(page.content_hash, deque())
+            queue.append(placeholder(page, engine.counter.count))
 
         def restored(text: str) -> str:
-            if (stood := by_text.get(_hash(text))) is None:
+            if (queue := by_text.get(_hash(text))) is None:
                 return text
-            stood.rotate(-1)
-            return stood[-1]
+            queue.rotate(-1)
+            return queue[-1]
 
         return [_replaced(message, restored) for message in messages]
 

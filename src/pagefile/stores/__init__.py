@@ -2,11 +2,10 @@
 
 from pagefile.stores.inmemory import InMemoryStore
 from pagefile.stores.registry import StoreOptions, SystemClock, open_store, open_vectors
-from pagefile.stores.session_cache import CachedSessions, head_version, open_sessions, versions_in
+from pagefile.stores.session_cache import head_version, open_sessions
 from pagefile.stores.sqlite import SqliteStore
 
 __all__ = [
-    "CachedSessions",
     "InMemoryStore",
     "SqliteStore",
     "StoreOptions",
@@ -15,5 +14,4 @@ __all__ = [
     "open_sessions",
     "open_store",
     "open_vectors",
-    "versions_in",
 ]

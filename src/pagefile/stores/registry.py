@@ -52,7 +52,7 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
 
         return await PostgresStore.open(PostgresPlace.of(url, options.synchronous), clock=clock)
     if not separator or scheme not in {"sqlite", "memory"}:
-        raise SettingsError(f"No store is known for {_shown(url)!r}: use one of {_KNOWN}.")
+        raise SettingsError(f"No store is known for {_masked_url(url)!r}: use one of {_KNOWN}.")
     if scheme == "memory" or rest in {"", "/", "/:memory:"}:
         return InMemoryStore(clock)
     if not rest.startswith("/"):
@@ -70,7 +70,7 @@ async def open_store(url: str, *, clock: Clock | None = None, options: StoreOpti
     return await SqliteStore.open(place, clock=clock, readers=options.readers)
 
 
-def _shown(url: str) -> str:
+def _masked_url(url: str) -> str:
     """The URL without anything that may be a password."""
     before, at, after = url.rpartition("@")
     return f"{before.partition('://')[0]}://…@{after}" if at else url

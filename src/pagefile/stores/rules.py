@@ -38,6 +38,7 @@ from pagefile.records import (
 )
 from pagefile.shapes.call_order import answer
 from pagefile.stores.encoding import json_copy, steps_text, stored_layout, stored_steps
+from pagefile.text.tokens import MESSAGE_OVERHEAD
 
 _TICK = timedelta(microseconds=1)
 
@@ -185,11 +186,11 @@ def check_terms(uuid: str, passages: int, terms: int) -> None:
 
 
 def check_embeddings(model: ports.EmbeddingModel, made: Mapping[str, ports.Vector]) -> None:
-    for uuid, vector in made.items():
-        if vector.shape != (model.dimension,) or not np.isfinite(vector).all():
+    for uuid, rows in made.items():
+        if rows.ndim != 2 or not len(rows) or rows.shape[1] != model.dimension or not np.isfinite(rows).all():
             raise VectorIndexError(
-                f"The embedding of page {uuid!r} has the shape {vector.shape}, or is not finite: "
-                f"{model.key} makes {model.dimension} finite numbers."
+                f"The embedding of page {uuid!r} has the shape {rows.shape}, or is not finite: "
+                f"{model.key} makes rows of {model.dimension} finite numbers."
             )
 
 
@@ -215,7 +216,7 @@ def _same_words(stored: Turn, draft: ports.TurnDraft | Turn) -> bool:
     return (
         stored.user == draft.user
         and stored.assistant == draft.assistant
-        and _said(stored.steps) == _said(draft.steps)
+        and _steps_text(stored.steps) == _steps_text(draft.steps)
         and (stored.layout is draft.layout or stored.messages == _messages(draft))
     )
 
@@ -226,7 +227,7 @@ def _messages(draft: ports.TurnDraft | Turn) -> tuple[Message, ...]:
     return plain_layout(draft.user, range(len(draft.steps)), draft.assistant)
 
 
-def _said(steps: Sequence[Step]) -> str | None:
+def _steps_text(steps: Sequence[Step]) -> str | None:
     # Another tokenizer counts the same words differently, which is not a conflict.
     return steps_text(
         [Step(step.tool, step.input, step.result, step.call_id, 0, 0, step.page) for step in steps]
@@ -322,10 +323,15 @@ def _check_ended(turn: Turn, change: ports.TurnChange) -> None:
         raise ConflictError(f"Turn {turn.id!r} is {status} and cannot change: begin a new turn.")
 
 
+#: How many open turns a view has besides the one that it is for.
+MOST_RUNNING = 8
+
+
 def changed(turn: Turn, change: ports.TurnChange) -> Turn:
     """The turn after a change; the store that writes it sets its position in the log."""
     if isinstance(change, ports.Abort):
-        return replace(turn, status="aborted")
+        heard = turn.user_tokens + MESSAGE_OVERHEAD if turn.user else 0
+        return replace(turn, status="aborted", tokens=heard if change.tokens is None else change.tokens)
     layout, tokens = turn.layout, turn.tokens + change.tokens_added
     match change:
         case ports.AddStep(step=step):
@@ -352,6 +358,22 @@ def turn_in_place(draft: ports.TurnDraft, seq: int | None, created: datetime) ->
     said = draft.user, draft.assistant, draft.steps, utc(draft.at), created
     counted = draft.user_tokens, draft.assistant_tokens, draft.tokens, draft.counter
     return Turn(*place, *said, *counted, draft.metadata, draft.layout)
+
+
+def view_of(
+    request: ports.ViewRequest,
+    head: ConversationInfo,
+    checkpoint: Checkpoint | None,
+    ended: Sequence[Turn],
+    running: Sequence[Turn],
+    profile: JsonObject | None,
+) -> ports.LogView:
+    """What was read for a window; `running` are open turns, oldest first, among them the one that the window is for."""
+    mine = next((turn for turn in running if turn.id == request.open_turn), None)
+    if request.open_turn is not None and mine is None:
+        raise no_turn(request.open_turn)
+    others = tuple(turn.spoken for turn in running if turn is not mine and turn.user)
+    return ports.LogView(head, checkpoint, tuple(turn.spoken for turn in ended), mine, others, profile)
 
 
 def no_turn(turn_id: str) -> NotFoundError:
@@ -401,7 +423,16 @@ def check_coverage(draft: ports.CheckpointDraft, head: ConversationInfo, version
 
 
 #: The fields that a checkpoint and its draft have in common, besides the scope.
-_DRAFTED = ("id", "summary", "covered_through_seq", "tokens", "counter", "anchors", "archive_refs")
+_DRAFTED = (
+    "id",
+    "summary",
+    "covered_through_seq",
+    "tokens",
+    "counter",
+    "anchors",
+    "archive_refs",
+    "fallback_reason",
+)
 
 
 def checkpoint_in_place(
@@ -472,7 +503,7 @@ def restoration(entries: Sequence[Entry], **beside: Unpack[ports.Beside]) -> Res
     if (value := beside.get("session")) is not None:
         beside["session"] = json_copy(value)
     given: dict[str, Any] = {name: one for name, one in beside.items() if one is not None}
-    return Restoration(entries[0].scope, tuple(sorted(ended, key=_place)), open_turns, **given)
+    return Restoration(entries[0].scope, tuple(sorted(ended, key=_seq_of)), open_turns, **given)
 
 
 def check_vacant(plan: Restoration) -> None:
@@ -482,7 +513,7 @@ def check_vacant(plan: Restoration) -> None:
         )
 
 
-def _place(entry: Entry) -> int:
+def _seq_of(entry: Entry) -> int:
     if entry.seq is None:
         raise InvalidArgumentError(f"Entry {entry.id!r} ended and has no place in the log (seq).")
     return entry.seq

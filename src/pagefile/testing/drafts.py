@@ -76,9 +76,9 @@ def completed(turn_id: str, assistant: str | None = "answer", *, scope: Scope = 
     return ports.Complete(scope, turn_id, assistant, 4, 5)
 
 
-def aborted(turn_id: str, *, scope: Scope = CHAT) -> ports.Abort:
-    """The end of a turn without an answer."""
-    return ports.Abort(scope, turn_id)
+def aborted(turn_id: str, *, scope: Scope = CHAT, tokens: int | None = None) -> ports.Abort:
+    """The end of a turn without an answer; with `tokens=0`, as if the user had not said anything."""
+    return ports.Abort(scope, turn_id, tokens)
 
 
 def checkpoint(

@@ -89,6 +89,10 @@ class InMemorySessions(SessionCache):
         if self._answers() and text is not None:
             del self._kept[place]
 
+    async def invalidate(self, scope: Scope) -> bool:
+        await self.drop(scope)
+        return not (self.down or self._closed)
+
     async def erase(self, scope: Scope, *, version: int) -> bool:
         return self._keep(scope, None, version)
 

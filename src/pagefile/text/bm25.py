@@ -169,12 +169,12 @@ class WordIndex(SlotIndex[K]):
         self._alive[slot] = False
         self._total -= float(self._lengths[slot])
 
-    def search(self, words: Sequence[str], limit: int) -> list[Ranked[K]]:
-        """The best documents that share a term with the query, best first."""
+    def search(self, words: Sequence[str] | Mapping[str, float], limit: int) -> list[Ranked[K]]:
+        """The best documents that share a term with the query, best first; terms may have weights."""
         with self._lock:
             if not self._slot_of or limit <= 0:
                 return []
-            found = self._matches(Counter(words))
+            found = self._matches(words if isinstance(words, Mapping) else Counter(words))
             keys = self._keys  # only ever appended to; packing makes a new list
         scores = np.zeros(len(found.lengths), dtype=np.float32)
         norms = K1 * (1 - B + B / found.average * found.lengths)
@@ -223,6 +223,19 @@ class WordIndex(SlotIndex[K]):
                     at = bisect_left(posting.slots, slot)
                     held += weight if at < len(posting.slots) and posting.slots[at] == slot else 0.0
             return held / total if total else 0.0
+
+    def shares(self, asked: Mapping[str, float]) -> tuple[npt.NDArray[np.float64], float]:
+        """`share` of every slot, and the share of the terms' weight that any document contains."""
+        with self._lock:
+            found = self._matches(asked)
+            number, size = len(self._slot_of), len(self._keys)
+            unknown = sum(much for word, much in asked.items() if word not in self._postings)
+        held = np.zeros(size)
+        for match in found.terms:
+            held[match.slots] += match.weight
+        known = sum(match.weight for match in found.terms)
+        total = known + unknown * rarity(number, 0)
+        return (held / total, known / total) if total else (held, 0.0)
 
     def _living(self, posting: Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """A posting without removed documents, valid only during this search."""

@@ -18,7 +18,7 @@ _MOST_DEFINITIONS = 2_000
 
 _TABLE = table("pagefile.text", "code")
 _OPENING = re.compile(_TABLE["comment"]["opening"])
-#: How comments begin that tell what follows them, and what is no comment.
+#: How comments begin that tell what follows them, and what is not a comment.
 _DOCUMENTS = ('"""', "'''", "/**", "///", "//!", 'r"""')
 _CODE_BEFORE = re.compile(
     r"(?m)^(?![ \t]*(?:#|//|/?\*|--|;|%|\"\"\"|import\b|from\b|use\b|package\b|<\?php|[\"']use ))[ \t]*\S"

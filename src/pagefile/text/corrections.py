@@ -1,15 +1,17 @@
 """Which statements of a conversation were overruled by later ones: people move, dates change, medicines are replaced.
 
-Without a model that can only be guessed. A later statement overrules an earlier one if both give a value of the same kind (a date, an amount,
-a count of the same thing) for something they both name, or if it has a word of correction ("instead", 改) and names what the earlier one
-is about. What is in doubt stands.
+Without a model that can only be guessed. How likely a later statement overrules an earlier one is a weighted sum of what the two
+have in common (words, values of the same kind, words of correction and of change); the weights are fitted to judged
+conversations by `benchmarks.dialogues.fitting`.
 """
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import exp
+from typing import NamedTuple
 
 from pagefile.text.sentences import is_cjk
 from pagefile.text.tables import filled, table
@@ -20,12 +22,18 @@ _MEASURES = frozenset(_TABLE["measures"].split())
 _NO_UNITS = STOP_WORDS | {"now"}
 #: Chinese terms with one of these are no names of things.
 _NO_SUBJECT = frozenset("是在了的到改换成为有我你他她它们不也就把被这那什么吗呢吧和跟还没")
-#: How many turns later a statement may leave out what it is about.
-_NEAR = 2
 #: How many statements with the same word or kind of value are looked at, the newest first.
 _LOOK_BACK = 30
-#: How rare the words must be that a correction has in common with what it corrects.
-_ENOUGH = 0.3
+#: From this probability on the earlier statement is left out; from the next it is left out if the later one is overruled
+#: too; and from the last it is shown together with the later one.
+CERTAIN = 0.4
+SURE = 0.75
+LIKELY = 0.2
+POSSIBLE = 0.06
+#: What is left of the probability of a statement beside a likelier one.
+_RIVAL = 0.5
+_KINDS = frozenset({"date", "weekday", "time", "count", "measure", "number", "other"})
+_DIGITS = str.maketrans("一二三四五六七八九两", "1234567892")
 _QUESTION = ("?", "？")
 _MARK = "\0"
 
@@ -39,67 +47,225 @@ class Statement:
     answer: str = ""
 
 
+class Succession(NamedTuple):
+    """A statement and the first sentence of the turn that probably overrules it, by position."""
+
+    old: int
+    new: int
+    probability: float
+
+
 @dataclass(frozen=True, slots=True)
 class _Read:
     turn: int
+    text: str
     subject: frozenset[str]
-    #: Words of the answer too.
-    around: frozenset[str]
+    #: Words of the answer.
+    answer: frozenset[str]
     #: Pairs of Chinese characters, whatever they mean.
-    loose: frozenset[str]
-    values: dict[str, frozenset[str]]
-    cue: bool
-    means_previous: bool
-    asks: bool
+    pairs: frozenset[str]
+    values: Mapping[str, frozenset[str]]
+    cues: Mapping[str, bool]
+
+    @classmethod
+    def of(cls, text: str, turn: int, answer: str) -> "_Read":
+        values: dict[str, set[str]] = {}
+        # An answer often names the unit that was left out.
+        answered = {value: kind for kind, value in _values(answer) if kind.startswith("number")}
+        for kind, value in _values(text):
+            values.setdefault(answered.get(value, kind) if kind.startswith("number") else kind, set()).add(
+                value
+            )
+        return cls(
+            turn,
+            text,
+            _subject(text),
+            _subject(answer),
+            frozenset(re.findall(r"(?=([\u4e00-\u9fff]{2}))", text)),
+            {kind: frozenset(some) for kind, some in values.items()},
+            {name: _pattern(name).search(text) is not None for name in _TABLE["cues"]},
+        )
+
+
+def successions(said: Sequence[Statement], known: int = 0) -> list[Succession]:
+    """Of each turn the earlier statements that it probably overrules.
+
+    The first `known` statements were compared with each other before.
+    """
+    compared: defaultdict[int, list[tuple[float, int, frozenset[str]]]] = defaultdict(list)
+    for old, new, found in comparisons(said, known):
+        compared[new].append((_probability(found), old, _KINDS & found.keys()))
+    return [
+        Succession(old, new, chance)
+        for new, olds in compared.items()
+        for old, chance in sorted(_without_rivals(olds))
+        if chance >= POSSIBLE
+    ]
+
+
+def _without_rivals(olds: Sequence[tuple[float, int, frozenset[str]]]) -> Iterator[tuple[int, float]]:
+    """A turn usually corrects one thing: beside the likeliest statement only those with values of the same kinds count in full."""
+    best, _, kinds = max(olds)
+    for chance, old, conflicts in olds:
+        rival = chance < best and not (kinds & conflicts)
+        yield old, chance * (_RIVAL if rival else 1.0)
+
+
+def comparisons(said: Sequence[Statement], known: int = 0) -> Iterator[tuple[int, int, dict[str, float]]]:
+    """Each statement with the first sentence of each later turn that may be about the same, and what speaks for it."""
+    read = [_Read.of(one.text, one.turn, one.answer) for one in said]
+    turns: dict[int, list[int]] = {}
+    for at, one in enumerate(said):
+        if not one.text.rstrip().endswith(_QUESTION):
+            turns.setdefault(one.turn, []).append(at)
+    words = [frozenset[str]().union(*(read[at].subject for at in ats)) for ats in turns.values()]
+    spread = Counter(word for some in words for word in some)
+    before: defaultdict[str, deque[int]] = defaultdict(lambda: deque(maxlen=_LOOK_BACK))
+    for turn, ats in turns.items():
+        if ats[-1] >= known:
+            new = _Read.of(" ".join(said[at].text for at in ats), turn, said[ats[-1]].answer)
+            newest = {kind: read[before[kind][-1]].turn for kind in new.values if before[kind]}
+            for old in sorted({old for key in _keys(new) for old in before[key]}):
+                yield old, ats[0], _features(read[old], new, spread, newest)
+        for at in ats:
+            for key in _keys(read[at]):
+                before[key].append(at)
 
 
 def overruled(said: Sequence[Statement], known: int = 0) -> dict[int, int]:
-    """The statements that no longer hold, each with the one that overrules it, by position.
-
-    The first `known` were compared with each other before.
-    """
-    read = [_read(one) for one in said]
-    spread = Counter(word for one in read for word in one.subject)
-    before: defaultdict[str, deque[int]] = defaultdict(lambda: deque(maxlen=_LOOK_BACK))
+    """The statements that no longer hold, each with the first that overrules it, by position."""
     gone: dict[int, int] = {}
-    for new, one in enumerate(read):
-        if one.asks:
-            continue
-        if new >= known:
-            olds = sorted({old for key in _keys(one) for old in before[key]} - gone.keys())
-            found = [old for old in olds if _same_value(read[old], one)]
-            if one.cue and not found:
-                found = _meant(read, new, olds, spread)
-            gone.update(dict.fromkeys(found, new))
-        for key in _keys(one):
-            before[key].append(new)
+    for one in successions(said, known):
+        if one.probability >= CERTAIN:
+            gone.setdefault(one.old, one.new)
     return gone
 
 
 def _keys(one: _Read) -> Iterator[str]:
     """What two statements must share to be compared: a word, a kind of value, or their place."""
-    yield from one.around
+    yield from one.subject | one.answer
     yield from one.values
+    if any(kind.startswith("number") for kind in one.values):
+        yield "number"
     yield f"turn {one.turn}"
     yield f"turn {one.turn - 1}"
 
 
+def _features(
+    old: _Read, new: _Read, spread: Mapping[str, int], newest: Mapping[str, int]
+) -> dict[str, float]:
+    """What speaks for or against the new statement overruling the old one.
+
+    `spread` counts in how many turns a word occurs; `newest` is the last turn with a value of a kind.
+    """
+
+    def weights(words: frozenset[str]) -> list[float]:
+        return [1 / max(1, spread.get(word, 1) - 1) for word in words]
+
+    common = weights(old.subject & new.subject)
+    shared = min(2.0, max(common) + sum(common) / 4) if common else 0.0
+    answered = ((old.answer & new.subject) | (old.subject & new.answer)) - (old.subject & new.subject)
+    values = set(_conflicts(old, new, newest))
+    cue = float(any(new.cues[name] for name in ("change", "end", "value")))
+    value = float(bool(values - {"equal", "newest"}))
+    apart = new.turn - old.turn
+    pairs = min(1.0, len(old.pairs & new.pairs) / 2)
+    return {
+        "bias": 1.0,
+        "shared": shared,
+        "share": len(common) / max(1, len(old.subject)),
+        "answered": min(1.5, sum(weights(answered))),
+        **{name: float(new.cues[name]) for name in ("change", "end", "value")},
+        **dict.fromkeys(values, 1.0),
+        "next": float(apart == 1),
+        "near": float(apart in (2, 3)),
+        "cue shared": cue * shared,
+        "value shared": value * shared,
+        "cue value": cue * value,
+        "end shared": float(new.cues["end"]) * shared,
+        "previous": float(new.cues["previous"] and apart == 1),
+        "end next": float(new.cues["end"] and apart == 1),
+        "cue next": cue * float(apart == 1),
+        "short": float(len(old.subject) <= 1),
+        "pairs": pairs,
+        "negated": float(new.cues["negation"]) * (shared + pairs),
+    }
+
+
+def _conflicts(old: _Read, new: _Read, newest: Mapping[str, int]) -> Iterator[str]:
+    """In which kinds of values the two differ, whether nothing was said of that kind in between, and whether some are equal."""
+    for kind, values in new.values.items():
+        for other, before in old.values.items():
+            numbers = kind.startswith("number") and other.startswith("number")
+            if kind != other and not (numbers and "number:" in (kind, other)):
+                continue
+            if values & before:
+                yield "equal"
+                continue
+            yield _kind_of(kind) if kind == other else "number"
+            if newest.get(other, old.turn) <= old.turn:
+                yield "newest"
+            if numbers and any(_close(one, two) for one in values for two in before):
+                yield "close"
+
+
+def _kind_of(kind: str) -> str:
+    name, _, unit = kind.partition(":")
+    if name != "number":
+        return name if name in ("date", "weekday", "time") else "other"
+    return "number" if not unit else "measure" if unit in _MEASURES else "count"
+
+
+def _close(one: str, two: str) -> bool:
+    """Whether two numbers have about the same size."""
+    first, second = _size(one), _size(two)
+    return first != second and 0 < max(first, second) <= 2 * min(first, second)
+
+
+def _size(number: str) -> float:
+    """A number as it is written, Chinese ones too (8万8 is 88,000); 0 if it is none."""
+    parts = re.fullmatch(r"(\d[\d,]*(?:\.\d+)?)([万千]?)(\d?)", number.translate(_DIGITS))
+    if parts is None:
+        return 0.0
+    unit = {"万": 10_000, "千": 1000}.get(parts[2], 1)
+    return float(parts[1].replace(",", "")) * unit + int(parts[3] or 0) * unit / 10
+
+
+def _probability(found: Mapping[str, float]) -> float:
+    weights = _TABLE["weights"]
+    return 1 / (1 + exp(-sum(weights.get(name, 0.0) * value for name, value in found.items())))
+
+
 def remaining(old: str, new: str) -> str:
-    """What of an overruled sentence still holds: clauses without a value or about something else, or what names a place or a person."""
-    about = _subject(new)
-    clauses = [clause.strip() for clause in re.split(r"[,，;；]", old.rstrip("。.!！"))]
-    valued = [any(True for _ in _values(clause)) for clause in clauses]
+    """What of an overruled sentence still holds: clauses with no value of a kind that the new one gives, and about something else."""
+    clauses = [clause.strip() for clause in re.split(r"[，;；]|,(?!\d)", old.rstrip("。.!！"))]
+    about, kinds = _subject(new), {kind for kind, _ in _values(new)}
     kept = [
         clause
-        for clause, value in zip(clauses, valued, strict=True)
-        if len(_subject(clause)) > 1 and not value and (any(valued) or not _subject(clause) & about)
+        for clause in clauses
+        if _subject(clause)
+        and not _subject(clause) & about
+        and not {kind for kind, _ in _values(clause)} & kinds
     ]
     if kept:
         comma = "，" if is_cjk(kept[0][-1]) else ", "
         return comma.join(kept) if len(kept) < len(clauses) else ""
-    rest = _without_values(old) if any(valued) else ""
-    names = _subject(" ".join(re.findall(r"(?<=[a-z] )[A-Z][^\W\d_]+", rest)))
-    return rest if names - about else ""
+    rest = _without_values(old) if any(True for _ in _values(old)) else ""
+    return rest if _names(rest) - about and not _names(_without_values(new)) - _subject(old) else ""
+
+
+def _names(text: str) -> frozenset[str]:
+    return _subject(" ".join(re.findall(r"(?<=[a-z] )[A-Z][^\W\d_]+", text)))
+
+
+def may_go(text: str, chance: float) -> bool:
+    """Whether a sentence may be left out at this probability that it no longer holds.
+
+    Never if it says who somebody is or what they must not be given; and a correction itself only if that is almost sure.
+    """
+    if chance < CERTAIN or _pattern("lasting").search(text):
+        return False
+    return chance >= SURE or not _pattern("change").search(text)
 
 
 def _without_values(text: str) -> str:
@@ -108,61 +274,6 @@ def _without_values(text: str) -> str:
         text = pattern.sub(_MARK, text)
     text = re.sub(rf"(?:\b(?:on|at|by|for|until|from|since)(?: the)? )?{_MARK}", "", text)
     return re.sub(r"\s+([.!?])|\s+", lambda gap: gap[1] or " ", text).strip()
-
-
-def _same_value(old: _Read, new: _Read) -> bool:
-    """Whether both give values of a kind, other ones, for something that both are about."""
-    if old.turn == new.turn:
-        return False
-    return any(
-        not values & before and _about_one_thing(old, new, kind, other)
-        for kind, values in new.values.items()
-        for other, before in old.values.items()
-    )
-
-
-def _about_one_thing(old: _Read, new: _Read, kind: str, other: str) -> bool:
-    if kind != other:
-        # A number whose unit is left out: only with the thing itself.
-        bare = "number:" in (kind, other) and kind.startswith("number") and other.startswith("number")
-        return bare and "number:%" not in (kind, other) and bool(old.subject & new.subject)
-    unit = kind.partition(":")[2]
-    if unit and (unit not in _MEASURES or new.turn - old.turn <= _NEAR):
-        return True
-    return bool(old.subject & new.around or old.around & new.subject)
-
-
-def _meant(read: Sequence[_Read], new: int, olds: Sequence[int], spread: Counter[str]) -> list[int]:
-    """The earlier statement that a correction is about: the one with the rarest words in common, else the one just before."""
-    one = read[new]
-    others = [old for old in olds if read[old].turn != one.turn]
-    shared = {old: sum(1 / spread[word] for word in read[old].subject & one.subject) for old in others}
-    best = max(others, key=lambda old: (shared[old], old), default=None)
-    if best is not None and shared[best] >= _ENOUGH:
-        return [best]
-    near = [old for old in others if one.turn - read[old].turn == 1][-1:]
-    return [old for old in near if one.means_previous or _touches(read[old], one)]
-
-
-def _touches(old: _Read, new: _Read) -> bool:
-    return bool(old.around & new.subject or old.loose & new.loose)
-
-
-def _read(one: Statement) -> _Read:
-    values: dict[str, set[str]] = {}
-    for kind, value in (*_values(one.text), *_values(one.answer)):
-        values.setdefault(kind, set()).add(value)
-    subject = _subject(one.text)
-    return _Read(
-        one.turn,
-        subject,
-        subject | _subject(one.answer),
-        frozenset(re.findall(r"(?=([\u4e00-\u9fff]{2}))", one.text)),
-        {kind: frozenset(some) for kind, some in values.items()},
-        _pattern("cues").search(one.text) is not None,
-        _pattern("previous").search(one.text) is not None,
-        one.text.rstrip().endswith(_QUESTION),
-    )
 
 
 def _subject(text: str) -> frozenset[str]:
@@ -188,6 +299,8 @@ def _values(text: str) -> Iterator[tuple[str, str]]:
             unit = (match.groupdict().get("unit") or "").lower()
             value = match.group().removesuffix(match.groupdict().get("unit") or "").strip().lower()
             name = f"code:{re.match('[A-Z]+', match.group())}" if kind == "code" else kind
+            if kind == "version":
+                name = f"version:{match['name'].lower()[:6]}"
             yield (f"{kind}:{'' if unit in _NO_UNITS else unit}" if kind == "number" else name), value
             rest += text[end : match.start()] + " "
             end = match.end()
@@ -202,4 +315,4 @@ def _kinds() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_TABLE[name])
+    return re.compile(_TABLE["cues"].get(name) or _TABLE[name])

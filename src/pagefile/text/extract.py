@@ -5,11 +5,13 @@ Used offline and if a model fails. It invents nothing: every sentence is from th
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from pagefile.text.corrections import Statement, overruled, remaining
-from pagefile.text.sentences import Language, cut, is_cjk, sentences
+from pagefile.text.corrections import CERTAIN, LIKELY, Statement, Succession, may_go, remaining, successions
+from pagefile.text.sentences import Language, cut_to, is_cjk, sentences
+from pagefile.text.sentences import language as language_of
 from pagefile.text.tables import filled, table
 from pagefile.text.words import TRIVIAL, terms
 
@@ -23,11 +25,46 @@ def anchors(text: str) -> list[str]:
     return [anchor for anchor in dict.fromkeys(found) if anchor not in _TABLE["no_names"]]
 
 
+_CLAUSE = re.compile(r"(?:[^。！？；!?;\n，,]|,(?=\S))+")
+#: How many characters before and after an anchor are kept of a long clause.
+_BESIDE = 24
+
+
+def anchor_phrases(text: str) -> list[str]:
+    """The anchors of a text with the words around them, once each: a number alone tells nobody what it counts."""
+    found: dict[str, None] = {}
+    for clause in (match[0].rstrip(". ") for piece in sentences(text) for match in _CLAUSE.finditer(piece)):
+        matches = _ANCHOR.finditer(clause)
+        spans = [match.span() for match in matches if match.group().rstrip(" .,") not in _TABLE["no_names"]]
+        if spans:
+            start, end = max(0, spans[0][0] - _BESIDE), min(len(clause), spans[-1][1] + _BESIDE)
+            # A list of many has no words of its own.
+            phrases = anchors(clause) if end - start > 4 * _BESIDE else [_whole_words(clause, start, end)]
+            found.update(dict.fromkeys(phrases))
+    return list(found)
+
+
+def _whole_words(text: str, start: int, end: int) -> str:
+    """A part of a text without the halves of words at its ends."""
+    if start and not is_cjk(text[start]):
+        start = min(end, text.find(" ", start) + 1 or start)
+    if end < len(text) and not is_cjk(text[end]):
+        end = max(start, text.rfind(" ", start, end) if " " in text[start:end] else end)
+    return text[start:end].strip()
+
+
+def says_anchors(summary: str, phrase: str) -> bool:
+    """Whether a summary has everything exact that a phrase has."""
+    return phrase in summary or all(anchor in summary for anchor in anchors(phrase) or [phrase])
+
+
 #: Speakers whose statements take precedence: what users said about themselves must not be lost.
 _USERS = frozenset({"user", "human", "用户"})
 _ASSISTANTS = frozenset({"assistant", "ai", "助手"})
 _SPEAKERS = _USERS | _ASSISTANTS | frozenset({"system", "系统", "tool", "工具"})
 _NAMES = {"zh": {"user": "用户", "assistant": "助手", "system": "系统", "tool": "工具"}}
+#: Before a statement that is about the same as the one before it, and newer.
+_LATER = {"en": "Later: ", "zh": "后来："}
 
 #: Weights of the parts of a sentence's score, relative to its centrality, which is 0 to 1.
 _FROM_USER = 0.5
@@ -50,6 +87,8 @@ _WEIGHTY = re.compile(
     r"过敏|禁忌|不能|不要|必须|一定要|记住|务必|喜欢|讨厌|决定|改成|其实|allerg|must|never|always|remember|prefer|decid|instead|actually",
     re.IGNORECASE,
 )
+#: An answer with at most this share of new words repeats what it answers.
+_ECHO = 0.5
 #: The share of the previous summary if there is something new: its sentences were already chosen once.
 _PREVIOUS_SHARE = 0.6
 
@@ -63,16 +102,19 @@ class _Sentence(NamedTuple):
     opens: bool
     words: frozenset[str]
     anchors: int
+    #: Whether it may overrule the sentence before it in its line.
+    later: bool = False
 
 
 def summarize(
     texts: Sequence[tuple[str, str]],
     *,
-    max_chars: int,
+    limit: int,
+    measure: Callable[[str], int] = len,
     previous: str | None = None,
     language: Language | None = None,
 ) -> str:
-    """A deterministic summary of `(speaker, text)` pairs with at most `max_chars` characters.
+    """A deterministic summary of `(speaker, text)` pairs that is no longer than the limit, in characters unless a `measure` is given.
 
     One line per text that is still represented, `speaker: sentences`, in the order of the conversation,
     starting with what is kept of the `previous` summary. No sentence is cut, unless not a single one fits.
@@ -85,10 +127,10 @@ def summarize(
     if not pool:
         return ""
     scores = _score(pool)
-    chosen = _choose(pool, scores, max_chars, old_below=len(lines))
+    chosen = _choose(pool, scores, limit, measure, old_below=len(lines))
     if not chosen:
         best = max(range(len(pool)), key=lambda at: (scores[at], -at))
-        return cut(_render([pool[best]]), max_chars)
+        return cut_to(_render([pool[best]]), limit, measure)
     return _render([pool[at] for at in sorted(chosen)])
 
 
@@ -108,7 +150,9 @@ def _read(texts: Sequence[tuple[str, str]]) -> list[_Sentence]:
     for source, (speaker, text) in enumerate(texts):
         whole = _Sentence("", speaker, source, opens=True, words=frozenset(), anchors=0)
         for piece in sentences(text):
-            some = _read_one(whole, re.sub(r"\s+", " ", piece).strip())
+            spaced = re.sub(r"\s+", " ", piece).strip()
+            bare = spaced.removeprefix(_LATER["en"]).removeprefix(_LATER["zh"])
+            some = _read_one(whole._replace(later=bare != spaced and not whole.opens), bare)
             read += some
             whole = whole._replace(opens=whole.opens and not some)
     return read
@@ -121,19 +165,52 @@ def _read_one(whole: _Sentence, text: str) -> list[_Sentence]:
 
 
 def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
-    """Without what a user corrected later, and without the answers to it; what else such a sentence says stays."""
+    """Without what a user corrected later and the answers to it; what was perhaps corrected is followed by what is newer."""
     places = [at for at, sentence in enumerate(pool) if sentence.speaker.casefold() in _USERS]
     known = sum(pool[at].source < known_below for at in places)
-    gone = overruled([_statement(pool, at) for at in places], known)
-    replaced = {places[old]: pool[places[new]].text for old, new in gone.items()}
-    answers = {pool[at].source + 1 for at in replaced}
-    kept: list[_Sentence] = []
+    found = successions([_statement(pool, at) for at in places], known)
+    next_of = {places[old]: (places[new], chance) for old, new, chance in _first_of_each(found)}
+    answers = {pool[at].source + 1 for at in next_of}
+    earlier: defaultdict[int, list[_Sentence]] = defaultdict(list)
+    kept: dict[int, list[_Sentence]] = {}
     for at, sentence in enumerate(pool):
-        if at in replaced:
-            kept += _read_one(sentence, remaining(sentence.text, replaced[at]))
-        elif sentence.speaker.casefold() in _USERS or sentence.source not in answers:
-            kept.append(sentence)
-    return kept
+        if at not in next_of:
+            if sentence.speaker.casefold() in _USERS or sentence.source not in answers:
+                kept[at] = [sentence]
+            continue
+        new, chance = next_of[at]
+        if sentence.later:
+            # What it perhaps overruled is twice overruled now.
+            kept.pop(at - 1, None)
+        if may_go(sentence.text, chance):
+            kept[at] = _read_one(sentence._replace(later=False), remaining(sentence.text, pool[new].text))
+        elif new not in next_of:
+            earlier[new].append(sentence)
+        elif chance < LIKELY or not may_go(sentence.text, 1.0):
+            kept[at] = [sentence]
+    return [one for at, some in sorted(kept.items()) for one in _with_earlier(some, earlier[at])]
+
+
+def _first_of_each(found: Iterable[Succession]) -> list[Succession]:
+    """Of each statement the first that certainly overrules it, else the likeliest."""
+    best: dict[int, Succession] = {}
+    for one in found:
+        other = best.get(one.old)
+        if other is None or (other.probability < CERTAIN and one.probability > other.probability):
+            best[one.old] = one
+    return list(best.values())
+
+
+def _with_earlier(some: Sequence[_Sentence], earlier: Sequence[_Sentence]) -> list[_Sentence]:
+    """Sentences after what the first of them perhaps overrules, which becomes one sentence."""
+    if not earlier or not some:
+        return [*earlier, *some]
+    first, text = some[0], earlier[0].text
+    if len(earlier) > 1:
+        text = " / ".join(one.text.rstrip("。.!！") for one in earlier) + (
+            "。" if is_cjk(text[-2:-1]) else "."
+        )
+    return [*_read_one(first._replace(later=False), text), first._replace(later=True, opens=False), *some[1:]]
 
 
 def _statement(pool: Sequence[_Sentence], at: int) -> Statement:
@@ -151,8 +228,22 @@ def _distinct(pool: Sequence[_Sentence]) -> list[_Sentence]:
     seen: dict[frozenset[str], _Sentence] = {}
     for sentence in pool:
         seen.setdefault(sentence.words, sentence)
-    telling = [sentence for sentence in seen.values() if _tells(sentence)]
+    spoken: defaultdict[int, set[str]] = defaultdict(set)
+    for sentence in pool:
+        spoken[sentence.source].update(sentence.words)
+    telling = [
+        sentence
+        for sentence in seen.values()
+        if _tells(sentence) and not _echoes(sentence, spoken[sentence.source - 1])
+    ]
     return telling or list(seen.values())
+
+
+def _echoes(sentence: _Sentence, before: AbstractSet[str]) -> bool:
+    """Whether an assistant only repeats what was said just before."""
+    if sentence.speaker.casefold() not in _ASSISTANTS:
+        return False
+    return len(sentence.words - before) <= _ECHO * len(sentence.words)
 
 
 def _tells(sentence: _Sentence) -> bool:
@@ -182,7 +273,12 @@ def _bonus(sentence: _Sentence) -> float:
 
 
 def _choose(
-    pool: Sequence[_Sentence], scores: Sequence[float], max_chars: int, *, old_below: int
+    pool: Sequence[_Sentence],
+    scores: Sequence[float],
+    limit: int,
+    measure: Callable[[str], int],
+    *,
+    old_below: int,
 ) -> set[int]:
     """The best that fit: old ones within their share, then new ones, then whatever else fits.
 
@@ -190,7 +286,7 @@ def _choose(
     """
     olds = [at for at, sentence in enumerate(pool) if sentence.source < old_below]
     news = [at for at, sentence in enumerate(pool) if sentence.source >= old_below]
-    keep_free = max_chars - int(max_chars * _PREVIOUS_SHARE) if news else 0
+    keep_free = limit - int(limit * _PREVIOUS_SHARE) if news else 0
     holders: defaultdict[str, list[int]] = defaultdict(list)
     for at, sentence in enumerate(pool):
         for word in sentence.words:
@@ -198,25 +294,34 @@ def _choose(
     said = [0.0] * len(pool)
     chosen: set[int] = set()
     lines: set[int] = set()
-    left = max_chars + 1  # the first line has no line break before it
+    left = limit + 1  # the first line has no line break before it
+    sizes = [measure(sentence.text) for sentence in pool]
     for group, reserve in ((olds, keep_free), (news, 0), (olds, 0)):
-        open_still = set(group) - chosen
-        shortest = min((len(pool[at].text) for at in open_still), default=0)
+        # What is perhaps overruled is not told without what overrules it.
+        open_still = {at for at in group if not _waits(pool, at, chosen)} - chosen
+        shortest = min((sizes[at] for at in open_still), default=0)
         while open_still and shortest < left - reserve:
             best = max(open_still, key=lambda at: (scores[at] * (1 - _REPEATS * said[at]), -at))
             open_still.remove(best)
             sentence = pool[best]
             # The most it can add: itself and a space, or a new line with its speaker.
-            cost = len(sentence.text if sentence.source in lines else _labelled(sentence)) + 1
+            label = 0 if sentence.source in lines else measure(_labelled(sentence._replace(text="")))
+            cost = sizes[best] + label + 1
             if cost > left - reserve:
                 continue
             left -= cost
             chosen.add(best)
+            if sentence.later:
+                open_still.add(best - 1)
             lines.add(sentence.source)
             for other in {other for word in sentence.words for other in holders[word]}:
                 words = pool[other].words
                 said[other] = max(said[other], len(words & sentence.words) / len(words))
     return chosen
+
+
+def _waits(pool: Sequence[_Sentence], at: int, chosen: Container[int]) -> bool:
+    return at + 1 < len(pool) and pool[at + 1].later and at + 1 not in chosen
 
 
 def _labelled(sentence: _Sentence) -> str:
@@ -231,6 +336,7 @@ def _render(chosen: Sequence[_Sentence]) -> str:
             out += ("\n" if out else "") + _labelled(sentence)
         else:
             ends_in_chinese = is_cjk(out[-1]) or out[-1] in "。！？…”」』）》"
-            out += ("" if ends_in_chinese else " ") + sentence.text
+            later = _LATER[language_of(sentence.text)] if sentence.later else ""
+            out += ("" if ends_in_chinese else " ") + later + sentence.text
         source = sentence.source
     return out

@@ -8,7 +8,7 @@ secret is refused in `tiers/fact_book.py`.
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pagefile.text.fact_ranking import fact_key
@@ -89,6 +89,14 @@ class Stated:
     subject: str = USER
 
 
+#: The name in front of what a speaker says, on a line of its own; a message has several authors from two names on.
+_SPEAKER = re.compile(
+    rf"^[ \t]*(?P<name>[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)?|[{HAN}]{{2,4}})[:：][ \t]*", re.MULTILINE
+)
+_SEVERAL = 2
+_THE_USER = re.compile(r"\bthe user(?P<of>'s)?\b|用户", re.IGNORECASE)
+
+
 class _Rule:
     """A row of the table: a pattern in one of the languages, and what it states."""
 
@@ -114,6 +122,16 @@ _FOREIGN = re.compile(
     r"|“[^”\n]*+”?|「[^」\n]*+」?|\"[^\"\n]*\"|^[^\S\n]*(?:AI|Assistant|助手)[:：].*?$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
+#: What announces a text that was pasted ("Translate:", "Summarize this email:"): all that follows is that text.
+_PASTED = re.compile(
+    r"(?:(?:\b(?:translate|proofread|rephrase|paraphrase|(?:summari[sz]e|rewrite|shorten|edit|analy[sz]e) the following)\b|翻译|译成|润色|校对|改写)"
+    r"|(?:\b(?:this|that|the|an?|his|her|their)\b|以下|下面|这|那)[^\n:：.,;!?。，；！？]{0,30}?"
+    r"(?:\b(?:e?-?mails?|messages?|letters?|articles?|texts?|posts?|comments?|paragraphs?|passages?|essays?|stor(?:y|ies)|poems?"
+    r"|songs?|lyrics|documents?|reports?|pages?|transcripts?|conversations?|chats?|dialogues?|sentences?|reviews?|answers?|repl(?:y|ies))\b"
+    r"|邮件|文章|短文|文字|文本|段落|段话|句话|原文|内容|信件|封信|帖子|评论|网页|报道|报告|文档|对话|聊天记录|故事|诗|歌词|新闻))"
+    r"[^\n:：.;!?。；！？]{0,40}[:：].*+",
+    re.DOTALL | re.IGNORECASE,
+)
 _SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]*|[。！？!?；;\n]+")
 _EN_END = re.compile(r"(?<=[.!?])\s+")
 _QUESTION = re.compile(
@@ -121,9 +139,17 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"^\s*(?:如果|假如|假设|要是|倘若|比如|例如|万一|if|suppose|imagine|unless|when|in case|for example|let's say)",
+    r"^\s*(?:如果|假如|假设|要是|倘若|比如|例如|万一|if|suppose|imagine|unless|when|in case|for example|let's say|pretend|say that|assume)",
     re.IGNORECASE,
 )
+#: What somebody else says, or what is to be written: "She said: I live in Paris".
+_REPORTED = re.compile(
+    r"\b(?:said|says|say|saying|told|asked|wrote|writes?|translate|sentence|title|quote|means?)\b[^:：]{0,20}[:：]"
+    r"|(?:说|问|写|翻译|造句|句话|例句|标题|台词)[^:：]{0,12}[:：]",
+    re.IGNORECASE,
+)
+#: Reported speech goes on to the end of its line.
+_SPEECH = re.compile(rf"({_REPORTED.pattern}).*+", re.IGNORECASE)
 _CORRECTS = re.compile(r"^(?:不对|不是的?|错了|更正|纠正|no|nope|wrong)[。.！!]\s*$", re.IGNORECASE)
 _TAIL = re.compile(
     r"[\s了啦哦吧呀啊呢的…~～.]+$|\s+(?:now|too|as well|by the way|thanks|thank you|please)$", re.IGNORECASE
@@ -132,13 +158,39 @@ _TAIL = re.compile(
 
 def own_words(text: str) -> str:
     """A user's message without text that others wrote into it; each removed piece leaves a line break."""
-    return _FOREIGN.sub("\n", text)
+    return _PASTED.sub("\n", _FOREIGN.sub("\n", text))
 
 
 def stated(text: str) -> list[Stated]:
     """The lasting statements a message makes about its author, each with its exact quote, in the order of the text."""
-    found = (one for sentence in _sentences(own_words(text)) for one in _in_sentence(sentence))
+    found = (
+        _spoken(one, speaker)
+        for speaker, said in _speeches(_SPEECH.sub(r"\1", own_words(text)))
+        for sentence in _sentences(said)
+        for one in _in_sentence(sentence)
+        if secret_in(sentence) is None
+    )
     return list({(fact_key(one.text), one.attribute): one for one in found}.values())
+
+
+def _speeches(text: str) -> Iterator[tuple[str | None, str]]:
+    """What each speaker says, in a message that several wrote ("Ada: …"); one author has no name."""
+    marks = list(_SPEAKER.finditer(text))
+    if len({mark["name"] for mark in marks}) < _SEVERAL:
+        yield None, text
+        return
+    yield None, text[: marks[0].start()]
+    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+        yield mark["name"], text[mark.end() : None if following is None else following.start()]
+
+
+def _spoken(one: Stated, speaker: str | None) -> Stated:
+    """A statement with its speaker as the subject."""
+    if speaker is None:
+        return one
+    who = speaker if one.subject == USER else f"{speaker}'s {one.subject}"
+    text = _THE_USER.sub(lambda found: speaker + (found["of"] or ""), one.text)
+    return replace(one, text=text, subject=who)
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -152,8 +204,14 @@ def _sentences(text: str) -> Iterator[str]:
             whole = before + piece
             sentence = whole if before and whole in text else piece
             before = ""
-            if not _QUESTION.search(sentence.strip()) and not _CONDITION.match(sentence):
+            skipped = _CONDITION.match(sentence) or _REPORTED.search(sentence)
+            if not _QUESTION.search(sentence.strip()) and not skipped:
                 yield sentence.strip()
+
+
+def _filling(value: str, quote: str) -> dict[str, str]:
+    article = "an" if value[:1].lower() in "aeiou" else "a"
+    return {"value": value, "quote": quote.rstrip("。.！! "), "article": article}
 
 
 def _in_sentence(sentence: str) -> Iterator[Stated]:
@@ -168,10 +226,11 @@ def _in_sentence(sentence: str) -> Iterator[Stated]:
             correction = rule.category == "correction"
             end = None if correction else match.end("quote")
             quote = sentence[match.start("quote") : end].strip()
-            article = "an" if value[:1].lower() in "aeiou" else "a"
-            said = rule.says.format(value=value, quote=quote.rstrip("。.！! "), article=article)
-            attribute = rule.attribute and rule.attribute.format(key=fact_key(value))
-            yield Stated(said[:300], quote, rule.category, rule.confidence, attribute)
+            named = {name: found.casefold() for name, found in match.groupdict().items() if found}
+            said = rule.says.format_map({**named, **_filling(value, quote)})
+            attribute = rule.attribute and rule.attribute.format_map({**named, "key": fact_key(value)})
+            subject = named.get("who", USER)
+            yield Stated(said[:300], quote, rule.category, rule.confidence, attribute, subject)
             if correction:
                 return
             if rule.category == "explicit":

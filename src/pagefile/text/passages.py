@@ -17,21 +17,23 @@ from pagefile.text.sentences import cut, language
 from pagefile.text.splitting import Passage, page_slice, split
 from pagefile.text.words import terms
 
-__all__ = ["Passage", "matching", "page_slice", "render_excerpt", "select", "selected", "split"]
+__all__ = ["Passage", "matching", "page_slice", "read_to", "render_excerpt", "select", "selected", "split"]
 
 Cost = Callable[[str], int]
 _Reach = Literal["group", "where", "page"]
 
-#: How many places of a passage a search shows: the words of a query may stand in different ones.
+#: How many places of a passage a search shows: the words of a query may be spread over several.
 _MATCHES = 3
-#: At how many places to read: so many, and one more for this many tokens.
+#: At how many places to read: a minimum, and one more for this many tokens of budget.
 _LEAST_PLACES, _PER_PLACE = 3, 150
 #: How much is said of what encloses a passage.
 _WHERE_CHARS = 200
-#: Counting again after so many rounds, and unless less than this share of the budget is left.
+#: The most rounds of counting again, and the share of the budget below which it is not worth another.
 _ROUNDS, _UNUSED = 3, 0.05
 #: A shorter part of a piece is left out.
 _LEAST_PART = 24
+#: Characters before the words of a question in a part of a piece.
+_BEFORE_MATCH = 20
 #: The share of the budget that the lines before the passages may take.
 _MARKERS = 0.22
 _ESCAPED = re.compile(r"\\(?:n|\"|u[0-9a-f]{4})")
@@ -67,7 +69,7 @@ def selected(text: str, query: str, *, budget: int, cost: Cost, zh: bool | None 
     told = language(text[:2000]) == "zh" if zh is None else zh
     marker = _marker(len(text), len(text), len(text), zh=told)
     written = partial(render_excerpt, total_chars=len(text), zh=zh)
-    shown = _Shown(page.pieces, budget, cost, written, marker)
+    shown = _Shown(page.pieces, budget, cost, written, marker, page.asked_at)
     shown.fill(page.places(_LEAST_PLACES + budget // _PER_PLACE))
     made = Selection(shown.passages)
     made.answers = page.answers
@@ -75,12 +77,12 @@ def selected(text: str, query: str, *, budget: int, cost: Cost, zh: bool | None 
 
 
 def matching(passage: str, query: str, max_chars: int) -> str:
-    """The part of a passage that a query is about, in at most so many characters; strings of JSON as they read."""
+    """The part of a passage that a query is about, in at most `max_chars` characters; strings of JSON as they read."""
     text = unescaped(passage) if _ESCAPED.search(passage) else passage
     if len(text) <= max_chars:
         return text
     page = RankedPage(text, query)
-    shown = _Shown(page.pieces, max_chars, len, _joined)
+    shown = _Shown(page.pieces, max_chars, len, _joined, "", page.asked_at)
     shown.fill(page.places(_MATCHES))
     return _joined(shown.passages)
 
@@ -130,6 +132,18 @@ def _marker(start: int, end: int, total: int, where: str = "", *, zh: bool) -> s
     )
 
 
+_SHOWN = re.compile(r"(?m)^\[…(?:字符| characters) (\d+)–(\d+) ")
+
+
+def read_to(excerpt: str, start: int) -> int:
+    """Where to read on behind a rendered excerpt of what follows `start`: where what it shows without a gap ends, else its end."""
+    shown = [(int(first), int(end)) for first, end in _SHOWN.findall(excerpt)]
+    place = start
+    for first, end in shown:
+        place = end if first <= place < end else place
+    return place if place > start else max((end for _, end in shown), default=start)
+
+
 def _in_chinese(passages: Sequence[Passage]) -> bool:
     return language("".join(passage.text[:2000] for passage in passages[:4])) == "zh"
 
@@ -157,6 +171,8 @@ class _Shown:
     render: Callable[[Sequence[Passage]], str]
     #: What is written before each place that is shown.
     marker: str = ""
+    #: Where in a text the first word of the question is.
+    asked_at: Callable[[str], int] = lambda _: 0
 
     def __post_init__(self) -> None:
         self._taken: dict[int, Piece] = {}
@@ -204,7 +220,7 @@ class _Shown:
         return True
 
     def _price(self, at: int) -> tuple[int, int]:
-        """What it costs to show a piece, and what stands before it: the less, the nearer another is that is shown."""
+        """What it costs to show a piece, and what precedes it: the less, the nearer another is that is shown."""
         piece = self.pieces[at]
         if at not in self._costs:
             self._costs[at] = self.cost(piece.text.rstrip("\n") + "\n")
@@ -260,6 +276,15 @@ class _Shown:
         if at is None:
             return False
         piece = self.pieces[at]
+        asked = piece.start + self.asked_at(piece.frame.text[piece.start : piece.end])
+        if self._cut(at, piece) and asked >= self._taken[at].end:
+            # The words of the question, with a little before them that tells what they belong to.
+            del self._taken[at]
+            self._cut(at, replace(piece, start=asked - _BEFORE_MATCH))
+        return at in self._taken
+
+    def _cut(self, at: int, piece: Piece) -> bool:
+        """Take the beginning of a piece, as far as it fits."""
         room = piece.end - piece.start - 1
         # The beginning of a sentence says nothing, unless there is nothing else.
         least = _LEAST_PART if self._taken else 0

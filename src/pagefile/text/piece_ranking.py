@@ -53,6 +53,12 @@ class RankedPage:
         """Whether any piece shares a word with the question."""
         return any(self._scores)
 
+    def asked_at(self, text: str) -> int:
+        """Where in a text the first word of the question is; 0 if none is."""
+        folded = text.casefold()
+        found = (folded.find(stem) for term in self._asked for stem in _stems(term) if len(stem) > 1)
+        return min((at for at in found if at >= 0), default=0)
+
     def places(self, most: int) -> list[int]:
         """Where to read, best first: what answers, and the more doubtful that is, what stands out.
 
@@ -117,6 +123,12 @@ class RankedPage:
             for at in telling:
                 worth[at] += 1.0
         return worth
+
+
+def standing_out(text: str, most: int) -> list[str]:
+    """The pieces that tell most about a page: its beginning, what stands out, its end."""
+    page = RankedPage(text, "")
+    return [page.pieces[at].text.strip() for at in page.places(most)[:most]] if page.pieces else []
 
 
 def _is_word(term: str) -> bool:

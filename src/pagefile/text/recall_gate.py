@@ -35,8 +35,9 @@ SELF_COVERAGE = 0.25
 #: The threshold for a question that refers back: someone asking for "that one from before" names little of
 #: it.
 BACK_SIMILARITY = 0.42
-#: Below this, all that two texts have in common is that both are texts.
+#: Below this, all that two texts have in common is that both are texts. Across languages similarities are lower.
 SOME_SIMILARITY = 0.3
+SOME_FOREIGN_SIMILARITY = 0.1
 
 _BACK = re.compile(
     r"之前|以前|刚才|刚刚|上次|上回|上一次|前面|先前|早些时候|那时|当时|那次|那个|那部|那位|那家|那件|你说过|我说过|说过的|提到过?的|提过|聊过|"
@@ -94,13 +95,16 @@ def asking(question: str) -> Asking:
     return "self" if any(_SELF.search(end) for end in ends) else "anything"
 
 
-def answers(parts: Mapping[str, float]) -> bool:
+def answers(parts: Mapping[str, float], *, foreign: bool = False) -> bool:
     """Whether a turn has anything in common with the question: a word, the time it names, or its meaning.
 
-    A turn found only through its neighbours' words counts as well: it is part of what was said about them.
+    A turn found only through its neighbours' words counts as well: it is part of what was said about them. A question
+    in a `foreign` language has only its meaning.
     """
     shared = sum(parts.get(name, 0.0) for name in ("words", "neighbours", "sitting", "time"))
-    return shared > 0 or parts.get("likeness", 0.0) >= SOME_SIMILARITY
+    return shared > 0 or parts.get("likeness", 0.0) >= (
+        SOME_FOREIGN_SIMILARITY if foreign else SOME_SIMILARITY
+    )
 
 
 def passes(parts: Mapping[str, float], gate: Gate, how: Asking = "anything") -> bool:

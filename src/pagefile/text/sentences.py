@@ -1,7 +1,7 @@
 """Chinese and English text: which language it is in, where its sentences end, and what to show of one that is too long."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 Language = Literal["zh", "en"]
@@ -164,6 +164,28 @@ def cut(text: str, max_chars: int) -> str:
     if max_chars <= 0:
         return ""
     return _head(text, max_chars - 1).rstrip() + "…"
+
+
+def fitting_sentences(text: str, limit: int, measure: Callable[[str], int]) -> str:
+    """As many whole sentences as fit within a limit of tokens; a first one that does not fit is cut."""
+    text = text.strip()
+    if measure(text) <= limit:
+        return text
+    kept = ""
+    for sentence in sentences(text):
+        if measure(kept + sentence.rstrip()) > limit:
+            break
+        kept += sentence
+    return kept.strip() or cut_to(text, limit, measure)
+
+
+def cut_to(text: str, limit: int, measure: Callable[[str], int]) -> str:
+    """The beginning of a text that fits within a limit of tokens, up to a boundary."""
+    # A token has at least a fraction of a character; what is far too long need not be measured as a whole.
+    room = min(len(text), 20 * limit)
+    while room and measure(shorter := cut(text[: room + 1], room)) > limit:
+        room = min(room - 1, room * limit // measure(shorter))
+    return cut(text, room)
 
 
 def _marker(missing: int, *, zh: bool) -> str:

@@ -69,12 +69,16 @@ def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list
     return [Passage(start, end, text[start:end]) for start, end in cuts]
 
 
+#: A shorter unit is never cut if it fits: an image, a link.
+_SHORT_UNIT = 300
+
+
 def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
     """The range to show for `offset` and `limit`: at most `limit` characters, splitting no unit that fits.
 
     The start moves back to the beginning of the unit it falls into, then the end moves back to the beginning
-    of the unit it would split. A unit that does not fit into `limit`, or that is all there is, is cut where
-    asked. The end is always after `offset` (unless the text has ended or `limit` is 0), so that paging on
+    of the unit it would split. A long unit before which less than half of `limit` would be shown, or that is all
+    there is, is cut: JSON and tables at the end of a line or value. The end is always after `offset` (unless the text has ended or `limit` is 0), so that paging on
     from it terminates.
     """
     start = min(max(0, offset), len(text))
@@ -85,12 +89,17 @@ def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
     if (around := found.around(start)) is not None and around[1] - around[0] <= limit:
         start, end = around[0], min(len(text), around[0] + limit)
     if (behind := found.around(end)) is not None:
-        if behind[0] > max(start, offset):
+        first = max(start, offset)
+        if behind[0] > first and (behind[1] - behind[0] <= _SHORT_UNIT or 2 * (behind[0] - first) >= limit):
             return start, behind[0]
+        least = first + 1
         if found.layout == "json":
             # Not inside of an escape, and rather at the end of a line or sentence.
-            least = max(start, offset) + 1
             return start, _string_end(text, behind[0], (max(least, end - limit // 4), least), end)
+        if behind[0] > first:
+            return start, max(least, text.rfind("\n", first + limit // 2, end) + 1) if "\n" in text[
+                first + limit // 2 : end
+            ] else end
     return start, end
 
 

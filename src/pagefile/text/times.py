@@ -1,7 +1,7 @@
 """Which period a question refers to: 上周, "last May", "three weeks ago", 3月中旬, 国庆节前, "since Monday", 2025-03-05.
 
 Questions to a memory look back: what is named without a year is the latest that has begun, and what lies ahead
-("next Monday") or recurs ("on Mondays") is no period. "may" is a month only where a month can stand. What is
+("next Monday") or recurs ("on Mondays") is not a period. "may" is a month only where a month can be. What is
 not understood is left to the words. How periods are named is in `times.toml`.
 """
 
@@ -24,8 +24,12 @@ _SHORTLY = timedelta(days=14)
 _EARLIEST = date(1970, 1, 1)
 #: The first year of the feasts that follow another calendar.
 _MOVING_FROM = 2018
-#: Where a period was read, one of these characters stands while the rest is read; no text has them.
+#: Where a period was read, one of these characters is put in its place while the rest is read; texts do not contain them.
 _FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD
+#: A year in Chinese digits, and two years that share their preposition.
+_SPELLED = str.maketrans("零〇○一二三四五六七八九", "000123456789")
+_SPELLED_YEAR = re.compile(r"[一二][零〇○一二三四五六七八九]{3}(?=年)")
+_YEARS = re.compile(r"(?i)\b(in|during) ((?:19|20)\d\d) (?:and|or) ((?:19|20)\d\d)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,8 @@ class _Read(NamedTuple):
 
 def periods(text: str, today: date) -> tuple[list[Period], str]:
     """The periods a text names, relative to a day, and the text without the words that name them."""
-    text = _MARK.sub(" ", text)
+    text = _SPELLED_YEAR.sub(lambda year: year[0].translate(_SPELLED), _MARK.sub(" ", text))
+    text = _YEARS.sub(r"\1 \2 and \1 \3", text)
     read: dict[str, _Read] = {}
 
     def mark(one: _Read) -> str:
@@ -127,7 +132,8 @@ def _counts(word: str) -> tuple[int, int]:
     if len(word) == 2 and all(sign in _TABLE["digits"] for sign in word):
         return _number(word[0]), _number(word[1])
     count = _number(word.rstrip("来多几"))
-    return count, count
+    # 十几 and 二十多 are more than ten and more than twenty, 十来 is about ten.
+    return (count + 1, count + 9) if word[-1] in "多几" and count and count % 10 == 0 else (count, count)
 
 
 def _month_number(word: str) -> int:
@@ -255,8 +261,9 @@ def _feast(match: _Match, today: date) -> Period:
 def _day_of_month(match: _Match, today: date) -> Period:
     """The latest such day that has begun."""
     day = _number(match["day"])
-    back = 1 if day > today.day else 0
-    return _days(_months(today.year, today.month - back).first.replace(day=day), 1)
+    months = (_months(today.year, today.month - back) for back in range(3))
+    last = next(month for month in months if month.last.day >= day and month.first.replace(day=day) <= today)
+    return _days(last.first.replace(day=day), 1)
 
 
 def _part_of_month(match: _Match, today: date) -> Period:
@@ -299,7 +306,7 @@ def _point(count: int, unit: str, today: date) -> Period:
 
 
 def _until_now(match: _Match, today: date) -> Period:
-    """The last so many days with today, or from the same day so many weeks, months or years ago."""
+    """The last N days including today, or from the same day N weeks, months or years ago."""
     unit, word = match["unit"].removeprefix("个")[0].lower(), match["count"]
     count = max(_counts(word)) if word else 1
     if unit in "h小":

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pagefile.text.bm25 import K1, Matches, WordIndex, best_first, rarity
 from pagefile.text.recall_gate import names_only_a_time
-from pagefile.text.sentences import language
+from pagefile.text.sentences import is_cjk, language
 from pagefile.text.speech import named, speech
 from pagefile.text.times import Period, periods
 from pagefile.text.words import ASKING_TERMS, terms
@@ -59,6 +59,8 @@ ROUGH_TIME = 2 / 3
 TIME_DAYS = 7.0
 #: The score of a turn that matches only the time: less than any word.
 TIME_ALONE = 1e-3
+#: The language of a turn is judged by this many of its words.
+_LANGUAGE_WORDS = 8
 #: A longer silence ends a session.
 SILENCE_S = 6 * 3600
 
@@ -87,6 +89,19 @@ class Placed(Generic[K]):
     aside: Sequence[str] = ()
 
 
+class Familiarity(NamedTuple):
+    """What the words of a question say about whether it concerns a user's past."""
+
+    #: The share of their weight whose words some turn has.
+    known: float
+    #: How many of them there are, stop words aside.
+    terms: int
+    #: Whether it is in another language than most turns.
+    foreign: bool
+    #: Whether it names somebody who speaks in them.
+    names_speaker: bool
+
+
 class TurnIndex(Generic[K]):
     """Turns of one user, searched by questions. Thread-safe; turns of a conversation are added in order."""
 
@@ -107,6 +122,7 @@ class TurnIndex(Generic[K]):
         self._ends: dict[str, tuple[int, int]] = {}
         self._speakers: dict[str, int] = {}
         self._spoken: Counter[str] = Counter()
+        self._chinese = 0
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -147,6 +163,7 @@ class TurnIndex(Generic[K]):
             self._conversation.append(number)
             self._at.append(at)
             self._asks.append(said.asks)
+            self._chinese += any(is_cjk(word[0]) for word in said.words[:_LANGUAGE_WORDS])
             if said.speaker is None:
                 self._speaker.append(-1)
             else:
@@ -188,17 +205,22 @@ class TurnIndex(Generic[K]):
             score[~eligible] = 0
             best = best_first(score, limit, _copied(self._at, np.float64))[:limit]
             keys = [self._keys[slot] for slot in best]
-        once = _asked(list(about))
+            coverage, _ = self._words.shares(_asked(list(about)))
+            parts |= {"coverage": coverage, "likeness": similarity, "inside": inside.astype(np.float64)}
+        columns = [column[best].tolist() for column in parts.values()]
         return [
-            Found(
-                key,
-                float(score[slot]),
-                {name: float(part[slot]) for name, part in parts.items()}
-                | {"coverage": self._words.share(key, once), "likeness": float(similarity[slot])}
-                | {"inside": float(inside[slot])},
-            )
-            for slot, key in zip(best, keys, strict=True)
+            Found(key, value, dict(zip(parts, row, strict=True)))
+            for key, value, row in zip(keys, score[best].tolist(), zip(*columns, strict=True), strict=True)
         ]
+
+    def familiarity(self, question: str) -> "Familiarity":
+        """How much of a question's words this user's turns know, and whether it is in their language."""
+        asked = _asked(list(dict.fromkeys(terms(question, keep_stop_words_if_empty=False))))
+        with self._lock:
+            _, known = self._words.shares(asked)
+            own = "zh" if 2 * self._chinese > len(self._keys) else "en"
+            speakers = named(question, self._who_speaks())
+        return Familiarity(known, len(asked), language(question) != own, bool(speakers))
 
     def _of(self, conversation: str | None) -> npt.NDArray[np.bool_]:
         """Which turns are of a conversation; all if none is named."""

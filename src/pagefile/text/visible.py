@@ -12,10 +12,10 @@ def visible(text: str, *, lines: bool = False) -> str:
     """Text that is safe for a terminal: control characters are escaped; `lines` keeps line breaks."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_seen(character, lines=lines) for character in text)
+    return "".join(_escape(character, lines=lines) for character in text)
 
 
-def _seen(character: str, *, lines: bool) -> str:
+def _escape(character: str, *, lines: bool) -> str:
     if character in "\r\n\t":
         return character if lines and character != "\r" else " "
     if character not in _TURNING and unicodedata.category(character) not in _OBEYED:

@@ -46,6 +46,21 @@ _SPACED_UNIT = re.compile(r"(?<=\d) (?=(?:mg|mcg|kg|g|ml|l|cm|mm|km|m|gb|mb|kb|t
 _PAIRED = re.compile(f"[{KANA}{HANGUL}]")
 
 
+#: Nothing but messages that say nothing, and words around them.
+_SMALL_TALK = re.compile(
+    r"(?:(?:{})|\W)*+".format(
+        "|".join(
+            rf"\b{re.escape(word)}\b" if word.isascii() else re.escape(word)
+            for word in sorted(
+                TRIVIAL | frozenset(table("pagefile.text", "words")["small_talk"].split()),
+                key=len,
+                reverse=True,
+            )
+        )
+    )
+)
+
+
 class _Stemmers(threading.local):
     """One stemmer per thread: PyStemmer's is not thread-safe."""
 
@@ -78,6 +93,11 @@ def _worked_out(kind: str | None, found: str) -> tuple[str, ...]:
 
 #: People use few words, many times: most of the work is done once per word.
 _remembered = lru_cache(maxsize=1 << 15)(_worked_out)
+
+
+def is_trivial(message: str) -> bool:
+    """Whether a message says nothing that memory could be about: greetings, thanks, words of agreement."""
+    return _SMALL_TALK.fullmatch(message.casefold()) is not None
 
 
 def forget_words() -> None:

@@ -17,12 +17,13 @@ from pagefile.lru import Lru
 from pagefile.ports import Clock, Embedder, EntryQuery, Meter, PageDraft, PurgeRequest, Store, ViewRequest
 from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step, Turn
 from pagefile.text.passages import split
-from pagefile.text.recall_gate import SOME_SIMILARITY
-from pagefile.text.sentences import clip
+from pagefile.text.recall_gate import SOME_SIMILARITY, Gate
+from pagefile.text.sentences import Language, clip
 from pagefile.text.sources import sources
-from pagefile.text.synopsis import synopsis
+from pagefile.text.synopsis import is_mixed, synopsis
 from pagefile.tiers import base, page_in
 from pagefile.tiers.languages import Languages
+from pagefile.tiers.page_recall import PageRecall
 from pagefile.tiers.page_search import PageSearch
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
@@ -69,7 +70,9 @@ class ArchiveRules:
     page_from: int
     #: An equal call by the same user may be answered from a page no older than this; 0 means never.
     reuse_s: float = 0.0
-    #: What decides that a page comes back.
+    #: Whether passages of pages come by themselves when they answer.
+    recall: Gate = "auto"
+    #: What decides that a page comes back whole.
     strategy: Strategy = "model"
     #: Within how many turns two loads make a page stay; 0: it never does.
     resident_turns: int = 0
@@ -123,7 +126,7 @@ class Archive(base.OwnTier):
         )
         showing = rules.strategy, rules.running_tokens, rules.low_water, self._relevant, rules.resident_turns
         self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *showing)
-        self._embeds = embedder is not None
+        self._recall = PageRecall(self._search, store.pages, counter, rules.recall, self._failed)
         # What the last window of a conversation showed whole, and in which open turn.
         self._in_view: Lru[Scope, tuple[str | None, frozenset[str]]] = Lru(_CONVERSATIONS)
         if rules.retention_days or rules.max_bytes:
@@ -145,7 +148,13 @@ class Archive(base.OwnTier):
 
     async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
         """Pages that are back: in place of their placeholders, or in the memory block if those are not in the window."""
-        return await self._paging.bring(request)
+        loaded = await self._paging.bring(request)
+        shown = {*request.load, *(one.id.removeprefix("page:") for one in loaded), *_in_place(request)}
+        return [*loaded, *await self._recall.offer(request, shown)]
+
+    async def replay(self, past: base.PastWindow) -> base.Tier:
+        self._recall.replay(past)
+        return self
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
@@ -165,10 +174,11 @@ class Archive(base.OwnTier):
         await super().maintain_all(backlog)
 
     async def absorb(self, turn: Turn) -> bool:
-        return self._embeds and turn.status != "open" and any(step.page for step in turn.steps)
+        return turn.status != "open" and any(step.page for step in turn.steps)
 
     async def maintain(self, scope: Scope) -> None:
-        """Embed new pages, so that a search need not wait for it."""
+        """Read and embed new pages, so that neither a window nor a search has to wait for it."""
+        await self._search.segment_new(scope)
         await self._search.embed_new(scope)
 
     async def purge_due(self) -> int:
@@ -186,7 +196,7 @@ class Archive(base.OwnTier):
     async def purge(self, request: PurgeRequest) -> list[Page]:
         """Remove texts and leave tombstones; returns what was purged.
 
-        What a placeholder in a conversation that is still in use stands for goes only by name.
+        A page with a placeholder in a conversation that is still in use is purged only by name.
         """
         while live := await self._live(await self._keeper.due(request), request) - request.spared:
             request = replace(request, spared=request.spared | live)
@@ -210,6 +220,7 @@ class Archive(base.OwnTier):
 
     async def forget(self, scope: Scope) -> base.Counts:
         self._paging.forget()
+        self._recall.forget()
         self._search.forget()
         return {}
 
@@ -275,7 +286,9 @@ class Archive(base.OwnTier):
 
         If the scope was erased since `epoch` (from `claim` or `admit`), `ErasedError` is raised.
         """
-        prepare = partial(_draft, scope, step, turn_id, self._counter)
+        # Only what a reader of either language may have fetched needs to know which one it is for.
+        mixed = await self._languages.of(scope, step.result[:2000]) if is_mixed(step.result) else None
+        prepare = partial(_draft, scope, step, turn_id, self._counter, mixed)
         draft = await base.off_loop(prepare, len(step.result), page_in.THREAD_FROM_CHARS)
         summary = draft.page.result_summary
         if self._describe is not None:
@@ -339,9 +352,9 @@ class Archive(base.OwnTier):
     async def _relevant(self, scope: Scope, question: str) -> list[Relevance]:
         every = await self._search.find(scope, question, _RELEVANT)
         found = [one for one in every if one.coverage or one.similarity >= SOME_SIMILARITY]
-        nexts = [*(max(one.score, _TRIFLE) for one in found[1:]), _TRIFLE]
+        nexts = [*(max(one.points, _TRIFLE) for one in found[1:]), _TRIFLE]
         return [
-            Relevance(one.uuid, one.coverage, one.similarity, one.score, one.score / after)
+            Relevance(one.uuid, one.coverage, one.similarity, one.points, one.points / after)
             for one, after in zip(found, nexts, strict=False)
         ]
 
@@ -372,7 +385,18 @@ class Archive(base.OwnTier):
         return measured_step(step, self._counter.count)
 
 
-def _draft(scope: Scope, step: Step, turn_id: str, counter: base.Counter) -> PageDraft:
+def _in_place(request: base.WindowRequest) -> set[str]:
+    """The pages that a window shows in place of their placeholders, or that the running turn holds."""
+    view = request.view
+    turns = {turn.id: turn for turn in view.turns}
+    back = [turns[turn].steps[number].page for turn, number in request.pages]
+    running = () if view.open_turn is None else (step.page for step in view.open_turn.steps)
+    return {page for page in (*back, *running) if page is not None}
+
+
+def _draft(
+    scope: Scope, step: Step, turn_id: str, counter: base.Counter, mixed: Language | None
+) -> PageDraft:
     """The slow part of archiving a page, without side effects."""
     text = step.result
     content_hash = hashlib.sha256(text.encode()).hexdigest()
@@ -382,7 +406,7 @@ def _draft(scope: Scope, step: Step, turn_id: str, counter: base.Counter) -> Pag
         tool=step.tool,
         input=step.input,
         query_summary=query_summary(step.input),
-        result_summary=synopsis(text)[:SUMMARY_CHARS],
+        result_summary=synopsis(text, mixed=mixed)[:SUMMARY_CHARS],
         length=len(text),
         sources=tuple(sources(text)),
         created=_NO_TIME,

@@ -8,6 +8,7 @@ from abc import ABC
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, TypeAlias, TypeVar, cast
 
 import anyio.to_thread
@@ -68,6 +69,11 @@ class WindowRequest:
     run: tuple[Scope, str] | None = None
     #: The language of what the tiers write themselves.
     language: Language = "zh"
+    #: The project and the agent it is made for.
+    project: str | None = None
+    agent: str | None = None
+    #: When the question was asked, by the user's clock; None if that does not matter.
+    at: datetime | None = None
     #: What a tier found that the log will not show later: recorded with the call, so that its window can be
     #: rebuilt.
     traces: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])

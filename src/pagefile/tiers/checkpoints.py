@@ -11,17 +11,20 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
+from typing import NamedTuple
 from uuid import uuid4
 
 import anyio
 import anyio.to_thread
 
 from pagefile import ports
-from pagefile.errors import ConflictError, InvalidArgumentError, StoreError
+from pagefile.errors import ConflictError, InvalidArgumentError, ModelOutputError, StoreError
 from pagefile.lru import Lru
 from pagefile.records import Checkpoint, ConversationInfo, Reset, Scope, Turn, checked_text
-from pagefile.text.extract import anchors, summarize
-from pagefile.text.sentences import Language, cut, sentences
+from pagefile.text.extract import anchor_phrases, summarize
+from pagefile.text.refusals import rejection
+from pagefile.text.sentences import Language, fitting_sentences, sentences
+from pagefile.text.sentences import language as language_of
 from pagefile.tiers.base import Counter, guarded, within
 from pagefile.tiers.languages import Languages
 from pagefile.window.measure import resting_tokens
@@ -44,16 +47,23 @@ _MAX_PREPARED = 1000
 # A summarizer may raise, hang, return nothing, return far too much or repeat itself without doing harm. Input that is
 # longer than it can read is split into parts, each with the summary so far, and nothing is skipped.
 
-#: The maximum length of a summary in characters.
-SUMMARY_CHARS = 1200
-#: And at most the window divided by this, at about one token per character.
+#: The maximum length of a summary in tokens.
+SUMMARY_TOKENS = 600
+#: And at most the window divided by this.
 SUMMARY_SHARE = 8
 #: Beyond this, a summarizer is considered hung.
 SUMMARY_TIMEOUT_S = 120.0
 
 
-def summary_chars(window_tokens: int) -> int:
-    return max(60, min(SUMMARY_CHARS, window_tokens // SUMMARY_SHARE))
+def summary_tokens(window_tokens: int) -> int:
+    return max(60, min(SUMMARY_TOKENS, window_tokens // SUMMARY_SHARE))
+
+
+class Summary(NamedTuple):
+    """A summary, and why it was extracted although somebody should have written it."""
+
+    text: str
+    fallback_reason: str | None = None
 
 
 async def summary_of(
@@ -61,9 +71,10 @@ async def summary_of(
     previous: str | None,
     summarizer: ports.Summarizer,
     meter: ports.Meter,
-    max_chars: int,
+    max_tokens: int,
+    counter: Counter,
     language: Language | None = None,
-) -> str:
+) -> Summary:
     """One text for the previous summary and these turns; extracted from them if the summarizer fails."""
     sides = [side for turn in turns for side in (("user", turn.user), ("assistant", turn.assistant))]
     said = [(speaker, text) for speaker, text in sides if text]
@@ -73,14 +84,16 @@ async def summary_of(
         so_far = previous
         for part in parts(said, summarizer.max_input_chars):
             with anyio.fail_after(SUMMARY_TIMEOUT_S):
-                request = ports.SummaryRequest(so_far, tuple(part), max_chars, language)
+                request = ports.SummaryRequest(so_far, tuple(part), max_tokens, language)
                 text = await summarizer.summarize(request)
-            so_far = usable(text, max_chars)
-        return so_far or ""
+            so_far = usable(text, request, counter)
+        return Summary(so_far or "")
     reason = f"{type(errors[0]).__name__}: {errors[0]}"
     logger.warning("the summarizer failed, extracted a summary instead: %s", reason)
     meter.count("pagefile_degraded_total", tier="summarizer")
-    return summarize(said, max_chars=max_chars, previous=previous, language=language)
+    fitting = {"limit": max_tokens, "measure": counter.count}
+    extract = partial(summarize, said, previous=previous, language=language, **fitting)
+    return Summary(await anyio.to_thread.run_sync(extract), reason)
 
 
 def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tuple[str, str]]]:
@@ -99,12 +112,18 @@ def parts(said: Sequence[tuple[str, str]], max_chars: int) -> Iterator[list[tupl
         yield part
 
 
-def usable(text: str, max_chars: int) -> str:
-    """A summary without repetitions and of bounded length; raises if nothing is left."""
+def usable(text: str, request: ports.SummaryRequest, counter: Counter) -> str:
+    """A summary without repetitions and of bounded length; raises if it is none."""
     kept = "".join(dict.fromkeys(sentences(text.strip())))
     if not kept.strip():
-        raise ValueError("the summarizer returned nothing")
-    return cut(kept, max_chars).strip()
+        raise ModelOutputError("the summarizer returned nothing")
+    given = [request.previous or "", *(words for _, words in request.said)]
+    if reason := rejection(kept, given, request.language or language_of("\n".join(given))):
+        raise ModelOutputError(reason)
+    fitting = fitting_sentences(kept, request.max_tokens, counter.count)
+    if len(fitting) < len(kept.strip()):
+        logger.warning("a summary of %d characters was cut to its first %d", len(kept), len(fitting))
+    return fitting
 
 
 # -- checkpoints -------------------------------------------------------------------------------------------------------
@@ -120,10 +139,11 @@ class WindowRules:
 class _Covered:
     """What a checkpoint will cover, gathered in batches: a long conversation is never held in memory as a whole."""
 
-    def __init__(self, scope: Scope, view: ports.LogView, max_chars: int | None) -> None:
+    def __init__(self, scope: Scope, view: ports.LogView, max_tokens: int | None) -> None:
         self.scope, self.view = scope, view
         #: The maximum length of the summary; None if the caller provides it.
-        self.max_chars = max_chars
+        self.max_tokens = max_tokens
+        self.fallback_reason: str | None = None
         #: The last turn covered; 0 if there is none yet.
         self.through_seq = 0
         #: From the previous checkpoint and everything covered so far.
@@ -134,7 +154,7 @@ class _Covered:
     def gather(self, turns: Sequence[Turn]) -> None:
         """Collect what no summary may lose."""
         for turn in turns:
-            for anchor in anchors(turn.text):
+            for anchor in anchor_phrases(turn.text):
                 # A repeated anchor counts as new: the oldest are dropped first.
                 self.anchors.pop(anchor, None)
                 self.anchors[anchor] = None
@@ -175,7 +195,7 @@ class Checkpoints:
     ) -> Checkpoint:
         """On request: cover all but the last `recent_turns` turns, with the given summary or a generated one."""
         view = await self.view(scope)
-        covered = _Covered(scope, view, summary_chars(window_tokens) if summary is None else None)
+        covered = _Covered(scope, view, summary_tokens(window_tokens) if summary is None else None)
         await self._cover(covered, recent_turns, len)
         if not covered.through_seq:
             raise nothing_to_cover(view.head, recent_turns)
@@ -186,7 +206,14 @@ class Checkpoints:
         return await self._apply(self._draft(covered))
 
     async def cover(
-        self, scope: Scope, summary: str, through_seq: int, *, epoch: int, expected_version: int | None = None
+        self,
+        scope: Scope,
+        summary: str,
+        through_seq: int,
+        *,
+        epoch: int,
+        expected_version: int | None = None,
+        fallback_reason: str | None = None,
     ) -> Checkpoint:
         """Cover every turn up to one that the summary's author has read.
 
@@ -203,7 +230,7 @@ class Checkpoints:
         covered.summary = checked_text(summary, "summary").strip()
         if not covered.summary:
             raise InvalidArgumentError("The summary is empty: give some text.")
-        covered.through_seq = through_seq
+        covered.through_seq, covered.fallback_reason = through_seq, fallback_reason
         expected = _version(view) if expected_version is None else expected_version
         # This view is newer than the one the author read, and so is its epoch.
         draft = replace(self._draft(covered), epoch=epoch, expected_version=expected)
@@ -251,7 +278,7 @@ class Checkpoints:
         self, scope: Scope, view: ports.LogView, rules: WindowRules
     ) -> ports.CheckpointDraft | None:
         erasures = self._erasures
-        covered = _Covered(scope, view, summary_chars(rules.window_tokens))
+        covered = _Covered(scope, view, summary_tokens(rules.window_tokens))
         await self._cover(covered, rules.recent_turns, partial(verbatim, window_tokens=rules.window_tokens))
         if not covered.through_seq:
             return None
@@ -279,9 +306,10 @@ class Checkpoints:
             return
         # Extracting anchors from hundreds of turns would block the event loop.
         await anyio.to_thread.run_sync(covered.gather, turns)
-        if (most := covered.max_chars) is not None:
-            by = self.summarizer, self.meter, most, await self.languages.of(covered.scope)
-            covered.summary = await summary_of(turns, covered.summary, *by)
+        if (most := covered.max_tokens) is not None:
+            by = self.summarizer, self.meter, most, self.counter, await self.languages.of(covered.scope)
+            covered.summary, reason = await summary_of(turns, covered.summary, *by)
+            covered.fallback_reason = reason or covered.fallback_reason
 
     def _draft(self, covered: _Covered) -> ports.CheckpointDraft:
         summary = covered.summary or ""
@@ -297,6 +325,7 @@ class Checkpoints:
             anchors=tuple(covered.anchors),
             archive_refs=tuple(covered.archive_refs),
             epoch=covered.view.head.epoch,
+            fallback_reason=covered.fallback_reason,
         )
 
     async def _apply_patiently(self, draft: ports.CheckpointDraft) -> None:
@@ -329,15 +358,13 @@ class Checkpoints:
         """The live turns, oldest first, in batches of a few hundred."""
         after = max(covered.view.head.covered_through_seq, covered.view.head.reset_seq)
         while True:
-            query = ports.EntryQuery(
-                covered.scope, statuses=frozenset({"done"}), after_seq=after, limit=_BATCH
-            )
-            batch = [entry for entry in await self.reader.entries(query) if isinstance(entry, Turn)]
-            if batch:
+            query = ports.EntryQuery(covered.scope, statuses=ports.ENDED, after_seq=after, limit=_BATCH)
+            ended = [entry for entry in await self.reader.entries(query) if isinstance(entry, Turn)]
+            if batch := [turn.spoken for turn in ended if turn.counts]:
                 yield batch
-            if len(batch) < _BATCH:
+            if len(ended) < _BATCH:
                 return
-            after = batch[-1].seq or after
+            after = ended[-1].seq or after
 
 
 def _version(view: ports.LogView) -> int:

@@ -17,22 +17,27 @@ import anyio
 from pagefile import ports
 from pagefile.lru import Lru
 from pagefile.records import Hit, JsonObject, Scope, Turn
-from pagefile.text.recall_gate import Gate, answers, asking, passes
+from pagefile.text import relevance
+from pagefile.text.recall_gate import Gate, answers, names_only_a_time
 from pagefile.text.speech import in_first_person
-from pagefile.text.turn_ranking import Found, Placed, TurnIndex
-from pagefile.text.words import forget_words, terms
+from pagefile.text.turn_ranking import Familiarity, Found, Placed, TurnIndex
+from pagefile.text.words import forget_words, is_trivial, terms
 from pagefile.tiers import base
 from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
-from pagefile.window.budget import EPISODES_TOKENS, share_of
+from pagefile.window import value
 from pagefile.window.candidates import Block, Candidate
-from pagefile.window.forms import episode_forms
+from pagefile.window.recalled import pattern_of, recalled_forms
+from pagefile.window.turn_notes import is_large
 
 _BATCH = 1000
 #: From this many turns on, a search takes long enough to be worth a thread.
 SEARCH_THREAD_FROM = 20_000
 #: How many turns are searched by meaning.
 NEAREST = 1000
+#: How many turns a window considers, and how few tokens one takes: what is not worth those is not read.
+DEPTH = 120
+_LEAST_TOKENS = 10
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
 TIMEOUT_S = 10.0
 #: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
@@ -68,10 +73,30 @@ class _Index:
 
 
 class _Ranking(NamedTuple):
-    """Turns ranked for a question, and a note on how they were found."""
+    """Turns ranked for a question, what is known of its words and its meaning, and a note on how they were found."""
 
     found: Sequence[Found[_Key]]
+    familiarity: Familiarity
+    contrast: float = 0.0
     note: str | None = None
+
+
+class _Chosen(NamedTuple):
+    """A turn that a window may show, as a trace records it."""
+
+    conversation: str
+    seq: int
+    turn_id: str
+    score: float
+    #: None for windows of before there were values.
+    value: float | None = None
+
+
+class _Choice(NamedTuple):
+    """What a window may show of the past, and notes on how it was found."""
+
+    turns: Sequence[_Chosen] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(eq=False, repr=False)
@@ -90,7 +115,6 @@ class Episodes(base.OwnTier):
     clock: ports.Clock
     _: KW_ONLY
     gate: Gate
-    turns: int
     max_postings: int
     timeout_s: float
     timezone: str = "UTC"
@@ -99,7 +123,7 @@ class Episodes(base.OwnTier):
 
     def __post_init__(self) -> None:
         self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.turns.postings)
-        self._choices: Lru[tuple[Scope, str], _Ranking] = Lru(_CHOICES)
+        self._choices: Lru[tuple[Scope, str], _Choice] = Lru(_CHOICES)
 
     async def recall(
         self,
@@ -132,25 +156,25 @@ class Episodes(base.OwnTier):
         return []
 
     async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
-        """The few past turns that answer the question and are not in the window anyway."""
-        if not request.query or self.gate == "never" or not terms(request.query):
+        """The past turns that help with the message and are not in the window anyway, each with what it is worth."""
+        query = request.query
+        if not query or self.gate == "never" or is_trivial(query) or not terms(query):
             return []
         scope = _home(request.scope)
         for _ in range(2):
-            ranking = await self._chosen(scope, request)
-            if ranking.note:
-                request.note(ranking.note)
-            if (found := await self._read(scope, ranking.found)) is not None:
-                shown = _each_once(zip(found, ranking.found, strict=True))
-                request.traces[self.name] = [[*one.key, one.score] for _, one in shown]
-                return [self.candidate(near.turn, one.score, rank) for rank, (near, one) in enumerate(shown)]
+            choice = await self._chosen(scope, request)
+            for note in choice.notes:
+                request.note(note)
+            if (turns := await self._turns(scope, choice.turns)) is not None:
+                request.traces[self.name] = [[*one] for one in choice.turns]
+                return self.candidates(request, list(zip(choice.turns, turns, strict=True)))
             self._drop(scope)
         return []
 
     # -- catching up with the log ---------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> bool:
-        return self.by_itself and turn.status == "done"
+        return self.by_itself and turn.counts
 
     async def maintain_all(self, backlog: base.Backlog) -> None:
         if self.by_itself:
@@ -188,31 +212,18 @@ class Episodes(base.OwnTier):
     # -- windows, and their replay: `offer` records positions, and the log has the texts ------------------------------
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
-        return {"episodes": share_of(window_tokens, EPISODES_TOKENS)}
+        return {}
 
     async def replay(self, past: base.PastWindow) -> base.Tier:
         """The turns that were chosen, as long as the window is built from the same turns."""
-        if self.name not in past.traces or past.changed("query", "recall", "recall_turns", "timezone"):
+        if self.name not in past.traces or past.changed("query", "recall", "timezone"):
             return self
-
-        def same_turns(request: base.WindowRequest) -> bool:
-            before = request if past.before is None else past.before
-            return [turn.id for turn in before.view.turns] == [turn.id for turn in request.view.turns]
-
-        rows = base.traced_rows(past.traces[self.name])
-        refs = [ports.TurnRef(conversation, seq) for conversation, seq, _, _ in rows]
-        near = await self.source.around(_home(past.scope), refs) if refs else ()
-        there = {one.turn.id: one.turn for one in near}
-        offered = [
-            self.candidate(there[turn_id], score, rank)
-            for rank, (_, _, turn_id, score) in enumerate(rows)
-            if turn_id in there
-        ]
-        return base.Remembered(self, offered, same_turns)
+        rows = [_Chosen(*row) for row in base.traced_rows(past.traces[self.name])]
+        return _Replayed(self, past, rows)
 
     # -- ranking ------------------------------------------------------------------------------------------------------
 
-    async def _chosen(self, scope: Scope, request: base.WindowRequest) -> _Ranking:
+    async def _chosen(self, scope: Scope, request: base.WindowRequest) -> _Choice:
         """What to show: the same for every window of a running turn."""
         running = request.view.open_turn
         if running is None:
@@ -221,22 +232,43 @@ class Episodes(base.OwnTier):
             self._choices[scope, running.id] = await self._choose(scope, request, running.at)
         return self._choices[scope, running.id]
 
-    async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Ranking:
+    async def _choose(self, scope: Scope, request: base.WindowRequest, at: datetime | None) -> _Choice:
         query = request.query or ""
-        seen = {turn.id for turn in request.view.turns}
+        # One that is too large to be shown in full may be found for what is not shown.
+        seen = {turn.id for turn in request.view.turns if not is_large(turn, request.window_tokens)}
         index = await self._caught_up(scope)
         if len(index.turns) <= len(seen):
             # The window holds everything there is.
-            return _Ranking(())
+            return _Choice()
         self.meter.count("pagefile_recalls_total")
-        # Neighbours of a good turn are found too but do not pass the gate: fetch more than needed.
-        limit = 3 * self.turns + min(len(seen), 20)
-        asked = self._local(at, request.view.head.timezone)
-        ranking = await self._ranked(index, scope, query, limit, asked, self.timeout_s)
-        how = asking(query)
-        fresh = [one for one in ranking.found if one.key.turn_id not in seen]
-        passing = [one for one in fresh if passes(one.parts, self.gate, how)]
-        return _Ranking(passing[: self.turns], ranking.note)
+        asked = request.at or self._local(at, request.view.head.timezone)
+        ranking = await self._ranked(
+            index, scope, query, DEPTH + min(len(seen), DEPTH), asked, self.timeout_s
+        )
+        notes = [ranking.note] if ranking.note else []
+        # A conversation that was reset starts over: what came before it is found when it is searched for, and by itself never.
+        here, reset = request.scope.conversation, request.view.head.reset_seq
+        fresh = [
+            one
+            for one in ranking.found
+            if one.key.turn_id not in seen and (one.key.conversation != here or one.key.seq > reset)
+        ][:DEPTH]
+        need = 1.0
+        # Whoever asks for nothing but a time wants what was said then, whatever it was.
+        then = [one for one in fresh if one.parts["inside"]] if names_only_a_time(query) else []
+        fresh = then or fresh
+        if self.gate == "auto" and not then:
+            need = relevance.needs(query, fresh, ranking.familiarity, ranking.contrast)
+        if need < value.OPENING:
+            return _Choice((), notes)
+        values = [1.0] * len(then) or [need * chance for chance in relevance.helps(fresh)]
+        chosen = [
+            _Chosen(*one.key, one.score, round(worth, 6))
+            for one, worth in zip(fresh, values, strict=True)
+            if value.worth(worth, _LEAST_TOKENS)
+        ]
+        # More do not fit, whatever they are worth.
+        return _Choice(chosen[: max(1, request.window_tokens // _LEAST_TOKENS)], notes)
 
     async def _ranked(
         self, index: _Index, scope: Scope, query: str, limit: int, asked: datetime, timeout_s: float
@@ -245,6 +277,7 @@ class Episodes(base.OwnTier):
         meant = in_first_person(query, index.turns.speakers)
         near, note = await self._near(scope, meant, timeout_s) if len(index.turns) else ((), None)
         meaning = {_Key(one.conversation, one.seq, one.turn_id): one.similarity for one in near}
+        familiarity = index.turns.familiarity(query)
         search = partial(
             index.turns.search,
             query,
@@ -255,7 +288,8 @@ class Episodes(base.OwnTier):
             zone=asked.tzinfo or UTC,
         )
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
-        return _Ranking([one for one in found if answers(one.parts)], note)
+        found = [one for one in found if answers(one.parts, foreign=familiarity.foreign)]
+        return _Ranking(found, familiarity, relevance.contrast(list(meaning.values())), note)
 
     def _local(self, at: datetime | None, timezone: str | None) -> datetime:
         """The time of a question by the user's clock."""
@@ -297,6 +331,12 @@ class Episodes(base.OwnTier):
         read = await self.source.around(home, refs)
         return read if [near.turn.id for near in read] == [one.key.turn_id for one in found] else None
 
+    async def _turns(self, home: Scope, chosen: Sequence[_Chosen]) -> list[Turn] | None:
+        """The same for turns that a window may show."""
+        refs = [ports.TurnRef(one.conversation, one.seq) for one in chosen]
+        read = [near.turn for near in await self.source.around(home, refs)] if refs else []
+        return read if [turn.id for turn in read] == [one.turn_id for one in chosen] else None
+
     # -- the index ----------------------------------------------------------------------------------------------------
 
     async def _caught_up(self, home: Scope) -> _Index:
@@ -329,9 +369,56 @@ class Episodes(base.OwnTier):
             turns = [turn for turn in turns if (turn.scope.conversation, turn.seq) in only]
         return await base.off_loop(partial(terms_of, turns), len(turns), THREAD_FROM)
 
-    def candidate(self, turn: Turn, score: float, rank: int) -> Candidate:
-        forms = episode_forms(turn, self.counter.count)
-        return Candidate(f"episode:{turn.id}", "episodes", forms, rank, score)
+    def candidates(
+        self, request: base.WindowRequest, found: Sequence[tuple[_Chosen, Turn]]
+    ) -> list[Candidate]:
+        """Each text once, in the order of time, under the user's days."""
+        zone = self._local(None, request.view.head.timezone).tzinfo
+        asked = pattern_of(dict.fromkeys(terms(request.query or "")))
+        said: dict[object, tuple[_Chosen, Turn]] = {}
+        for chosen, turn in found:
+            said.setdefault(_wording(turn), (chosen, turn))
+        ordered = sorted(said.values(), key=lambda one: (one[1].at, one[0].conversation, one[0].seq))
+        return [
+            Candidate(
+                f"episode:{turn.id}",
+                "episodes",
+                recalled_forms(turn, chosen.value or 1.0, asked, request.window_tokens, self.counter.count),
+                position,
+                chosen.score,
+                value=chosen.value,
+                heading=f"{turn.at.astimezone(zone):%Y-%m-%d}",
+            )
+            for position, (chosen, turn) in enumerate(ordered)
+        ]
+
+
+@dataclass(eq=False, repr=False)
+class _Replayed(base.Tier):
+    """Offers the turns that were chosen for a past window, if it is built from the same turns; else what is chosen now."""
+
+    tier: Episodes
+    past: base.PastWindow
+    rows: Sequence[_Chosen]
+    name = Episodes.name
+
+    async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
+        before = request if self.past.before is None else self.past.before
+        if [turn.id for turn in before.view.turns] != [turn.id for turn in request.view.turns]:
+            return await self.tier.offer(request)
+        refs = [ports.TurnRef(one.conversation, one.seq) for one in self.rows]
+        near = await self.tier.source.around(_home(self.past.scope), refs) if refs else ()
+        there = {one.turn.id: one.turn for one in near}
+        held = [(one, there[one.turn_id]) for one in self.rows if one.turn_id in there]
+        return self.tier.candidates(request, held)
+
+    def limits(self, window_tokens: int) -> Mapping[Block, int]:
+        return {}
+
+
+def _wording(turn: Turn) -> str:
+    """The same for turns that say the same."""
+    return " ".join(f"{turn.user or ''} → {turn.assistant or ''}".casefold().split())
 
 
 def _home(scope: Scope) -> Scope:

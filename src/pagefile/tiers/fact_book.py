@@ -17,7 +17,7 @@ from pagefile.errors import ConflictError, ErasedError, FactRejectedError, Inval
 from pagefile.lru import Lru
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
-from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, fact_key
+from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, statement_key
 from pagefile.text.fact_rules import order_in, secret_in
 from pagefile.tiers.base import Counter
 
@@ -55,6 +55,19 @@ class Draft:
     agent: str | None = None
 
 
+#: What is compared, and the project and the agent.
+_Key = tuple[str | None, str | None, str | None, str | None]
+
+
+def _says(fact: Fact) -> _Key:
+    who = None if fact.subject == USER else fact.subject
+    return who, statement_key(fact.text), fact.project, fact.agent
+
+
+def _about(fact: Fact) -> _Key:
+    return fact.subject, fact.attribute, fact.project, fact.agent
+
+
 class Held:
     """The facts of one user that were not retracted, ready to be searched."""
 
@@ -62,8 +75,9 @@ class Held:
         self.stamp = stamp
         self.facts: dict[str, Fact] = {}
         self.index: FactIndex[str] = FactIndex()
-        self._by_key: defaultdict[str, set[str]] = defaultdict(set)
-        self._by_attribute: defaultdict[tuple[str | None, str], set[str]] = defaultdict(set)
+        #: By what a fact says, and by what it is about: facts of two projects or agents never meet.
+        self._by_key: defaultdict[_Key, set[str]] = defaultdict(set)
+        self._by_attribute: defaultdict[_Key, set[str]] = defaultdict(set)
         self.take(facts)
 
     def take(self, facts: Iterable[Fact]) -> None:
@@ -72,14 +86,13 @@ class Held:
         gone: list[str] = []
         for fact in facts:
             if (before := self.facts.pop(fact.id, None)) is not None:
-                self._by_key[fact_key(before.text)].discard(fact.id)
-                if before.attribute is not None:
-                    self._by_attribute[before.subject, before.attribute].discard(fact.id)
+                self._by_key[_says(before)].discard(fact.id)
+                self._by_attribute[_about(before)].discard(fact.id)
             if fact.retracted is None and fact.valid_to is None:
                 self.facts[fact.id] = fact
-                self._by_key[fact_key(fact.text)].add(fact.id)
+                self._by_key[_says(fact)].add(fact.id)
                 if fact.attribute is not None:
-                    self._by_attribute[fact.subject, fact.attribute].add(fact.id)
+                    self._by_attribute[_about(fact)].add(fact.id)
                 if before is None or before.text != fact.text:
                     added.append((fact.id, fact.text))
             elif before is not None:
@@ -87,11 +100,13 @@ class Held:
         self.index.remove(gone)
         self.index.add(added)
 
-    def equal_to(self, text: str) -> Fact | None:
-        return self._newest(self._by_key.get(fact_key(text), ()))
+    def equal_to(self, fact: Fact) -> Fact | None:
+        """The fact that says the same, in these or nearly these words."""
+        return self._newest(self._by_key.get(_says(fact), ()))
 
-    def about(self, subject: str | None, attribute: str) -> Fact | None:
-        return self._newest(self._by_attribute.get((subject, attribute), ()))
+    def about(self, fact: Fact) -> Fact | None:
+        """The fact that it would replace."""
+        return None if fact.attribute is None else self._newest(self._by_attribute.get(_about(fact), ()))
 
     def _newest(self, ids: Iterable[str]) -> Fact | None:
         return max((self.facts[i] for i in ids), key=lambda fact: (fact.recorded, fact.id), default=None)
@@ -136,7 +151,7 @@ class FactBook:
                 seen = held.stamp  # what is held may catch up while we wait
                 outcome, written = decided(held, fact, dated=draft.valid_from is not None, later=draft.later)
                 if not written:
-                    same = held.equal_to(fact.text)
+                    same = held.equal_to(fact)
                     assert same is not None
                     return replace(same, outcome=outcome)
                 try:
@@ -271,7 +286,7 @@ def _check(text: str, quote: str | None) -> None:
         )
     if (secret := secret_in(text) or secret_in(quote or "")) is not None:
         raise FactRejectedError(
-            f"This was not kept: it holds {secret}. Leave the secret out of the statement."
+            f"This was not kept: it holds {secret}. State it without the secret, which belongs in a password manager."
         )
 
 
@@ -294,11 +309,10 @@ def decided(
     For two statements in one conversation the order in the log decides: `later` are the turns after this
     one's, None if unknown.
     """
-    if (same := held.equal_to(fact.text)) is not None:
+    if (same := held.equal_to(fact)) is not None:
         confirmed = _confirmed(same, fact)
         return "duplicate", () if confirmed == same else (confirmed,)
-    other = None if fact.attribute is None else held.about(fact.subject, fact.attribute)
-    if other is None:
+    if (other := held.about(fact)) is None:
         return "stored", (fact,)
     late = dated and fact.valid_from < other.valid_from
     same_log = other.source_turn is not None and fact.scope.conversation == other.scope.conversation

@@ -11,23 +11,35 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
-from operator import itemgetter
+from typing import NamedTuple, cast
 
+import anyio
 import numpy as np
 
 from pagefile import ports
 from pagefile.errors import ErasedError, FactRejectedError, InvalidArgumentError, ModelError, ModelOutputError
 from pagefile.lru import Lru
 from pagefile.records import Fact, Scope, Turn
-from pagefile.text.fact_ranking import Floats, blended, diverse, forget_facts, scores
+from pagefile.text.fact_ranking import (
+    Floats,
+    Relevance,
+    diverse,
+    forget_facts,
+    overlap,
+    relevance,
+    says_nothing,
+    scores,
+    statement,
+    weighed,
+)
 from pagefile.text.fact_rules import own_words
 from pagefile.text.sentences import clip
-from pagefile.text.words import TRIVIAL
 from pagefile.tiers import base
-from pagefile.tiers.fact_book import Draft, FactBook, Held, refuse_orders
+from pagefile.tiers.fact_book import USER, Draft, FactBook, Held, refuse_orders
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
 from pagefile.window.candidates import Block, Candidate, Form
-from pagefile.window.parts import escape
+from pagefile.window.parts import MemoryPart, escape
+from pagefile.window.wording import WORDINGS
 
 logger = logging.getLogger("pagefile")
 
@@ -39,6 +51,16 @@ _LINE_TOKENS = 2
 _NEXT_IN_LINE = 10
 #: More text from the last turns adds nothing about their topic.
 _CONTEXT_CHARS = 20_000
+#: The most certain facts, for a window without a question or without vectors, and what one of the latter is worth.
+TOP_BY_CONFIDENCE, _UNKNOWN_VALUE = 15, 0.02
+#: The form of a fact that is shown with its date, and how similar two of different days are if they may disagree: by
+#: meaning, and by the words they share.
+_DATED, _SAME_THING, _SAME_WORDS = "dated", 0.45, 0.4
+_DATED_AMONG = 40
+#: The trace of what each fact was worth.
+_VALUES = "fact values"
+#: How long the first window waits for the embedder, which may have to be loaded, and how soon new facts are embedded.
+_FIRST_WAIT_S, _EMBED_AFTER_S = 0.05, 0.5
 #: Facts embedded per window, to limit the wait; the rest get a median similarity until they are embedded.
 _EMBED_AT_ONCE = 64
 #: The first and the longest pause after a model could not be reached.
@@ -68,12 +90,10 @@ class FactExtraction:
         assert scope.conversation is not None
         seq = (await self.marks.known(scope, TIER)).get(scope.conversation, 0)
         epoch = (await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
-        query = ports.EntryQuery(
-            scope, frozenset({"turn", "checkpoint", "reset"}), frozenset({"done", "aborted"}), limit=_BATCH
-        )
+        query = ports.EntryQuery(scope, frozenset({"turn", "checkpoint", "reset"}), ports.ENDED, limit=_BATCH)
         while True:
             entries = await self.reader.entries(replace(query, after_seq=seq))
-            batch = [entry for entry in entries if isinstance(entry, Turn) and entry.status == "done"]
+            batch = [entry.spoken for entry in entries if isinstance(entry, Turn) and entry.counts]
             for proposal, turn in await self._proposals(batch):
                 later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
                 await self._keep(proposal, turn, later, epoch)
@@ -90,7 +110,7 @@ class FactExtraction:
             ports.Said(turn.id, words, turn.at)
             for turn in turns
             if turn.scope.user is not None and turn.user and (words := own_words(turn.user).strip())
-            if words.casefold().strip(" 。.!！~") not in TRIVIAL
+            if not says_nothing(words)
         ]
         if not said:
             return []
@@ -145,6 +165,23 @@ class FactRules:
     enabled: bool = True
 
 
+class Topic(NamedTuple):
+    """What facts are compared with: the question first, and the turns before it."""
+
+    question: str
+    context: tuple[str, ...]
+    #: Whether anything was asked, if only "hi".
+    asked: bool
+
+
+class Ranked(NamedTuple):
+    """A fact with its rank's score, and the probability that it helps; None if there is nothing to compare it with."""
+
+    fact: Fact
+    score: float
+    value: float | None = None
+
+
 @dataclass(eq=False, repr=False)
 class Facts(base.OwnTier):
     """What is known about a user."""
@@ -158,8 +195,11 @@ class Facts(base.OwnTier):
     _: KW_ONLY
     embedder: ports.Embedder | None = None
     extraction: FactExtraction | None = None
+    #: How long a window waits for vectors.
+    timeout_s: float = 1.0
 
     def __post_init__(self) -> None:
+        self.pace = base.Pace(quiet_s=_EMBED_AFTER_S)
         if self.extraction is not None:
             # Each reading may cost a model call: a conversation is read after the quiet period the extractor asks for.
             self.pace = base.Pace(
@@ -169,20 +209,31 @@ class Facts(base.OwnTier):
                 first_rest_s=FIRST_REST_S,
                 longest_rest_s=LONGEST_REST_S,
             )
-        #: By the fact's scope and text.
+        #: By scope and text: of facts, and of the last turns. Scopes name the conversation: it is erased with its vectors.
         self._vectors: Lru[tuple[Scope, str], Floats] = Lru(_MAX_VECTORS)
         self._erasures = 0
+        #: Whether a window has asked the embedder: the first one does not wait for it to load.
+        self._asked = False
 
     # -- reading them out of turns ------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> bool:
-        return self.extraction is not None and turn.status == "done"
+        return self.extraction is not None and turn.counts
 
     async def maintain(self, scope: Scope) -> None:
-        if self.extraction is not None:
+        if self.extraction is not None and scope.conversation is not None:
             # Erased while it was read: there is nothing left to learn.
             with suppress(ErasedError):
                 await self.extraction.learn(scope)
+        if self.embedder is not None and scope.user is not None:
+            facts = (await self.book.held(scope)).facts.values()
+            await self._embedded(self.embedder, [_key(fact) for fact in facts])
+            self._asked = True
+
+    @property
+    def drains(self) -> bool:
+        # Vectors live in memory: closing need not wait for them.
+        return self.extraction is not None
 
     async def behind(self) -> Sequence[Scope]:
         if self.extraction is None:
@@ -199,69 +250,107 @@ class Facts(base.OwnTier):
     # -- choosing those for a window ----------------------------------------------------------------------------------
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
-        return {
-            "facts": share_of(window_tokens, self.rules.budget_tokens),
-            "corrections": share_of(window_tokens, CORRECTIONS_TOKENS),
-        }
+        """Corrections count against the limit of facts as well, and so does what is written around both."""
+        most = share_of(window_tokens, self.rules.budget_tokens)
+        around = max(self.counter.count(MemoryPart({"facts": ("",)}, tongue).text) for tongue in WORDINGS)
+        return {"facts": max(0, most - around), "corrections": min(most, CORRECTIONS_TOKENS)}
 
     async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
-        """The user's facts, most relevant to the last turns first: as many as the budget may hold, and a few more."""
+        """The user's facts that may help with the question: as many as the budget may hold, and a few more."""
         if request.scope.user is None or not self.rules.enabled:
             return []
         held = await self.book.held(request.scope)
         request.traces[self.name] = held.stamp[0]
-        return self._within(await self.ranked(held, self._topic(request), request.note))
-
-    async def ranked(self, held: Held, about: str, note: base.Note) -> list[tuple[Fact, float]]:
-        """Everything held about a user with its score, best first; without a topic, by confidence."""
-        facts = list(held.facts.values())
-        if not facts:
+        facts = [fact for fact in held.facts.values() if _applies(fact, request)]
+        if not facts or not self.rules.budget_tokens:
             return []
-        found = await self._similarities(held, facts, about, note) if about.strip() else None
-        values = scores(
-            found,
-            [fact.confidence for fact in facts],
-            similarity_weight=self.rules.similarity_weight,
-            confidence_weight=self.rules.confidence_weight,
-        )
-        order = sorted(range(len(facts)), key=lambda i: (-values[i], facts[i].recorded, facts[i].id))
-        if found is not None:
-            order = [order[place] for place in diverse([facts[i].text for i in order])]
-        return [(facts[i], float(values[i])) for i in order]
+        ranked = await self.ranked(held, facts, self._topic(request), request.scope, request.note)
+        if any(one.value is not None for one in ranked):
+            request.traces[_VALUES] = {one.fact.id: one.value for one in ranked if one.value}
+        return self._within(ranked)
 
-    async def _similarities(self, held: Held, facts: Sequence[Fact], about: str, note: base.Note) -> Floats:
-        words = held.index.similarity_array(about, [fact.id for fact in facts])
+    async def ranked(
+        self, held: Held, facts: Sequence[Fact], topic: Topic, scope: Scope, note: base.Note
+    ) -> list[Ranked]:
+        """These facts with their scores, best first; without a topic, the most certain ones."""
+        found = None
+        if topic.question or topic.context:
+            found = await self._relevance(held, facts, topic, scope, note)
+        elif topic.asked:
+            return []
+        weights = {name: getattr(self.rules, name) for name in ("similarity_weight", "confidence_weight")}
+        sure = [fact.confidence for fact in facts]
+        scored = scores(None if found is None else found.relevance, sure, **weights)
+        order = sorted(range(len(facts)), key=lambda i: (-scored[i], facts[i].recorded, facts[i].id))
+        if found is None:
+            return [Ranked(facts[i], float(scored[i])) for i in order[:TOP_BY_CONFIDENCE]]
+        helps = found.values * weighed(sure, **weights)
+        if found.by_words:
+            # Words miss what a question means: the best of the others are shown as before there were vectors.
+            helps[order[:TOP_BY_CONFIDENCE]] = np.maximum(_UNKNOWN_VALUE, helps[order[:TOP_BY_CONFIDENCE]])
+        order = [order[place] for place in diverse([facts[i].text for i in order])]
+        return [Ranked(facts[i], float(scored[i]), float(f"{helps[i]:.3g}")) for i in order]
+
+    async def _relevance(
+        self, held: Held, facts: Sequence[Fact], topic: Topic, scope: Scope, note: base.Note
+    ) -> Relevance:
+        ids = [fact.id for fact in facts]
+        texts = [text for text in (topic.question, *topic.context) if text]
+        words = [held.index.similarity_array(text, ids) for text in texts]
+        dense = await self._dense(facts, [(scope, text) for text in texts], note)
+        said = [fact.text for fact in facts]
+        each = [
+            relevance(texts[n], said, row, None if dense is None else dense[n]) for n, row in enumerate(words)
+        ]
+        question = each[0] if topic.question else np.zeros(len(facts))
+        context = each[1:] if topic.question else each
+        return Relevance.of(question, context, by_words=dense is None)
+
+    async def _dense(
+        self, facts: Sequence[Fact], keys: Sequence[tuple[Scope, str]], note: base.Note
+    ) -> list[Floats] | None:
+        """The cosine similarity of each fact to each text; None if the embedder does not answer in time."""
         if self.embedder is None:
-            return words
+            return None
+        wait_s, self._asked = self.timeout_s if self._asked else _FIRST_WAIT_S, True
         try:
-            return blended(words, await self._dense(self.embedder, facts, about))
+            with anyio.fail_after(wait_s):
+                known = await self._embedded(self.embedder, [*keys, *map(_key, facts)], _EMBED_AT_ONCE)
         except ModelError as error:
             note(f"facts were compared by words alone: {error}")
-            return words
+            return None
+        except TimeoutError:
+            note(f"facts were compared by words alone: the embedder did not answer within {wait_s:g} s")
+            return None
+        if any(key not in known for key in keys):
+            return None
+        return [_cosines([known.get(_key(fact)) for fact in facts], known[key]) for key in keys]
 
-    async def _dense(self, embedder: ports.Embedder, facts: Sequence[Fact], about: str) -> Floats:
-        """The cosine similarity of each fact to the topic; a text is embedded once."""
-        erasures, keys = self._erasures, [(fact.scope, fact.text) for fact in facts]
-        missing = sorted({key for key in keys if key not in self._vectors}, key=itemgetter(1))
-        missing = missing[:_EMBED_AT_ONCE]
-        asked, *vectors = await embedder.embed([about, *(text for _, text in missing)])
-        made = dict(zip(missing, (np.asarray(one, dtype=np.float64) for one in vectors), strict=True))
-        found = [made[key] if key in made else self._vectors.get(key) for key in keys]
-        # Embedding takes a while: discard the vectors if something was erased meanwhile.
-        if erasures == self._erasures:
-            self._vectors.update(made)
-        known = [float(vector @ asked) for vector in found if vector is not None]
-        usual = float(np.median(known)) if known else 0.0
-        return np.asarray([usual if vector is None else float(vector @ asked) for vector in found])
+    async def _embedded(
+        self, embedder: ports.Embedder, keys: Sequence[tuple[Scope, str]], most: int | None = None
+    ) -> dict[tuple[Scope, str], Floats]:
+        """The vectors of texts, each embedded once; `most` limits how many are made now."""
+        erasures = self._erasures
+        missing = list(dict.fromkeys(key for key in keys if key not in self._vectors))[:most]
+        made: dict[tuple[Scope, str], Floats] = {}
+        for start in range(0, len(missing), embedder.batch):
+            part = missing[start : start + embedder.batch]
+            rows = await embedder.embed([text for _, text in part])
+            made |= zip(part, (np.asarray(row, dtype=np.float64) for row in rows), strict=True)
+            # Embedding takes a while: discard the vectors if something was erased meanwhile.
+            if erasures == self._erasures:
+                self._vectors.update(made)
+        return {key: self._vectors[key] for key in keys if key in self._vectors} | made
 
-    def _within(self, ranked: Sequence[tuple[Fact, float]]) -> list[Candidate]:
+    def _within(self, ranked: Sequence[Ranked]) -> list[Candidate]:
         offered: list[Candidate] = []
         tokens, beyond = 0, 0
-        for rank, (fact, score) in enumerate(ranked):
-            correction = fact.category == CORRECTION
+        dated = self._in_conflict([one.fact for one in ranked[:_DATED_AMONG] if one.value != 0])
+        for rank, one in enumerate(ranked):
+            correction = one.fact.category == CORRECTION
             if not correction and tokens > self.rules.budget_tokens and beyond >= _NEXT_IN_LINE:
                 continue
-            candidate = self.candidate(fact, score, rank)
+            candidate = self.candidate(one, rank, dated=one.fact.id in dated)
             offered.append(candidate)
             if not correction:
                 beyond += tokens > self.rules.budget_tokens
@@ -272,6 +361,21 @@ class Facts(base.OwnTier):
             offered.append(Candidate("facts:rest", "facts", (), len(ranked), note=note))
         return offered
 
+    def _in_conflict(self, facts: Sequence[Fact]) -> set[str]:
+        """Those that say something about the same thing as another one of a different day: a date tells which is newer."""
+        found: set[str] = set()
+        for place, fact in enumerate(facts):
+            for other in facts[:place]:
+                if fact.valid_from.date() != other.valid_from.date() and self._alike(fact, other):
+                    found |= {fact.id, other.id}
+        return found
+
+    def _alike(self, fact: Fact, other: Fact) -> bool:
+        own, theirs = self._vectors.get(_key(fact)), self._vectors.get(_key(other))
+        if own is not None and theirs is not None:
+            return float(own @ theirs) >= _SAME_THING
+        return overlap(fact.text, other.text) >= _SAME_WORDS
+
     # -- replay: `offer` records the revision, and the journal has the rest -------------------------------------------
 
     async def replay(self, past: base.PastWindow) -> base.Tier:
@@ -280,32 +384,62 @@ class Facts(base.OwnTier):
             return self
         offered: list[Candidate] = []
         failed = past.traces[self.name] == base.FAILED or past.scope.user is None
+        values = cast("Mapping[str, float] | None", past.traces.get(_VALUES))
         facts = () if failed else (await self.book.held(past.scope)).facts.values()
         held = {f"fact:{fact.id}": fact for fact in facts}
         for rank, verdict in enumerate(past.receipt):
             if failed or verdict.block not in {"facts", "corrections"}:
                 continue
             if verdict.id in held:
-                offered.append(self.candidate(held[verdict.id], verdict.score, rank))
+                fact = held[verdict.id]
+                value = None if values is None else values.get(fact.id, 0.0)
+                one = Ranked(fact, verdict.score or 0.0, value)
+                offered.append(self.candidate(one, rank, dated=verdict.form == _DATED))
             elif not verdict.id.startswith("fact:"):
                 offered.append(Candidate(verdict.id, verdict.block, (), rank, note=verdict.note))
         then = None if past.before is None else self._topic(past.before)
         return base.Remembered(self, offered, lambda request: then in {None, self._topic(request)})
 
-    def _topic(self, request: base.WindowRequest) -> str:
-        return conversation_context(request.view.turns, request.query, self.rules.context_turns)
+    def _topic(self, request: base.WindowRequest) -> Topic:
+        return topic_of(request.view.turns, request.query, self.rules.context_turns)
 
-    def candidate(self, fact: Fact, score: float | None, rank: int) -> Candidate:
+    def candidate(self, one: Ranked, rank: int, *, dated: bool = False) -> Candidate:
+        fact = one.fact
         shown = escape(" ".join(fact.text.split()))
+        who = fact.subject or USER
+        if who != USER and who.casefold() not in shown.casefold():
+            shown = f"{escape(who)}: {shown}"
+        if dated:
+            shown = f"{shown} ({fact.valid_from.date().isoformat()})"
         stored = fact.tokens if shown == fact.text and fact.counter == self.counter.name else None
         tokens = _LINE_TOKENS + (self.counter.count(shown) if stored is None else stored)
-        block = "corrections" if fact.category == CORRECTION else "facts"
-        return Candidate(f"fact:{fact.id}", block, (Form(tokens, text=f"- {shown}"),), rank, score)
+        form = Form(tokens, text=f"- {shown}", name=_DATED if dated else "full")
+        if fact.category == CORRECTION:
+            return Candidate(f"fact:{fact.id}", "corrections", (form,), rank, one.score)
+        return Candidate(f"fact:{fact.id}", "facts", (form,), rank, one.score, value=one.value)
 
 
-def conversation_context(turns: Sequence[Turn], query: str | None, max_turns: int) -> str:
-    """What the conversation is about: both sides of the last turns and the question, joined by spaces."""
+def _key(fact: Fact) -> tuple[Scope, str]:
+    return fact.scope, statement(fact.text)
+
+
+def _applies(fact: Fact, request: base.WindowRequest) -> bool:
+    """Whether a fact belongs to no project and no agent, or to those of this window."""
+    return fact.project in {None, request.project} and fact.agent in {None, request.agent}
+
+
+def _cosines(vectors: Sequence[Floats | None], asked: Floats) -> Floats:
+    """The similarity of each; what is not embedded yet counts as the median."""
+    known = [float(vector @ asked) for vector in vectors if vector is not None]
+    usual = float(np.median(known)) if known else 0.0
+    return np.asarray([usual if vector is None else float(vector @ asked) for vector in vectors])
+
+
+def topic_of(turns: Sequence[Turn], query: str | None, max_turns: int) -> Topic:
+    """The question, and both sides of the last turns, each on its own: an answer must not outvote the question."""
     past = max(0, max_turns - 1) if query else max_turns
     last = turns[max(0, len(turns) - past) :] if past else ()
     sides = [side for turn in last for side in (turn.user, turn.assistant)]
-    return " ".join(clip(side, _CONTEXT_CHARS) for side in (*sides, query) if side)
+    context = tuple(clip(side, _CONTEXT_CHARS) for side in sides if side and not says_nothing(side))
+    question = "" if says_nothing(query) else clip(query or "", _CONTEXT_CHARS)
+    return Topic(question, context, asked=bool(query or turns))

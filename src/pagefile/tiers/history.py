@@ -12,15 +12,25 @@ from pagefile.ports import Watermarks, WindowLog
 from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Scope, Step, Turn
 from pagefile.shapes.call_order import waiting_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes
+from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes, off_loop
 from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
-from pagefile.tiers.page_in import LOADING_TOOLS
-from pagefile.window.candidates import Candidate, Form, ShownTurn
+from pagefile.tiers.page_in import LOADING_TOOLS, THREAD_FROM_CHARS
+from pagefile.window.candidates import Candidate, Form, ShownTurn, shown_turn
 from pagefile.window.forms import running_turn, shown_pages, shown_summary, turn_forms
 from pagefile.window.measure import recounted, step_tokens
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import reworded
 from pagefile.window.receipt import Window
+from pagefile.window.turn_notes import (
+    asks_for_time,
+    date_lines,
+    excerpts,
+    in_order,
+    is_large,
+    now_line,
+    status_line,
+    with_lines,
+)
 from pagefile.window.wording import ZH, Wording
 
 #: Checkpoints whose text for a window is cached: finding their anchors again takes almost as long as the
@@ -33,6 +43,8 @@ _TRACKED = 10_000
 #: The watermark of a process that maintains checkpoints for others.
 WATERMARK = "checkpoints"
 _MOST_BEHIND = 1000
+#: The form of a large turn that shows what matters for the question.
+_PASSAGES = "passages"
 
 
 #: A conversation of a tenant, whatever its user.
@@ -70,7 +82,7 @@ class History(OwnTier):
     # -- checkpoints ----------------------------------------------------------------------------------------------------
 
     async def absorb(self, turn: Turn) -> bool:
-        if turn.status != "done" or self.mode != "background":
+        if not turn.counts or self.mode != "background":
             return False
         known = self._live.get(_key(turn.scope))
         self._live[_key(turn.scope)] = (known or 0) + turn.tokens
@@ -157,15 +169,19 @@ class History(OwnTier):
         if redone:
             request.note(f"counted {redone} turns again: they were written with another tokenizer")
         _note_losses(turns, request)
-        recent_from = len(turns) - request.recent_turns
+        # Their counts include steps that are not shown.
+        running = [recounted(turn, self.counter.count, name) for turn in view.running]
+        shown = in_order(turns, running, view.head.last_seq, (request.query or "").strip())
+        whole = view.head.live_turns == len(view.turns)
+        lines = {} if request.at is None else date_lines(shown, request.at, whole=whole)
+        recent_from = len(shown) - request.recent_turns
         candidates: list[Candidate] = []
         leaving = request.leaving
-        for number, turn in enumerate(turns):
-            known = request.known_pages
-            forms = turn_forms(turn, request.pages, leaving.remains, self.counter.count, wording, known)
+        for number, (turn, position) in enumerate(shown):
             block = "recent" if number >= recent_from else "older"
+            forms = await self._forms(turn, request, lines.get(turn.id, ""), recent=block == "recent")
             note = leaving.note(turn.id, range(len(turn.steps))) if leaving.reasons else ""
-            candidates.append(Candidate(turn.id, block, forms, turn.seq or 0, note=note))
+            candidates.append(Candidate(turn.id, block, forms, position, note=note))
         unread = view.head.live_turns - len(view.turns)
         if unread > 0:
             tokens = max(0, view.head.live_tokens - sum(turn.tokens for turn in view.turns))
@@ -173,8 +189,37 @@ class History(OwnTier):
             candidates.append(Candidate(name, "older", (), position=-1, unread_tokens=tokens))
         # Allergies and medical history are in every window and never cut.
         safety = self._text("safety", safety_text(view.profile, wording))
-        told = (wording.guide, wording.guide_more) if self._needs_guide(request) else ()
-        return [*safety, *self._summary(request), *candidates, *self._text("guide", "\n\n".join(told))]
+        told = (wording.guide, wording.guide_more) if self._needs_guide(request, candidates) else ()
+        guide = self._text("guide", "\n\n".join(told))
+        return [*safety, *self._summary(request), *candidates, *guide, *self._now(request, dated=bool(lines))]
+
+    def _now(self, request: WindowRequest, *, dated: bool) -> list[Candidate]:
+        """The day and the time, beside the question: where turns are dated, or the question is about a time."""
+        at, query = request.at, request.query
+        if at is None or not query or not (dated or asks_for_time(query, at)):
+            return []
+        return self._text("now", now_line(at, request.wording))
+
+    async def _forms(
+        self, turn: Turn, request: WindowRequest, said_at: str, *, recent: bool
+    ) -> tuple[Form, ...]:
+        """The turn from its fullest form to its shortest; one that may not fit at all has its passages, too."""
+        count, wording = self.counter.count, request.wording
+        told = status_line(turn, wording)
+        shown = with_lines(turn, said_at, told, count)
+        forms = turn_forms(shown, request.pages, request.leaving.remains, count, wording, request.known_pages)
+        if not is_large(turn, request.window_tokens):
+            return forms
+        # Further up, passages that change with the question would change the beginning of every prompt.
+        query = (request.query or "") if recent else ""
+
+        def abridge() -> list[Form]:
+            made = excerpts(turn, query, request.window_tokens, count, wording)
+            lined = (with_lines(one, said_at, told, count) for one in made)
+            return [Form(one.tokens, shown_turn(one, _PASSAGES, {}), name=_PASSAGES) for one in lined]
+
+        shorter = await off_loop(abridge, len(turn.text), THREAD_FROM_CHARS)
+        return (*forms, *(form for form in shorter if form.tokens < forms[-1].tokens))
 
     def current(self, turn: Turn, request: WindowRequest) -> list[Candidate]:
         """The open turn as the current message of its own window, with its tool results so far."""
@@ -193,14 +238,16 @@ class History(OwnTier):
         message = Form(MESSAGE_OVERHEAD + self.counter.count(query), ShownTurn("", "current", query))
         return Candidate("current", "current", (message,))
 
-    def _needs_guide(self, request: WindowRequest) -> bool:
+    def _needs_guide(self, request: WindowRequest, turns: Sequence[Candidate]) -> bool:
         """Whether this window may contain a placeholder, so that the model must know how to load a page."""
         view = request.view
         away = any(step.page and not step.whole for turn in view.turns for step in turn.steps)
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
-        return bool(request.leaving.remains or away or covered)
+        # A turn that is large because of its images has none: without them it is short enough.
+        abridged = any(turn.forms and turn.forms[-1].name == _PASSAGES for turn in turns)
+        return bool(request.leaving.remains or away or covered or abridged)
 
-    def _text(self, name: Literal["guide", "safety"], text: str) -> list[Candidate]:
+    def _text(self, name: Literal["guide", "safety", "now"], text: str) -> list[Candidate]:
         return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []
 
     def _counted(self, turn: Turn) -> Turn:

@@ -59,7 +59,7 @@ class Languages:
     async def of(self, scope: Scope, *seen: str, said: str | None = None) -> Language:
         """For a text that is made outside a window, such as a placeholder to be stored or the answer to a tool call.
 
-        `said` is a message that is not in the log yet; `seen` are texts to go by as long as nobody has said a word,
+        `said` is a message that is not in the log yet; `seen` are texts to go by until the first message,
         such as what a tool returned.
         """
         found = self._spoken[scope] = await self._of(scope, said or self._heard.get(scope), seen)

@@ -58,10 +58,12 @@ async def excerpt(
     *,
     start: int = 0,
     limit: int | None = None,
+    implied: bool = False,
 ) -> str:
     """The passages of a text that answer a query, in order, with their positions, within a budget.
 
-    They are sought from `start` on; `limit` bounds the characters of the answer. How a run of tests ended stands before
+    They are sought from `start` on; `limit` bounds the characters of the answer. That nothing matches is said, unless the
+    question was `implied`. How a run of tests ended comes before
     anything that the words of a question find.
     """
     nothing_matched, zh = wording.answers["nothing_matched"] + "\n", wording is ZH
@@ -77,11 +79,11 @@ async def excerpt(
         chosen = selected(rest, query, budget=budget, cost=cost, zh=zh)
         if [(passage.start, passage.end) for passage in chosen] == [(0, len(text))]:
             return text
-        note = "" if chosen.answers or not query.strip() else nothing_matched
+        note = "" if implied or chosen.answers or not query.strip() else nothing_matched
         if note:
             chosen = selected(rest, query, budget=budget - cost(note), cost=cost, zh=zh)
         if not chosen:
-            # There is hardly room for a word, and none for where it stands.
+            # There is hardly room for a word, and none for its position.
             return ended or fitting_slice(text, start, limit, budget_tokens, count)
         placed = [replace(one, start=one.start + start, end=one.end + start) for one in chosen]
         return ended + note + render_excerpt(placed, len(text), zh=zh)
@@ -96,13 +98,18 @@ def _fitting_lines(lines: Sequence[str], budget: int, cost: Count) -> list[str]:
     return list(lines[len(lines) - fitting :])
 
 
-async def part_of(text: str, asked: "Asked", budget_tokens: int, count: Count, wording: Wording) -> str:
+async def part_of(
+    text: str, asked: "Asked", budget_tokens: int, count: Count, wording: Wording, *, implied: bool = False
+) -> str:
     """The part of a page that a call asks for, within a budget; for an offset behind its end, how long it is."""
     start = asked.offset or 0
     if start >= len(text):
         return wording.answers["behind_end"].format(offset=start, chars=len(text))
     if asked.query or not asked.in_part:
-        return await excerpt(text, asked.query, budget_tokens, count, wording, start=start, limit=asked.limit)
+        query, limit = asked.query, asked.limit
+        return await excerpt(
+            text, query, budget_tokens, count, wording, start=start, limit=limit, implied=implied
+        )
     return fitting_slice(text, start, asked.limit, budget_tokens, count)
 
 
@@ -150,12 +157,12 @@ class Asked(NamedTuple):
         return self != Asked()
 
     def room(self, tokens: int) -> int:
-        """How many tokens its answer may take, of so many: a query wants what answers it, and is told how to read on."""
+        """How many tokens its answer may take, of those available: a query wants what answers it, and is told how to read on."""
         return min(tokens, _ANSWER_TOKENS) if self.query and self.limit is None else tokens
 
     @classmethod
     def by(cls, arguments: Mapping[str, object]) -> "Asked":
-        """What a model asks for; numbers may be written as text, and what makes no sense is ignored."""
+        """What a model asks for; numbers may be written as text, and what makes no sense (`unusable`) is ignored."""
         query = arguments.get("query")
         offset, limit = _number(arguments.get("offset")), _number(arguments.get("limit"))
         return cls(
@@ -163,6 +170,19 @@ class Asked(NamedTuple):
             None if offset is None else max(0, offset),
             limit if limit and limit > 0 else None,
         )
+
+
+def unusable(arguments: Mapping[str, object]) -> tuple[str, object] | None:
+    """The first argument of a call that makes no sense, and its value; None if all do."""
+    query = arguments.get("query")
+    if query is not None and not isinstance(query, str):
+        return "query", query
+    for name, least in (("offset", 0), ("limit", 1)):
+        value = arguments.get(name)
+        number = _number(value)
+        if value not in (None, "") and (number is None or number < least):
+            return name, value
+    return None
 
 
 def _number(value: object) -> int | None:
@@ -273,7 +293,7 @@ class Paging:
         room = request.window_tokens - request.instructions_tokens
         limit = int(HIGH_WATER * room)
         key = request.scope, limit, request.wording.gathered
-        # Taken out while it goes on, in a thread if there is much: who comes meanwhile begins anew.
+        # Taken out while it goes on, in a thread if there is much: a caller that comes meanwhile starts from the log.
         folded = self._evictions.pop(key, None)
         if folded is None or not folded.follows(items):
             folded = Evictions(

@@ -2,37 +2,50 @@
 
 Passages are segmented once, when a search first meets their page, and their terms are stored beside the page, so that the
 index of a user can be rebuilt without reading the texts. What a page is about (its tool, query and synopsis) is one more
-passage of it, and what the embedder, if there is one, makes its embedding of: so a page is found in another language too.
+passage of it. The embedder, if there is one, embeds that and the pieces of the page that stand out, and finds words of
+other languages for those of a query (`vocabulary`). What shares most with a query is compared with it word by word, and a
+long query to the letter: who quotes a result wants that result.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
+import numpy as np
 
 from pagefile.errors import HandleNotFoundError, ModelUnavailableError
 from pagefile.lru import Lru
 from pagefile.ports import Embedder, PageIndex, PageKeeper, PageStore, PageTerms, Vector
 from pagefile.records import Page, PageHit, Scope
-from pagefile.text.bm25 import WordIndex
+from pagefile.text.bm25 import WordIndex, rarity
+from pagefile.text.piece_ranking import standing_out
 from pagefile.text.reading.json_tree import START as JSON_START
 from pagefile.text.reading.json_tree import unescaped
 from pagefile.text.speech import blended
 from pagefile.text.words import terms
 from pagefile.tiers.base import guarded
 from pagefile.tiers.page_in import is_quoted
+from pagefile.tiers.vocabulary import Vocabulary, words_in
 
 #: Pages whose terms are read, or that are embedded, at a time.
 _BATCH = 50
-#: What a similarity of 1 is worth beside the score of words. Chosen by `pagefile bench pages`.
-_MEANING = 60.0
-#: A page that shares no word with a query is found from this similarity on.
-_NEAR_FROM = 0.15
+#: What a similarity of 1 is worth beside the score of words: to what the page is about, and to the piece of it that is
+#: most similar. These and the next were chosen by `pagefile bench pages` and `pagefile bench runs`.
+_MEANING, _PIECE = 60.0, 40.0
+#: How many pieces of a page are embedded, and how much of each.
+_PIECES, _PIECE_CHARS = 6, 300
+#: How many pages are compared with the query word by word, what two words in a row are worth, and a query to the letter.
+_COMPARED, _PAIR, _LETTER = 15, 3.0, 200.0
+#: A query of this length may be a quotation. It is compared by parts of this length, this many at most.
+_QUOTED_FROM, _PART, _MOST_PARTS = 40, 24, 64
+#: A page that shares no word with a query is found from this similarity on, of what it is about or of one of its pieces.
+_NEAR_FROM, _NEAR_PIECE = 0.15, 0.4
 #: Passages considered for each page that is wanted.
 _PASSAGES = 20
 #: Where a name consists of several words: `list_orders`, `exitCode`.
@@ -61,46 +74,63 @@ class Found(NamedTuple):
     coverage: float
     #: Between the query and what the page is about; 0 without an embedder.
     similarity: float
+    #: The score without what the words of other languages, pairs of words and pieces add to it.
+    points: float
+
+
+class _Near(NamedTuple):
+    """How similar a page is to a query: what it is about, and the piece of it that is most similar."""
+
+    about: float = 0.0
+    piece: float = 0.0
 
 
 @dataclass(slots=True)
 class _Index:
     words: WordIndex[_Key] = field(default_factory=WordIndex[_Key])
     pages: dict[str, list[_Key]] = field(default_factory=dict[str, list[_Key]])
+    #: Of each page the rows that the embedder made: of what it is about, then of its pieces.
     embeddings: dict[str, Vector] = field(default_factory=dict[str, Vector])
+    #: Words that may translate one of a query.
+    vocabulary: set[str] = field(default_factory=set[str])
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     def add(self, page: PageTerms, passages: Sequence[str], about: str) -> None:
         keys = [_Key(page.uuid, start, end) for start, end in page.spans]
         for key, words in zip(keys, passages, strict=True):
-            self.words.add(key, words.split(" "))
+            self._add(key, words.split(" "))
         keys.append(_Key(page.uuid, -1, -1))
-        self.words.add(keys[-1], terms(about))
+        self._add(keys[-1], terms(about))
         self.pages[page.uuid] = keys
+
+    def _add(self, key: _Key, words: Sequence[str]) -> None:
+        self.words.add(key, words)
+        self.vocabulary |= words_in(words)
 
     def drop(self, uuids: set[str]) -> None:
         for uuid in uuids:
             self.words.remove(self.pages.pop(uuid))
             self.embeddings.pop(uuid, None)
 
-    def ranked(self, query: str, near: Mapping[str, float], passages: int) -> list[Found]:
+    def ranked(
+        self, query: str, near: Mapping[str, _Near], translated: Mapping[str, float], passages: int
+    ) -> list[Found]:
         """The pages that share a word with the query, or are about the same, best first."""
         wanted = terms(query)
         names = self._names(wanted)
         asked = self._telling(wanted, names)
         best: dict[str, Found] = {}
-        for one in self.words.search([*wanted, *names, *names], passages):
+        for one in self.words.search({**translated, **Counter([*wanted, *names, *names])}, passages):
             key, uuid = one.key, one.key.uuid
             passage = key if key.in_text else None
             if uuid not in best:
-                coverage, similarity = self.words.share(key, asked), near.get(uuid, 0.0)
-                score = one.score + _MEANING * similarity
-                best[uuid] = Found(uuid, score, passage, coverage, similarity)
+                coverage = self.words.share(key, asked)
+                best[uuid] = _found(uuid, one.score, passage, coverage, near.get(uuid, _Near()))
             elif best[uuid].passage is None:
                 best[uuid] = best[uuid]._replace(passage=passage)
-        for uuid, similarity in near.items():
-            if uuid not in best and similarity >= _NEAR_FROM:
-                best[uuid] = Found(uuid, _MEANING * similarity, None, 0.0, similarity)
+        for uuid, one in near.items():
+            if uuid not in best and (one.about >= _NEAR_FROM or one.piece >= _NEAR_PIECE):
+                best[uuid] = _found(uuid, 0.0, None, 0.0, one)
         return sorted(best.values(), key=lambda found: -found.score)
 
     def _names(self, wanted: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -111,7 +141,7 @@ class _Index:
     def _telling(self, wanted: Sequence[str], names: Mapping[str, tuple[str, str]]) -> Counter[str]:
         """The terms by which a question is judged: without pairs of characters that belong to different words.
 
-        Chinese words come whole and in pairs, so a pair that is a word comes twice. A name stands for its words.
+        Chinese words come whole and in pairs, so a pair that is a word comes twice. A name counts as its words.
         """
         asked = Counter(wanted)
         strays = [
@@ -141,6 +171,7 @@ class PageSearch:
 
     def __post_init__(self) -> None:
         self._indexes: Lru[Scope, _Index] = Lru(self.max_postings, lambda index: index.words.postings)
+        self._vocabulary = Vocabulary()
 
     async def search(self, scope: Scope, query: str, limit: int) -> list[PageHit]:
         """The pages whose best passage answers the query, best first; one hit per page."""
@@ -165,21 +196,45 @@ class PageSearch:
             hits.append(PageHit(page, found.score, text[start:end], start))
         return hits
 
-    async def find(self, scope: Scope, query: str, limit: int) -> list[Found]:
-        """The pages that have something in common with a query, best first."""
+    async def find(self, scope: Scope, query: str, limit: int, *, segment: bool = True) -> list[Found]:
+        """The pages that have something in common with a query, best first; without `segment`, of those read before."""
         if not terms(query):
             return []
-        index = await self._caught_up(scope)
-        near = await self._near(scope, index, query)
-        return index.ranked(query, near, limit * _PASSAGES)
+        index = await self._caught_up(scope, segment=segment)
+        if not index.pages:
+            return []
+        near, translated = await self._meant(scope, index, query)
+        found = index.ranked(query, near, translated, max(limit, _COMPARED) * _PASSAGES)
+        return await self._compared(scope, query, found)
 
     async def embed_new(self, scope: Scope) -> None:
-        """Embed the pages of a scope that have no embedding yet."""
+        """Embed the pages of a scope that have no embedding yet, and their words."""
         if self.embedder is not None:
-            await self._embedded(scope, self.embedder, {})
+            made = await self._embedded(scope, self.embedder, {})
+            if made and self.embedder.local:
+                read = await self.index.read(scope, made)
+                passages = [words.split(" ") for page in read for words in page.terms or ()]
+                await self._vocabulary.learn(set[str]().union(*map(words_in, passages)), self.embedder)
 
     def forget(self) -> None:
         self._indexes.clear()
+        self._vocabulary.forget()
+
+    async def _compared(self, scope: Scope, query: str, found: list[Found]) -> list[Found]:
+        """The first pages in the order of how much of the query they have word by word, and of a quotation to the letter."""
+        first = found[:_COMPARED]
+        if len(first) < 2:
+            return found
+        uuids = [one.uuid for one in first]
+        read = {page.uuid: page.terms or () for page in await self.index.read(scope, uuids)}
+        added = await anyio.to_thread.run_sync(_pairs_in_common, query, read)
+        if len(query) >= _QUOTED_FROM:
+            for uuid in uuids:
+                with suppress(HandleNotFoundError):
+                    _, text = await self.pages.load(scope, uuid)
+                    added[uuid] = added.get(uuid, 0.0) + _LETTER * _quoted(query, text)
+        better = [one._replace(score=one.score + added.get(one.uuid, 0.0)) for one in first]
+        return sorted(better, key=lambda one: -one.score) + found[_COMPARED:]
 
     async def _passage(self, scope: Scope, found: Found) -> tuple[int, int]:
         """The passage to show; the first one if no other fits better."""
@@ -187,7 +242,11 @@ class PageSearch:
             return found.passage[1:]
         return next((one.spans[0] for one in await self.index.read(scope, [found.uuid]) if one.spans), (0, 0))
 
-    async def _caught_up(self, scope: Scope) -> _Index:
+    async def segment_new(self, scope: Scope) -> None:
+        """Read the pages of a scope that no search has met yet."""
+        await self._caught_up(scope)
+
+    async def _caught_up(self, scope: Scope, *, segment: bool = True) -> _Index:
         index = self._indexes.setdefault(scope, _Index())
         async with index.lock:
             there = await self.index.uuids(scope)
@@ -199,48 +258,104 @@ class PageSearch:
                 for page in await self.index.read(scope, batch):
                     passages = page.terms
                     if passages is None:
+                        if not segment:
+                            continue
                         _, text = await self.pages.load(scope, page.uuid)
-                        passages = await anyio.to_thread.run_sync(segmented, text, page.spans)
-                        await self.index.write(scope, page.uuid, passages)
+                        passages = await self._segmented(scope, page, text)
                     said = "\n".join(about.get(page.uuid, ()))
                     await anyio.to_thread.run_sync(index.add, page, passages, said)
         self._indexes.trim()
         return index
 
+    async def _segmented(self, scope: Scope, page: PageTerms, text: str) -> tuple[str, ...]:
+        passages = await anyio.to_thread.run_sync(segmented, text, page.spans)
+        await self.index.write(scope, page.uuid, passages)
+        return passages
+
     # -- by meaning ----------------------------------------------------------------------------------------------------
 
-    async def _near(self, scope: Scope, index: _Index, query: str) -> dict[str, float]:
-        """How similar each page is to a query; what is not known in time is left out."""
-        embedder = self.embedder
+    async def _meant(
+        self, scope: Scope, index: _Index, query: str
+    ) -> tuple[dict[str, _Near], dict[str, float]]:
+        """How similar each page is to a query, and words of other languages for its own; what is not known in time is left out."""
+        embedder, translated = self.embedder, dict[str, float]()
         if embedder is None or not index.pages:
-            return {}
+            return {}, translated
         asked: Vector | None = None
         # Whatever a foreign embedder raises: the words are still there.
         with guarded(self.report), anyio.move_on_after(self.timeout_s):
             (asked,) = await embedder.embed([query])
             await self._embedded(scope, embedder, index.embeddings)
+            if embedder.local:
+                words = words_in(terms(query))
+                translated = await self._vocabulary.translations(
+                    words, index.vocabulary, embedder, index.words.knows
+                )
         if asked is None:
-            self.report(ModelUnavailableError("The embedder did not answer: pages are found by words only."))
-            return {}
+            self.report(
+                ModelUnavailableError("The embedder did not answer in time: pages are found by words only.")
+            )
+            return {}, translated
+        rows = {uuid: rows @ asked for uuid, rows in index.embeddings.items() if uuid in index.pages}
         return {
-            uuid: float(vector @ asked) for uuid, vector in index.embeddings.items() if uuid in index.pages
-        }
+            uuid: _Near(float(one[0]), float(one[1:].max(initial=0.0))) for uuid, one in rows.items()
+        }, translated
 
-    async def _embedded(self, scope: Scope, embedder: Embedder, known: dict[str, Vector]) -> None:
-        """Add the embeddings of a scope's pages to those that are known: those that are stored, then new ones."""
+    async def _embedded(self, scope: Scope, embedder: Embedder, known: dict[str, Vector]) -> list[str]:
+        """Add the embeddings of a scope's pages to those that are known: those that are stored, then new ones, which it returns."""
         there = await self.index.uuids(scope)
         if known.keys() >= set(there):
-            return
+            return []
         if not embedder.dimension:
             await embedder.ready()
         known.update(await self.index.embeddings(scope, embedder.model))
         missing = [uuid for uuid in there if uuid not in known]
-        for start in range(0, len(missing), embedder.batch):
-            pages = await self.keeper.named(scope, missing[start : start + embedder.batch])
-            rows = await embedder.embed([text for page in pages for text in _about(page)])
-            made = {page.uuid: blended([rows[2 * n], rows[2 * n + 1]]) for n, page in enumerate(pages)}
+        for page in await self.keeper.named(scope, missing):
+            about = _about(page)
+            pieces = await self._pieces(scope, page)
+            rows = await embedder.embed([*about, *pieces])
+            made = {page.uuid: np.stack([blended([*rows[:2]]), *rows[2:]])}
             await self.index.embed(scope, embedder.model, made)
             known.update(made)
+        return missing
+
+    async def _pieces(self, scope: Scope, page: Page) -> list[str]:
+        """What stands out in a page; its terms are stored on the way, since its text is at hand."""
+        try:
+            _, text = await self.pages.load(scope, page.uuid)
+        except HandleNotFoundError:
+            return []
+        for one in await self.index.read(scope, [page.uuid]):
+            if one.terms is None:
+                await self._segmented(scope, one, text)
+        pieces = await anyio.to_thread.run_sync(standing_out, text, _PIECES)
+        return [piece[:_PIECE_CHARS] for piece in pieces]
+
+
+def _found(uuid: str, words: float, passage: _Key | None, coverage: float, near: _Near) -> Found:
+    points = words + _MEANING * near.about
+    return Found(uuid, points + _PIECE * near.piece, passage, coverage, near.about, points)
+
+
+def _pairs_in_common(query: str, pages: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """What the pairs of words that follow one another in a query are worth to the pages that have them: rare ones more."""
+    wanted = set(pairwise(terms(query)))
+    held = {
+        uuid: {pair for one in passages for pair in wanted.intersection(pairwise(one.split(" ")))}
+        for uuid, passages in pages.items()
+    }
+    often = Counter(pair for pairs in held.values() for pair in pairs)
+    return {
+        uuid: _PAIR * sum(rarity(len(held), often[pair]) for pair in pairs) for uuid, pairs in held.items()
+    }
+
+
+def _quoted(query: str, text: str) -> float:
+    """The share of a query that is in a text to the letter."""
+    last = len(query) - _PART
+    parts = [query[at : at + _PART] for at in range(0, last + 1, max(1, last // _MOST_PARTS))]
+    plain = unescaped(text) if JSON_START.match(text) else text
+    return sum(part in text or part in plain for part in parts) / len(parts)
 
 
 def _about(page: Page) -> tuple[str, str]:

@@ -21,11 +21,12 @@ Beside = Literal["tools", "answer", "tokenizer"]
 TOOL_OVERHEAD = 8
 #: The budget of corrections, which must survive a tight window.
 CORRECTIONS_TOKENS = 500
-EPISODES_TOKENS = 1500
 #: The limit for all third-party tiers together.
 EXTRA_TOKENS = 1500
 #: No kind of memory takes more than the window divided by this, so that the conversation itself has room.
 MEMORY_SHARE = 8
+#: The share of a window that what a question touches may take while the conversation itself wants the room.
+MAX_SHARE = 0.5
 #: What is taken from a window, in words.
 _BESIDE: Mapping[Beside, str] = {
     "tools": "the tools' schemas",
@@ -41,6 +42,8 @@ class Budget:
     tokens: int
     caps: Mapping[Block, int] = field(default_factory=dict[Block, int])
     reserved: Mapping[Beside, int] = field(default_factory=dict[Beside, int])
+    #: The share of the room that candidates with a value may take while the conversation wants it.
+    max_share: float = MAX_SHARE
 
     def __post_init__(self) -> None:
         if self.tokens < 1 and self.reserved:

@@ -86,6 +86,7 @@ Block = Literal[
     "current",
     "steps",
     "guide",
+    "now",
     "recent",
     "corrections",
     "summary",
@@ -109,11 +110,15 @@ INSTRUCTIONS: tuple[Block, ...] = ("instructions", "guide")
 #: Those that only convey what memory knows, each in its own tags.
 TAGGED: tuple[Block, ...] = ("safety", "summary")
 #: Sections of the `<memory>` block, in this order.
-MEMORY: tuple[Block, ...] = ("corrections", "facts", "episodes", "loaded", "chunks", "extra")
+MEMORY: tuple[Block, ...] = ("now", "corrections", "facts", "episodes", "loaded", "chunks", "extra")
 #: Whole turns; together they form one run without gaps that ends with the newest.
 TURNS: frozenset[Block] = frozenset({"recent", "older"})
 #: The question, or the running turn with its steps.
 RUNNING: frozenset[Block] = frozenset({"current", "steps"})
+
+
+#: What is spent on a block counts against the limit of this one as well.
+SHARED_CAPS: Mapping[Block, Block] = {"corrections": "facts"}
 
 
 class Form(NamedTuple):
@@ -123,6 +128,8 @@ class Form(NamedTuple):
     shown: ShownTurn | None = None
     text: str = ""
     name: str = "full"
+    #: How much of the candidate's value it carries.
+    share: float = 1.0
 
 
 class Candidate(NamedTuple):
@@ -132,13 +139,17 @@ class Candidate(NamedTuple):
     block: Block
     #: From the fullest to the shortest; empty if it can only be mentioned (turns that were not read).
     forms: tuple[Form, ...]
-    #: The order within the block: `seq` for turns, rank for the rest.
-    position: int = 0
+    #: The order within the block: `seq` for turns (one without an answer may be between two), rank for the rest.
+    position: float = 0
     score: float | None = None
     #: Tokens of a candidate without forms.
     unread_tokens: int = 0
     #: A note for the receipt.
     note: str = ""
+    #: The probability that it helps with this message (`window/value.py`); None: its block's rank decides.
+    value: float | None = None
+    #: The heading that it shares with the candidates around it in its block, such as a day.
+    heading: str = ""
 
     @property
     def tokens(self) -> int:
@@ -148,12 +159,14 @@ class Candidate(NamedTuple):
 
 def candidate_json(candidate: Candidate) -> JsonObject:
     """A candidate of a shared message as plain JSON."""
-    forms = [[form.name, form.text, form.tokens] for form in candidate.forms]
-    shown = ("id", "block", "forms", "position", "score")
+    forms = [[form.name, form.text, form.tokens, form.share] for form in candidate.forms]
+    shown = ("id", "block", "forms", "position", "score", "value", "heading")
     return {name: forms if name == "forms" else getattr(candidate, name) for name in shown}
 
 
 def candidate_from(value: JsonObject) -> Candidate:
     given = cast("dict[str, Any]", value)
-    forms = tuple(Form(tokens, text=text, name=name) for name, text, tokens in given["forms"])
-    return Candidate(given["id"], given["block"], forms, given["position"], given["score"])
+    forms = tuple(Form(tokens, None, text, name, *share) for name, text, tokens, *share in given["forms"])
+    # Windows of earlier versions recorded neither values nor headings.
+    place, later = (given["position"], given["score"]), (given.get("value"), given.get("heading", ""))
+    return Candidate(given["id"], given["block"], forms, *place, 0, "", *later)

@@ -35,14 +35,14 @@ _WORD = re.compile(r"[^\W\d_\u3040-\u9fff][^\W\u3040-\u9fff]{2,63}|[\u3040-\u9ff
 
 def words(text: str) -> frozenset[str]:
     """The identifiers and words of a text, as they are written; a run of Chinese gives its pairs of characters."""
-    found = set(_WORD.findall(_plain(text)))
+    found = set(_WORD.findall(_unescape(text)))
     runs = [word for word in found if "\u3040" <= word[0] <= "\u9fff"]
     found.difference_update(runs)
     found.update(a + b for run in runs for a, b in pairwise(run))
     return frozenset(found)
 
 
-def _plain(text: str) -> str:
+def _unescape(text: str) -> str:
     """Strings of JSON have their line ends escaped: without this, a line would begin with the letter of the escape."""
     return text.replace("\\n", "\n").replace("\\t", "\t") if "\\" in text else text
 

@@ -1,7 +1,8 @@
 """Candidates and a budget in, a window and its receipt out: the one place that decides what a model sees.
 
 The algorithm is greedy and follows the priorities. A candidate takes the fullest of its forms that fits what
-is left. Turns are taken from the newest backwards and stop at the first that does not fit, so that a
+is left. Candidates with a value (`window/value.py`) are packed by value per token instead, in a share of the window
+that the others leave free, and in whatever else is left. Turns are taken from the newest backwards and stop at the first that does not fit, so that a
 conversation never has gaps. If turns had to be left out, the oldest kept one advances in blocks of eight, so
 that the beginning of the prompt stays the same for a while and prompt caches can use it.
 
@@ -17,6 +18,7 @@ from typing import cast
 from pagefile.errors import BudgetError
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD
 from pagefile.window import candidates as blocks
+from pagefile.window import value
 from pagefile.window.budget import Budget
 from pagefile.window.candidates import REQUIRED, TURNS, Block, Candidate, Form, Message, ShownTurn, joined
 from pagefile.window.measure import Count, media_tokens
@@ -81,21 +83,50 @@ class _Packing:
         frames = _FRAMES[block]
         # The first candidate of a shared message pays for the message, the tags, the note.
         frame = sum(_frame_cost(one, self.count) for one in frames if one not in self.framed) if frames else 0
-        cap = self.budget.caps.get(block)
-        room = self.left - frame
-        if cap is not None:
-            room = min(room, cap - self.spent.get(block, 0))
+        room = min(self.left - frame, self._unspent(block))
+        heading = self._heading_tokens(candidate)
         for form in candidate.forms:
-            if form.tokens <= room:
-                self.left -= form.tokens + frame
+            if form.tokens + heading <= room:
+                self.left -= form.tokens + frame + heading
                 self.kept[candidate.id] = form
+                if block in blocks.SHARED_CAPS and block not in self.framed:
+                    shared = blocks.SHARED_CAPS[block]
+                    self.spent[shared] = self.spent.get(shared, 0) + _frame_cost(block, self.count)
                 self.framed.update(frames)
-                if cap is not None:
-                    self.spent[block] = self.spent.get(block, 0) + form.tokens
+                self.framed.add(_heading_key(candidate))
+                self._spend(block, form.tokens + heading)
                 return True
-        whole_window = cap is None or room == self.left - frame
-        self.reasons[candidate.id] = "over budget" if whole_window else f"over its own budget of {cap} tokens"
+        whole_window = room == self.left - frame
+        own = f"over its own budget of {self.budget.caps.get(block)} tokens"
+        self.reasons[candidate.id] = "over budget" if whole_window else own
         return False
+
+    def _unspent(self, block: Block) -> int:
+        """What is left of the limits of a block."""
+        rooms = [self.budget.caps[one] - self.spent.get(one, 0) for one in _caps(block, self.budget)]
+        if block in blocks.SHARED_CAPS and block not in self.framed and len(rooms) > 1:
+            rooms[-1] -= _frame_cost(block, self.count)
+        return min(rooms, default=self.left)
+
+    def _spend(self, block: Block, tokens: int) -> None:
+        for one in _caps(block, self.budget):
+            self.spent[one] = self.spent.get(one, 0) + tokens
+
+    def upgrade(self, candidate: Candidate, kept: Form) -> None:
+        """Replace a kept form by the fullest one that fits and is worth the difference."""
+        room = min(self.left, self._unspent(candidate.block))
+        for form in candidate.forms[:-1]:
+            if (more := form.tokens - kept.tokens) <= room and value.worth_more(candidate, kept, form):
+                self.left -= more
+                self.kept[candidate.id] = form
+                self._spend(candidate.block, more)
+                return
+
+    def _heading_tokens(self, candidate: Candidate) -> int:
+        """The cost of a heading that no candidate has paid for yet."""
+        if not candidate.heading or _heading_key(candidate) in self.framed:
+            return 0
+        return self.count(f"{candidate.heading}\n")
 
 
 #: The shared messages and tags around a candidate of a block; none for one that has its own messages.
@@ -105,6 +136,15 @@ _FRAMES: dict[Block, tuple[str, ...]] = {
     **{block: ("system", block) for block in blocks.TAGGED},
     **dict.fromkeys(blocks.INSTRUCTIONS, ("system",)),
 }
+
+
+def _caps(block: Block, budget: Budget) -> list[Block]:
+    """The blocks whose limits hold for a block: its own, and the one it shares."""
+    return [one for one in (block, blocks.SHARED_CAPS.get(block)) if one is not None and one in budget.caps]
+
+
+def _heading_key(candidate: Candidate) -> str:
+    return f"{candidate.block} {candidate.heading}"
 
 
 def _frame_cost(name: str, count: Count) -> int:
@@ -131,16 +171,25 @@ def compile_window(
         if not all(packing.offer(candidate) for candidate in required):
             raise BudgetError(_too_large(required, budget, count))
         _pack_steps(packing, [c for c in ordered if c.block == "steps"])
-        _pack_rest(packing, [c for c in ordered if c.block not in REQUIRED and c.block != "steps"])
+        rest = [c for c in ordered if c.block not in REQUIRED and c.block != "steps"]
+        valued = value.by_value([c for c in rest if c.value is not None])
+        reserve = _reserve(packing, valued)
+        packing.left -= reserve
+        _pack_rest(packing, [c for c in rest if c.value is None])
         _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
+        packing.left += reserve
+        # What it covers is nowhere else in the window: it comes before single memories.
+        for summary in (c for c in rest if c.block == "summary" and c.id not in packing.kept):
+            packing.offer(summary)
+        _pack_by_value(packing, valued)
         compiled = _assemble(packing, ordered, layout)
         if compiled.tokens <= budget.tokens:
             return compiled
         # Joined texts cost more than their parts: drop the lowest in rank, and see what fits in its place.
-        given_up |= {_last_in_rank(packing, ordered, compiled.tokens)}
+        given_up |= _last_in_rank(packing, [*ordered, *valued], compiled.tokens)
 
 
-def _keeping_order(candidate: Candidate) -> tuple[int, int]:
+def _keeping_order(candidate: Candidate) -> tuple[int, float]:
     newest_first = candidate.block in TURNS or candidate.block == "steps"
     return blocks.RANK[candidate.block], -candidate.position if newest_first else candidate.position
 
@@ -180,6 +229,35 @@ def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
             packing.kept[step.id] = fuller
 
 
+def _reserve(packing: _Packing, valued: Sequence[Candidate]) -> int:
+    """The room that is kept free for candidates with a value: what they want, within their share.
+
+    It depends on nothing that is kept, so that a larger window never holds less of the conversation.
+    """
+    wanted = [c for c in valued if value.shortest_is_worth(c) and c.id not in packing.given_up]
+    names = {name for c in wanted for name in _FRAMES[c.block]} - packing.framed
+    frames = sum(_frame_cost(name, packing.count) for name in names)
+    headings = {_heading_key(c): packing.count(f"{c.heading}\n") for c in wanted if c.heading}
+    tokens = frames + sum(headings.values()) + sum(c.forms[-1].tokens for c in wanted)
+    return max(0, min(tokens, int(packing.budget.max_share * packing.budget.tokens), packing.left))
+
+
+def _pack_by_value(packing: _Packing, valued: Sequence[Candidate]) -> None:
+    """The most per token first, in the shortest form; then, with the room that is left, what a fuller form is worth."""
+    for candidate in valued:
+        if not candidate.forms:
+            packing.reasons[candidate.id] = "only mentioned"
+        elif not value.shortest_is_worth(candidate):
+            packing.reasons[candidate.id] = (
+                f"not worth its tokens: {value.explained(candidate, candidate.forms[-1].tokens)}"
+            )
+        else:
+            packing.offer(candidate._replace(forms=candidate.forms[-1:]))
+    for candidate in valued:
+        if (kept := packing.kept.get(candidate.id)) is not None:
+            packing.upgrade(candidate, kept)
+
+
 def _pack_rest(packing: _Packing, rest: Iterable[Candidate]) -> None:
     turns_ended = False
     for candidate in rest:
@@ -207,14 +285,20 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
         )
 
 
-def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) -> str:
-    last = next((c for c in reversed(ordered) if c.id in packing.kept and c.block not in REQUIRED), None)
-    if last is None:
+def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) -> set[str]:
+    """The last of what is kept, as many as have the tokens that are too much."""
+    excess, last = tokens - packing.budget.tokens, set[str]()
+    for candidate in reversed(ordered):
+        fits = candidate.id not in packing.kept or candidate.id in last or candidate.block in REQUIRED
+        if excess > 0 and not fits:
+            last.add(candidate.id)
+            excess -= packing.kept[candidate.id].tokens
+    if not last:
         raise BudgetError(
             f"instructions and the current message need {tokens} tokens, and there is {packing.budget.says}: "
             "raise window_tokens or shorten them."
         )
-    return last.id
+    return last
 
 
 def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -> Compiled:
@@ -241,9 +325,14 @@ def _assemble(packing: _Packing, ordered: Sequence[Candidate], layout: Layout) -
 
 def _parts(packing: _Packing, kept: Sequence[Candidate], layout: Layout) -> Parts:
     texts: dict[Block, list[str]] = {}
+    headed: set[str] = set()
     for candidate in kept:
         if _FRAMES[candidate.block]:
-            texts.setdefault(candidate.block, []).append(packing.kept[candidate.id].text)
+            text = packing.kept[candidate.id].text
+            if candidate.heading and (key := _heading_key(candidate)) not in headed:
+                headed.add(key)
+                text = f"{candidate.heading}\n{text}"
+            texts.setdefault(candidate.block, []).append(text)
     running = _shown(packing, [c for c in kept if c.block in blocks.RUNNING])
     return Parts(
         instructions="\n\n".join(texts.get("instructions", ())),
@@ -271,6 +360,8 @@ def _verdict(packing: _Packing, candidate: Candidate) -> Verdict:
         reason = "never cut"
     else:
         reason = "fits" if form is candidate.forms[0] else f"fits as {name}"
+        if candidate.value is not None:
+            reason = f"{reason}, {value.explained(candidate, tokens)}"
     # Positional: there is one per turn, and keywords would take twice as long.
     return Verdict(
         candidate.id, candidate.block, form is not None, name, tokens, reason, candidate.score, candidate.note

@@ -24,7 +24,7 @@ from pagefile.window.wording import Wording
 #: A tool result: its turn, and the index of the step.
 Key: TypeAlias = tuple[str, int]
 
-#: So many of the last results stay whole, if they take no more than this share of what results keep.
+#: This many of the last results stay whole, if they take no more than this share of what results keep.
 WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
 #: The newest does even if it takes this share of all the room for results.
 NEWEST_SHARE = 0.5
@@ -32,7 +32,7 @@ NEWEST_SHARE = 0.5
 HIGH_WATER = 0.875
 #: What was said and called last, to which the newest result answers.
 _ASKING_ITEMS = 8
-#: How much of a result its line shows, and how much of a call stands above its passages.
+#: How much of a result its line shows, and how much of a call is shown above its passages.
 _ABOUT_CHARS, _ASKED_CHARS, _QUERY_CHARS = 40, 60, 40
 #: Between two passages of a result.
 GAP = "\n…\n"
@@ -90,7 +90,7 @@ class Evictions:
     #: Above the gathered passages.
     heading: str
     count: Count
-    #: Whether where passages stand is said in Chinese.
+    #: Whether the positions of passages are given in Chinese.
     zh: bool = False
     items: list[Item] = field(default_factory=list[Item])
     out: dict[Key, PagedOut] = field(default_factory=dict[Key, PagedOut])
@@ -174,7 +174,7 @@ class Evictions:
     def _gather(
         self, older: Sequence[tuple[Result, Chunked]], room: float, whole: Mapping[Key, Result]
     ) -> None:
-        """Older results become lines; their passages that the last steps point to stand behind the last of these."""
+        """Older results become lines; their passages that the last steps point to follow the last of these."""
         wanted = interest(item.text for item in reversed(self.items) if isinstance(item, Said) and item.text)
         known = [line for result in whole.values() for line in informative_lines(result.text)]
         while older:

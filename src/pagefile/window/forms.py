@@ -10,7 +10,9 @@ from pagefile.records import Checkpoint, Page, Step, Turn
 from pagefile.shapes.call_order import calls_of, prepared
 from pagefile.shapes.media import named
 from pagefile.shapes.steps import ShownStep, shown_steps
-from pagefile.text.sentences import clip
+from pagefile.text.corrections import Statement, overruled
+from pagefile.text.extract import says_anchors
+from pagefile.text.sentences import sentences
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Candidate, Form, ShownTurn, shown_turn, slim_turn
 from pagefile.window.measure import Count, layout_tokens, media_tokens, side_tokens
@@ -28,8 +30,6 @@ from pagefile.window.wording import ZH, Wording
 
 _NOTHING: Mapping[int, Any] = {}
 _NOTHING_KNOWN: Mapping[str, Page] = {}
-#: The maximum number of characters of a past turn, by form.
-EPISODE_CHARS = {"full": 600, "shorter": 240, "short": 100}
 #: Limits for anchors beside a summary, newest first: tokens, and the window divided by this.
 ANCHOR_TOKENS, ANCHOR_SHARE = 300, 16
 #: Limits for the pages named beside a summary, newest first: tokens, the window divided by this, and their number.
@@ -165,23 +165,6 @@ def note_of(
     return Text("note", text, count(text))
 
 
-# -- earlier turns beside a question -------------------------------------------------------------------------------------
-
-
-def episode_forms(turn: Turn, count: Count) -> tuple[Form, ...]:
-    """A past turn on one line, from the fullest form to the shortest: each side gets at least half of the room."""
-    said, answered = (" ".join((side or "").split()) for side in (turn.user, turn.assistant))
-    forms: dict[str, Form] = {}
-    for name, chars in EPISODE_CHARS.items():
-        shown = clip(said, max(chars // 2, chars - len(answered)))
-        reply = clip(answered, max(chars // 2, chars - len(said)))
-        sides = " → ".join(escape(side) for side in (shown, reply) if side)
-        text = f"- [{turn.at:%Y-%m-%d}] {'' if said else '→ '}{sides}"
-        if text not in forms:
-            forms[text] = Form(count(text), text=text, name=name)
-    return tuple(forms.values())
-
-
 # -- checkpoints --------------------------------------------------------------------------------------------------------
 
 
@@ -189,21 +172,29 @@ def shown_summary(
     checkpoint: Checkpoint, pages: str, count: Count, window_tokens: int, wording: Wording = ZH
 ) -> tuple[str, str]:
     """The summary, then what it does not say itself, its pages last; and a note on what became of the anchors."""
-    missing = [anchor for anchor in checkpoint.anchors if anchor not in checkpoint.summary]
+    missing = [anchor for anchor in checkpoint.anchors if not says_anchors(checkpoint.summary, anchor)]
     # The newest within their budget, in the order in which they were said.
     room = min(ANCHOR_TOKENS, window_tokens // ANCHOR_SHARE)
     spent = accumulate(count(anchor) + 1 for anchor in reversed(missing))
     fitting = sum(1 for _ in takewhile(lambda tokens: tokens <= room, spent))
-    beside = missing[len(missing) - fitting :]
+    beside = _current(missing[len(missing) - fitting :], checkpoint.summary)
     lines = [wording.so_far + escape(checkpoint.summary)]
     if beside:
         lines.append(wording.anchors + escape(wording.semicolon.join(beside)))
     if pages:
         lines.append(pages)
     total = len(checkpoint.anchors)
-    survive = total - len(missing) + fitting
-    note = f"{survive} of {total} anchors survive, {fitting} of them beside the summary"
+    survive = total - len(missing) + len(beside)
+    note = f"{survive} of {total} anchors survive, {len(beside)} of them beside the summary"
     return "\n".join(lines), note
+
+
+def _current(anchors: Sequence[str], summary: str) -> list[str]:
+    """Those that neither a later one nor the summary overrules."""
+    later = sentences(summary)
+    said = [Statement(text.strip(), turn) for turn, text in enumerate([*anchors, *later])]
+    gone = overruled(said)
+    return [anchor for at, anchor in enumerate(anchors) if at not in gone]
 
 
 def shown_pages(

@@ -44,6 +44,8 @@ _PAGES_NAMED = 10
 #: The prompt block about archived results.
 GUIDE = ZH.guide
 
+#: Begins what the loading tool is given for a turn instead of an archived page.
+TURN_HANDLE = "turn:"
 LOAD_TOOL = "load_tool_history"
 SEARCH_TOOL = "search_tool_history"
 

@@ -39,6 +39,12 @@ class Wording:
     left: str
     gathered: str
     so_far: str
+    #: Below what the user said: no answer came, or none yet; and how to read the rest of a turn that is shown in part.
+    unanswered: str
+    waiting: str
+    abridged: str
+    #: From Monday to Sunday.
+    days: Sequence[str]
     anchors: str
     pages: str
     more_pages: str

@@ -1,25 +1,46 @@
 """A message for the service's model to answer, and the events that stream the answer."""
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
+from pagefile.records import Turn
 from pagefile.schema import Answer, Id, Text
-from pagefile.wire.requests import ConversationBody, LabelFields, StepBody, Tokens
+from pagefile.wire.requests import Anywhere, Body, ConversationParams, LabelFields, StepBody, Tokens
 
 #: The stages of an answer.
-Node: TypeAlias = Literal["recall", "generate", "tools", "persist"]
+Node: TypeAlias = Literal["route", "recall", "retrieve", "generate", "tools", "persist"]
 
 
-class AskChat(LabelFields, ConversationBody):
+class AskChat(LabelFields, Anywhere, Body):
     """A user's message for the configured model to answer."""
 
     message: Text = Field(min_length=1)
+    session_id: Id | None = None
+    """Instead of a conversation: that of the user's session, the same each time."""
+    agent_type: Id | None = None
+    """The kind of agent asked for; the router may choose another."""
+    debug: bool = Field(default=False, description="Whether `generate` reports the prompt.")
+    on_disconnect: Literal["abort", "continue"] | None = None
+    """What becomes of the answer when the line is lost: it is continued for `chat.resume_s` seconds, for a client that comes back,
+    or aborted. By default it is continued if the request has an `id` or an `Idempotency-Key` to come back with."""
     id: Id | None = Field(default=None, description="The turn's id; generated when left out.")
     instructions: Text | None = Field(default=None, description="What the model is told first.")
     window_tokens: Tokens | None = None
     steps: tuple[StepBody, ...] = Field(default=(), strict=False)
     """Tool results that the client brings along; bulky ones are archived."""
+
+    @model_validator(mode="after")
+    def _has_a_place(self) -> Self:
+        if self.conversation_id is None and (self.user_id is None or self.session_id is None):
+            raise ValueError("name a conversation_id, or a user_id and a session_id")
+        return self
+
+
+class ResumeParams(ConversationParams):
+    """Names a turn whose answer is read again."""
+
+    id: Id = Field(description="The turn's id.")
 
 
 class _Event(Answer):
@@ -30,7 +51,7 @@ class _Event(Answer):
 
 
 class ChatTurn(_Event):
-    """The user's message is on disk, and the turn is open."""
+    """The user's message is on disk, and the answer begins: words that came before belong to an earlier attempt."""
 
     turn_id: str
     conversation_id: str
@@ -42,7 +63,8 @@ class ChatNode(_Event):
     node: Node
     duration_ms: float
     told: dict[str, JsonValue]
-    """Of `recall`: the window (id, tokens, budget, ratio, mode, kept, degraded)."""
+    """Of `route`: kb_prefix, agent_type, use_retrieval. Of `recall`: the window (id, tokens, budget, ratio, mode, kept, degraded).
+    Of `retrieve`: results, tokens. Of `generate`, with `debug`: the prompt. `degraded` names what failed on the way."""
 
 
 class ChatToken(_Event):
@@ -85,7 +107,12 @@ class ChatDone(_Event):
     assistant_tokens: int
     tokens: int = Field(description="Of the whole turn, its steps included.")
     window_tokens: int = Field(description="Of the last window the model was asked with.")
-    model_calls: int
+    model_calls: int = Field(description="0 if the answer was read from the log.")
+
+    @classmethod
+    def of_turn(cls, turn: Turn, **asked: Any) -> Self:
+        counts = {name: getattr(turn, name) for name in ("seq", "user_tokens", "assistant_tokens", "tokens")}
+        return cls(turn_id=turn.id, **counts, **asked)
 
 
 ChatEvent = ChatTurn | ChatNode | ChatToken | ChatArchived | ChatLoaded | ChatCheckpoint | ChatDone

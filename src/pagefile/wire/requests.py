@@ -280,10 +280,28 @@ class MakeCheckpoint(ConversationBody):
     summary: Text | None = None
     recent_turns: int | None = Field(default=None, ge=0, le=MAX_COUNT)
     """How many turns stay verbatim."""
+    read_token: Text | None = None
+    """That of the history which was summarized (`GET /v1/history`): no turn is covered that is not in it, and a summary older than the
+    one in force is a conflict (409). Needs a summary; 0 turns are then the default, 8."""
+
+    @model_validator(mode="after")
+    def _has_summary(self) -> Self:
+        if self.read_token is not None and not self.summary:
+            raise ValueError("read_token says what a summary is of: give the summary, too")
+        return self
 
 
 class ResetConversation(ConversationBody):
     """Start over: earlier turns leave the window but stay in the log and in recall."""
+
+
+class PutSession(ConversationBody):
+    """What to set in the session value of a conversation; what is left out stays."""
+
+    value: dict[str, JsonValue]
+    """`user_snapshot` (`name`, `allergies`, `history`, `surgery_history`, `preferences`) and `global_state` (`shared`, `agent_slots`,
+    `current_intent`, `pending_action`). What comes from the log (`meta`, `flow_context`, `message_context`) may be sent
+    back, and is not taken over."""
 
 
 class ConversationsParams(SliceById, Whose, Params):
@@ -295,6 +313,18 @@ class LogParams(Slice, ConversationParams):
 
     kind: Kind | None = Field(default=None, description="Only these; all when left out.")
     newest: bool = Field(default=False, description="The last entries instead of the first.")
+
+
+class HistoryParams(ConversationParams):
+    """Which history, and what it has to fit into."""
+
+    query: Text = ""
+    """The user's message: its tokens count."""
+    window_tokens: Tokens | None = Field(default=None, description="The model's context, 16,000 by default.")
+    threshold: float | None = Field(default=None, gt=0, le=1)
+    """The share of the window from which a summary is due, 0.75 by default."""
+    recent_turns: int | None = Field(default=None, ge=1, le=MAX_COUNT)
+    """How many of the newest turns to show, also if the summary covers them; by default those that it does not cover."""
 
 
 class MarksParams(Slice, ConversationParams):

@@ -193,6 +193,23 @@ class SessionOut(_Conversation):
         return self.value
 
 
+class HistoryOut(Answer):
+    """The history of a conversation as text."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    conversation_id: str
+    mode: str = Field(description="`SUMMARY_N` where a summary replaces older turns, else `FULL_HISTORY`.")
+    history: str = Field(description="For the prompt.")
+    full_history: str = Field(
+        description="For the next summary: the same with every turn that is not summarized."
+    )
+    estimated_tokens: int = Field(description="Tokens of the history and the query together.")
+    token_ratio: float = Field(description="Their share of the window.")
+    should_checkpoint_summary: bool = Field(description="Whether a summary is due.")
+    read_token: str = Field(description="Goes with the summary to `POST /v1/checkpoints`.")
+
+
 class CallOut(OfConversation[records.WindowRecord]):
     """A window that was built."""
 
@@ -459,10 +476,15 @@ class Problem(Answer):
     instance: str = Field(description="This occurrence; the service's log names it too.")
     code: str = Field(description="The stable name to program against.")
     errors: tuple[FieldError, ...] = Field(default=(), description="Which fields, for validation errors.")
+    retry_after_s: int | None = Field(
+        default=None, description="When to ask again, in seconds, where it is known."
+    )
 
     model_config = ConfigDict(json_schema_extra=with_example)
 
 
 def kinds_of_error(known: type[PagefileError] = PagefileError) -> list[type[PagefileError]]:
     """The class of an error and all its subclasses."""
-    return [known, *(member for child in known.__subclasses__() for member in kinds_of_error(child))]
+    below = (member for child in known.__subclasses__() for member in kinds_of_error(child))
+    # One with two parents is found twice.
+    return list(dict.fromkeys((known, *below)))

@@ -45,7 +45,7 @@ def _whole(words):
 
 
 def _stream(words):
-    """Word by word; a word that is no JSON of the protocol can be put in as BROKEN, and ends the stream."""
+    """Word by word; a word that is not JSON of the protocol can be put in as BROKEN, and ends the stream."""
     lines = []
     for word in words.split(" "):
         if word == "BROKEN":

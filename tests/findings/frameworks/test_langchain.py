@@ -184,7 +184,7 @@ def test_the_log_tells_of_a_picture_beside_the_words(blocking):
 # -- F17: the tools without the middleware ------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F17")
+@finding("frameworks-F17")
 @pytest.mark.parametrize(
     ("name", "given", "expected"),
     [

@@ -18,7 +18,7 @@ from pagefile.integrations.langgraph import (
     ConversationState,
     build_conversation_graph,
 )
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 from tests.integration.langchain.models import Recorder, calls_tool
 
 from .promises import PICTURE, REPORT, exchanged, locked, promised, words
@@ -76,7 +76,7 @@ def looping(memory, model, tools):
 # -- F1, F2: a thread with a checkpointer ------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F1")
+@finding("frameworks-F1")
 async def test_a_second_message_in_a_thread_is_a_second_turn(memory):
     """In a checkpointed thread every new message of the user is a turn of its own, whether or not anybody names it."""
     graph = build_conversation_graph(memory, model=echo(), checkpointer=InMemorySaver())
@@ -95,7 +95,7 @@ async def test_turns_that_are_named_are_kept_apart(memory):
     assert [("one", "re one"), ("two", "re two")] == exchanged(await turns(memory))
 
 
-@still_open("frameworks-F2")
+@finding("frameworks-F2")
 async def test_memory_is_in_the_request_and_in_no_checkpoint(memory):
     """What is known of the user reaches the model and is in nothing that the checkpointer saves."""
     await memory.remember("The user is allergic to penicillin.", user_id="ada")
@@ -108,7 +108,7 @@ async def test_memory_is_in_the_request_and_in_no_checkpoint(memory):
     assert "penicillin" not in repr(saved)
 
 
-@still_open("frameworks-F2")
+@finding("frameworks-F2")
 async def test_a_forgotten_user_is_forgotten_in_checkpoints(memory):
     """Once a user is forgotten, no checkpoint of their threads tells their facts."""
     await memory.remember("The user is allergic to penicillin.", user_id="ada")
@@ -123,7 +123,7 @@ async def test_a_forgotten_user_is_forgotten_in_checkpoints(memory):
 # -- F3: a memory that is down -----------------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F3")
+@finding("frameworks-F3")
 async def test_a_locked_database_costs_memory_and_not_the_run(memory, database):
     """While another process holds the database, graph and chat answer within seconds."""
     graph = build_conversation_graph(memory, model=says("ok"))
@@ -136,7 +136,7 @@ async def test_a_locked_database_costs_memory_and_not_the_run(memory, database):
     assert ("ok", "ok") == (state["messages"][-1].text, answer)
 
 
-@still_open("frameworks-F3")
+@finding("frameworks-F3")
 async def test_a_closed_memory_costs_memory_and_not_the_run(database):
     """A graph whose memory is closed still answers."""
     async with Memory.open(f"sqlite:///{database}") as memory:
@@ -201,7 +201,7 @@ async def test_a_structured_answer_of_the_graph_is_recorded(memory):
 # -- F9: what was paged out --------------------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F9")
+@finding("frameworks-F9")
 async def test_a_paged_out_result_can_come_back(memory):
     """The request after a long result names its page, so that the model can ask for it."""
     model = Recorder(script=[calls_tool("report", {"q": "x"}), AIMessage("I read it."), AIMessage("second")])
@@ -213,7 +213,7 @@ async def test_a_paged_out_result_can_come_back(memory):
     assert step.page in repr(model.calls[-1])
 
 
-@still_open("frameworks-F9")
+@finding("frameworks-F9")
 async def test_the_graph_offers_the_tools_that_load_pages(memory):
     """The model of the graph is offered the tool that loads what was paged out."""
     model = says("ok")
@@ -222,7 +222,7 @@ async def test_the_graph_offers_the_tools_that_load_pages(memory):
     assert "load_tool_history" in model.offered
 
 
-@still_open("frameworks-F9")
+@finding("frameworks-F9")
 async def test_other_conversations_of_the_user_are_recalled(memory):
     """What the user said in another conversation reaches the model when it is asked for."""
     model = says("ok")
@@ -233,7 +233,7 @@ async def test_other_conversations_of_the_user_are_recalled(memory):
     assert "ZORRO" in repr(model.calls[-1])
 
 
-@still_open("frameworks-F9")
+@finding("frameworks-F9")
 async def test_the_prompt_speaks_the_language_of_the_settings(memory):
     """With English settings there is no Chinese in the prompt."""
     await memory.remember("The user likes tea.", user_id="ada")
@@ -269,7 +269,7 @@ async def test_a_picture_without_words_is_answered_and_recorded(memory):
     assert ["a cat"] == [turn.assistant for turn in await turns(memory)]
 
 
-@still_open("frameworks-F17")
+@finding("frameworks-F17")
 async def test_the_graph_runs_without_an_event_loop(memory):
     """`graph.invoke` works in a thread that has no event loop."""
     graph = build_conversation_graph(memory, model=echo())
@@ -279,7 +279,7 @@ async def test_the_graph_runs_without_an_event_loop(memory):
     assert [("hello", "re hello")] == exchanged(await turns(memory))
 
 
-@still_open("frameworks-F17")
+@finding("frameworks-F17")
 async def test_a_model_with_retry_is_retried(memory):
     """`model.with_retry()` tries again in the graph as it does everywhere else."""
     model = Recorder(script=[ConnectionError("flaky"), ConnectionError("flaky"), AIMessage("third")])

@@ -7,7 +7,7 @@ import pytest
 from pagefile import FactRejectedError, Memory, Settings
 from pagefile.ports import ChatModel
 from pagefile.settings import ArchiveSettings, FactSettings
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 from .promises import REPORT, words
 
@@ -32,7 +32,7 @@ SECRETS = [
 ]
 HARMLESS = [
     ("I was born in 1984.", "The user was born in 1984."),
-    ("My router stands in the hall.", "The user's router stands in the hall."),
+    ("My router is in the hall.", "The user's router is in the hall."),
     ("I write code in Rust.", "The user writes code in Rust."),
 ]
 
@@ -57,7 +57,7 @@ class Proposing(ChatModel):
         return json.dumps({"facts": facts})
 
 
-@still_open("frameworks-F19")
+@finding("frameworks-F19")
 async def test_secrets_that_a_model_proposes_are_not_kept():
     """Passwords, codes and numbers that open something are refused, and harmless facts beside them are kept."""
     settings = Settings(language="en", facts=FactSettings(extract="model"))
@@ -71,7 +71,7 @@ async def test_secrets_that_a_model_proposes_are_not_kept():
     assert [] == [fact for _, fact in SECRETS if fact in kept]
 
 
-@still_open("frameworks-F19")
+@finding("frameworks-F19")
 async def test_a_secret_is_not_remembered():
     """`remember()` refuses a statement that holds a password, however it is worded."""
     async with Memory.open("memory://", embedder="none") as memory:
@@ -101,7 +101,7 @@ SAID = {
         "What did I say the rent was?",
         "Write a standing order for the rent.",
     ],
-    ("The wifi router stands in the hall cupboard behind the coats.", "cupboard"): [
+    ("The wifi router is in the hall cupboard behind the coats.", "cupboard"): [
         "Where is the router?",
         "I can't find the router.",
         "router location",
@@ -145,7 +145,7 @@ async def window(memory, question):
     return words((await chat.context(question, window_tokens=4000)).messages)
 
 
-@still_open("frameworks-F20")
+@finding("frameworks-F20")
 async def test_recall_does_not_depend_on_how_a_question_is_put(talked):
     """Whoever names a thing is reminded of what was said about it, whether or not it is put as a question."""
     missed = [
@@ -184,7 +184,7 @@ async def summarized():
 
 @finding("frameworks-F21")
 async def test_a_window_says_what_each_page_is(summarized):
-    """After a checkpoint too, the id of a page stands beside words that tell it from the others, such as its input or title."""
+    """After a checkpoint too, the id of a page is beside words that tell it from the others, such as its input or title."""
     lines = words((await summarized.context("Go on.", window_tokens=8000)).messages).split("\n")
     steps = [step for turn in await summarized.turns() for step in turn.steps]
     assert 6 == len(steps)

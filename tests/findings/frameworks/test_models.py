@@ -43,7 +43,7 @@ def chat_of(stub):
 # -- F12: models of the class of GPT-5 ---------------------------------------------------------------------------------
 
 
-@still_open("frameworks-F12")
+@finding("frameworks-F12")
 async def test_a_model_that_refuses_parameters_answers(gpt_5):
     """A model that takes neither `max_tokens` nor a temperature answers, and still has a limit."""
     chat = chat_of(gpt_5)
@@ -75,21 +75,21 @@ async def by_gpt_5(gpt_5):
         yield memory
 
 
-@still_open("frameworks-F12")
+@finding("frameworks-F12")
 async def test_such_a_model_writes_the_summaries(by_gpt_5):
     """The summary of a checkpoint is the model's."""
     checkpoint = await by_gpt_5.conversation("c", user_id="ada").checkpoint(recent_turns=1)
     assert "A fine summary by the model." in checkpoint.summary
 
 
-@still_open("frameworks-F12")
+@finding("frameworks-F12")
 async def test_such_a_model_finds_the_facts(by_gpt_5):
     """The facts that the model read out of the conversation are kept."""
     await by_gpt_5.settle()
     assert "The user prefers trains." in [fact.text for fact in await by_gpt_5.facts("ada")]
 
 
-@still_open("frameworks-F12")
+@finding("frameworks-F12")
 async def test_a_refusal_is_told_in_the_servers_words():
     """Whoever reads the error learns what the server said."""
     with CompletionsStub(lambda _: (400, "This account may not use the model.")) as stub:
@@ -106,7 +106,7 @@ def differing(one, other):
     return sorted(name for name in names if getattr(one, name) != getattr(other, name))
 
 
-@still_open("frameworks-F12")
+@finding("frameworks-F12")
 async def test_a_checkpoint_says_that_its_summary_was_extracted():
     """Beside its words, a checkpoint made without the model differs from one that the model made."""
     made = []

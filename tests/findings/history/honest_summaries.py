@@ -10,9 +10,9 @@ from pagefile.standalone import MemoryQueryRequest, MemoryWriteRequest
 
 #: A summary that comes too late may be refused, for others were faster or left it nothing to cover.
 REFUSED = (ConflictError, InvalidArgumentError)
-#: So many tokens hold a handful of turns.
+#: This many tokens hold a handful of turns.
 SMALL_WINDOW = 300
-#: So many hold every turn of a test.
+#: This many hold every turn of a test.
 LARGE_WINDOW = 200_000
 
 
@@ -39,7 +39,7 @@ def spoken_for(text):
 
 
 def shown(text):
-    """The turns that stand in a text word by word."""
+    """The turns that are in a text word by word."""
     return [int(number) for number in re.findall(r"用户: Q(\d+)", text)]
 
 

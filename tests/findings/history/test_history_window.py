@@ -53,7 +53,7 @@ async def exchange(store, number):
 
 
 def known(context):
-    """The questions that stand in the summary or in the window."""
+    """The questions that are in the summary or in the window."""
     recent = "".join(message["content"] for message in context["recent_history"])
     return {int(number) for number in numbers_in((context["summary"] or "") + recent)}
 
@@ -72,7 +72,7 @@ async def test_a_short_conversation_is_covered_too(memory, store):
 
 @finding("history-F2")
 async def test_a_summary_that_hangs_leaves_no_hole(store):
-    """While a summary is not there yet, every message that it will speak for stands in the window."""
+    """While a summary is not there yet, every message that it will speak for is in the window."""
     answered = anyio.Event()
 
     async def hanging(text):
@@ -105,7 +105,7 @@ async def test_a_prompt_summariser_leaves_no_hole(memory, store):
 # -- F4: a turn that is larger than the window -----------------------------------------------------------------------------
 
 
-@still_open("history-F4")
+@finding("history-F4")
 async def test_the_turn_before_the_question_is_not_invisible(sqlite_url):
     """After a turn that is larger than the window, the model is shown its answer and the turns before it."""
     async with Memory.open(sqlite_url, settings=BY_HAND, embedder="none") as memory:
@@ -153,7 +153,7 @@ def said(messages):
     return [(message["role"], message["content"]) for message in messages]
 
 
-@still_open("history-F5")
+@finding("history-F5")
 async def test_messages_in_a_row_are_all_listed(store):
     """Three messages of a user and one answer are four messages, in the order in which they were said."""
     await append_all(store)
@@ -162,7 +162,7 @@ async def test_messages_in_a_row_are_all_listed(store):
     assert 4 == await store.count_messages("c")
 
 
-@still_open("history-F5")
+@finding("history-F5")
 async def test_messages_in_a_row_are_in_the_next_prompt(store):
     """What a user said in the first of several messages is in the next prompt."""
     history = ConversationHistory(
@@ -174,7 +174,7 @@ async def test_messages_in_a_row_are_in_the_next_prompt(store):
     assert all(words in text for words in IN_A_ROW)
 
 
-@still_open("history-F5")
+@finding("history-F5")
 async def test_a_second_answer_comes_after_the_first(store):
     """A second message of the assistant changes nothing of the order in which things were said."""
     await append_all(store)
@@ -183,7 +183,7 @@ async def test_a_second_answer_comes_after_the_first(store):
     assert expected == [message["content"] for message in await store.list_messages("c")]
 
 
-@still_open("history-F5")
+@finding("history-F5")
 async def test_a_message_is_listed_before_it_is_answered(store):
     """A user's message is listed and counted as soon as it was appended."""
     await store.append_message("c", "user", "只有提问，没有回答")
@@ -202,7 +202,7 @@ async def model_summary(text):
     return BY_THE_MODEL
 
 
-@still_open("history-F7")
+@finding("history-F7")
 async def test_every_summary_is_by_the_model_that_was_given(sqlite_url):
     """With a model given to the summarizer, every checkpoint of a conversation with long turns is that model's."""
     async with Memory.open(sqlite_url, settings=Settings(window_tokens=2000), embedder="none") as memory:
@@ -218,7 +218,7 @@ async def test_every_summary_is_by_the_model_that_was_given(sqlite_url):
     assert {BY_THE_MODEL} == set(summaries)
 
 
-@still_open("history-F7")
+@finding("history-F7")
 async def test_the_graph_shows_the_summary_of_its_own_summarizer(sqlite_url):
     """The summary in the graph's prompt is by the model that was given to its summarizer."""
     prompts = []

@@ -12,7 +12,7 @@ from pagefile.settings import EmbedderSettings, ModelSettings
 from tests.acceptance.http_server import listening_async
 from tests.acceptance.http_serving import serving
 from tests.acceptance.model_stub import ERROR, ModelStub
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 HERE = {"conversation_id": "c", "user_id": "u"}
 WAIT_S = 10
@@ -52,7 +52,7 @@ def failing_first(request):
     return [ERROR] if "休克" in last else ["请先告诉我", "您的过敏史。"]
 
 
-@still_open("history-F6")
+@finding("history-F6")
 async def test_a_message_whose_answer_failed_is_known_at_the_next(sqlite_url):
     """What a user said before the model failed is in the next prompt."""
     with ModelStub(failing_first) as stub:
@@ -64,7 +64,7 @@ async def test_a_message_whose_answer_failed_is_known_at_the_next(sqlite_url):
     assert "我对青霉素过敏" in last_prompt(stub)
 
 
-@still_open("history-F6")
+@finding("history-F6")
 async def test_a_message_whose_answer_failed_is_recalled(sqlite_url):
     """What a user said before the model failed is found by recall."""
     with ModelStub(failing_first) as stub:
@@ -76,7 +76,7 @@ async def test_a_message_whose_answer_failed_is_recalled(sqlite_url):
     assert "我对青霉素过敏" in found.text
 
 
-@still_open("history-F6")
+@finding("history-F6")
 async def test_after_a_stop_the_model_knows_what_to_continue(sqlite_url):
     """After the stop button, "继续" goes to the model together with what is to be continued."""
     left = threading.Event()
@@ -122,7 +122,7 @@ async def turns(client):
 # -- F10 and F32: the session ----------------------------------------------------------------------------------------------
 
 
-@still_open("history-F10")
+@finding("history-F10")
 async def test_the_session_shows_its_window(sqlite_url):
     """`GET /v1/session` shows the recent messages, as `GetShortMemory` does."""
     async with serving(settings(sqlite_url)) as client:
@@ -134,9 +134,9 @@ async def test_the_session_shows_its_window(sqlite_url):
     ] == session["value"]["message_context"]["window_messages"]
 
 
-@still_open("history-F32")
+@finding("history-F32")
 async def test_allergies_are_set_over_http(sqlite_url):
-    """A service in another language sets a user's allergies over HTTP, and they stand in the next window."""
+    """A service in another language sets a user's allergies over HTTP, and they are in the next window."""
     value = {"user_snapshot": {"allergies": ["青霉素"]}}
     async with serving(settings(sqlite_url)) as client:
         await client.post("/v1/turns", json={**HERE, "user": "我头晕", "assistant": "多休息"})
@@ -149,7 +149,7 @@ async def test_allergies_are_set_over_http(sqlite_url):
 # -- F14: document 002's stream over HTTP ----------------------------------------------------------------------------------
 
 
-@still_open("history-F14")
+@finding("history-F14")
 async def test_the_stream_takes_the_request_of_document_002(sqlite_url):
     """A request with session, kind of agent and debug flag, as document 002 has it, is answered."""
     with ModelStub(lambda _: ["你好"]) as stub:
@@ -160,7 +160,7 @@ async def test_the_stream_takes_the_request_of_document_002(sqlite_url):
     assert "你好" == text_of(answer)
 
 
-@still_open("history-F14")
+@finding("history-F14")
 async def test_the_stream_has_an_event_for_each_node(sqlite_url):
     """Document 002's five nodes each have their event, in their order."""
     with ModelStub(lambda _: ["你好"]) as stub:
@@ -192,20 +192,20 @@ async def asked_twice(sqlite_url, **same):
     return [text_of(answer) for answer in answers], len(stub.requests)
 
 
-@still_open("history-F29")
+@finding("history-F29")
 async def test_the_same_id_again_brings_the_stored_answer(sqlite_url):
     """Whoever lost the end of a stream asks again under the same id, and gets the answer that is stored."""
     assert (["第1次回答", "第1次回答"], 1) == await asked_twice(sqlite_url, id="turn-1")
 
 
-@still_open("history-F29")
+@finding("history-F29")
 async def test_a_stream_heeds_the_idempotency_key(sqlite_url):
     """A question that is repeated with its `Idempotency-Key` is asked of the model once."""
     same = {"Idempotency-Key": "key-1"}
     assert (["第1次回答", "第1次回答"], 1) == await asked_twice(sqlite_url, headers=same)
 
 
-@still_open("history-F29")
+@finding("history-F29")
 async def test_events_have_ids(sqlite_url):
     """Events carry ids, so that a browser says where it lost the stream."""
     with ModelStub(lambda _: ["你好，", "世界。"]) as stub:
@@ -217,7 +217,7 @@ async def test_events_have_ids(sqlite_url):
     assert len(set(ids)) == len(ids)
 
 
-@still_open("history-F30")
+@finding("history-F30")
 async def test_a_model_that_is_busy_says_so(sqlite_url):
     """A model's 429 reaches the client as a 429, or with the time after which to ask again."""
     with ModelStub(lambda _: [], status=429) as stub:

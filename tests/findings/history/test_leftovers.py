@@ -7,13 +7,15 @@ from pymilvus import MilvusClient
 
 from pagefile import Memory
 from pagefile.integrations.langgraph import ChatRequest, ConversationChat
+from pagefile.integrations.langgraph.graph import conversation_builder
+from pagefile.settings.sources import load_settings
 from pagefile.standalone import (
     ConversationEpisodicMemory,
     ConversationHistory,
     ConversationStore,
 )
 from pagefile.testing import FakeClock, HashingEmbedder
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 COLLECTION = "conversation_episodes"
 EXCHANGE = ("推荐一部科幻电影", "推荐《星际穿越》，导演是克里斯托弗·诺兰")
@@ -86,7 +88,7 @@ async def test_an_episode_that_failed_to_index_is_tried_again(memory, milvus):
 # -- F21: a worker that died, and a knowledge base that is down ------------------------------------------------------------
 
 
-@still_open("history-F21")
+@finding("history-F21")
 async def test_a_turn_of_a_dead_worker_is_not_open_for_ever(sqlite_url):
     """A turn that nobody finished is closed by the next day, and what the user said is in the window."""
     clock = FakeClock()
@@ -117,7 +119,7 @@ async def answered(memory, retriever):
         return None
 
 
-@still_open("history-F21")
+@finding("history-F21")
 async def test_a_knowledge_base_that_is_down_costs_its_block(memory):
     """When the retriever fails, the question is answered without what it would have brought."""
 
@@ -138,3 +140,27 @@ async def test_a_knowledge_base_is_asked(memory):
 
     assert "诺兰。" == await answered(memory, up)
     assert [("导演是谁？", "movie")] == asked
+
+
+# -- F34: the feature flag ---------------------------------------------------------------------------------------------------
+
+
+@finding("history-F34")
+@pytest.mark.parametrize(
+    ("setting", "argument", "runs"),
+    [("true", None, True), ("false", None, False), ("false", True, True), ("true", False, False)],
+)
+async def test_the_feature_flag_is_a_setting(monkeypatch, setting, argument, runs):
+    """A deployment is switched over by its environment; the argument overrides it. The answer is the same."""
+    built = []
+
+    def builder(nodes):
+        built.append(nodes)
+        return conversation_builder(nodes)
+
+    monkeypatch.setattr("pagefile.integrations.langgraph.graph.conversation_builder", builder)
+    monkeypatch.setenv("PAGEFILE_CHAT__GRAPH", setting)
+    async with Memory.open("memory://", settings=load_settings(), embedder="none") as memory:
+        chat = ConversationChat(memory, model=lambda messages: "好的", graph=argument)
+        assert "好的" == await chat.answer(ChatRequest("你好", "u", "s"))
+    assert runs == bool(built)

@@ -16,7 +16,7 @@ from pagefile.standalone import (
     MemoryQueryRequest,
     MemoryWriteRequest,
 )
-from tests.findings.marks import finding, load, still_open
+from tests.findings.marks import finding, load
 from tests.integration.postgres.serving import server as shared_server
 from tests.servers.postgres import PostgresServer
 
@@ -85,9 +85,9 @@ async def trips_of_reads(url, sessions):
         return wire.sent - before
 
 
-@still_open("history-F3")
+@finding("history-F3")
 async def test_a_session_in_redis_spares_the_database(postgres_url, valkey_url):
-    """Reading a session that stands in Redis asks the database for less than reading it without Redis."""
+    """Reading a session that is in Redis asks the database for less than reading it without Redis."""
     async with Memory.open(postgres_url, sessions=valkey_url, embedder="none") as memory:
         await talk(AgentApp(memory), 12)
     with_redis = await trips_of_reads(postgres_url, valkey_url)
@@ -145,17 +145,17 @@ async def app(postgres_url, valkey_url):
         yield app
 
 
-@still_open("history-F10")
+@finding("history-F10")
 async def test_redis_has_the_window(redis, app):
-    """The recent messages that Python shows stand in Redis too."""
+    """The recent messages that Python shows are in Redis too."""
     stored, shown = await stored_and_shown(redis, app)
     assert shown["message_context"]["window_messages"]
     assert shown["message_context"]["window_messages"] == stored["message_context"]["window_messages"]
 
 
-@still_open("history-F10")
+@finding("history-F10")
 async def test_redis_has_the_cached_checkpoint(redis, app):
-    """After a checkpoint its text stands in Redis, and id, summary and mode agree with Python."""
+    """After a checkpoint its text is in Redis, and id, summary and mode agree with Python."""
     await app.checkpoint_short_memory("c", "用户头晕。", 4)
     await app.query_memory_context(MemoryQueryRequest("c"))
     stored, shown = await stored_and_shown(redis, app)
@@ -167,7 +167,7 @@ async def test_redis_has_the_cached_checkpoint(redis, app):
     }
 
 
-@still_open("history-F10")
+@finding("history-F10")
 async def test_redis_leaves_out_what_is_empty(redis, app):
     """Without a checkpoint Redis has no `checkpoint_message_id`, as the document's JSON leaves it out."""
     stored, shown = await stored_and_shown(redis, app)
@@ -176,7 +176,7 @@ async def test_redis_leaves_out_what_is_empty(redis, app):
     assert "checkpoint_message_id" not in stored["message_context"]
 
 
-@still_open("history-F10")
+@finding("history-F10")
 async def test_redis_has_the_keys_of_shared_entities(redis, app):
     """The shared entities in Redis have the document's keys."""
     stored, shown = await stored_and_shown(redis, app)
@@ -187,9 +187,9 @@ async def test_redis_has_the_keys_of_shared_entities(redis, app):
 # -- F13: the database is down, Redis is up --------------------------------------------------------------------------------
 
 
-@still_open("history-F13")
+@finding("history-F13")
 async def test_allergies_outlive_the_database(valkey_url, redis):
-    """While the database is down, allergies that stand in Redis are in the history."""
+    """While the database is down, allergies that are in Redis are in the history."""
     shared_server()  # Skips where there is no PostgreSQL.
     with PostgresServer() as postgres:
         url = postgres.url("redline")

@@ -9,7 +9,7 @@ import pytest
 
 from pagefile import Memory, Settings
 from pagefile.standalone import ConversationStore, ConversationSummarizer
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 from .small_talk import CORRECTIONS, SMALL_TALK
 
@@ -41,7 +41,7 @@ class BlockingModel:
         self.noticed.set()
 
 
-@still_open("history-F8")
+@finding("history-F8")
 async def test_a_blocking_summarizer_of_a_memory_holds_up_nobody(sqlite_url):
     """While a plain function writes a summary, everything else in the process goes on."""
     model = BlockingModel()
@@ -60,7 +60,7 @@ async def test_a_blocking_summarizer_of_a_memory_holds_up_nobody(sqlite_url):
     assert 0 == model.held_up
 
 
-@still_open("history-F8")
+@finding("history-F8")
 async def test_a_blocking_model_of_the_summarizer_holds_up_nobody(sqlite_url):
     """Document 002's summarizer runs a plain function beside the event loop, as its page shows one."""
     model = BlockingModel()
@@ -82,7 +82,7 @@ async def test_a_blocking_model_of_the_summarizer_holds_up_nobody(sqlite_url):
 # -- F9: hanging summaries hold up nobody else -----------------------------------------------------------------------------
 
 
-@still_open("history-F9")
+@finding("history-F9")
 async def test_hanging_summaries_do_not_stop_other_conversations(sqlite_url):
     """A conversation gets its checkpoint while the summaries of others hang."""
     answered, hanging = anyio.Event(), []
@@ -124,7 +124,7 @@ FACT = "我对青霉素过敏，我叫王小明。"
 
 
 async def seen_after(sqlite_url, summarizer):
-    """What stands before the model besides the live turns, after summaries by somebody."""
+    """What is before the model besides the live turns, after summaries by somebody."""
     settings = Settings(window_tokens=1000)
     async with Memory.open(sqlite_url, settings=settings, summarizer=summarizer, embedder="none") as memory:
         chat = memory.conversation("c", user_id="u")
@@ -137,7 +137,7 @@ async def seen_after(sqlite_url, summarizer):
     return str(window.messages)
 
 
-@still_open("history-F20")
+@finding("history-F20")
 async def test_a_refusal_does_not_replace_the_summary(sqlite_url):
     """When the model refuses to summarise, allergy and name are still before the model."""
     seen = await seen_after(sqlite_url, lambda _: "抱歉，我无法协助完成这个请求。")
@@ -186,7 +186,7 @@ async def told_of_the_past(url):
         return str(window.messages[0]["content"])
 
 
-@still_open("history-F23")
+@finding("history-F23")
 async def test_a_corrected_statement_does_not_stand_without_its_correction(extracted):
     """A summary that is extracted states nothing that was corrected later without the correction."""
     told = [correction for correction in CORRECTIONS if correction.new in extracted]

@@ -156,7 +156,7 @@ def half_sent(address, number):
 
 @contextlib.contextmanager
 def few_files(number):
-    """Processes that are started here may open so many files."""
+    """Processes that are started here may open this many files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
     try:

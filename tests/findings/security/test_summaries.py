@@ -115,7 +115,7 @@ async def test_erasing_during_a_summary_damages_nothing(tmp_path):
 
 @finding("security-F1")
 async def test_a_summary_that_nobody_disturbs_takes_effect(url):
-    """A summary of a conversation that nobody erases stands in its window, however long it took to write."""
+    """A summary of a conversation that nobody erases is in its window, however long it took to write."""
     waiting = Waiting()
     async with (
         Memory.open(url, settings=SETTINGS, summarizer=waiting) as memory,

@@ -24,7 +24,7 @@ def minutes(sections: int = 1500) -> str:
 
 
 def contract(clauses: int = 150) -> str:
-    """A contract in Chinese: the price stands at its head, the place of arbitration at its end."""
+    """A contract in Chinese: the price is at its head, the place of arbitration at its end."""
     listed = "".join(
         f"第{n}条 乙方应于收到甲方书面通知后{n % 27 + 3}个工作日内完成第{n}项交付物的验收整改。"
         f"逾期每日按合同总价款的千分之{n % 5 + 1}支付违约金，累计不超过合同总价款的{n % 15 + 5}%。\n"
@@ -37,7 +37,7 @@ def contract(clauses: int = 150) -> str:
 
 
 def handbook(chapters: int = 60) -> str:
-    """A handbook in Chinese; the limit of 55MB stands in one chapter near its end."""
+    """A handbook in Chinese; the limit of 55MB is in one chapter near its end."""
     said = "审批流支持串行、并行与会签三种模式。会签节点须全部同意方可通过；并行节点任一同意即通过。驳回时可退回发起人。"
     return "## 检索上下文\n\n" + "\n\n".join(
         f"### 文档块 {n}\n{said * 4}第 {n} 节补充：版本 V{n // 5 + 2}.{n % 5} 起支持移动端审批，附件上限 {20 + n}MB。"
@@ -152,7 +152,7 @@ async def load_in(chat: Conversation, turn: Turn, uuid: str) -> Turn:
 
 
 def tool_texts(window: Window) -> list[str]:
-    """What stands in a window for each tool result."""
+    """What is in a window for each tool result."""
     return [str(message["content"]) for message in window.messages if message["role"] == "tool"]
 
 

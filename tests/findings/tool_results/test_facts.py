@@ -26,7 +26,7 @@ THREAD = {"configurable": {"thread_id": "t"}}
 # -- F3: the budget is used ----------------------------------------------------------------------------------------------
 
 
-@still_open("tool-results-F3")
+@finding("tool-results-F3")
 @pytest.mark.parametrize("allowed", [50, 100, 200, 500, 1000, 2000])
 def test_facts_fill_the_tokens_they_are_given(allowed):
     """With more facts than fit, no more is left free than another fact would take, and nothing goes over."""
@@ -34,7 +34,7 @@ def test_facts_fill_the_tokens_they_are_given(allowed):
     assert allowed - 2 * DEAREST < _count_tokens(text) <= allowed
 
 
-@still_open("tool-results-F3")
+@finding("tool-results-F3")
 def test_the_middleware_fills_the_tokens_it_is_given():
     """Document 004's middleware spends its `max_injection_tokens` when there are facts enough."""
     middleware = MemoryMiddleware({"facts": FACTS}, config={"memory": {"max_injection_tokens": 2000}})
@@ -45,7 +45,7 @@ def test_the_middleware_fills_the_tokens_it_is_given():
     assert 2000 - 2 * DEAREST < _count_tokens(shown) <= 2000
 
 
-@still_open("tool-results-F3")
+@finding("tool-results-F3")
 def test_facts_that_fit_are_all_shown():
     """Four facts that take fewer tokens than are allowed are all four shown."""
     told = (
@@ -105,7 +105,7 @@ async def test_pydantic_ai_sees_a_fact_that_was_learnt_in_the_run():
 
 @finding("tool-results-F9")
 def test_the_standalone_middleware_sees_a_fact_that_was_learnt_in_the_run():
-    """Document 004's middleware chooses anew before every model call."""
+    """Document 004's middleware chooses again before every model call."""
     facts = [{"content": "The user likes oolong tea", "confidence": 0.9}]
     middleware = MemoryMiddleware(lambda: {"facts": facts})
     first = middleware.before_model({"messages": [HumanMessage(ASKED)]})
@@ -134,7 +134,7 @@ async def injected(allowed: int, corrections: int) -> str:
     return blocks[0].split("</memory>")[0] + "</memory>" if blocks else ""
 
 
-@still_open("tool-results-F18")
+@finding("tool-results-F18")
 @pytest.mark.parametrize(("allowed", "corrections"), [(2000, 0), (2000, 60), (200, 60), (50, 60)])
 async def test_a_window_keeps_the_budget_for_facts(allowed, corrections):
     """The memory in a window has no more tokens than `max_injection_tokens`, corrections included, and uses them."""
@@ -143,9 +143,9 @@ async def test_a_window_keeps_the_budget_for_facts(allowed, corrections):
     assert used > allowed / 2 or allowed < 100
 
 
-@still_open("tool-results-F18")
+@finding("tool-results-F18")
 async def test_a_budget_of_nothing_injects_nothing():
-    """With `max_injection_tokens = 0` no memory stands in the window, corrections included."""
+    """With `max_injection_tokens = 0` no memory is in the window, corrections included."""
     assert "" == await injected(0, corrections=60)
 
 

@@ -150,7 +150,7 @@ FETCHED = {
     "search_docs": ("永策Pro的流程怎么配？", {"question": "流程 配置"}, handbook),
     "bash": ("Run the tests", {"command": "pytest -q"}, output_of_tests),
 }
-#: Questions about something that stands in a page, and the tool that brought the page.
+#: Questions about something that is in a page, and the tool that brought the page.
 FOLLOW_UPS = {
     "违约金比例是多少": "get_document",
     "验签失败是哪个商户号": "read_log",
@@ -183,7 +183,7 @@ async def filled(memory):
 
 
 async def in_full(chat, question) -> list[str]:
-    """The tools whose pages stand in full in the window for a question."""
+    """The tools whose pages are in full in the window for a question."""
     texts = {made(): tool for tool, (_, _, made) in FETCHED.items()}
     window = await chat.context(question)
     return [texts[text] for text in tool_texts(window) if text in texts]
@@ -269,7 +269,7 @@ async def test_a_page_that_was_loaded_twice_gives_way():
 
 
 async def copies(chat, question, *pages) -> int:
-    """How many copies of the contract stand in the window of a turn that loads these pages."""
+    """How many copies of the contract are in the window of a turn that loads these pages."""
     turn = await chat.begin(question)
     for page in pages:
         turn = await load_in(chat, turn, page)
@@ -279,7 +279,7 @@ async def copies(chat, question, *pages) -> int:
 
 
 @finding("tool-results-F12")
-async def test_a_page_fetched_and_loaded_in_one_turn_stands_once():
+async def test_a_page_fetched_and_loaded_in_one_turn_is_once():
     """A page is in a window once: loaded in the turn that fetched it, it is not there twice."""
     async with Memory.open("memory://", settings=Settings(window_tokens=64_000)) as memory:
         chat = memory.conversation("c", user_id="u")
@@ -289,7 +289,7 @@ async def test_a_page_fetched_and_loaded_in_one_turn_stands_once():
 
 
 @finding("tool-results-F12")
-async def test_a_page_loaded_three_times_in_one_turn_stands_once():
+async def test_a_page_loaded_three_times_in_one_turn_is_once():
     """A page is in a window once, however often the model loads it in a turn."""
     async with Memory.open("memory://", settings=Settings(window_tokens=64_000)) as memory:
         chat = memory.conversation("c", user_id="u")

@@ -106,7 +106,7 @@ async def test_the_guide_names_the_search_tool():
 
 
 def around(uuid: str, text: str) -> str:
-    """What stands between the uuids next to this one, this one included."""
+    """What is between the uuids next to this one, this one included."""
     place = text.index(uuid)
     others = [m.span() for m in re.finditer(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", text)]
     before = max((end for _, end in others if end <= place), default=0)
@@ -214,10 +214,12 @@ def test_the_documents_schema_has_the_scenes():
 
 
 @finding("tool-results-F14")
-def test_the_schemas_for_an_own_loop_have_the_scenes():
-    """`tool_schemas()`, which an agent's own loop offers, tells a model in which scenes to load."""
-    offered = {schema["name"]: schema["description"] for schema in tool_schemas()}
-    assert ALL_SCENES == scenes_in(offered["load_tool_history"])
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("shape", ["plain", "openai", "responses", "anthropic", "mcp"])
+def test_the_schemas_for_an_own_loop_have_the_scenes(language, shape):
+    """`tool_schemas()`, which an agent's own loop offers, tells a model in which scenes to load, whatever API it is for."""
+    offered = {tool["name"]: tool for tool in (s.get("function", s) for s in tool_schemas(language, shape))}
+    assert ALL_SCENES == scenes_in(offered["load_tool_history"]["description"])
 
 
 @finding("tool-results-F14")

@@ -105,7 +105,7 @@ def test_the_way_to_a_bill(
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without script"])
 def test_an_archived_result_opens_in_place(browser: Chromium, site: str, about: dict[str, str], script: bool):
-    """With the script it is fetched and stands there as text; without, the link leads to the same place."""
+    """With the script it is fetched and is there as text; without, the link leads to the same place."""
     tab = browser.tab(script=script)
     path = next(one for one in every_page(about) if one.startswith(urls.CONVERSATION + "?"))
     tab.go(f"{site}{path}&after=0")
@@ -206,7 +206,7 @@ def test_signing_in_and_out(browser: Chromium, tmp_path: Path):
 
 
 def test_the_story_is_there(browser: Chromium, site: str, about: dict[str, str]):
-    """The tests above looked at something: the harmful names stand there, to be read."""
+    """The tests above looked at something: the harmful names are there, to be read."""
     tab = browser.tab()
     tab.go(f"{site}{urls.CONVERSATIONS}")
     assert CHAT in tab.text("main")

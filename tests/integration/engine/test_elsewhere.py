@@ -141,7 +141,7 @@ async def test_what_is_put_behind_an_erasure_goes_too(opened, home):
     assert [] == users(home)
 
 
-async def test_a_home_that_is_used_anew_owes_nothing_of_before(opened, home):
+async def test_a_home_that_is_used_again_owes_nothing_of_before(opened, home):
     """Erasures before its first use do not concern it."""
     async with opened() as memory:
         await memory.forget(user_id="ada")

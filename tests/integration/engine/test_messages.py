@@ -128,7 +128,7 @@ async def test_an_answer_that_another_handle_added_is_said_once(memory):
 
 @pytest.mark.parametrize("chars", [10, 60_000])
 async def test_another_result_of_the_same_call_is_refused(memory, chars):
-    """Whether it stands in the turn or in the archive: it is not taken for the one that is there, and dropped."""
+    """Whether it is in the turn or in the archive: it is not taken for the one that is there, and dropped."""
     chat = memory.conversation("c", user_id="ada")
     called = await chat.extend(await chat.begin(messages=ASKED), LOOKED)
     first, second = ([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": word * chars}]}] for word in "ab")  # fmt: skip

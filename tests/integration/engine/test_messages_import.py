@@ -1,4 +1,4 @@
-"""Messages that come from a file: whatever stands in the line can be shown and given back, or the line is refused."""
+"""Messages that come from a file: whatever is in the line can be shown and given back, or the line is refused."""
 
 import copy
 import json

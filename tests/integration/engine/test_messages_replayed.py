@@ -8,6 +8,7 @@ from pagefile import Memory, Settings
 from pagefile.engine.replay import UNNOTED
 from pagefile.engine.verification import verify
 from pagefile.settings import ArchiveSettings, EmbedderSettings
+from pagefile.text.tokens import MESSAGE_OVERHEAD
 from tests.transcripts import CHAT, TRANSCRIPTS
 
 pytestmark = pytest.mark.anyio
@@ -91,7 +92,7 @@ async def test_a_turn_of_which_nothing_is_archived_costs_what_it_costs_without_p
 
 
 async def test_turns_that_were_open_at_the_same_time_stay_apart(memory, transcript):
-    """A turn that was open when a window was made, and is done now, is still not in it."""
+    """A turn that was open when a window was made, and is done now, is in it as far as it was."""
     chat = memory.conversation("c", user_id="ada")
     other, others = await played(chat, CHAT[:3])
     turn, windows = await played(chat, transcript)
@@ -100,6 +101,20 @@ async def test_turns_that_were_open_at_the_same_time_stay_apart(memory, transcri
     windows.append(await chat.context(turn=turn))
     await ended(chat, turn, "completed")
     await check_same(chat, [*windows, *others])
+
+
+async def test_what_others_wait_for_is_counted_as_it_is_shown(memory, transcript):
+    """Of a turn that is open elsewhere, only what the user said is shown: neither its calls nor their results cost anything."""
+    chat = memory.conversation("c", user_id="ada")
+    await played(chat, transcript[:-1])
+    plain = await chat.begin("A plain one")
+    await chat.step(plain, tool="look", input={"where": "up"}, result="there " * 100)
+    window = await chat.context("And now?")
+    steps = [message for message in window.messages if message["role"] == "tool" or "tool_calls" in message]
+    assert steps == []
+    shown = {one.id: one.tokens for one in window.receipt.kept}[plain.id]
+    text = next(one["content"] for one in window.messages if "A plain one" in one["content"])
+    assert shown == MESSAGE_OVERHEAD + memory.engine.counter.count(text)
 
 
 async def test_a_fork_goes_on_by_itself(memory, transcript):

@@ -313,7 +313,7 @@ async def test_notes_of_a_tier_can_be_written_down(caplog):
     "answer", [None, "a text", {"mine": {1, 2}}, {"mine": "x\udc80"}, {"store": "another"}, {7: 1}]
 )
 async def test_a_description_that_is_wrong_is_told_in_its_place(answer):
-    """And never stands in the place of ours."""
+    """And never is in the place of ours."""
 
     async def describe(self):
         return answer

@@ -26,7 +26,7 @@ from tests.acceptance.http_server import listening
 
 #: A page from the first few characters on, so that the archive is asked too; nobody waits for a model.
 SETTINGS = Settings(url="memory://", archive=ArchiveSettings(threshold=50, page_from=20), drain_s=0.1)
-#: Each makes up so many requests; the same ones every time.
+#: Each makes up this many requests; the same ones every time.
 EXAMPLES = 10
 #: Waiting is what it is for, and it changes nothing.
 LEFT_OUT = {"/v1/settle"}

@@ -75,7 +75,7 @@ def test_a_slow_client_is_waited_for(client, wire):
 @pytest.mark.parametrize("key", [None, "once"])
 @pytest.mark.parametrize("part", [0, 1, 20])
 def test_a_client_that_leaves_in_the_middle_writes_nothing(client, wire, part, key):
-    """Half a body is no turn, with a key and without."""
+    """Half a body is not a turn, with a key and without."""
     body = json.dumps({**TURN, "conversation_id": f"left-{part}-{key}"}).encode()
     more = {} if key is None else {"Idempotency-Key": key}
     wire.sendall(head(length=len(body), **more) + body[:part])

@@ -58,35 +58,45 @@ async def test_a_limit_of_nothing_is_refused(store, desc):
         await store.list_messages("c", limit=0, desc=desc)
 
 
-async def test_open_and_aborted_turns_are_not_seen(store):
-    """S2-61, extra test 9: a stream that broke off leaves no trace in lists, counts and summaries."""
+async def test_what_has_no_answer_is_listed_and_counted(store):
+    """S2-61, S2-63, extra test 9: a stream that broke off leaves the user's message, and nothing of the answer."""
     await talk(store, 1)
     asked = await store.append_message("c", "user", "还没回答")
-    assert ["问1", "答1"] == texts(await store.list_messages("c"))
-    assert 2 == await store.count_messages("c")
+    assert ["问1", "答1", "还没回答"] == texts(await store.list_messages("c"))
+    assert 3 == await store.count_messages("c")
     await store.abort_turn("c", asked["turn_id"])
     await talk(store, 2)
-    assert ["问1", "答1", "问2", "答2"] == texts(await store.list_messages("c"))
-    assert 4 == await store.count_messages("c")
+    assert ["问1", "答1", "还没回答", "问2", "答2"] == texts(await store.list_messages("c"))
+    assert 5 == await store.count_messages("c")
     with pytest.raises(ConflictError):
         await store.append_message("c", "assistant", "太晚了", turn_id=asked["turn_id"])
 
 
 async def test_an_answer_names_its_turn(store):
-    """Requests that overlap do not take each other's answers."""
+    """Requests that overlap do not take each other's answers: everything is listed as it was said."""
     first = await store.append_message("c", "user", "问1")
     second = await store.append_message("c", "user", "问2")
     await store.append_message("c", "assistant", "答1", turn_id=first["turn_id"])
     await store.append_message("c", "assistant", "答2", turn_id=second["turn_id"])
-    assert ["问1", "答1", "问2", "答2"] == texts(await store.list_messages("c"))
+    assert ["问1", "问2", "答1", "答2"] == texts(await store.list_messages("c"))
 
 
-async def test_an_answer_without_a_name_goes_to_the_newest_question(store, memory):
-    """Also from another process, which only has the database."""
+async def test_turns_that_are_named_have_their_own_answers(store):
+    """Whoever names the turns of both sides has each answer beside its question."""
+    for number in (1, 2):
+        await store.append_message("c", "user", f"问{number}", turn_id=f"t{number}")
+    for number in (2, 1):
+        await store.append_message("c", "assistant", f"答{number}", turn_id=f"t{number}")
+    assert ["问2", "答2", "问1", "答1"] == texts(await store.list_messages("c"))
+
+
+async def test_an_answer_without_a_name_goes_to_the_messages_that_wait(store, memory):
+    """Also from another process, which only has the database; several in a row are one side."""
     await store.append_message("c", "user", "问1")
     await store.append_message("c", "user", "问2")
     await ConversationStore(memory).append_message("c", "assistant", "答2")
-    assert ["问2", "答2"] == texts(await store.list_messages("c"))
+    assert ["问1", "问2", "答2"] == texts(await store.list_messages("c"))
+    assert 1 == len(await memory.conversation("c").turns())
 
 
 async def test_an_assistant_may_speak_first(store):
@@ -214,7 +224,7 @@ async def test_a_summary_never_covers_less(store):
         await store.save_summary("c", "乙", covered_message_count=2)
 
 
-async def test_a_reset_begins_anew(store, memory):
+async def test_a_reset_starts_over(store, memory):
     """What came before is in no list and no count, and the summary is gone."""
     await talk(store, *range(6))
     await store.save_summary("c", "甲", covered_message_count=8)
@@ -228,7 +238,7 @@ async def test_a_reset_begins_anew(store, memory):
 
 
 async def test_counts_of_a_conversation_that_was_erased(store, memory, clock):
-    """What is counted along is not mistaken for what was written anew under the same id."""
+    """What is counted along is not mistaken for what was written again under the same id."""
     await talk(store, 1, 2)
     assert 4 == await store.count_messages("c")
     await memory.forget(conversation_id="c")

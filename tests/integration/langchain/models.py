@@ -64,7 +64,7 @@ def loop(*steps: Any) -> list[Any]:
 
 
 def memories(request: Sequence[BaseMessage]) -> list[int]:
-    """Where memory stands in a request."""
+    """Where memory is in a request."""
     return [number for number, message in enumerate(request) if "<memory>" in str(message.text)]
 
 
@@ -77,7 +77,7 @@ def check_order(request: Sequence[BaseMessage]) -> None:
             assert message.tool_call_id in waiting, "a result without its call"
             waiting.remove(message.tool_call_id)
         else:
-            assert [] == waiting, "something stands between a call and its result"
+            assert [] == waiting, "something is between a call and its result"
         if isinstance(message, AIMessage):
             waiting = [str(call["id"]) for call in message.tool_calls]
     assert [] == waiting

@@ -64,7 +64,7 @@ async def test_nothing_piles_up_over_six_model_calls(memory):
     assert [] == [m for m in out["messages"] if isinstance(m, SystemMessage)]
 
 
-async def test_what_is_learnt_in_a_turn_stands_in_the_next(memory):
+async def test_what_is_learnt_in_a_turn_is_in_the_next(memory):
     """C4-3: through the calls of a turn memory is the same bytes, whatever the tools bring; the next turn knows it."""
     await memory.remember("The user likes oolong tea.", user_id="ada")
     model = Recorder(
@@ -283,7 +283,7 @@ async def test_an_older_thread_is_taken_into_the_log(memory):
     assert ["otters" in hit.text for hit in await memory.recall("otters", user_id="ada", limit=1)] == [True]
 
 
-async def test_what_is_no_text_is_left_alone(memory):
+async def test_what_is_not_text_is_left_alone(memory):
     """Pictures go to the model as they are; the log knows that there was one."""
     picture = {"type": "image", "url": "https://example.com/a.png"}
 

@@ -205,7 +205,7 @@ async def test_a_cancelled_run_leaves_an_open_turn(memory):
     assert [("one", None, "aborted", 0), ("two", "Here.", "done", 0)] == await turns_of(memory)
 
 
-async def test_an_answer_made_anew_is_a_turn_of_its_own(memory):
+async def test_an_answer_made_again_is_a_turn_of_its_own(memory):
     """Going back to an earlier point of the thread loses nothing that was said, and repeats nothing."""
     model = Recorder(script=[AIMessage("First."), AIMessage("Second."), AIMessage("Bye.")])
     agent = create_agent(model, [], middleware=[PagefileMiddleware(memory)], checkpointer=InMemorySaver())
@@ -298,7 +298,7 @@ async def test_tools_that_run_at_the_same_time(memory):
 
 
 async def test_structured_output(memory):
-    """An answer that is no text still ends its turn."""
+    """An answer that is not text still ends its turn."""
     from pydantic import BaseModel
 
     class Report(BaseModel):

@@ -139,7 +139,7 @@ async def test_all_three_together(memory):
 
 
 async def archived(memory, count):
-    """Whether so many results are in the archive."""
+    """Whether this many results are in the archive."""
     return count == len(await memory.pages(user_id="ada"))
 
 
@@ -247,7 +247,7 @@ async def test_what_is_erased_while_an_edit_archives_it_is_not_archived(memory, 
 async def test_our_summaries_in_their_summarization(memory):
     """Extracted from what was said, the summary before it carried on, uuids of placeholders kept, no model asked."""
     uuid = "6f2f7a52-3b0e-5c1d-9b7e-7a6d0c9f1e10"
-    writer = pagefile_summarizer(memory, max_chars=400)
+    writer = pagefile_summarizer(memory, max_tokens=200)
     messages = [
         HumanMessage(
             "Here is a summary of the conversation to date:\n\nuser: 我对青霉素过敏。",

@@ -119,7 +119,7 @@ def test_a_turn_that_was_given_up_leaves_no_loose_ends():
     assert loose[:3] == list(group)
 
 
-def test_nothing_stands_before_a_turn_that_had_to_go():
+def test_nothing_is_before_a_turn_that_had_to_go():
     """A history has no holes: what is older than a turn left out is left out too, given up or not."""
     talk = [m for n in range(3) for m in (HumanMessage(f"q{n}", id=f"m{n}"), AIMessage(f"a{n}"))]
     _, found = exchanges(talk)

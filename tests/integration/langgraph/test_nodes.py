@@ -265,7 +265,7 @@ def test_the_prompt_has_everything_in_the_state():
         ("system", "S"),
         ("system", "长期记忆：\n- 喜欢科幻"),
         ("system", "对话背景：\n聊过九十年代电影。"),
-        ("system", "【相关历史】\n- 导演？ → 诺兰"),
+        ("system", "【相关历史】\n- [1970-01-01] 导演？ → 诺兰"),
         ("system", "【检索结果】\n[1] wiki: 盗梦空间 2010"),
         ("human", "嗨 {x}"),
         ("ai", "你好"),
@@ -314,7 +314,7 @@ async def test_any_kind_of_model_answers():
 
 
 async def test_tool_calls_of_our_models_become_langchains():
-    """Arguments that are no JSON are shown as they were written."""
+    """Arguments that are not JSON are shown as they were written."""
     model = Streaming()
     (answer,) = (await generate_node(asking(), model=model, wording=WORDING))["messages"]
     assert [("search", {"q": "诺兰"}), ("bad", {"arguments": "{"})] == [

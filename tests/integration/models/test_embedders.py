@@ -138,7 +138,7 @@ async def test_an_answer_that_is_no_embeddings_is_an_error_of_ours(answer):
 
 @pytest.mark.parametrize(("status", "requests"), [(401, 1), (400, 1), (503, 3)])
 async def test_what_passes_is_tried_again_and_what_does_not_is_not(status, requests, caplog):
-    """Retries are bounded, and the key stands in no message."""
+    """Retries are bounded, and the key is in no message."""
     refused = {"error": {"message": "Incorrect API key provided: sk-secret"}}
     with served(lambda _: (status, refused)) as (server, url), caplog.at_level(logging.DEBUG):
         embedder = OpenAIEmbedder("any", base_url=url, api_key="sk-secret")

@@ -34,7 +34,7 @@ async def test_an_answer_comes_in_pieces():
 
 
 async def test_tool_calls_come_whole_and_in_order():
-    """However many pieces they were sent in, and whatever stands beside them."""
+    """However many pieces they were sent in, and whatever is beside them."""
     pieces = [*call("second", {"b": "中文"}, index=1, id="b"), "等一下", *call("first", "{broken", id="a")]
     with ModelStub(lambda _: pieces) as stub:
         *texts, last = await answered(stub.url, tools=[TOOL])

@@ -6,6 +6,7 @@ from pagefile.records import Scope
 from pagefile.stores.postgres.address import Place
 from pagefile.stores.postgres.database import settings
 from pagefile.stores.postgres.driver import sql
+from pagefile.stores.rules import MOST_RUNNING
 from pagefile.testing.drafts import call, done, fact, page, view
 
 
@@ -43,7 +44,7 @@ async def few_rows_are_read(plain):
 async def read(plain, name, **values):
     """How many rows a statement reads in all, by PostgreSQL's own account."""
     statement = sql(name)
-    values = {"tenant": "tenant", "conversation": "chat", "user": "ada", **values}
+    values = {"tenant": "tenant", "conversation": "chat", "user": "ada", "limit": MOST_RUNNING, **values}
     async with plain.transaction():
         told = await plain.fetchval(
             f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}", *statement.given(values)

@@ -54,6 +54,10 @@ async def made(url, revision):
         await plain.execute(text)
 
 
+#: What revision 0010 does to turns that were given up before it.
+GIVEN_UP = "UPDATE ai_message SET tokens = 0 WHERE status = 'aborted'"
+
+
 async def check(url, clock, revision):
     """Everything that was written is read; SQLite had one schema more by then."""
     store = await opened(url, clock)
@@ -129,9 +133,10 @@ def opening(url, before=""):
 
 @pytest.mark.parametrize("revision", REVISIONS)
 async def test_no_row_of_an_earlier_revision_is_changed(url, clock, revision):
-    """Every column that was there has, in every row, what it had."""
+    """Every column that was there has, in every row, what it had; turns given up then get no tokens, and so do not count."""
     await made(url, revision)
     async with connected(url) as plain:
+        await plain.execute(GIVEN_UP)
         columns = await tables(plain)
         before = await contents(plain, columns)
         # The code of the first revision did not write marks yet, though it had the table.
@@ -273,6 +278,7 @@ class TestOthers:
         """All four are at it before the first can go on; each finds the revision of today, and nothing is there twice."""
         await made(url, REVISIONS[0])
         async with connected(url) as plain:
+            await plain.execute(GIVEN_UP)
             columns = await tables(plain)
             before = await contents(plain, columns)
             async with plain.transaction():
@@ -291,7 +297,7 @@ class TestOthers:
         await made(url, NEWEST)
         async with connected(url) as plain, anyio.create_task_group() as group:
             async with plain.transaction():
-                await plain.execute("LOCK TABLE tool_result_archive IN ACCESS SHARE MODE")
+                await plain.execute("LOCK TABLE conversation_summaries IN ACCESS SHARE MODE")
                 first = opening(url)
                 await until(lambda: waiting(plain))
                 group.start_soon(check, f"{url}&command_timeout=0.5", clock, NEWEST)
@@ -311,7 +317,7 @@ class TestOthers:
         """Everybody else would wait behind it: it is told, and everything is as it was."""
         await made(url, NEWEST)
         async with connected(url) as plain, plain.transaction():
-            await plain.execute("LOCK TABLE tool_result_archive IN ACCESS SHARE MODE")
+            await plain.execute("LOCK TABLE conversation_summaries IN ACCESS SHARE MODE")
             with anyio.fail_after(PATIENCE_S), pytest.raises(StoreUnavailableError, match="locks"):
                 await opened(f"{url}&command_timeout=0.5", clock)
         assert await revision_at(url) == NEWEST

@@ -21,7 +21,7 @@ def draft(turn_id):
 
 
 def write(url, name, count, at_once, acknowledged):
-    """Append so many turns, a few at once."""
+    """Append this many turns, a few at once."""
     asyncio.run(_write(url, name, count, at_once, acknowledged))
 
 

@@ -33,7 +33,7 @@ async def test_six_model_calls(memory):
     assert 0 == dumped(history).count("<memory>")
     assert "龙井茶" not in dumped(history)
     assert 12 == len(history)
-    # The same bytes through the turn: what stands before the tool's return can be served from a prompt cache.
+    # The same bytes through the turn: what is before the tool's return can be served from a prompt cache.
     for first, second in zip(script.sent[::2], script.sent[1::2], strict=True):
         assert first.said == second.said
         assert first.instructions == second.instructions
@@ -219,7 +219,7 @@ async def test_a_fact_cannot_break_out(memory):
 
 
 async def test_a_history_that_ends_with_the_question(memory):
-    """No prompt of its own: the newest message of the history is the question, and memory stands beside it."""
+    """No prompt of its own: the newest message of the history is the question, and memory is beside it."""
     await memory.remember("用户喜欢龙井茶", user_id="ada")
     script = Script("龙井")
     agent = script.agent(PagefileMemory(memory, user_id="ada"))

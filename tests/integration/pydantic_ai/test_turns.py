@@ -262,7 +262,7 @@ def test_without_an_event_loop(tmp_path):
 
 
 async def test_a_structured_answer(memory):
-    """What is no text is written as JSON."""
+    """What is not text is written as JSON."""
 
     class Tea(BaseModel):
         name: str

@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from pagefile.engine.metrics import NoMeter
+from pagefile.engine.sessions import TRUST_S, CachedSessions, FollowedLog, Sessions
 from pagefile.errors import ConflictError, StoreUnavailableError
 from pagefile.ports import ConversationQuery
 from pagefile.records import ConversationInfo, Scope
-from pagefile.stores import CachedSessions, StoreOptions, head_version, open_store, versions_in
+from pagefile.stores import StoreOptions, head_version, open_store
 from pagefile.testing import FakeClock, FlakyStore, InMemorySessions
 from pagefile.testing.drafts import CHAT, checkpoint, done, reset, view
 from tests.servers.valkey import ValkeyServer
@@ -23,8 +25,13 @@ async def store(tmp_path, clock):
     await store.close()
 
 
-def cached(store, cache):
-    return CachedSessions(store.sessions, cache, versions_in(store.reader), store.erasures)
+def cached(store, cache, clock):
+    return CachedSessions(store, cache, NoMeter(), monotonic=lambda: clock.now().timestamp())
+
+
+async def held(store):
+    """What the database has, whatever a cache says."""
+    return await Sessions(store, NoMeter()).get(CHAT)
 
 
 async def version_of(store):
@@ -40,21 +47,25 @@ class Life:
         self.written = 0
         self.running = True
 
-    async def turn(self, _):
-        self.written += 1
-        await self.store.log.append(done(f"t{self.written}", "头晕", f"answer {self.written}"))
+    def log(self, sessions):
+        """The log as a program writes it that has the cache."""
+        return FollowedLog(self.store.log, sessions.changed)
 
-    async def summary(self, _):
+    async def turn(self, sessions):
+        self.written += 1
+        await self.log(sessions).append(done(f"t{self.written}", "头晕", f"answer {self.written}"))
+
+    async def summary(self, sessions):
         (head,) = await self.store.reader.heads(ConversationQuery(CHAT)) or [None]
         if head is not None and head.live_turns:
             before = (await self.store.reader.view(view())).checkpoint
             self.written += 1
             version = 0 if before is None else before.version
-            await self.store.log.mark(checkpoint(f"k{self.written}", head.last_seq, version))
+            await self.log(sessions).mark(checkpoint(f"k{self.written}", head.last_seq, version))
 
-    async def begin_anew(self, _):
+    async def start_over(self, sessions):
         self.written += 1
-        await self.store.log.mark(reset(f"r{self.written}"))
+        await self.log(sessions).mark(reset(f"r{self.written}"))
 
     async def application_writes(self, sessions):
         self.written += 1
@@ -80,80 +91,154 @@ async def test_every_read_is_what_the_database_holds(store, clock, opened, seed)
     with ValkeyServer() as server:
         life = Life(store, server, clock, chance)
         caches = [opened(server.url), opened(server.url)]
-        sessions = [cached(store, cache) for cache in caches]
-        deeds = [life.turn] * 6 + [life.summary, life.begin_anew, life.application_writes, life.time_passes]
+        sessions = [cached(store, cache, clock) for cache in caches]
+        deeds = [life.turn] * 6 + [life.summary, life.start_over, life.application_writes, life.time_passes]
         for round_ in range(300):
             deed = life.crash if round_ % 40 == 39 else chance.choice(deeds)
             await deed(chance.choice(sessions))
             if chance.random() < 0.05:
                 await caches[0].drop(CHAT)
-            for one in sessions:
-                assert await store.sessions.get(CHAT) == await one.get(CHAT)
+            for one in (*sessions, *sessions):
+                assert await held(store) == await one.get(CHAT)
+                read = await one.read(CHAT, lambda: store.reader.view(view()))
+                assert (await store.reader.view(view()), await held(store)) == read[:2]
         assert 100 < sum(cache.hits for cache in caches)
         assert 2 <= sum(cache.errors for cache in caches)
 
 
 async def test_a_write_lost_in_an_outage_is_not_believed_afterwards(store, clock):
-    """The cache comes back with what it held before: old, and known to be."""
+    """The cache comes back with what it held before: old. Who wrote knows it at once, others when they compare."""
     cache = InMemorySessions(clock)
-    sessions = cached(store, cache)
+    sessions, others = cached(store, cache, clock), cached(store, cache, clock)
     await sessions.put(CHAT, {"is": "old"})
+    assert "old" == (await others.get(CHAT))["is"]
     cache.down = True
-    clock.advance(1)
+    clock.advance(0.1)
     await sessions.put(CHAT, {"is": "new"})
     cache.down = False
-    assert {"is": "old"} == (await cache.get(CHAT)).value
-    assert {"is": "new"} == await sessions.get(CHAT)
-    assert {"is": "new"} == (await cache.get(CHAT)).value
+    assert "old" == (await cache.get(CHAT)).value["is"]
+    assert "old" == (await others.get(CHAT))["is"]
+    clock.advance(TRUST_S)
+    for one in (others, sessions):
+        assert "new" == (await one.get(CHAT))["is"]
+    assert "new" == (await cache.get(CHAT)).value["is"]
+
+
+async def test_who_wrote_during_an_outage_reads_what_was_written(store, clock):
+    """At once, although the cache is back with the old value."""
+    cache = InMemorySessions(clock)
+    sessions = cached(store, cache, clock)
+    await sessions.put(CHAT, {"is": "old"})
+    await sessions.get(CHAT)
+    cache.down = True
+    clock.advance(0.1)
+    await sessions.put(CHAT, {"is": "new"})
+    cache.down = False
+    assert "new" == (await sessions.get(CHAT))["is"]
+
+
+async def test_a_program_without_the_cache_is_seen_soon(store, clock):
+    """It invalidates nothing, so others believe the old value for two seconds; who reads the log knows at once."""
+    cache = InMemorySessions(clock)
+    sessions = cached(store, cache, clock)
+    await store.log.append(done("a"))
+    await sessions.get(CHAT)
+    clock.advance(0.1)
+    await store.log.append(done("b", "头晕", "多休息"))
+    assert 1 == (await sessions.get(CHAT))["flow_context"]["turn_count"]
+    read = await sessions.read(CHAT, lambda: store.reader.view(view()))
+    assert 2 == read.session["flow_context"]["turn_count"]
+    clock.advance(TRUST_S)
+    await store.log.append(done("c"))
+    clock.advance(TRUST_S)
+    assert await held(store) == await sessions.get(CHAT)
 
 
 async def test_a_value_read_before_a_write_is_not_taken_for_newer(store, clock):
     """A slow reader fills the cache with what it read long ago: the next read finds the database's."""
     cache = InMemorySessions(clock)
-    sessions = cached(store, cache)
+    sessions = cached(store, cache, clock)
     await sessions.put(CHAT, {"is": "old"})
-    old, version = await store.sessions.get(CHAT), await version_of(store)
-    await store.log.append(done("a"))
-    new = await store.sessions.get(CHAT)
-    cache.flush()
+    old, version = await sessions.get(CHAT), await version_of(store)
+    await FollowedLog(store.log, sessions.changed).append(done("a"))
+    new = await held(store)
     await cache.put(CHAT, old, version=version)
     assert new == await sessions.get(CHAT)
     assert not await cache.put(CHAT, old, version=version)
     assert new == await sessions.get(CHAT)
 
 
-async def test_a_hit_reads_no_session_from_the_database(store, clock):
-    """Only its version."""
+async def test_an_older_value_that_is_genuine_is_not_believed(store, clock):
+    """Redis came back from a backup, or somebody put the value of yesterday there again with its label."""
+    cache = InMemorySessions(clock)
+    sessions = cached(store, cache, clock)
+    await store.log.append(done("a"))
+    await sessions.get(CHAT)
+    kept = dict(cache._kept)
+    clock.advance(1)
+    await FollowedLog(store.log, sessions.changed).append(done("b"))
+    assert 2 == (await sessions.get(CHAT))["flow_context"]["turn_count"]
+    cache._kept |= kept
+    assert 2 == (await sessions.get(CHAT))["flow_context"]["turn_count"]
+
+
+async def test_a_hit_asks_the_database_nothing(store, clock):
+    """Neither for the session nor for its version, for as long as the last comparison is believed."""
     cache = InMemorySessions(clock)
     await store.log.append(done("a"))
-    value = await cached(store, cache).get(CHAT)
     broken = FlakyStore(store)
-    broken.fail(["sessions.get"])
-    assert value == await cached(broken, cache).get(CHAT)
+    sessions = cached(broken, cache, clock)
+    value = await sessions.get(CHAT)
+    broken.fail(["sessions.get", "reader.heads", "reader.view", "reader.owner"], error=AssertionError())
+    for read in (sessions.get, sessions.get_for_operator):
+        assert value == await read(CHAT)
+    cache.flush()
+    with pytest.raises(AssertionError):
+        await sessions.get(CHAT)
+
+
+async def test_while_the_database_is_down_the_cache_answers(store, clock):
+    """Its owner, and operators; a stranger is not told."""
+    cache = InMemorySessions(clock)
+    await store.log.append(done("a"))
+    broken = FlakyStore(store)
+    sessions = cached(broken, cache, clock)
+    value = await sessions.get(CHAT)
+    broken.fail(["sessions.get", "reader.heads", "reader.view", "reader.owner"])
+    clock.advance(60)
+    for read in (sessions.get, sessions.get_for_operator):
+        assert value == await read(CHAT)
+    assert value["user_snapshot"] == await sessions.snapshot(CHAT)
+    stranger = Scope("tenant", "bob", "chat")
+    assert await sessions.snapshot(stranger) is None
+    with pytest.raises(StoreUnavailableError):
+        await sessions.get(stranger)
     cache.flush()
     with pytest.raises(StoreUnavailableError):
-        await cached(broken, cache).get(CHAT)
+        await sessions.get(CHAT)
 
 
 async def test_a_cached_session_is_its_owner_s(store, clock):
     """A hit for one user is no way around the owner's right."""
-    sessions = cached(store, InMemorySessions(clock))
+    sessions = cached(store, InMemorySessions(clock), clock)
     await sessions.put(CHAT, {"is": "Ada's"})
     for stranger in (Scope("tenant", "bob", "chat"), Scope("tenant", None, "chat")):
         with pytest.raises(ConflictError):
             await sessions.get(stranger)
         with pytest.raises(ConflictError):
             await sessions.put(stranger, {})
-    assert {"is": "Ada's"} == await sessions.get(CHAT)
+        assert "Ada's" == (await sessions.get(CHAT))["is"]
 
 
 async def test_an_erased_session_does_not_come_back(store, clock):
-    """Not even while the cache still holds it, nor into the conversation that follows under the same id."""
+    """Not even while the cache still holds it, once it is no longer believed, nor into the conversation that follows."""
     cache = InMemorySessions(clock)
-    sessions = cached(store, cache)
+    sessions = cached(store, cache, clock)
     await sessions.put(CHAT, {"is": "erased"})
+    await sessions.get(CHAT)
     await store.erase(CHAT)
     assert await cache.get(CHAT) is not None
+    clock.advance(TRUST_S)
     assert await sessions.get(CHAT) is None
     clock.advance(1)
     await store.log.append(done("a", agent="new"))

@@ -1,4 +1,4 @@
-"""What stands in Redis: document 001's key and JSON, for half an hour, and nothing that is not ours is believed."""
+"""What is in Redis: document 001's key and JSON, for half an hour, and nothing that is not ours is believed."""
 
 import json
 
@@ -39,7 +39,7 @@ async def test_other_tenants_have_keys_of_their_own(cache, redis):
 
 
 async def test_a_value_lives_for_1800_seconds_by_the_server_s_clock(cache, redis):
-    """The label as long as the value; a write begins anew, a late one does not."""
+    """The label as long as the value; a write starts over, a late one does not."""
     await cache.put(CHAT, VALUE, version=1)
     assert 1_790_000 < await redis.pttl(KEY) <= 1_800_000
     assert await redis.pexpiretime(KEY) == await redis.pexpiretime(LABEL)
@@ -154,7 +154,7 @@ async def test_a_unix_socket_leads_to_the_same_server(cache, server, redis, open
 
 
 async def test_a_password_opens_the_server_and_is_never_shown(opened, caplog):
-    """The right one works; a wrong one is a miss, and neither stands in the log."""
+    """The right one works; a wrong one is a miss, and neither is in the log."""
     with ValkeyServer(settings={"requirepass": "s3cr/t"}) as guarded:
         url = guarded.url.replace("//", "//:s3cr%2Ft@")
         assert await opened(url).put(CHAT, VALUE, version=1)

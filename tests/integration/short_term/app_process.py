@@ -9,7 +9,7 @@ import anyio.to_thread
 from pagefile import ConflictError, InvalidArgumentError, Memory
 from pagefile.standalone import AgentApp, MemoryQueryRequest, MemoryWriteRequest
 
-#: So many tokens hold a handful of turns, and so many hold all.
+#: This many tokens hold a handful of turns, and this many hold all.
 SMALL_WINDOW, LARGE_WINDOW = 300, 200_000
 
 

@@ -53,6 +53,22 @@ async def unchanged(app, uncached, chat):
     assert await everything(uncached) == await everything(app)
 
 
+async def test_put_by_another_process(url, valkey):
+    """What one process sets, another that trusts its cached value reads at once, in the history and in the session."""
+    async with (
+        talking(url, valkey.url) as (app, uncached, chat),
+        Memory.open(url, sessions=valkey.url) as other,
+    ):
+        assert "花生" not in (await ask(app)).history
+        value = {"user_snapshot": {"allergies": ["花生"]}, "global_state": {"current_intent": "预约"}}
+        await other.conversation(CONVERSATION).put_session(value)
+        assert "过敏史: 花生" in (await ask(app)).history
+        assert "花生" in str(await messages(chat))
+        session = await app.get_short_memory(CONVERSATION)
+        assert (["花生"], "预约") == (session.user_snapshot.allergies, session.global_state.current_intent)
+        assert await everything(uncached) == await everything(app)
+
+
 async def test_stopped(url, valkey, caplog):
     """S1-52: the server is gone in the middle, for many calls; then it is back, empty."""
     async with talking(url, valkey.url) as (app, uncached, chat):

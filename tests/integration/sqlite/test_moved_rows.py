@@ -10,6 +10,8 @@ from pagefile.stores.sqlite import store as sqlite_store
 from tests.findings.security.looking import PLAIN, files_with
 
 pytestmark = pytest.mark.anyio
+#: One that leaves copies behind: which rows are moved depends on the sizes of all of them.
+SEED = 7
 USERS = [f"user{number:02}-of-moved-rows" for number in range(40)]
 
 
@@ -41,7 +43,7 @@ async def test_nothing_is_left_of_rows_that_were_moved(tmp_path, seed):
 async def test_a_file_that_is_too_large_to_rewrite_is_told(tmp_path, monkeypatch):
     """The receipt says what is left, and the command that it names removes it."""
     monkeypatch.setattr(sqlite_store, "REWRITTEN_BYTES", 2**10)
-    chance = Random(0)
+    chance = Random(SEED)
     async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=PLAIN) as memory:
         await interleaved(memory, chance)
         gone, receipts = await erased(memory, chance)

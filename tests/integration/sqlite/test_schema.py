@@ -128,7 +128,7 @@ async def test_erased_text_is_gone_from_the_files(store, path):
     await store.log.advance(aborted("stopped"))
     await store.facts.put(fact("f", secret))
     await store.facts.put(fact("f", secret * 2))
-    # A text too short to be compressed stands in the file as it is.
+    # A text too short to be compressed is in the file as it is.
     await store.pages.put(page("p", secret))
     await store.calls.add([call(f"{secret}{number}") for number in range(40)], keep=5)
     files = [path, path.with_name(path.name + "-wal")]
@@ -153,7 +153,7 @@ async def test_purged_text_is_gone_from_the_files(store, path):
     assert b"three reasons" in path.read_bytes()
 
 
-async def test_passages_stand_beside_their_page(store, path):
+async def test_passages_are_beside_their_page(store, path):
     """In a table of their own, and nothing is left of them when the page goes."""
     await store.pages.put(page("p", spans=((0, 4), (4, 16))))
     await store.pages.put(page("q", spans=((0, 3),)))

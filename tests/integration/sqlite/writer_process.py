@@ -21,7 +21,7 @@ def draft(turn_id):
 
 
 def write(path, name, count, acknowledged):
-    """Append so many turns, one after the other."""
+    """Append this many turns, one after the other."""
     asyncio.run(_write(path, name, count, acknowledged))
 
 

@@ -160,13 +160,13 @@ async def test_a_milvus_that_is_away_follows_later(memory, client, pymilvus, tmp
     assert {"milvus:conversation_episodes": 1} == (await memory.describe())["erasures_owed"]
     assert [] == await found(episodes, "a")
     shaky.away = False
-    await memory.conversation("a", user_id="ada").record("导演 anew", "ok", id="new")
-    await episodes.index_episode("a", "导演 anew", "ok", turn_id="new")
-    assert ["导演 anew", "ok"] == await found(episodes, "a")
+    await memory.conversation("a", user_id="ada").record("导演 again", "ok", id="new")
+    await episodes.index_episode("a", "导演 again", "ok", turn_id="new")
+    assert ["导演 again", "ok"] == await found(episodes, "a")
     memory.engine.worker.scan()
     await memory.settle()
     assert {} == (await memory.describe())["erasures_owed"]
-    assert ["导演 anew", "ok"] == await found(episodes, "a")
+    assert ["导演 again", "ok"] == await found(episodes, "a")
     assert [] == files_with(tmp_path, "SECRET")
 
 
@@ -236,12 +236,12 @@ async def test_one_turn_alone(memory, client, tmp_path, named):
 async def test_a_turn_that_took_the_place_of_an_erased_one_does_not_speak_for_it(
     memory, opened, client, tmp_path
 ):
-    """Begun anew with the same ids, while Milvus was away: the words are others."""
+    """Begun again with the same ids, while Milvus was away: the words are others."""
     episodes = following(memory, client)
     await indexed(memory, episodes, "a")
     async with opened() as other:
         await other.forget(conversation_id="a")
-        await other.conversation("a", user_id="ada").record("导演 anew", "ok", id="a-t")
+        await other.conversation("a", user_id="ada").record("导演 again", "ok", id="a-t")
     assert [] == await found(episodes, "a")
     memory.engine.worker.scan()
     await memory.settle()

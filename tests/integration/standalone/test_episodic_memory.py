@@ -92,7 +92,7 @@ async def test_the_collection_is_the_documents(client, episodes):
 
 
 async def test_recall(episodes):
-    """S2-35: user then assistant for each hit, best first, at most so many."""
+    """S2-35: user then assistant for each hit, best first, at most this many."""
     await episodes.index_episode("c", "科幻导演", "诺兰")
     await episodes.index_episode("c", "导演", "维伦纽瓦")
     await episodes.index_episode("c", "天气", "晴")

@@ -352,7 +352,7 @@ def test_messages_cost_their_frame():
 
 
 def test_a_cached_counter_counts_recurring_texts_once():
-    """Until it is full and begins anew; what it keeps says nothing of the texts, whatever is in them."""
+    """Until it is full and starts over; what it keeps says nothing of the texts, whatever is in them."""
     seen: list[str] = []
 
     def count(text: str) -> int:

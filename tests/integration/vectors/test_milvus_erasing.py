@@ -1,4 +1,4 @@
-"""Milvus holds no text, and its files nothing of what was erased; collections of earlier versions are written anew."""
+"""Milvus holds no text, and its files nothing of what was erased; collections of earlier versions are written again."""
 
 import json
 import signal
@@ -61,7 +61,7 @@ async def test_no_text_is_in_it(store, url, tmp_path):
     assert told == {key: value for key, value in row.items() if key not in {"id", "embedding"}}
 
 
-async def test_collections_with_texts_are_written_anew(store, url, tmp_path):
+async def test_collections_with_texts_are_written_again(store, url, tmp_path):
     """When they are first used: every vector is found by its user, no word is left, and nobody else's collection is touched."""
     client = MilvusClient(f"{tmp_path}/vectors.db")
     old_collection(client)

@@ -114,7 +114,7 @@ async def test_episodes_that_are_erased(kind):
 
 
 @pytest.mark.slow
-async def test_collections_with_texts_are_written_anew(store):
+async def test_collections_with_texts_are_written_again(store):
     """As in a file; rows that the server took in a moment ago are among them, and none is left out."""
     from pymilvus import MilvusClient
 
@@ -134,7 +134,7 @@ async def test_collections_with_texts_are_written_anew(store):
 @pytest.mark.slow
 @pytest.mark.waits
 async def test_a_server_that_comes_back_is_used_again(store):
-    """Killed and started again: nothing that was put is lost, and nobody has to open anything anew."""
+    """Killed and started again: nothing that was put is lost, and nobody has to open anything again."""
     server, now = milvus(), [0.0]
     options = MilvusOptions(read_timeout_s=2, write_timeout_s=5)
     index = MilvusVectors(Place.of(server.url), options=options, monotonic=lambda: now[0])

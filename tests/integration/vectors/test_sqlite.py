@@ -128,7 +128,7 @@ def test_the_longest_unused_goes_first():
 
 
 def test_one_that_is_too_large_stays_while_it_is_used():
-    """To let go of it would read all of it anew for every question, and take as much memory each time."""
+    """To let go of it would read all of it again for every question, and take as much memory each time."""
     blocks = Blocks(most_bytes=1)
     first = blocks.of(("m", "t", "a", None), 8)
     blocks.trim()

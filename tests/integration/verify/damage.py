@@ -178,7 +178,7 @@ LASTING = [
     damage(
         "a checkpoint lost its anchors",
         "UPDATE ai_message SET "
-        + _changed_json("metadata", '"A-0",', "")
+        + _changed_json("metadata", '"第 0 句 about order A-0",', "")
         + " WHERE conversation_id = 'long' AND kind = 'checkpoint' AND seq > 8",
         found=[("damage", "checkpoint-anchors", "long", "{second}")],
     ),
@@ -324,5 +324,5 @@ PASSING = [
 
 
 def packed_otherwise():
-    """The other paper, as it would stand on disk."""
+    """The other paper, as it would be on disk."""
     return zlib.compress(OTHER.encode()).hex()

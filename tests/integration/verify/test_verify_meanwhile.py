@@ -100,7 +100,7 @@ async def test_a_fact_does_not_come_back_after_its_conversation_was_erased(tmp_p
             together.start_soon(memory.engine.worker.lines["facts"].settle)
             await reading.wait()
             await memory.forget(conversation_id="c", user_id="u")
-            await memory.conversation("c", user_id="v").record("somebody else begins anew", "yes")
+            await memory.conversation("c", user_id="v").record("somebody else starts over", "yes")
             erased.set()
         await memory.settle()
         assert await memory.facts(user_id="u") == []

@@ -204,7 +204,7 @@ def test_a_word_changed_by_hand_is_never_made_good(copy):
 
 
 def test_a_window_that_cannot_be_made_again_is_mentioned_to_the_end(copy):
-    """A turn without a digest that is in no sample was changed: the window it stood in tells, if not for sure."""
+    """A turn without a digest that is in no sample was changed: the window it was in tells, if not for sure."""
     changed(copy, "UPDATE ai_message SET query = '还在吗？', digest = NULL WHERE message_id = 'l6'")
     said = looked(copy, "verify")
     assert said.code == 0

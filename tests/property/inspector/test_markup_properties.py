@@ -92,7 +92,7 @@ def test_links_stay_on_the_site(values, tenant):
 
 @given(st.lists(st.integers(-50, 100_000), max_size=14), st.integers(0, 200_000))
 def test_a_bar_never_runs_over(values, whole):
-    """Pieces stand side by side within the picture, in order, and none below nothing."""
+    """Pieces are side by side within the picture, in order, and none below nothing."""
     taken = Taken(str(stacked([Part("recent", value, "x") for value in values], whole, "bar")))
     shown = sum(1 for value in values if value > 0)
     rects = [float(value) for name, value in taken.attributes if name == "x"]

@@ -1,4 +1,4 @@
-"""Random interleavings of writes, checkpoints and crashes; every completed turn is somewhere, exactly once."""
+"""Random interleavings of writes, checkpoints and crashes; every turn that ended is somewhere, exactly once."""
 
 from contextlib import AsyncExitStack, suppress
 
@@ -34,6 +34,8 @@ class Play:
     def __init__(self, url, sessions=None):
         self.url, self.sessions = url, sessions
         self.done, self.open, self.prepared = [], [], {}
+        #: Open turns from before the last reset, and how many of `done` have no answer.
+        self.left, self.given_up = set(), 0
 
     async def run(self, actions):
         async with AsyncExitStack() as stack:
@@ -71,7 +73,10 @@ class Play:
 
     async def abort(self, number, value):
         if value < len(self.open):
-            await self.chat(number % 2).abort(self.open.pop(value))
+            turn = self.open.pop(value)
+            await self.chat(number % 2).abort(turn)
+            self.done.append(turn.id)
+            self.given_up += 1
 
     async def prepare(self, number, process):
         scope, work = self.chat(process).scope, self.work(process)
@@ -92,7 +97,7 @@ class Play:
 
     async def reset(self, number, value):
         await self.chat(number % 2).reset()
-        self.done = []
+        self.done, self.given_up, self.left = [], 0, {turn.id for turn in self.open}
 
     async def crash(self, number, process):
         """The process is gone with everything it had prepared; another takes its place."""
@@ -102,6 +107,9 @@ class Play:
     async def check(self):
         window = await self.chat(0).context(window_tokens=1_000_000)
         shown = [verdict.id for verdict in window.receipt if verdict.block in {"recent", "older"}]
+        running = {turn.id for turn in self.open}
+        assert {turn_id for turn_id in shown if turn_id in running} == running - self.left
+        shown = [turn_id for turn_id in shown if turn_id not in running]
         checkpoints = await self.chat(1).checkpoints()
         live = set(shown)
         covered = [turn_id for turn_id in self.done if turn_id not in live]

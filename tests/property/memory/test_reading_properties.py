@@ -71,7 +71,7 @@ async def checked(writes: list[tuple[str, str]], limit: int) -> None:
             whole = list(await chat.log(limit=1000))
             ended = [one for one in whole if one.seq is not None]
             assert list(range(1, len(ended) + 1)) == [one.seq for one in ended]
-            done[name] = [one for one in whole if isinstance(one, Turn) and one.status == "done"]
+            done[name] = [one for one in whole if isinstance(one, Turn) and one.counts]
             # Open turns have no place to go on from: a slice that ends with them is the last.
             assert ended == [one for one in await read(chat.log, 0, limit=limit) if one.seq is not None]
             assert whole[-limit:] == await chat.log(limit=limit, newest=True)

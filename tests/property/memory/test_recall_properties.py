@@ -1,4 +1,4 @@
-"""Whatever is written, given up, erased and interrupted: every done turn ends with one vector, nothing else has any."""
+"""Whatever is written, given up, erased and interrupted: every turn that counts ends with one vector, nothing else has any."""
 
 import tempfile
 
@@ -39,10 +39,10 @@ class Fragile(HashingEmbedder):
 
 
 class Model:
-    """What must be: the ids of done turns, by conversation."""
+    """What must be: the ids of the turns that count, by conversation: the done ones and the aborted ones."""
 
     def __init__(self):
-        self.done = {name: [] for name in CONVERSATIONS}
+        self.counted = {name: [] for name in CONVERSATIONS}
         self.open = {}
         self.number = 0
 
@@ -53,22 +53,19 @@ class Model:
         match action:
             case "record":
                 await chat.record(text, text, id=turn_id)
-                self.done[name].append(turn_id)
+                self.counted[name].append(turn_id)
             case "begin":
                 await chat.begin("没说完", id=turn_id)
                 self.open.setdefault(name, []).append(turn_id)
             case "abort" | "complete" if self.open.get(name):
                 turn = self.open[name].pop()
-                if action == "complete":
-                    await chat.complete(turn, "说完了")
-                    self.done[name].append(turn)
-                else:
-                    await chat.abort(turn)
-            case "reset" if self.done[name]:
+                await (chat.complete(turn, "说完了") if action == "complete" else chat.abort(turn))
+                self.counted[name].append(turn)
+            case "reset" if self.counted[name]:
                 await chat.reset()
             case "forget":
                 await memory.forget(conversation_id=name)
-                self.done[name], self.open[name] = [], []
+                self.counted[name], self.open[name] = [], []
             case "settle":
                 await memory.settle()
             case "break":
@@ -76,7 +73,7 @@ class Model:
 
     @property
     def all(self):
-        return sorted(turn for done in self.done.values() for turn in done)
+        return sorted(turn for counted in self.counted.values() for turn in counted)
 
 
 async def with_vectors(memory, scope):
@@ -86,14 +83,14 @@ async def with_vectors(memory, scope):
 
 
 async def check(memory, model):
-    """One vector for each done turn, in its conversation; and what is recalled was said, in order, with true parts."""
+    """One vector for each turn that counts, in its conversation; and what is recalled was said, in order, with true parts."""
     memory.engine.kit.vectors.embedder.fails = False
     await memory.settle()
     near = await with_vectors(memory, Scope(user="u"))
     assert sorted(one.turn_id for one in near) == model.all
     for name in CONVERSATIONS:
         near = await with_vectors(memory, Scope(user="u", conversation=name))
-        assert sorted(one.turn_id for one in near) == sorted(model.done[name])
+        assert sorted(one.turn_id for one in near) == sorted(model.counted[name])
     for question in WORDS:
         hits = await memory.recall(question, user_id="u", limit=5)
         assert {hit.id for hit in hits} <= set(model.all)
@@ -106,7 +103,7 @@ async def check(memory, model):
 
 @examples(max_examples=25)
 @given(st.lists(actions, max_size=25))
-def test_every_done_turn_has_one_vector_whatever_happens(played):
+def test_every_turn_that_counts_has_one_vector_whatever_happens(played):
     """Across failures of the embedder, erasures, resets and restarts."""
 
     async def story():

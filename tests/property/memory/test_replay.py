@@ -9,11 +9,11 @@ from tests.integration.postgres.serving import fresh_url
 
 from .plays import ACTIONS, SETTINGS, Play
 
-#: Each makes the tiers choose anew.
+#: Each makes the tiers choose again.
 CHANGES = (
     {"window_tokens": 700},
     {"window_tokens": 20_000, "recent_turns": 2},
-    {"recall": "always", "recall_turns": 5},
+    {"recall": "always", "recall_max_share": 0.2},
     {"facts__similarity_weight": 0.1, "facts__confidence_weight": 2.0},
     {"archive__threshold": 100_000, "language": "en"},
     {"archive__threshold": 1_000, "archive__strategy": "hybrid", "placement": "head"},

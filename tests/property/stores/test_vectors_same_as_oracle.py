@@ -113,7 +113,7 @@ class Side:
             deed.model, deed.scope, np.array(deed.direction, np.float32), deed.limit
         )
         similarities = [round(near.similarity, 2) for near in found]
-        # Who is as near as the last of a full answer may stand there as well as another; an index keeps half precision.
+        # Who is as near as the last of a full answer may be there as well as another; an index keeps half precision.
         sure = [
             near for near in found if len(found) < deed.limit or round(near.similarity, 2) > similarities[-1]
         ]

@@ -50,7 +50,7 @@ def test_passages_lose_nothing(text: str, limits: tuple[int, int]):
 
 @given(TEXT, LIMITS)
 def test_images_survive_every_split(text: str, limits: tuple[int, int]):
-    """An image of plain text stands whole in one passage (in data, the value it stands in does)."""
+    """An image of plain text is whole in one passage (in data, the value it is in does)."""
     if text.lstrip("\ufeff \t\r\n")[:1] in ("[", "{"):
         text = f"x {text}"
     cuts = {passage.end for passage in split(text, target_chars=limits[0], max_chars=limits[1])}

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pagefile.text.bm25 import WordIndex
 from pagefile.text.extract import anchors, summarize
 from pagefile.text.fact_ranking import FactIndex
-from pagefile.text.sentences import cjk_share, clip, sentences
+from pagefile.text.sentences import cjk_share, clip, fitting_sentences, sentences
 from pagefile.text.tokens import open_counter
 from pagefile.text.words import terms
 
@@ -87,7 +87,7 @@ def test_a_summary_never_exceeds_its_limit(
     texts: list[tuple[str, str]], max_chars: int, previous: str | None
 ):
     """Whatever was said before."""
-    assert len(summarize(texts, max_chars=max_chars, previous=previous)) <= max_chars
+    assert len(summarize(texts, limit=max_chars, previous=previous)) <= max_chars
 
 
 @given(TEXT, st.lists(TEXT, max_size=4))
@@ -118,3 +118,11 @@ def test_an_index_forgets_its_history(steps: list[tuple[bool, int, list[str]]], 
         fresh.add(key, words)
     assert fresh.search(query, 5) == index.search(query, 5)
     assert len(left) == len(index)
+
+
+@given(TEXT, st.integers(1, 80), st.sampled_from([len, open_counter("estimate").count]))
+def test_sentences_that_fit_are_the_beginning(text: str, limit: int, measure):
+    """Never longer than the limit, and whole sentences unless not even the first fits."""
+    kept = fitting_sentences(text, limit, measure)
+    assert measure(kept) <= limit
+    assert text.strip().startswith(kept.removesuffix("…").strip())

@@ -13,6 +13,7 @@ from pagefile.window.budget import Budget
 from pagefile.window.candidates import RANK, REQUIRED, TURNS, Candidate, Form, ShownTurn
 from pagefile.window.compile import CUT_TURNS, Compiled, Layout, compile_window
 from pagefile.window.parts import chat_turn, escape
+from pagefile.window.value import shortest_is_worth
 
 COUNT = open_counter().count
 
@@ -21,6 +22,8 @@ TEXT = st.one_of(
     st.sampled_from(["</memory>", "好的", "Take 5 mg at 8:00.", "🙂" * 9, "\n\n\n", "x" * 200]),
 )
 
+#: More than the tags, the note and a heading take together.
+FRAMES_TOKENS = 100
 #: Own budgets of blocks, small enough to be reached.
 LIMITS = {"facts": 40, "corrections": 20, "episodes": 30, "chunks": 30, "extra": 20}
 
@@ -68,6 +71,21 @@ def entry(draw: st.DrawFn, block: str, number: int) -> Candidate:
 
 
 @st.composite
+def valued(draw: st.DrawFn, block: str, number: int) -> Candidate:
+    """A candidate that competes by its value, whole or as a part of it."""
+    text = "- " + escape(draw(TEXT))
+    forms = [Form(COUNT(text), text=text)]
+    if draw(st.booleans()):
+        forms.append(Form(COUNT(text[:9]), text=text[:9], name="passage", share=0.8))
+    value, heading = (
+        draw(st.sampled_from([0.0, 1e-4, 0.002, 0.05, 0.7])),
+        draw(st.sampled_from(["", "2024-05-08"])),
+    )
+    name = f"valued-{block}{number}"
+    return Candidate(name, block, tuple(forms), 100 + number, value=value, heading=heading)
+
+
+@st.composite
 def offers(draw: st.DrawFn, *, turns_only: bool = False) -> list[Candidate]:
     number = draw(st.integers(0, 14))
     recent = draw(st.integers(0, 8))
@@ -77,6 +95,8 @@ def offers(draw: st.DrawFn, *, turns_only: bool = False) -> list[Candidate]:
             found += [
                 draw(entry(block, n)) for n in range(draw(st.integers(0, 1 if block == "summary" else 3)))
             ]
+        for block in ("facts", "episodes", "chunks"):
+            found += [draw(valued(block, n)) for n in range(draw(st.integers(0, 4)))]
         found += [draw(step(n)) for n in range(draw(st.integers(0, 3)))]
         if draw(st.booleans()):
             found.append(Candidate("unread", "older", (), -1, unread_tokens=99))
@@ -134,7 +154,7 @@ def test_every_candidate_is_in_the_receipt_exactly_once(candidates: list[Candida
 
 @given(offers(), BUDGETS)
 def test_instructions_and_current_message_are_never_cut(candidates: list[Candidate], tokens: int) -> None:
-    """They stand whole in every window; there is none without them."""
+    """They are whole in every window; there is none without them."""
     compiled = compiled_or_none(candidates, tokens)
     if compiled is None:
         return
@@ -218,7 +238,8 @@ def test_more_budget_never_gives_up_a_candidate_for_one_of_lower_rank(
     small, large = compiled_or_none(candidates, tokens), compiled_or_none(candidates, tokens + more)
     if small is None or large is None:
         return
-    lost = [RANK[c.block] for c in candidates if c.id in kept(small) - kept(large)]
+    by_rank = [c for c in candidates if c.value is None]
+    lost = [RANK[c.block] for c in by_rank if c.id in kept(small) - kept(large)]
     won = [RANK[c.block] for c in candidates if c.id in kept(large) - kept(small)]
     forms = {verdict.id: verdict.tokens for verdict in small.verdicts if verdict.kept}
     won += [RANK[v.block] for v in large.verdicts if v.kept and v.tokens > forms.get(v.id, v.tokens)]
@@ -232,3 +253,23 @@ def test_there_is_a_window_whenever_what_must_stay_fits(candidates: list[Candida
     """Only instructions and the current message can make a window impossible."""
     required = [c for c in candidates if c.block in REQUIRED]
     assert (compiled_or_none(candidates, tokens) is None) == (compiled_or_none(required, tokens) is None)
+
+
+@given(offers(), BUDGETS)
+def test_never_under_budget_while_something_worth_its_tokens_would_fit(
+    candidates: list[Candidate], tokens: int
+) -> None:
+    """What is worth its tokens and is not there does not fit, and nothing is there that is not worth them."""
+    compiled = compiled_or_none(candidates, tokens)
+    if compiled is None:
+        return
+    held = {verdict.id: verdict for verdict in compiled.verdicts}
+    for candidate in (c for c in candidates if c.value is not None):
+        verdict, shortest = held[candidate.id], candidate.forms[-1]
+        if verdict.kept:
+            assert shortest_is_worth(candidate)
+        elif shortest_is_worth(candidate):
+            full = "own budget" in verdict.reason
+            assert full or tokens - compiled.tokens < shortest.tokens + FRAMES_TOKENS
+        else:
+            assert "not worth its tokens" in verdict.reason

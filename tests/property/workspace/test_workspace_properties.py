@@ -3,7 +3,7 @@
 import json
 
 import anyio
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pagefile import BudgetError, Memory, Scope, Settings
@@ -183,8 +183,16 @@ ACTIONS = st.one_of(
 )
 
 
+#: Long titles without letters, and one Chinese character in the outline that is kept of them.
+_ONE_CHINESE = {
+    "title": "1",
+    "children": [{"title": "1" * 60}, {"title": "1" * 20 + "中"}, *([{"title": "11111"}] * 4)],
+}
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(ACTIONS, max_size=10), st.sampled_from([40, 150, 500, 4000]))
+@example([("absorb", "get_toc", {"reg_id": "a"}, _ONE_CHINESE)], 40)
 def test_a_run_never_raises_and_never_exceeds_its_budgets(actions, tokens):
     """Absorbing twice is absorbing once, the same state gives the same bytes, and every window keeps to its tokens."""
     anyio.run(_play, actions, tokens)

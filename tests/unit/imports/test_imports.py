@@ -15,8 +15,11 @@ from pagefile.integrations.imports import (
     BroughtFact,
     BroughtTurn,
     Said,
+    from_ai_message,
+    from_episodes,
     from_langchain,
     from_mem0,
+    from_messages,
     from_redis_agent_memory,
     read_dump,
     take_over,
@@ -118,7 +121,7 @@ def test_a_session_of_redis_is_turns_and_facts():
 
 
 def test_long_term_memories_of_redis_are_facts():
-    """True since they happened; copies of messages are no facts."""
+    """True since they happened; copies of messages are not facts."""
     brought = from_redis_agent_memory([LONG_TERM, SESSION])
     assert brought.facts[0] == BroughtFact("Moved to Bergen", "ada", datetime(2026, 2, 1, tzinfo=UTC))
     assert 1 == brought.left_out["copies of messages"]
@@ -304,3 +307,49 @@ def test_the_command_says_what_is_missing(tmp_path, monkeypatch):
     (tmp_path / "dump.json").write_text(json.dumps(MEM0), encoding="utf-8")
     assert "--user-id" in pagefile("import", "dump.json", "--from", "mem0").err
     assert "go with --from" in " ".join(pagefile("import", "dump.json", "--user-id", "ada").err.split())
+
+
+ROWS = [
+    {"message_id": "m2", "conversation_id": "c", "query": "我还头痛", "answer": "请测血压", "create_time": "2026-02-09T08:01:00Z", "create_by": "u"},
+    {"message_id": "m1", "conversation_id": "c", "query": "我头晕", "answer": "多休息", "create_time": "2026-02-09T08:00:00Z", "create_by": "u"},
+    {"message_id": "k", "conversation_id": "c", "query": "[MEMORY_CHECKPOINT]", "answer": "历史摘要: x", "create_time": "2026-02-09T08:02:00Z"},
+    {"message_id": "e", "conversation_id": "c", "query": None, "answer": None, "create_time": "2026-02-09T08:03:00Z"},
+]  # fmt: skip
+
+
+async def test_rows_of_ai_message_become_turns(memory):
+    """In the order of their times, under their ids, for their user; a second time changes nothing."""
+    brought = from_ai_message(ROWS)
+    assert {"checkpoints, which are made again": 1, "rows without text": 1} == brought.left_out
+    assert 2 == (await take_over(memory, brought))["turn"]
+    assert 0 == (await take_over(memory, brought))["turn"]
+    turns = await memory.conversation("c", user_id="u").turns()
+    assert [("m1", "我头晕", "多休息"), ("m2", "我还头痛", "请测血压")] == [
+        (turn.id, turn.user, turn.assistant) for turn in turns
+    ]
+
+
+def test_messages_and_episodes_become_turns():
+    """Two rows make a turn of a table of messages; an episode is one."""
+    said = {"conversation_id": "c", "created_at": "2026-02-09T08:00:00Z"}
+    rows = [
+        {**said, "id": "1", "role": "user", "content": "问"},
+        {**said, "id": "2", "role": "assistant", "content": "答"},
+    ]
+    (turn,) = from_messages(rows).turns
+    assert ("1", "问", "答", "c") == (turn.id, turn.user, turn.assistant, turn.conversation_id)
+    episode = {
+        "id": "e",
+        "conversation_id": "c",
+        "user_message": "问",
+        "assistant_message": "答",
+        "timestamp": 1770624000,
+    }
+    (turn,) = from_episodes([episode]).turns
+    assert ("e", "问", "答", "c", 2026) == (
+        turn.id,
+        turn.user,
+        turn.assistant,
+        turn.conversation_id,
+        turn.at.year,
+    )

@@ -78,7 +78,7 @@ async def test_a_model_that_stays_away_is_asked_less_and_less(monkeypatch):
         asked = model.asked
         await until(lambda: model.asked - asked >= 4)
         more = model.asked - asked
-        # Rests of 0.01, 0.02, 0.04 s …: so many ended by now at most, however many conversations wait.
+        # Rests of 0.01, 0.02, 0.04 s …: this many ended by now at most, however many conversations wait.
         assert more <= math.log2((time.monotonic() - began) / 0.01 + 1) + 1
 
 

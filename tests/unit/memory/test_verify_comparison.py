@@ -40,13 +40,13 @@ def walked(*entries):
 
 
 def test_a_walk_counts_what_a_row_counts():
-    """Done turns since the reset, live ones behind the checkpoint; given-up turns take a place and nothing else."""
+    """Turns since the reset, live ones behind the checkpoint; one without a word of its user takes a place and nothing else."""
     walk, found = walked(
         turn(1),
         mark(2, 1, 1, 1),
         Reset("r", CHAT, 3, AT + timedelta(seconds=3)),
         turn(4, tokens=5, assistant=None),
-        turn(5, status="aborted"),
+        turn(5, tokens=0, status="aborted"),
         turn(6, tokens=7),
         mark(7, 2, 4, 1),
         turn(8, tokens=11),
@@ -136,7 +136,7 @@ def test_changes_of_facts_follow_from_one_another():
     assert [key for key, _ in broken_chain([third], [made, hole])] == ["f"]
 
 
-def test_a_quote_stands_in_its_turn():
+def test_a_quote_is_in_its_turn():
     """In the user's words, or in what is left of them without what others wrote."""
     said = replace(turn(1), user="我对青霉素过敏。")
     assert is_quoted("青霉素", said)
@@ -144,7 +144,7 @@ def test_a_quote_stands_in_its_turn():
 
 
 def test_a_broken_disk_does_not_fill_the_memory():
-    """Findings beyond a thousand of a level are counted, and the worst stand first."""
+    """Findings beyond a thousand of a level are counted, and the worst are first."""
     tally = Tally()
     tally.add(Finding("note", "text", str(number)) for number in range(MOST_FINDINGS + 5))
     tally.add([Finding("derived", "terms", "x", mended=True), Finding("damage", "log-gap", "y")])

@@ -58,7 +58,7 @@ class Rounds(Care):
 
 
 def failing(*names, times=1):
-    """Fails so many times for each of these."""
+    """Fails this many times for each of these."""
     left = dict.fromkeys(names, times)
 
     async def work(name):
@@ -334,3 +334,22 @@ async def test_work_on_what_was_erased_is_dropped():
         await line.settle()
         await line.settle()
     assert ["running", "other"] == tier.begun
+
+
+async def test_a_slow_task_that_is_asked_for_again_meanwhile_runs_again(monkeypatch):
+    """Another worker has taken its place by then, and has passed over the conversation that was being worked on."""
+    monkeypatch.setattr("pagefile.engine.worker.SLOW_S", 0.01)
+    may_end = anyio.Event()
+
+    async def work(_):
+        await may_end.wait()
+
+    care = Care(work)
+    async with at_work(care) as line, anyio.create_task_group() as tasks:
+        line.wake(chat("c"))
+        await until(lambda: line._relieved)
+        line.wake(chat("c"))
+        tasks.start_soon(line.settle)
+        await anyio.wait_all_tasks_blocked()
+        may_end.set()
+    assert ["c", "c"] == care.begun

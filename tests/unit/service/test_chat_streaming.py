@@ -57,9 +57,9 @@ async def test_heartbeats_never_cancel_the_work():
         if wire.bodies.count(HEARTBEAT) == 5:
             beats.set()
 
-    async def work(say):
+    async def work(send):
         await beats.wait()
-        await say("token", Said(text="你好\n世界"))
+        await send(encoded("token", Said(text="你好\n世界")))
 
     await EventStream(work, ends, heartbeat_s=0.001)({}, wire.receive, send)
     assert wire.bodies.count(HEARTBEAT) >= 5
@@ -75,10 +75,10 @@ async def test_a_client_that_leaves_cancels_the_work_before_it_is_cleaned_up():
     wire = Wire()
     order = []
 
-    async def work(say):
+    async def work(send):
         try:
             while True:
-                await say("token", Said(text="x"))
+                await send(encoded("token", Said(text="x")))
         finally:
             order.append("work ended")
 
@@ -102,7 +102,7 @@ async def test_a_cancelled_request_is_cleaned_up_too():
     wire, ends = Wire(), Ends()
     begun = anyio.Event()
 
-    async def work(say):
+    async def work(send):
         begun.set()
         await anyio.sleep_forever()
 

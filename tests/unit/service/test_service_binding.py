@@ -106,7 +106,7 @@ def test_origins_are_named_one_by_one():
             across_origins(ServiceSettings(cors_origins=wrong))
 
 
-def test_a_limit_lets_through_so_many_a_minute():
+def test_a_limit_lets_through_this_many_a_minute():
     """All at once, then one for each part of a minute; each caller for themselves."""
     time = [0.0]
     limit = RateLimit(60, now=lambda: time[0])

@@ -33,7 +33,7 @@ def test_the_defaults_are_those_of_the_documents():
         ({"threshold": float("nan")}, "threshold must be a number, not nan."),
         ({"threshold": True}, "threshold must be a number, not True."),
         ({"recent_turns": 0}, "recent_turns must be at least 1, not 0."),
-        ({"recall_turns": -1}, "recall_turns must be at least 0, not -1."),
+        ({"recall_max_share": -1}, "recall_max_share must be at least 0, not -1."),
         ({"synchronous": "off"}, "synchronous must be 'full' or 'normal', not 'off'."),
         ({"placement": None}, "placement must be 'tail' or 'head', not None."),
         ({"url": " "}, "url is empty."),

@@ -107,18 +107,16 @@ def test_the_process_environment_is_read_unless_another_is_given(monkeypatch: py
 
 def test_precedence_and_origins():
     """Defaults < file < environment < overrides, and each value knows where it came from."""
-    written("pagefile.toml", "window_tokens = 1\nrecent_turns = 1\nrecall_turns = 1\n")
-    loaded = load(
-        environ={"PAGEFILE_RECENT_TURNS": "2", "PAGEFILE_RECALL_TURNS": "2"}, overrides={"recall_turns": 3}
-    )
+    written("pagefile.toml", "window_tokens = 1\nrecent_turns = 1\ndrain_s = 1\n")
+    loaded = load(environ={"PAGEFILE_RECENT_TURNS": "2", "PAGEFILE_DRAIN_S": "2"}, overrides={"drain_s": 3})
     assert (1, 2, 3) == (
         loaded.settings.window_tokens,
         loaded.settings.recent_turns,
-        loaded.settings.recall_turns,
+        loaded.settings.drain_s,
     )
     assert Path("pagefile.toml") == loaded.file
     assert ("pagefile.toml", "$PAGEFILE_RECENT_TURNS", "command line", "default") == tuple(
-        loaded.origins[name] for name in ("window_tokens", "recent_turns", "recall_turns", "url")
+        loaded.origins[name] for name in ("window_tokens", "recent_turns", "drain_s", "url")
     )
     assert set(loaded.values()) == set(loaded.origins)
 

@@ -47,7 +47,7 @@ def test_question_and_answer_are_what_document_001_reads():
 
 
 def test_a_provider_gets_each_result_right_behind_its_call():
-    """OpenAI refuses what stands between a call and its result."""
+    """OpenAI refuses what is between a call and its result."""
     found = parsed(CHAT)
     roles = [message["role"] for message in shown(found, "openai")]
     assert roles == ["user", "assistant", "tool", "tool", "developer", "assistant"]

@@ -72,6 +72,15 @@ def test_the_entry_is_there(memory):
     assert isinstance(NewAgentApp(memory), AgentApp)
 
 
+async def test_an_answer_without_any_query_is_warned_of(app, caplog):
+    """The query may have reached another process; with one asked here there is nothing to warn of."""
+    await app.query_memory_context(asking("问"))
+    await app.write_turn(MemoryWriteRequest("c", agent_response="答"))
+    assert "no UserQuery" not in caplog.text
+    await app.write_turn(MemoryWriteRequest("c", agent_response="又答"))
+    assert "no UserQuery" in caplog.text
+
+
 async def test_a_closed_memory_is_refused():
     """What was opened with the memory ends with it."""
     async with Memory.open("memory://") as memory:

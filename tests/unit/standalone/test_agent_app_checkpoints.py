@@ -304,12 +304,12 @@ async def test_a_summary_that_nobody_made_holds_nothing_up(app, clock):
 
 @pytest.mark.parametrize("named", [True, False])
 async def test_a_read_from_before_a_reset_counts_no_more(app, named):
-    """C1-9: after another process began the conversation anew, no summary of what came before it covers its turns."""
+    """C1-9: after another process began the conversation again, no summary of what came before it covers its turns."""
     await say(app, *range(10))
     before = await app.query_memory_context(asking(model_context_window=100))
     await app._log.memory.conversation("c").reset()
     await say(app, *range(10, 20))
-    with pytest.raises(ConflictError, match="or the conversation began anew"):
+    with pytest.raises(ConflictError, match="or the conversation was reset"):
         await app.checkpoint_short_memory("c", "旧摘要", 2, before.read_token if named else "")
     await app.query_memory_context(asking(model_context_window=100))
     await app.checkpoint_short_memory("c", "摘要", 2)
@@ -352,7 +352,8 @@ def test_no_turn_is_ever_lost(actions, recent_turns, chance):
                 with suppress(ConflictError, InvalidArgumentError):
                     await app.checkpoint_short_memory("c", summary, recent_turns, token)
             elif action == "lose the session":
-                memory.engine.sessions = InMemoryStore(FakeClock()).sessions
+                lost = InMemoryStore(FakeClock()).sessions
+                memory.engine.store.sessions = memory.engine.sessions._store.sessions = lost
 
     anyio.run(run)
 

@@ -129,12 +129,14 @@ async def test_a_lost_session_is_rebuilt(app, memory, store):
     """S1-82, extra test 4: with nothing but the log, the session is there again."""
     await app.write_turn(MemoryWriteRequest("c", "user-456", "triage_agent", "我头晕", "请测血压"))
     before = await app.get_short_memory("c")
-    memory.engine.sessions = InMemoryStore(FakeClock()).sessions
+    memory.engine.store.sessions = memory.engine.sessions._store.sessions = InMemoryStore(
+        FakeClock()
+    ).sessions
     assert before == await app.get_short_memory("c")
 
 
 @pytest.mark.parametrize("again", ["create", "delete", "key"])
-async def test_a_conversation_begins_anew(app, again):
+async def test_a_conversation_starts_over(app, again):
     """S1-73, S1-74, C1-9: by creating or deleting; the log keeps everything, the safety data stays."""
     await app.create_short_memory(AgentRequest("c", "user-456"))
     await say(app, *range(12))
@@ -237,21 +239,22 @@ async def test_messages_of_the_same_moment_keep_their_order(app, clock):
 
 
 async def test_times_without_a_zone_are_utc(app, memory):
-    """Extra test 23: turns recorded with naive and aware times stand side by side."""
+    """Extra test 23: turns recorded with naive and aware times are side by side."""
     chat = memory.conversation("c")
     await chat.record("一", "1", at=datetime(2026, 2, 9, 8, 0))  # noqa: DTZ001 - naive on purpose
     await chat.record("二", "2", at=datetime(2026, 2, 9, 16, 0, tzinfo=timezone(timedelta(hours=8))))
     assert "用户: 一\nAI: 1\n用户: 二\nAI: 2" == (await app.query_memory_context(asking())).history
 
 
-async def test_a_turn_that_was_given_up_is_nowhere(app, memory):
-    """Extra test 9: a stream that broke off leaves no half turn."""
+async def test_of_a_turn_that_was_given_up_only_the_users_words_stay(app, memory):
+    """Extra test 9: a stream that broke off leaves no half answer."""
     chat = memory.conversation("c")
-    await chat.abort(await chat.begin("没有回答"))
-    await chat.begin("还没有回答")
+    turn = await chat.begin("没有回答")
+    await chat.abort(await chat.step(turn, tool="search", result="半个回答"))
     await say(app, 1)
-    assert "\n".join(lines(1)) == (await app.query_memory_context(asking())).history
-    assert ["问1"] == [row.query for row in await app.query_message_by_conversation_id_asc("c")]
+    assert "\n".join(["用户: 没有回答", *lines(1)]) == (await app.query_memory_context(asking())).history
+    rows = await app.query_message_by_conversation_id_asc("c")
+    assert [("没有回答", None), ("问1", "答1")] == [(row.query, row.answer or None) for row in rows]
 
 
 async def test_the_newest_messages_come_oldest_first(app):

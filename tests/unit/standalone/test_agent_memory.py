@@ -89,7 +89,7 @@ def test_the_hint_is_the_documents():
 
 
 def test_the_hint_says_what_there_is_no_need_to_ask_for():
-    """C3-1: the chapters stand in it, within their room."""
+    """C3-1: the chapters are in it, within their room."""
     memory = AgentMemory()
     memory.cache_toc("angui_2024", TOC)
     assert (
@@ -148,7 +148,7 @@ def test_the_better_of_two_is_kept():
     assert ["better", "内容"] == [held.content for held in memory.relevant_chunks]
 
 
-def test_passages_of_one_source_stand_side_by_side():
+def test_passages_of_one_source_are_side_by_side():
     """S3-48: what two searches found of one page is kept; the same passage found again is one chunk, with the better score."""
     memory = AgentMemory(search_chars=40)
     first, second = "母线失压时应先断开断路器。" * 3, "接地线应先接接地端。" * 3
@@ -221,7 +221,7 @@ def test_texts_are_cut_to_their_settings():
 
 
 def test_nothing_is_said_twice():
-    """A snippet stands in no prompt beside the page that holds it; both are remembered."""
+    """A snippet is in no prompt beside the page that holds it; both are remembered."""
     memory = AgentMemory()
     memory.add_search_results([{"content": "母线检查", "source": "angui_2024 P85", "score": 0.9}])
     memory.add_page_content("先停电，母线检查，再送电。", "angui_2024 P85")
@@ -369,7 +369,7 @@ def test_a_chapter_counts_a_little_more_than_a_page():
     assert [0.85] == scores(agent.memory)
 
 
-def test_the_prompt_is_built_anew_for_every_run():
+def test_the_prompt_is_built_again_for_every_run():
     """S3-09, S3-27, S3-30: base, hint, context, in this order; what came in between shows up."""
     agent = AgentWithMemory("你是规程助手。")
     assert "你是规程助手。" == agent.ask("母线失压怎么办")

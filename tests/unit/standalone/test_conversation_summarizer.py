@@ -19,7 +19,7 @@ from pagefile.standalone import (
     format_messages,
 )
 from pagefile.standalone import conversation_summarizer as module
-from pagefile.standalone.conversation_summarizer import conversation_text, whole_sentences
+from pagefile.standalone.conversation_summarizer import conversation_text
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock, HashingEmbedder
 from pagefile.text.tokens import open_counter
@@ -198,14 +198,14 @@ async def test_what_no_summary_may_lose_goes_with_it(summarizer, conversations, 
     assert not any("B-9900" in anchor for anchor in made.anchors)
 
 
-async def test_open_and_aborted_turns_are_not_read(summarizer, conversations, llm):
-    """S2-61, extra test 9."""
+async def test_what_had_no_answer_is_read_and_what_is_open_is_not(summarizer, conversations, llm):
+    """S2-61, extra test 9: of an answer that broke off nothing is read; an open turn is in the window."""
     broken = await conversations.append_message("c", "user", "断了")
     await conversations.abort_turn("c", broken["turn_id"])
     await talk(conversations, *range(6))
     await conversations.append_message("c", "user", "还没回答")
     await summarizer.generate_summary("c")
-    assert [lines(0, 1, 2)] == llm.read
+    assert ["用户: 断了\n" + lines(0, 1, 2)] == llm.read
 
 
 async def test_nothing_is_passed_over_unread(conversations):
@@ -227,7 +227,7 @@ async def test_nothing_is_passed_over_unread(conversations):
 async def test_the_cursor_stops_where_reading_stopped(conversations, store, monkeypatch):
     """Extra test 8: what an update did not come to is left for the next, and is in the window until then."""
     monkeypatch.setattr(module, "MAX_TURNS", 10)
-    llm = Scripted("一。", "二。")
+    llm = Scripted("摘要一。", "摘要二。")
     summarizer = ConversationSummarizer(llm, store=conversations)
     await talk(conversations, *range(25))
     second = 0
@@ -248,7 +248,7 @@ async def test_the_cursor_stops_where_reading_stopped(conversations, store, monk
     with pytest.raises(StoreUnavailableError):
         await summarizer.generate_summary("c")
     saved = await conversations.get_summary("c")
-    assert ("一。", 20) == (saved.summary, saved.covered_message_count)
+    assert ("摘要一。", 20) == (saved.summary, saved.covered_message_count)
     recent = (await ConversationHistory(conversations, summarizer).get_context("c"))["recent_history"]
     assert [f"问{number}。" for number in range(10, 25)] == [
         m["content"] for m in recent if m["role"] == "user"
@@ -297,6 +297,7 @@ async def test_anything_with_ainvoke(conversations, content):
 
 
 async def test_a_function(conversations):
+    """S2-19: a plain function reads the document's sentence too, before the conversation."""
     read = []
 
     def write(text):
@@ -305,7 +306,7 @@ async def test_a_function(conversations):
 
     await talk(conversations, *range(5))
     assert "函数写的摘要。" == await ConversationSummarizer(write, store=conversations).generate_summary("c")
-    assert [lines(0, 1)] == read
+    assert [f"{SUMMARY_PROMPT}\n\n{lines(0, 1)}"] == read
 
 
 @pytest.mark.parametrize("answer", [RuntimeError("no"), "", "  \n"])
@@ -328,24 +329,11 @@ async def test_a_summary_ends_with_a_sentence(conversations, caplog):
     """A model that says too much is cut between two sentences, and the log says so."""
     answer = "用户喜欢科幻片。" * 3 + "".join(f"第{n}句话有一点长，讲的是电影。" for n in range(40))
     await talk(conversations, *range(5))
-    summarizer = ConversationSummarizer(Scripted(answer), store=conversations, max_summary_chars=100)
+    summarizer = ConversationSummarizer(Scripted(answer), store=conversations, max_summary_tokens=70)
     text = await summarizer.generate_summary("c")
-    assert len(text) <= 100
+    assert open_counter().count(text) <= 70
     assert text.endswith("讲的是电影。")
     assert any("was cut" in record.message for record in caplog.records)
-
-
-@given(
-    text=st.lists(
-        st.sampled_from(["好。", "今天天气很好。", "It rains. ", "a, b; c", "长" * 30, "？！"]), max_size=30
-    ).map("".join),
-    room=st.integers(1, 80),
-)
-def test_whole_sentences(text, room):
-    """Never too long; what is kept is the beginning."""
-    kept = whole_sentences(text, room)
-    assert len(kept) <= room
-    assert text.strip().startswith(kept.removesuffix("…").strip())
 
 
 @pytest.mark.parametrize("llm", [7, "gpt", object()])
@@ -360,7 +348,7 @@ def test_what_is_no_model_is_refused(conversations, llm):
         {"min_messages": 0},
         {"window_messages": -1},
         {"update_delta": 0},
-        {"max_summary_chars": 3},
+        {"max_summary_tokens": 3},
         {"max_input_chars": 1},
     ],
 )
@@ -509,7 +497,7 @@ async def test_who_is_always_overtaken_gives_up(conversations):
     )
 )
 def test_summary_and_window_have_everything(script):
-    """S2-28: whatever happens, a message is spoken for by the summary or stands in the window; never both but at its edge."""
+    """S2-28: whatever happens, a message is spoken for by the summary or is in the window; never both but at its edge."""
 
     async def play():
         clock = FakeClock()
@@ -542,7 +530,7 @@ def test_summary_and_window_have_everything(script):
 
 
 async def test_a_summarizer_that_is_down_leaves_no_hole(conversations):
-    """S2-28: however many messages wait for it, they stand in the window."""
+    """S2-28: however many messages wait for it, they are in the window."""
     await talk(conversations, *range(100))
     history = ConversationHistory(conversations, ConversationSummarizer(store=conversations))
     history.summarizer.schedule_update = lambda _: None

@@ -55,7 +55,7 @@ def test_only_what_was_said_counts():
 
 
 def test_five_questions_leave_three():
-    """A picture alone is no turn; answers before the first of them stay out."""
+    """A picture alone is not a turn; answers before the first of them stay out."""
     messages = [message for i in range(5) for message in (HumanMessage(f"q{i}"), AIMessage(f"a{i}"))]
     messages.append(HumanMessage([{"type": "image_url", "image_url": {"url": "x"}}]))
     assert _extract_conversation_context(messages) == "q2 a2 q3 a3 q4 a4"
@@ -84,7 +84,7 @@ def test_text_of_every_shape_of_content():
     )
 
 
-def test_memory_stands_at_the_head():
+def test_memory_is_at_the_head():
     """The document's message, exactly; the messages it was given are not touched."""
     messages = [HumanMessage("怎么写测试 pytest？")]
     state = {"messages": messages}
@@ -144,7 +144,7 @@ def test_memory_that_cannot_be_read_costs_no_answer(tmp_path, caplog):
     assert "memory could not be read" in caplog.text
 
 
-def test_without_langchain_a_plain_message_stands_in(monkeypatch):
+def test_without_langchain_a_plain_message_is_in(monkeypatch):
     """With the same fields."""
     monkeypatch.setitem(sys.modules, "langchain_core", None)
     memory = MemoryMiddleware(DATA).before_model({"messages": [{"role": "user", "content": "hi"}]})[

@@ -150,7 +150,7 @@ def test_text_without_boundaries_is_cut_at_the_limit():
 
 
 def test_a_unit_in_the_way_of_the_limit_moves_the_cut():
-    """Where the limit falls into an image on a line without boundaries, the cut stands before it, then behind it."""
+    """Where the limit falls into an image on a line without boundaries, the cut is before it, then behind it."""
     image = f"![a](b{'c' * 5000})"
     text = "x" * 3000 + image + "y" * 5000
     assert [3000, 3000 + len(image)] == [passage.end for passage in split(text)][:2]
@@ -362,7 +362,7 @@ def test_english_questions_find_other_forms_of_their_words():
     assert "configured in the menu" in shown(text, "configuring a role", 300)
 
 
-def test_a_heading_speaks_for_what_stands_below_it():
+def test_a_heading_speaks_for_what_is_below_it():
     """A sentence that does not repeat its heading is found by it, and the heading is named."""
     text = f"# Book\n\n## Other\n\n{prose(40)}\n\n## Billing\n\n{prose(40)}\n\n## Last\n\n{prose(40)}"
     found = select(split(text), "billing", budget=600, cost=len)
@@ -420,7 +420,7 @@ def test_rows_come_with_the_header_of_their_table():
 
 
 def test_a_definition_comes_with_what_encloses_it():
-    """The class and the function that a line of code stands in are named."""
+    """The class and the function that a line of code is in are named."""
     methods = "".join(f"    def step_{n}(self):\n        return {n}\n\n" for n in range(200))
     text = f"class Zoo:\n{methods}    def feed(self, animal):\n        hay = 3\n        give('zebra', hay)\n\n{methods}"
     assert "[… characters" in shown(text, "zebra", 200)

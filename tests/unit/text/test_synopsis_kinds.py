@@ -97,7 +97,7 @@ def test_rows_are_recognised(text: str, expected: str | None):
     assert expected == rows_kind(text)
 
 
-def test_what_stands_between_fields():
+def test_what_is_between_fields():
     """A tab, a comma or a semicolon; a comma where nothing is certain."""
     assert ["\t", ",", ";", ","] == [
         delimiter(text) for text in ("a\tb\n1\t2\n", "a,b,c\n1,2,3\n", "a;b;c\n1;2;3\n", "nothing")

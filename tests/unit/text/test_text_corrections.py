@@ -76,10 +76,10 @@ def test_a_summary_tells_what_holds():
             ("assistant", "700 euros, noted."),
             ("user", "I'm allergic to nuts."),
         ],
-        max_chars=500,
+        limit=500,
     )
     assert "700" in first
-    second = summarize([("user", "The deposit went up, it is 750 euros now.")], max_chars=500, previous=first)
+    second = summarize([("user", "The deposit went up, it is 750 euros now.")], limit=500, previous=first)
     assert "user: I'm allergic to nuts.\nuser: The deposit went up, it is 750 euros now." == second
 
 
@@ -91,4 +91,4 @@ def test_small_talk_has_no_line():
         ("user", "好的"),
         ("assistant", "阳台上不要种花。"),
     ]
-    assert "用户: 我对花粉过敏。\n助手: 阳台上不要种花。" == summarize(said, max_chars=500, language="zh")
+    assert "用户: 我对花粉过敏。\n助手: 阳台上不要种花。" == summarize(said, limit=500, language="zh")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pagefile.text.extract import anchors, summarize
+from pagefile.text.extract import anchor_phrases, anchors, summarize
 from pagefile.text.sentences import clip, cut
 
 PATIENT = [
@@ -26,8 +26,10 @@ DEPLOY = [
 @pytest.mark.parametrize("max_chars", [50, 80, 120, 200, 1000])
 def test_a_summary_holds_whole_sentences_in_their_order(texts: list[tuple[str, str]], max_chars: int):
     """Never too long, nothing invented, the order of the conversation."""
-    summary = summarize(texts, max_chars=max_chars)
+    summary = summarize(texts, limit=max_chars)
     assert 0 < len(summary) <= max_chars
+    # The only words of its own: what follows is newer than what it may be about.
+    summary = summary.replace("后来：", "")
     spoken = "\n".join(f"{speaker}: {text}" for speaker, text in texts)
     sentences = re.findall(r"(?:用户|AI|user|assistant): |[^。！？\n]+?[。！？\n]|[^。\n]+$", summary + "\n")
     said = [sentence.strip() for sentence in sentences if not sentence.endswith(": ")]
@@ -38,7 +40,7 @@ def test_a_summary_holds_whole_sentences_in_their_order(texts: list[tuple[str, s
 
 def test_what_must_not_be_forgotten_is_kept():
     """Allergy, dose and date outlive politeness and general advice."""
-    summary = summarize(PATIENT, max_chars=115)
+    summary = summarize(PATIENT, limit=115)
     assert ["青霉素过敏", "5mg", "2026年12月3日"] == [
         word for word in ("青霉素过敏", "5mg", "2026年12月3日", "钙通道", "祝您") if word in summary
     ]
@@ -47,18 +49,18 @@ def test_what_must_not_be_forgotten_is_kept():
 def test_users_come_before_assistants():
     """Of two sentences that carry the same, the user's is kept."""
     texts = [("assistant", "The garden has green apples."), ("user", "The garden has yellow pears.")]
-    assert "user: The garden has yellow pears." == summarize(texts, max_chars=40)
+    assert "user: The garden has yellow pears." == summarize(texts, limit=40)
 
 
 def test_statements_come_before_questions():
     """What was said outlives what was asked."""
     texts = [("user", "Where are the green apples?"), ("user", "There are many green apples.")]
-    assert "user: There are many green apples." == summarize(texts, max_chars=40)
+    assert "user: There are many green apples." == summarize(texts, limit=40)
 
 
 def test_equal_input_gives_equal_summaries():
     """No randomness, no clock."""
-    assert summarize(DEPLOY, max_chars=150) == summarize(DEPLOY, max_chars=150)
+    assert summarize(DEPLOY, limit=150) == summarize(DEPLOY, limit=150)
 
 
 def test_repetition_is_said_once():
@@ -68,30 +70,26 @@ def test_repetition_is_said_once():
         ("assistant", "You like black coffee."),
         ("user", "I LIKE green tea!"),
     ]
-    assert 1 == summarize(texts, max_chars=500).lower().count("green tea")
+    assert 1 == summarize(texts, limit=500).lower().count("green tea")
 
 
 def test_small_talk_goes_when_there_is_more():
     """One word without an anchor says nothing, unless it is all there is."""
-    assert "user: I moved to Rome." == summarize([("user", "Thanks! I moved to Rome.")], max_chars=99)
-    assert "user: Thanks!" == summarize([("user", "Thanks!")], max_chars=99)
+    assert "user: I moved to Rome." == summarize([("user", "Thanks! I moved to Rome.")], limit=99)
+    assert "user: Thanks!" == summarize([("user", "Thanks!")], limit=99)
 
 
 def test_sentences_of_one_text_share_a_line():
     """Chinese sentences stand close, English ones apart, and nobody in particular needs no label."""
-    assert "用户: 我住在上海。我喜欢爬山。" == summarize(
-        [("用户", "我住在上海。 我喜欢爬山。")], max_chars=99
-    )
-    assert "I live in Rome. My cat is old." == summarize(
-        [("", "I live in Rome.\nMy cat is old.")], max_chars=99
-    )
+    assert "用户: 我住在上海。我喜欢爬山。" == summarize([("用户", "我住在上海。 我喜欢爬山。")], limit=99)
+    assert "I live in Rome. My cat is old." == summarize([("", "I live in Rome.\nMy cat is old.")], limit=99)
 
 
 def test_the_previous_summary_comes_first_and_survives():
     """Three rounds later the first fact is still there, and so is the newest, each with its speaker."""
-    summary = summarize(PATIENT[:2], max_chars=110)
-    summary = summarize(PATIENT[2:4], max_chars=110, previous=summary)
-    summary = summarize(PATIENT[4:], max_chars=110, previous=summary)
+    summary = summarize(PATIENT[:2], limit=110)
+    summary = summarize(PATIENT[2:4], limit=110, previous=summary)
+    summary = summarize(PATIENT[4:], limit=110, previous=summary)
     assert summary.startswith("用户: ")
     assert summary.index("青霉素过敏") < summary.index("2026年12月3日")
     assert len(summary) <= 110
@@ -100,7 +98,7 @@ def test_the_previous_summary_comes_first_and_survives():
 def test_the_previous_summary_leaves_room_for_what_is_new():
     """An old summary that fills the limit gives way, best sentences last."""
     previous = "\n".join(f"user: Old fact number {at} about some matter." for at in range(20))
-    summary = summarize([("user", "I am allergic to penicillin.")], max_chars=200, previous=previous)
+    summary = summarize([("user", "I am allergic to penicillin.")], limit=200, previous=previous)
     assert "Old fact" in summary
     assert summary.endswith("I am allergic to penicillin.")
 
@@ -109,27 +107,27 @@ def test_a_previous_summary_alone_is_kept_as_it_is():
     """Lines with and without a speaker; a colon alone makes no speaker."""
     previous = "The plan: buy bread and milk.\nuser: I live in Rome.\n\nBob: Bob likes green tea."
     expected = previous.replace("\n\n", "\n")
-    assert expected == summarize([], max_chars=500, previous=previous)
+    assert expected == summarize([], limit=500, previous=previous)
 
 
 @pytest.mark.parametrize("texts", [[], [("user", "")], [("user", " … !\n")]])
 def test_nothing_said_is_no_summary(texts: list[tuple[str, str]]):
     """Marks and space are not text."""
-    assert "" == summarize(texts, max_chars=100)
+    assert "" == summarize(texts, limit=100)
 
 
 def test_a_single_long_sentence_is_cut_at_a_boundary():
     """Only when no sentence fits, and then with an ellipsis."""
     long = "we walked along the river and over the hill and through the wood " * 5
-    summary = summarize([("user", long)], max_chars=50)
+    summary = summarize([("user", long)], limit=50)
     assert "user: we walked along the river and over the hill…" == summary
-    assert "" == summarize([("user", long)], max_chars=0)
+    assert "" == summarize([("user", long)], limit=0)
 
 
 def test_a_sentence_that_fits_exactly_is_kept():
     """The limit itself is allowed."""
     both = "user: I live in Rome. My cat is old."
-    assert both == summarize([("user", "I live in Rome. My cat is old.")], max_chars=len(both))
+    assert both == summarize([("user", "I live in Rome. My cat is old.")], limit=len(both))
 
 
 @pytest.mark.parametrize(
@@ -207,3 +205,23 @@ def test_a_small_excerpt_is_the_beginning(max_chars: int, expected: str):
     """There is no room for two ends; a text that fits is left alone."""
     assert expected == clip("hello there world", max_chars)
     assert expected == cut("hello there world", max_chars)
+
+
+def test_anchors_come_with_their_words():
+    """A number without what it counts says nothing."""
+    said = "My blood pressure is 148/95, and Emily moved to Toronto in March; thanks! 血压148/95，每天吃5毫克氨氯地平。"
+    assert [
+        "My blood pressure is 148/95",
+        "and Emily moved to Toronto in March",
+        "血压148/95",
+        "每天吃5毫克氨氯地平",
+    ] == anchor_phrases(said)
+
+
+def test_a_long_clause_keeps_what_is_around_its_anchors():
+    """Whole words of it."""
+    long = "we walked " * 20 + "and met Alice Smith at the bridge " + "and walked on " * 20
+    (phrase,) = anchor_phrases(long)
+    assert "met Alice Smith at the bridge" in phrase
+    assert len(phrase) < 80
+    assert not {*phrase.split()} - {*long.split()}

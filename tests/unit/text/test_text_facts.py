@@ -76,7 +76,7 @@ def test_meaning_bridges_languages():
     assert blended(np.zeros(0), np.zeros(0)).tolist() == []
 
 
-def test_what_nearly_repeats_a_better_one_stands_behind():
+def test_what_nearly_repeats_a_better_one_is_behind():
     """Once said is enough while others have not been said."""
     texts = [
         "The user likes green tea",
@@ -108,7 +108,7 @@ def test_what_nearly_repeats_a_better_one_stands_behind():
     ],
 )
 def test_confidence_is_coerced(given, expected):
-    """What is no number counts as stated without doubt; the rest is clamped."""
+    """What is not a number counts as stated without doubt; the rest is clamped."""
     assert coerced_confidence(given) == expected
 
 

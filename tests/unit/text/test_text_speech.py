@@ -29,7 +29,7 @@ def test_marks_say_who_speaks_and_who_asks(text: str, speaker: str | None, asks:
 
 
 def test_a_long_name_is_none():
-    """What stands before a colon may be a sentence."""
+    """What is before a colon may be a sentence."""
     assert speech(said_terms("Considerations everybody shouldremember: buy milk")).speaker is None
 
 

@@ -115,7 +115,7 @@ def test_a_turn_that_is_not_among_the_nearest_is_not_taken_for_far():
     index = index_of(*(placed(str(number), "zebra", conversation=str(number)) for number in range(4)))
     found = {one.key: one for one in index.search("zebra", 9, meaning={"0": 0.8, "1": 0.6})}
     meant = {key: one.parts["meaning"] for key, one in found.items()}
-    # Each stands in a sitting of its own, which lends nothing to those that were not near.
+    # Each is in a sitting of its own, which lends nothing to those that were not near.
     lent = 1 + SESSION_MEANING / SESSION_TURNS / MEANING
     assert pytest.approx(meant["0"] / meant["2"]) == 0.8 * lent / (NOT_NEAR * 0.6)
     assert meant["0"] > meant["1"] > meant["2"] == meant["3"] > 0
@@ -123,7 +123,7 @@ def test_a_turn_that_is_not_among_the_nearest_is_not_taken_for_far():
 
 
 def test_who_is_named_counts_more():
-    """Words of the speaker the question names are worth more, the other's not; a name that stands there once is nobody's."""
+    """Words of the speaker the question names are worth more, the other's not; a name that is there once is nobody's."""
     said = [
         (f"{name}{number}", f"{name}: zebra") for number in range(SPEAKER_TURNS) for name in ("Mia", "Tom")
     ]

@@ -18,7 +18,7 @@ PROBE = (
 KNOWN = {"words-2": "208c687ab858ed90"}
 
 
-def test_the_analyzer_is_named_anew_when_terms_change():
+def test_the_analyzer_is_named_again_when_terms_change():
     """Kept terms of another way to cut would never meet a question: a new name makes them count as none."""
     digest = hashlib.sha256(" ".join([*said_terms(PROBE), *terms(PROBE)]).encode()).hexdigest()[:16]
     assert KNOWN[ANALYZER] == digest, "the terms changed: give ANALYZER a new name, and note its digest here"

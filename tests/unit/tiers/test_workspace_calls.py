@@ -150,7 +150,7 @@ def test_tools_with_side_effects_always_run(tool, given):
 
 
 @pytest.mark.parametrize(("tool", "given"), ASKED_ANEW)
-def test_what_changes_by_itself_is_asked_anew(tool, given):
+def test_what_changes_by_itself_is_asked_again(tool, given):
     """A job's status, the time, the inbox: an agent that polls is not told what it heard before."""
     rule = rule_for(tool, DEFAULT_RULES, given)
     assert (False, False) == (rule.cacheable, rule.changes)

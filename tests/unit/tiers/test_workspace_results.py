@@ -235,7 +235,7 @@ def test_chapters_are_found_in_every_shape(toc):
     assert 3 == len(lines)
 
 
-def test_pages_stand_beside_their_titles():
+def test_pages_are_beside_their_titles():
     """As P1-4, also where dots lead to them."""
     assert ["P1-4", "P1", "P5"] == [entry.pages for entry in entries(TREE)]
     assert [Entry(0, "Chapter 1"), Entry(0, "Safety", "P12")] == entries(

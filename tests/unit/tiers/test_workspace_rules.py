@@ -1,4 +1,4 @@
-"""What is remembered of which tool stands in a table, not in the code."""
+"""What is remembered of which tool is in a table, not in the code."""
 
 import pytest
 

@@ -59,7 +59,7 @@ def workspace(engine):
 
 
 async def test_an_equal_call_is_answered_with_its_age(workspace, clock):
-    """Equal by canonical JSON; the age stands in words."""
+    """Equal by canonical JSON; the age is in words."""
     assert await workspace.lookup("get_toc", {"reg_id": "a", "depth": 2}) is None
     await workspace.absorb("get_toc", {"reg_id": "a", "depth": 2}, SMALL)
     clock.advance(200)

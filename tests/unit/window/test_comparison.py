@@ -13,7 +13,7 @@ def count(text):
 
 
 def turn(number, words, *, block="recent"):
-    """A turn of so many words, which can also be shown in two."""
+    """A turn of this many words, which can also be shown in two."""
     full = ShownTurn(f"t{number}", "full", f"turn {number} " + "word " * (words - 2))
     short = ShownTurn(f"t{number}", "slim", f"turn {number}")
     forms = (Form(words + 4, full), Form(6, short, name="slim"))

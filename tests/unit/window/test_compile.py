@@ -42,7 +42,7 @@ def reason(compiled: Compiled, name: str) -> str:
     return next(verdict.reason for verdict in compiled.verdicts if verdict.id == name)
 
 
-def test_everything_stands_in_order_when_it_fits():
+def test_everything_is_in_order_when_it_fits():
     """System, turns oldest first, memory beside the question, the question, its tool results."""
     step = Candidate("s0", "steps", (step_form(9, 0, "r"),))
     given = [
@@ -158,6 +158,18 @@ def test_corrections_come_before_the_summary_and_facts():
         current(),
     ]
     assert kept(compile_window(given, Budget(note + 2), count)) == {"now", "c"}
+
+
+def test_the_summary_comes_before_single_memories():
+    """Recent turns leave room for what is recalled; the summary of what they follow takes it first."""
+    turns = [turn(seq, 30, block="recent") for seq in range(1, 11)]
+    recalled = [entry(f"e{n}", "episodes", "word " * 20, n)._replace(value=0.9) for n in range(6)]
+    compiled = compile_window(
+        [current(), entry("s", "summary", "word " * 40), *turns, *recalled], Budget(260), count
+    )
+    assert "s" in kept(compiled)
+    assert "t10" in kept(compiled)
+    assert compiled.tokens <= 260
 
 
 def test_turns_that_were_not_read_are_named_in_the_receipt():

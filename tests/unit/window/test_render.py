@@ -52,7 +52,7 @@ def test_missing_sides_give_no_empty_messages():
 
 
 def test_a_step_can_show_another_text_in_its_place():
-    """A loaded page stands where its placeholder stood."""
+    """A loaded page stands where its placeholder was."""
     messages = messages_of(a_turn(steps=(STEP,)), {0: "the whole page"})
     assert messages[2]["content"] == "the whole page"
 

@@ -94,8 +94,8 @@ class LogWalk:
     def _followed(self, entry: Entry, row: KeptEntry) -> Iterator[Finding]:
         if isinstance(entry, Turn):
             self._erased += entry.erased
-            if entry.status == "done":
-                self._done(entry, row.tokens_before)
+            if entry.counts:
+                self._done(entry.spoken, row.tokens_before)
         elif isinstance(entry, Reset):
             self._reset_seq, self.checkpoint = entry.seq, None
             self._seqs, self._tokens, self._messages = array("q"), array("q"), array("q")

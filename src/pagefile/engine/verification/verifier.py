@@ -148,7 +148,7 @@ class _Verifier(Check):
             found += [finding for row in rows for finding in walk.take(row)]
             found += await self._batch(kept, after, rows, epoch)
             after = walk.last_seq
-            self._told(len(rows))
+            self._count_rows(len(rows))
         found += await self._row(kept, walk)
         if walk.damaged or not kept.there:
             self._damaged.add((scope.tenant, scope.conversation))
@@ -176,7 +176,7 @@ class _Verifier(Check):
         found += doubtful
         # What was derived from the original text is evidence: nothing is derived from the changed one.
         changed = {finding.turn for finding in doubtful}
-        done = [turn for turn in turns if turn.status == "done" and turn.id not in changed]
+        done = [turn.spoken for turn in turns if turn.counts and turn.id not in changed]
         if done and kept.there:
             terms = await checks.wrong_terms(self, kept, after, done, epoch)
             found += terms
@@ -227,7 +227,7 @@ class _Verifier(Check):
         while found := await self.audit.pages(after):
             for kept in found:
                 self.tally.add(await self._pages.look(kept))
-            self._told(len(found))
+            self._count_rows(len(found))
             after = replace(after, tenant=found[-1].tenant, name=found[-1].uuid)
 
     async def _users(self) -> None:
@@ -264,7 +264,7 @@ class _Verifier(Check):
             place = orphan.tenant, None, orphan.conversation, None, orphan.seq, page
             self.tally.add([Finding(level, kind, what, *place, mended=self.repair and level == "derived")])
 
-    def _told(self, rows: int) -> None:
+    def _count_rows(self, rows: int) -> None:
         self.tally.checked["rows"] += rows
         done = self.tally.checked["rows"]
         self.progress(done, max(done, self._total))

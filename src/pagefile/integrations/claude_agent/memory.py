@@ -17,7 +17,7 @@ from claude_agent_sdk.types import HookContext, HookEvent
 
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.page_tools import load_text
-from pagefile.errors import SettingsError
+from pagefile.errors import PagefileError, SettingsError
 from pagefile.integrations.claude_agent.shapes import Transcript, pictured, result_text, retold
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.recorder import Called, Returned, Said, completed, kept
@@ -188,7 +188,7 @@ class ClaudeMemory:
     async def _before_tool(self, given: Mapping[str, Any], _id: str | None) -> HookAnswer:
         """Answer a repeated call of a cacheable tool. A hook can only do so as the reason for denying the call.
 
-        A call that may change something ends the answers it concerns; what the agent must see verbatim is read anew.
+        A call that may change something ends the answers it concerns; what the agent must see verbatim is read again.
         """
         if _ours(given["tool_name"]):
             return {}
@@ -207,7 +207,9 @@ class ClaudeMemory:
             return {}
         async with session.lock:
             result = Returned(Called(name, given["tool_input"], tool_use_id), tuple(blocks))
-            session.turn, step = await kept(session.chat, session.turn, await _said(session, given), result)
+            session.turn, step = await kept(
+                session.chat, session.turn, await _assistant_messages(session, given), result
+            )
         if step.page is None or step.whole or name in self._exempt:
             return {}
         passages = await self._passages(session, step.page)
@@ -233,7 +235,7 @@ class ClaudeMemory:
                 # A session with an `output_format` gives its answer by calling a tool.
                 structured = [compact(step.input) for step in turn.steps if step.tool == _ANSWERING]
                 answer = structured[-1] if structured else given.get("last_assistant_message")
-                await completed(session.chat, turn, await _said(session, given), answer or None)
+                await completed(session.chat, turn, await _assistant_messages(session, given), answer or None)
         return {}
 
     def _guarded(self, what: str, work: Hook, *, always: bool = False) -> list[sdk.HookMatcher]:
@@ -245,7 +247,11 @@ class ClaudeMemory:
     async def _answered(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         session = self._newest()
         caller = ToolCaller(self._memory, session.chat, session.turn, confidence=0.9)
-        return _content(await caller.answer(tool, arguments))
+        try:
+            return _content(await caller.answer(tool, arguments))
+        except PagefileError as error:
+            # Raised, it would reach the model in the words of a programmer.
+            return {**_content(await caller.refused(tool, error)), "is_error": True}
 
     # -- sessions -----------------------------------------------------------------------------------------------------
 
@@ -270,7 +276,7 @@ class ClaudeMemory:
         return next(reversed(self._sessions.values()), None) or self._opened("claude")
 
 
-async def _said(session: _Session, given: Mapping[str, Any]) -> list[Said]:
+async def _assistant_messages(session: _Session, given: Mapping[str, Any]) -> list[Said]:
     """What the model said since the prompt, according to the transcript; calls of our own tools do not count as steps."""
     if session.transcript is None:
         return []

@@ -199,7 +199,7 @@ def said(message: AIMessage) -> Said:
 
 
 def shown_blocks(message: BaseMessage) -> tuple[str | Shown, ...]:
-    return tuple(_shown(block) for block in blocks_of(message))
+    return tuple(_media_block(block) for block in blocks_of(message))
 
 
 def with_media_named(message: BaseMessage) -> BaseMessage:
@@ -207,12 +207,12 @@ def with_media_named(message: BaseMessage) -> BaseMessage:
     content = cast("Any", message.content)
     if isinstance(content, str):
         return message
-    named = [_named(block) for block in content]
+    named = [_without_bytes(block) for block in content]
     return message if named == content else message.model_copy(update={"content": named})
 
 
-def _named(block: Any) -> Any:
-    shown = _shown(block)
+def _without_bytes(block: Any) -> Any:
+    shown = _media_block(block)
     found = None if isinstance(shown, str) else read_media(shown)
     return block if found is None else {"type": "text", "text": note(found.media)}
 
@@ -222,7 +222,7 @@ def blocks_of(message: BaseMessage) -> Iterable[Any]:
     return [content] if isinstance(content, str) else content
 
 
-def _shown(block: Any) -> str | Shown:
+def _media_block(block: Any) -> str | Shown:
     if isinstance(block, str):
         return block
     given = cast("dict[str, Any]", block)
@@ -242,7 +242,7 @@ def _own(block: Any, message: AIMessage) -> str | Thought | Shown | None:
         return None
     if kind in THINKING:
         return Thought.of_block(given)
-    return _reasoning(given, message) if kind == "reasoning" else _shown(block)
+    return _reasoning(given, message) if kind == "reasoning" else _media_block(block)
 
 
 def _reasoning(block: Mapping[str, Any], message: AIMessage) -> Thought:

@@ -18,7 +18,8 @@ from pagefile.ports import ChatModel, Summarizer, SummaryRequest
 from pagefile.records import JsonValue
 from pagefile.text.extract import summarize
 from pagefile.text.sentences import spoken_language
-from pagefile.tiers.checkpoints import SUMMARY_CHARS
+from pagefile.text.tokens import open_counter
+from pagefile.tiers.checkpoints import SUMMARY_TOKENS, usable
 from pagefile.window.placeholder import placeholder_uuid
 
 #: What `SummarizationMiddleware` puts before a summary.
@@ -52,7 +53,7 @@ def pagefile_summarizer(
     memory: Memory | BlockingMemory,
     *,
     model: ChatModel | None = None,
-    max_chars: int = SUMMARY_CHARS,
+    max_tokens: int = SUMMARY_TOKENS,
     timeout_s: float = 120.0,
 ) -> Runnable[Sequence[BaseMessage], str]:
     """A summarizer for `SummarizationMiddleware(…, summarizer=…)`, in synchronous and asynchronous agents.
@@ -63,20 +64,23 @@ def pagefile_summarizer(
     edge = FailOpen(memory, "langchain", timeout_s=timeout_s)
     writer: Summarizer = ChatSummarizer(model) if model is not None else ExtractiveSummarizer()
 
+    async def write(request: SummaryRequest) -> str:
+        return usable(await writer.summarize(request), request, open_counter())
+
     def blocking(messages: Sequence[BaseMessage]) -> str:
-        request = _request(messages, max_chars)
-        written = edge.attempt_blocking("summarizing", lambda: writer.summarize(request), None)
+        request = _request(messages, max_tokens)
+        written = edge.attempt_blocking("summarizing", lambda: write(request), None)
         return _finished(written, request, messages)
 
     async def waiting(messages: Sequence[BaseMessage]) -> str:
-        request = _request(messages, max_chars)
-        written = await edge.attempt("summarizing", lambda: writer.summarize(request), None)
+        request = _request(messages, max_tokens)
+        written = await edge.attempt("summarizing", lambda: write(request), None)
         return _finished(written, request, messages)
 
     return RunnableLambda(blocking, waiting)
 
 
-def _request(messages: Sequence[BaseMessage], max_chars: int) -> SummaryRequest:
+def _request(messages: Sequence[BaseMessage], max_tokens: int) -> SummaryRequest:
     previous = [str(m.text) for m in messages if m.additional_kwargs.get("lc_source") == "summarization"]
     spoken: list[tuple[str, str]] = []
     for message in messages:
@@ -87,13 +91,17 @@ def _request(messages: Sequence[BaseMessage], max_chars: int) -> SummaryRequest:
     before = "\n".join(text.removeprefix(_LANGCHAINS_WORDS).strip() for text in previous)
     # What came first is in the previous summary.
     language = spoken_language([before, *(text for speaker, text in spoken if speaker == "user")])
-    return SummaryRequest(before or None, tuple(spoken), max_chars, language)
+    return SummaryRequest(before or None, tuple(spoken), max_tokens, language)
 
 
 def _finished(written: str | None, request: SummaryRequest, messages: Sequence[BaseMessage]) -> str:
     """The summary, extracted if no model wrote one, plus the uuids that would be lost with their placeholders."""
     text = (written or "").strip() or summarize(
-        request.said, max_chars=request.max_chars, previous=request.previous, language=request.language
+        request.said,
+        limit=request.max_tokens,
+        measure=open_counter().count,
+        previous=request.previous,
+        language=request.language,
     )
     uuids = [placeholder_uuid(use.returned.text) for use in tool_uses(messages)]
     kept = [uuid for uuid in dict.fromkeys(uuids) if uuid is not None and uuid not in text]

@@ -144,12 +144,12 @@ class Talk:
 
     async def _recorded(self, exchange: Exchange, answer: str | None) -> Turn:
         try:
-            return await self._written(exchange, answer, exchange.id)
+            return await self._write(exchange, answer, exchange.id)
         except ConflictError:
             words = hashlib.sha256((answer or "").encode("utf-8", "replace")).hexdigest()
-            return await self._written(exchange, answer, f"{exchange.id}~{words[:8]}")
+            return await self._write(exchange, answer, f"{exchange.id}~{words[:8]}")
 
-    async def _written(self, exchange: Exchange, answer: str | None, turn_id: str) -> Turn:
+    async def _write(self, exchange: Exchange, answer: str | None, turn_id: str) -> Turn:
         turn = await begun(self.chat, exchange.asked, turn_id)
         return self._keep(await completed(self.chat, turn, exchange.happened, answer))
 

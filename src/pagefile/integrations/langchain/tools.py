@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool
@@ -18,6 +18,9 @@ from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.standalone.agent_memory import part_of
 from pagefile.window.wording import WORDINGS, Choice
+
+#: That of a tool which is invoked by itself, as in `tool.invoke({…})`.
+_NO_RUNTIME = cast("ToolRuntime[Any, Any]", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,9 @@ def whose(context: object, **given: str | None) -> Whose:
 
     def named(name: str) -> str | None:
         # The last one counts even if it is empty: an empty id is refused, not taken for a run without a user.
-        return _named(given, name) or _named(context, name) or _named(settings, name)
+        return _id_in(given, name) or _id_in(context, name) or _id_in(settings, name)
 
-    conversation = named("conversation_id") or _named(settings, "thread_id")
+    conversation = named("conversation_id") or _id_in(settings, "thread_id")
     if conversation is None:
         raise SettingsError(
             "This run names no conversation: give the middleware a conversation_id, the run a context with one, "
@@ -58,7 +61,7 @@ def whose(context: object, **given: str | None) -> Whose:
     return Whose(conversation, named("user_id"), named("tenant"))
 
 
-def _named(source: object, name: str) -> str | None:
+def _id_in(source: object, name: str) -> str | None:
     """A context may be a mapping or any object; numeric ids are accepted too."""
     value = part_of(source, name)
     return None if value is None else str(value)
@@ -113,12 +116,13 @@ def _tool(
         except PagefileError as error:
             return await asking.refused(name, error)
 
-    def call(runtime: ToolRuntime[Any, Any], **arguments: Any) -> str:
-        who = find(runtime.context)
+    # There is no runtime outside of an agent. LangChain finds the parameter by this very annotation, so it cannot say None too.
+    def call(runtime: ToolRuntime[Any, Any] = _NO_RUNTIME, **arguments: Any) -> str:
+        who = find(part_of(runtime, "context"))
         return edge.attempt_blocking(name, lambda: work(who, arguments), unavailable(who))
 
-    async def acall(runtime: ToolRuntime[Any, Any], **arguments: Any) -> str:
-        who = find(runtime.context)
+    async def acall(runtime: ToolRuntime[Any, Any] = _NO_RUNTIME, **arguments: Any) -> str:
+        who = find(part_of(runtime, "context"))
         return await edge.attempt(name, lambda: work(who, arguments), unavailable(who))
 
     described = {"name": name, "description": schema["description"], "args_schema": schema["parameters"]}

@@ -2,28 +2,41 @@
 
 `ConversationChat` runs a request through it as a stream of events, and as a turn in the log that ends up either done or aborted.
 The user's message is written before anything else, the answer at the end. Whatever ends the stream early (an error, a
-disconnect, a cancelled task) leaves the turn aborted: it enters no window, summary or index.
+disconnect, a cancelled task) leaves the turn aborted. A memory that is down costs the run its memory, never its answer.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 from uuid import uuid4
 
 import anyio
 from langchain_core.messages import HumanMessage
+from langchain_core.runnables import Runnable, RunnableLambda
+from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it is typed, but declares so only for a part of it
-from langgraph.types import StreamWriter
 
 from pagefile import standalone
-from pagefile.engine import Memory
+from pagefile.blocking import BlockingMemory
+from pagefile.engine import Conversation, Memory
+from pagefile.errors import ConflictError, InvalidArgumentError, PagefileError, SettingsError
+from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.langgraph import nodes as chat_nodes
-from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged
+from pagefile.integrations.langgraph.state import ConversationState, NodeTrace, merged, question
 from pagefile.integrations.recorder import given_up
+from pagefile.integrations.tools import ToolCaller, memory_tool_schemas
+from pagefile.standalone.knowledge_base import Retriever, Router
+from pagefile.text.sentences import language
+from pagefile.window.wording import WORDINGS, Language
+
+logger = logging.getLogger("pagefile")
 
 #: How long aborting a turn may take.
 _ABORT_S = 5.0
@@ -31,6 +44,14 @@ _ABORT_S = 5.0
 ORDER = ("route", "recall", "retrieve", "generate", "persist")
 _GREETING = {"zh": "你是一个有帮助的助手。", "en": "You are a helpful assistant."}
 
+#: What the nodes of the memory return when it is down.
+_WITHOUT_MEMORY: dict[str, ConversationState] = {
+    "recall": {"memory_context": None, "conversation_summary": None, "episodic_memory": []},
+    "persist": {},
+}
+_DOWN = "the memory is not available"
+
+T = TypeVar("T")
 #: `{"type": "turn"}` first, then `"token"`s and a `"node"` for each completed node, then `"done"`.
 ChatEvent: TypeAlias = dict[str, Any]
 Node: TypeAlias = Callable[[ConversationState], Awaitable[ConversationState]]
@@ -48,12 +69,15 @@ class ConversationNodes:
         episodic_memory: recalls past turns; by default over the memory's own log.
         callbacks: passed to a LangChain model, for instance Langfuse's.
         window_tokens: the maximum size of a prompt; by default the memory's setting.
+        tools: whether the model is offered the tools that load what was paged out, recall and remember; their calls are
+            answered inside of `generate`.
+        timeout_s: how long a node waits for the memory.
     """
 
-    memory: Memory
+    memory: Memory | BlockingMemory
     model: chat_nodes.AnyModel
-    router: chat_nodes.Router | None = None
-    retriever: chat_nodes.Retriever | None = None
+    router: Router | None = None
+    retriever: Retriever | None = None
     system_message: str | None = None
     memory_service: chat_nodes.MemoryService | None = None
     summarizer: standalone.ConversationSummarizer | None = None
@@ -61,28 +85,26 @@ class ConversationNodes:
     callbacks: Sequence[Any] = ()
     window_tokens: int | None = None
     tenant: str | None = None
+    tools: bool = True
+    timeout_s: float = 3.0
     store: standalone.ConversationStore = field(init=False)
     nodes: dict[str, Node] = field(init=False)
-    wording: chat_nodes.Wording = field(init=False)
+    edge: FailOpen = field(init=False)
     #: The tasks in which nodes run, each with its turn.
     _running: set[tuple[str, asyncio.Task[Any] | None]] = field(
         init=False, default_factory=set[tuple[str, "asyncio.Task[Any] | None"]]
     )
 
     def __post_init__(self) -> None:
-        engine = self.memory.engine
-        self.store = store = standalone.ConversationStore(self.memory, tenant=self.tenant)
+        self.edge = FailOpen(self.memory, "langgraph", timeout_s=self.timeout_s)
+        memory = self.edge.memory
+        self.store = store = standalone.ConversationStore(memory, tenant=self.tenant)
         history = standalone.ConversationHistory(
             store,
             self.summarizer or standalone.ConversationSummarizer(store=store),
             self.episodic_memory or standalone.ConversationEpisodicMemory(store),
         )
-        facts = self.memory_service or chat_nodes.FactContext(self.memory, tenant=self.tenant)
-        self.wording = chat_nodes.Wording(
-            self.system_message or _GREETING["en" if engine.settings.language == "en" else "zh"],
-            self.window_tokens or engine.settings.window_tokens,
-            engine.counter.count,
-        )
+        facts = self.memory_service or chat_nodes.FactContext(memory, tenant=self.tenant)
         self.nodes = {
             "route": partial(chat_nodes.route_node, router=self.router),
             "recall": partial(chat_nodes.recall_node, sources=chat_nodes.RecallSources(facts, history)),
@@ -90,15 +112,32 @@ class ConversationNodes:
             "persist": partial(chat_nodes.persist_node, store=store, history=history),
         }
 
-    async def play(self, name: str, state: ConversationState) -> AsyncGenerator[ChatEvent]:
-        """Run one node: yields its tokens as they arrive, and finally its trace with its state update."""
+    async def play(
+        self, name: str, state: ConversationState, *, blocking: bool = False, reachable: bool = True
+    ) -> AsyncGenerator[ChatEvent]:
+        """Run one node: yields its tokens as they arrive, and finally its trace with its state update.
+
+        `blocking` calls a LangChain model synchronously. A memory that is not `reachable` is not asked.
+        """
         began = perf_counter()
         update: ConversationState = {}
-        if name != "generate":
+        if name in _WITHOUT_MEMORY:
+            update = await self._remembered(name, state, reachable=reachable)
+        elif name != "generate":
             update = await self.nodes[name](state)
         else:
+            if "episodic_memory" not in state and any(
+                one["node"] == "recall" for one in state.get("trace", ())
+            ):
+                # Resumed from a checkpoint, which has no memory in it.
+                state = merged(state, await self._remembered("recall", state, reachable=reachable))
             speech = chat_nodes.generating(
-                state, model=self.model, wording=self.wording, callbacks=self.callbacks
+                state,
+                model=self.model,
+                wording=self._wording(state),
+                callbacks=self.callbacks,
+                tools=self._tools(state) if self.tools and reachable else None,
+                blocking=blocking,
             )
             async with aclosing(speech) as pieces:
                 async for piece in pieces:
@@ -110,22 +149,85 @@ class ConversationNodes:
         trace["duration_ms"] = round((perf_counter() - began) * 1000, 3)
         yield {"type": "node", **trace, "update": update}
 
-    def node(self, name: str) -> Callable[[ConversationState, StreamWriter], Awaitable[ConversationState]]:
-        """One node as a LangGraph function: its events go to the stream of mode `custom`."""
+    async def _remembered(
+        self, name: str, state: ConversationState, *, reachable: bool = True
+    ) -> ConversationState:
+        """What a node of the memory returns, or what the run does without it."""
+        without: ConversationState = {**_WITHOUT_MEMORY[name], "trace": [NodeTrace(node=name, notes=[_DOWN])]}
+        if not reachable:
+            logger.warning(
+                "langgraph: `invoke` on the memory's own event loop runs without it: use `ainvoke`"
+            )
+            return without
+        return await self.attempt(name, lambda: self.nodes[name](state), without)
 
-        async def run(state: ConversationState, writer: StreamWriter) -> ConversationState:
-            event: ChatEvent = {}
+    async def attempt(self, what: str, work: Callable[[], Awaitable[T]], otherwise: T) -> T:
+        """The result of work for the memory, or `otherwise` if it is down. What the caller did wrong is raised."""
+
+        async def tried() -> T | PagefileError:
+            try:
+                return await work()
+            except (ConflictError, InvalidArgumentError, SettingsError) as error:
+                return error
+
+        found = await self.edge.attempt(what, tried, otherwise)
+        if isinstance(found, PagefileError):
+            raise found
+        return found
+
+    def _wording(self, state: ConversationState) -> chat_nodes.Wording:
+        engine = self.edge.memory.engine
+        chosen = engine.settings.language
+        spoken: Language = language(question(state)) if chosen == "auto" else chosen
+        return chat_nodes.Wording(
+            self.system_message or _GREETING[spoken],
+            self.window_tokens or engine.settings.window_tokens,
+            engine.counter.count,
+            spoken,
+        )
+
+    def _tools(self, state: ConversationState) -> chat_nodes.MemoryTools:
+        memory = self.edge.memory
+        wording = self._wording(state)
+        answers = WORDINGS[wording.language].answers
+
+        async def call(name: str, arguments: dict[str, Any]) -> str:
+            chat = self.store.conversation(state.get("conversation_id", ""), state.get("user_id") or None)
+            asking = ToolCaller(memory, chat)
+            try:
+                return await self.attempt(name, lambda: asking.answer(name, arguments), answers["no_memory"])
+            except PagefileError as error:
+                return await asking.refused(name, error)
+
+        return chat_nodes.MemoryTools(memory_tool_schemas(wording.language), call)
+
+    def node(self, name: str) -> Runnable[ConversationState, ConversationState]:
+        """One node for LangGraph, sync and async: its events go to the stream of mode `custom`."""
+
+        async def played(state: ConversationState, **how: bool) -> ConversationState:
+            writer, event = get_stream_writer(), ChatEvent()
             running = state.get("turn_id", ""), asyncio.current_task()
             self._running.add(running)
             try:
-                async with aclosing(self.play(name, state)) as events:
+                async with aclosing(self.play(name, state, **how)) as events:
                     async for event in events:
                         writer(event)
             finally:
                 self._running.discard(running)
-            return update_of(event)
+            update = update_of(event)
+            # The next message of the thread is another turn.
+            return {**update, "turn_id": ""} if name == "persist" else update
 
-        return run
+        async def run(state: ConversationState) -> ConversationState:
+            return await played(state)
+
+        def run_blocking(state: ConversationState) -> ConversationState:
+            # In a thread of its own: there may be an event loop in this one, and the model may be async only.
+            work = partial(played, state, blocking=True, reachable=not self.edge.is_here)
+            with ThreadPoolExecutor(1) as thread:
+                return thread.submit(copy_context().run, lambda: asyncio.run(work())).result()
+
+        return RunnableLambda(run_blocking, afunc=run, name=name)
 
     async def stop(self, turn_id: str) -> None:
         """Cancel the nodes still running for a turn, and wait for them.
@@ -141,6 +243,9 @@ class ConversationNodes:
 
 def update_of(event: ChatEvent) -> ConversationState:
     trace = {key: value for key, value in event.items() if key not in {"type", "update"}}
+    if "told" in trace:
+        # The prompt has what is known about the user, which no saved state may have.
+        trace["told"] = {key: value for key, value in trace["told"].items() if key != "prompt"}
     return cast("ConversationState", {**event["update"], "trace": [trace]})
 
 
@@ -148,23 +253,24 @@ def conversation_builder(nodes: ConversationNodes) -> "StateGraph[ConversationSt
     """The graph before it is compiled, for adding nodes and edges."""
     builder: StateGraph[ConversationState] = StateGraph(ConversationState)
     for name in ORDER:
-        builder.add_node(name, cast("Any", nodes.node(name)))  # pyright: ignore[reportUnknownMemberType] - its overloads are partly unknown
+        builder.add_node(name, nodes.node(name))  # pyright: ignore[reportUnknownMemberType] - its overloads are partly unknown
     for one, other in zip((START, *ORDER), (*ORDER, END), strict=True):
         builder.add_edge(one, other)
     return builder
 
 
 def build_conversation_graph(
-    memory: Memory,
+    memory: Memory | BlockingMemory,
     *,
     model: chat_nodes.AnyModel,
-    router: chat_nodes.Router | None = None,
-    retriever: chat_nodes.Retriever | None = None,
+    router: Router | None = None,
+    retriever: Retriever | None = None,
     checkpointer: Any = None,
     **options: Any,
 ) -> Any:
     """The compiled graph: `await graph.ainvoke({"messages": [HumanMessage(…)], "conversation_id": …})`.
 
+    `graph.invoke` works in threads that do not run the memory's event loop; give a `BlockingMemory` where there is none.
     `options` are those of `ConversationNodes`. Without `ConversationChat`, a failed or cancelled run leaves nothing in the log.
     """
     nodes = ConversationNodes(memory, model, router, retriever, **options)
@@ -188,22 +294,22 @@ class ChatRequest:
 class ConversationChat:
     """`stream_chat` over the graph or, with the feature flag off, over the same nodes in sequence.
 
-    `graph=False` runs the plain pipeline, with the same answers; `options` are those of `ConversationNodes`.
+    `graph=False` runs the plain pipeline, with the same answers; by default the setting `chat.graph` decides. `options` are those of `ConversationNodes`.
     """
 
     def __init__(
         self,
-        memory: Memory,
+        memory: Memory | BlockingMemory,
         *,
         model: chat_nodes.AnyModel,
-        router: chat_nodes.Router | None = None,
-        retriever: chat_nodes.Retriever | None = None,
-        graph: bool = True,
+        router: Router | None = None,
+        retriever: Retriever | None = None,
+        graph: bool | None = None,
         **options: Any,
     ) -> None:
         self.nodes = ConversationNodes(memory, model, router, retriever, **options)
         self._stream: Callable[[ConversationState], AsyncGenerator[ChatEvent]] = partial(_plain, self.nodes)
-        if graph:
+        if self.nodes.store.memory.settings.chat.graph if graph is None else graph:
             compiled: Any = conversation_builder(self.nodes).compile()  # pyright: ignore[reportUnknownMemberType] - its own types are partly unknown
             self._stream = partial(compiled.astream, stream_mode="custom")
 
@@ -226,10 +332,16 @@ class ConversationChat:
             "turn_id": turn_id,
         }
         done = False
-        # Not `append_message`, which acts as the owner if no user is named.
-        asking = self.nodes.store.conversation(conversation, request.user_id or None)
+
+        async def begun() -> Conversation:
+            # Not `append_message`, which acts as the owner if no user is named.
+            chat = self.nodes.store.conversation(conversation, request.user_id or None)
+            await chat.begin(request.message, id=turn_id)
+            return chat
+
+        asking: Conversation | None = None
         try:
-            await asking.begin(request.message, id=turn_id)
+            asking = await self.nodes.attempt("beginning a turn", begun, None)
             yield {"type": "turn", "turn_id": turn_id, "conversation_id": conversation}
             answer: dict[str, Any] = {}
             async with aclosing(self._stream(state)) as events:
@@ -238,14 +350,15 @@ class ConversationChat:
                         answer["answer"] = str(event["update"]["messages"][-1].text)
                     elif event.get("node") == "persist":
                         done = True
-                        answer |= event["told"]
+                        answer |= event.get("told", {})
                     yield event
             yield {"type": "done", "conversation_id": conversation, **answer}
         finally:
             if not done:
                 with anyio.move_on_after(_ABORT_S, shield=True):
                     await self.nodes.stop(turn_id)
-                    await given_up(asking, turn_id)
+                    if asking is not None:
+                        await given_up(asking, turn_id)
 
 
 async def _plain(nodes: ConversationNodes, state: ConversationState) -> AsyncGenerator[ChatEvent]:

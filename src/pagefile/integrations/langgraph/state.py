@@ -1,25 +1,17 @@
 """The state of the conversation graph, which all nodes share, and the prompt that is built from it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import add
-from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage, convert_to_messages
+from langgraph.channels import UntrackedValue  # pyright: ignore[reportMissingTypeStubs] - as in `graph`
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.standalone import ConversationMessage, build_general_prompt
-from pagefile.text.sentences import cut
+from pagefile.standalone.knowledge_base import Results, results_block
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-
-RETRIEVAL_HEADING = "【检索结果】"
-#: The maximum length of each retrieval result in a prompt.
-MAX_RESULT_CHARS = 2000
-_CONTENT_KEYS = ("content", "text", "page_content", "snippet")
-_SOURCE_KEYS = ("title", "source", "id")
-
-
-#: What a knowledge base found, in any form.
-Results: TypeAlias = list[dict[str, Any]]
+from pagefile.window.wording import Language
 
 
 class NodeTrace(TypedDict):
@@ -44,11 +36,11 @@ class ConversationState(TypedDict, total=False):
     user_id: str
     session_id: str
     conversation_id: str
-    # 上下文
-    memory_context: str | None
-    conversation_summary: str | None
+    # 上下文: handed on from `recall` to `generate`, and never saved by a checkpointer, where no erasure would reach it
+    memory_context: Annotated[str | None, UntrackedValue]
+    conversation_summary: Annotated[str | None, UntrackedValue]
     #: Past turns relevant to the question (`recalled`), then the recent messages.
-    episodic_memory: list[ConversationMessage] | None
+    episodic_memory: Annotated[list[ConversationMessage] | None, UntrackedValue]
     # 决策
     kb_prefix: str | None
     agent_type: str
@@ -96,6 +88,7 @@ def build_prompt_from_state(
     system_message: str,
     window_tokens: int | None = None,
     count: Callable[[str], int] = len,
+    language: Language = "zh",
 ) -> list[BaseMessage]:
     """系统消息、长期记忆、对话背景、相关历史、检索结果、最近的消息、问题; None and empty values have no block.
 
@@ -104,11 +97,11 @@ def build_prompt_from_state(
     """
     history = list(state.get("episodic_memory") or ())
     results = list(state.get("retrieval_results") or ())
-    prompt = _prompt(state, system_message, history, results)
+    prompt = _prompt(state, system_message, history, results, language)
     while window_tokens is not None and prompt_tokens(prompt, count) > window_tokens:
         if not _shortened(history, results):
             break
-        prompt = _prompt(state, system_message, history, results)
+        prompt = _prompt(state, system_message, history, results, language)
     return prompt
 
 
@@ -117,16 +110,20 @@ def prompt_tokens(prompt: Iterable[BaseMessage], count: Callable[[str], int]) ->
 
 
 def _prompt(
-    state: ConversationState, system_message: str, history: list[ConversationMessage], results: Results
+    state: ConversationState,
+    system_message: str,
+    history: list[ConversationMessage],
+    results: Results,
+    language: Language,
 ) -> list[BaseMessage]:
     asked, since = running(state)
-    facts, summary = state.get("memory_context"), state.get("conversation_summary")
-    plain = build_general_prompt(system_message, facts, summary, history, str(asked.text))
+    known = state.get("memory_context"), state.get("conversation_summary")
+    plain = build_general_prompt(system_message, *known, history, str(asked.text), language=language)
     *before, _ = convert_to_messages([dict(message) for message in plain])
     # Some endpoints reject a system message after the first user message.
     place = next((at for at, one in enumerate(before) if not isinstance(one, SystemMessage)), len(before))
-    lines = [f"[{number}] {_line(result)}" for number, result in enumerate(results, 1)]
-    found = [SystemMessage("\n".join([RETRIEVAL_HEADING, *lines]))] if lines else []
+    block = results_block(results, language)
+    found = [SystemMessage(block)] if block else []
     return [*before[:place], *found, *before[place:], HumanMessage(asked.content), *since]
 
 
@@ -144,10 +141,3 @@ def _shortened(history: list[ConversationMessage], results: Results) -> bool:
             left.pop()
             return True
     return False
-
-
-def _line(result: Mapping[str, Any]) -> str:
-    content = next((str(result[key]) for key in _CONTENT_KEYS if result.get(key)), None)
-    source = next((str(result[key]) for key in _SOURCE_KEYS if result.get(key)), None)
-    said = cut(" ".join((content or str(dict(result))).split()), MAX_RESULT_CHARS)
-    return f"{source}: {said}" if source and content else said

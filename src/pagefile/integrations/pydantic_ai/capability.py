@@ -128,8 +128,10 @@ class PagefileMemory(AbstractCapability[Any]):
         default = self._edge.memory.engine.languages.default(self._language)
         language = default if self._run is None else self._run.language
         schemas = memory_tool_schemas(language)
-        nobody = self._run is not None and self._run.chat.scope.user is None
-        offered = [name for name in TOOLS if name in self._tools and not (nobody and name == REMEMBER_TOOL)]
+        anonymous = self._run is not None and self._run.chat.scope.user is None
+        offered = [
+            name for name in TOOLS if name in self._tools and not (anonymous and name == REMEMBER_TOOL)
+        ]
         return FunctionToolset([_tool(self._run, schemas[name], language) for name in offered])
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:

@@ -37,7 +37,7 @@ def happened(messages: Iterable[ai.ModelMessage], run_id: str, apart: Collection
     listed = list(messages)
     for message, following in zip_longest(listed, listed[1:]):
         if isinstance(message, ai.ModelResponse):
-            said = _said(message, apart)
+            said = _assistant_message(message, apart)
             calls |= {str(call.call_id): call for call in said.calls}
             if _returns(following, apart) == []:
                 said = Said(tuple(block for block in said.blocks if not isinstance(block, Called)))
@@ -66,7 +66,7 @@ def returned(part: ai.ToolReturnPart, calls: Mapping[str, Called]) -> Returned:
     return Returned(call, blocks, error=part.outcome in ai.ERROR_OUTCOMES)
 
 
-def _said(response: ai.ModelResponse, apart: Collection[str]) -> Said:
+def _assistant_message(response: ai.ModelResponse, apart: Collection[str]) -> Said:
     blocks: list[str | Thought | Called | Shown] = []
     for part in response.parts:
         if isinstance(part, ai.TextPart):
@@ -100,10 +100,10 @@ def _blocks(contents: Iterable[Any]) -> Iterable[str | Shown]:
         elif isinstance(item, ai.TextContent):
             yield item.content
         elif not isinstance(item, ai.CachePoint):
-            yield _shown(item)
+            yield _media_block(item)
 
 
-def _shown(item: Any) -> Shown:
+def _media_block(item: Any) -> Shown:
     if isinstance(item, BinaryContent):
         return _binary(item)
     if isinstance(item, ai.ImageUrl):

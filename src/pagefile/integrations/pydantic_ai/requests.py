@@ -99,7 +99,7 @@ async def fitted(
     # What still belongs to the question, then each model response with the results returned to it.
     more, *steps = _split(since, lambda message: isinstance(message, ai.ModelResponse))
     short = {key: kept.short for key, kept in fit.kept.items()}
-    costs = [fit.cost(_shown(message, short) for message in step) for step in steps]
+    costs = [fit.cost(_with_texts(message, short) for message in step) for step in steps]
     left = fit.room_tokens - fit.cost([question, *more]) - sum(costs)
     gone = 0
     if left < 0:
@@ -109,13 +109,13 @@ async def fitted(
         gone += 1
     running = [message for step in steps[gone:] for message in step]
     texts, left = await _fuller(running, fit, left)
-    running = [_shown(message, short | texts) for message in running]
+    running = [_with_texts(message, short | texts) for message in running]
     if left < 0:
         # Results that could not be archived and are too long for the window.
         results = [part for message in running for part in _results(message) if not part.files]
         unkept = {key_of(part): part_text(part) for part in results if key_of(part) not in fit.kept}
         texts = shortened(unkept, -left, fit.count)
-        running = [_shown(message, texts) for message in running]
+        running = [_with_texts(message, texts) for message in running]
     if gone:
         question = replace(question, parts=[*question.parts, fit.note(_STEPS_LEFT_OUT, gone)])
     return [*_recent(before, question, fit, left), *more, *running]
@@ -163,7 +163,7 @@ def key_of(part: ai.ToolReturnPart) -> Key:
     return part.tool_call_id, part_text(part)
 
 
-def _shown(message: ai.ModelMessage, texts: Mapping[Key, str]) -> ai.ModelMessage:
+def _with_texts(message: ai.ModelMessage, texts: Mapping[Key, str]) -> ai.ModelMessage:
     """The message with the results that have such a text as that text: in full, as passages or short."""
     if not isinstance(message, ai.ModelRequest) or texts.keys().isdisjoint(map(key_of, _results(message))):
         return message
@@ -203,7 +203,7 @@ def _first_that_fits(costs: Sequence[int], left: int) -> int:
         left -= costs[number - 1]
         number -= 1
     fitting = len(costs) - number
-    block = next((size for size in (CUT_TURNS, CUT_TURNS // 2) if fitting >= 2 * size), 1)
+    block = next((size for size in (CUT_TURNS, CUT_TURNS // 2, CUT_TURNS // 4) if fitting >= 2 * size), 1)
     return -(-number // block) * block
 
 

@@ -71,7 +71,7 @@ class RunMemory:
 
     async def begin(self) -> None:
         if self.asked is not None:
-            self.turn = await self._written("recording the question", self._begun, None)
+            self.turn = await self._write_shielded("recording the question", self._begun, None)
 
     async def complete(self, output: object, messages: Sequence[ModelMessage]) -> None:
         self._messages = messages
@@ -85,7 +85,7 @@ class RunMemory:
         with anyio.CancelScope(shield=True):
             if self._writing:
                 await asyncio.wait(self._writing, timeout=self.edge.timeout_s)
-            await self._written(what, work, None)
+            await self._write_shielded(what, work, None)
 
     async def _begun(self) -> Turn:
         return await begun(self.chat, cast("Asked", self.asked), self.run_id)
@@ -117,7 +117,7 @@ class RunMemory:
         whole = [known.pop(_key(one), one) if isinstance(one, Returned) else one for one in found]
         return [*whole, *known.values()]
 
-    async def _written(self, what: str, work: Callable[[], Awaitable[R]], otherwise: D) -> R | D:
+    async def _write_shielded(self, what: str, work: Callable[[], Awaitable[R]], otherwise: D) -> R | D:
         """Write something, even if the run is cancelled meanwhile."""
         task = asyncio.ensure_future(self.edge.attempt(what, work, otherwise, always=True))
         self._writing.add(task)
@@ -142,7 +142,7 @@ class RunMemory:
     async def keep(self, call: ToolCallPart, result: Any, messages: Sequence[ModelMessage]) -> Any:
         """Archive and remember a result. Returns what goes into the history: the result, or its placeholder."""
         self._messages = messages
-        return await self._written("keeping a tool result", partial(self._keep, call, result), result)
+        return await self._write_shielded("keeping a tool result", partial(self._keep, call, result), result)
 
     async def _keep(self, call: ToolCallPart, result: Any) -> Any:
         wrapped = cast("ToolReturn[Any]", result) if isinstance(result, ToolReturn) else None

@@ -160,7 +160,7 @@ def _ours(error: Exception, place: str) -> errors.PagefileError:
         return errors.InvalidArgumentError(f"PostgreSQL cannot store this value: {error}.")
     if isinstance(error, LOST):
         return errors.StoreUnavailableError(
-            f"{place} cannot be reached ({_said(error)}): check that the server runs and that host and port are right."
+            f"{place} cannot be reached ({_error_text(error)}): check that the server runs and that host and port are right."
         )
     return _refused(cast("asyncpg.PostgresError", error), place)
 
@@ -172,26 +172,28 @@ def _refused(error: asyncpg.PostgresError, place: str) -> errors.PagefileError:
         )
     if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
         return errors.StoreUnavailableError(
-            f"{place} refused the connection ({_said(error)}): check user, password and database name in the URL."
+            f"{place} refused the connection ({_error_text(error)}): check user, password and database name in the URL."
         )
     if isinstance(error, asyncpg.TooManyConnectionsError | asyncpg.QueryCanceledError):
         return errors.StoreUnavailableError(
-            f"{place} is too busy ({_said(error)}): try again, or give it more connections."
+            f"{place} is too busy ({_error_text(error)}): try again, or give it more connections."
         )
     if isinstance(error, asyncpg.UndefinedTableError | asyncpg.UndefinedColumnError):
         return errors.SchemaVersionError(
-            f"The tables in {place} are not those of this version of Pagefile ({_said(error)}): they were changed or removed. "
+            f"The tables in {place} are not those of this version of Pagefile ({_error_text(error)}): they were changed or removed. "
             "Open the store again to bring them up to date."
         )
     if isinstance(error, asyncpg.InsufficientPrivilegeError):
         return errors.StoreUnavailableError(
-            f"{place} does not allow this ({_said(error)}): grant the user of the URL the right to create and use tables."
+            f"{place} does not allow this ({_error_text(error)}): grant the user of the URL the right to create and use tables."
         )
     if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
-        return errors.StoreCorruptError(f"{place} is damaged ({_said(error)}): restore it from a backup.")
-    return errors.StoreError(f"{place} failed: {_said(error)}.")
+        return errors.StoreCorruptError(
+            f"{place} is damaged ({_error_text(error)}): restore it from a backup."
+        )
+    return errors.StoreError(f"{place} failed: {_error_text(error)}.")
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     # A message of several lines would break the sentence it is part of.
     return " ".join(str(error).split()) or type(error).__name__

@@ -21,7 +21,15 @@ from pagefile.stores.sql.log import SqlTurnLog, entry_by_id
 from pagefile.stores.sql.pages import packed_blobs
 from pagefile.stores.sql.plays import Play, Values, row
 from pagefile.stores.sql.reader import SqlReader, check_owner, check_writable, entry_values
-from pagefile.stores.sql.rows import entry_of, head_and_checkpoint, keys, turn_columns, turn_of, turn_values
+from pagefile.stores.sql.rows import (
+    entry_of,
+    head_and_checkpoint,
+    keys,
+    spoken_of,
+    turn_columns,
+    turn_of,
+    turn_values,
+)
 from pagefile.stores.sql.sessions import profile
 
 
@@ -111,7 +119,8 @@ async def _advance_alone(
 
 
 def _values(turn: Turn | ports.TurnDraft, now: datetime) -> Values:
-    status = {"ended": turn.status != "open", "done": turn.status == "done"}
+    counted = turn.status == "done" if isinstance(turn, ports.TurnDraft) else turn.counts
+    status = {"ended": turn.status != "open", "done": turn.status == "done", "counted": counted}
     return {**turn_values(turn, now, turn_columns(turn)), **status}
 
 
@@ -131,6 +140,7 @@ class PostgresReader(SqlReader):
     async def view(self, request: ports.ViewRequest) -> ports.LogView:
         rules.conversation_of(request.scope)
         wanted = {"budget": request.budget_tokens, "least": request.min_turns, "open_turn": request.open_turn}
+        wanted["limit"] = rules.MOST_RUNNING
         found = await self._rows("view", {**keys(request.scope), **wanted})
         # One row has all that is not a turn, in its first column; the others are turns, in no order.
         top = next((row[0] for row in found if row[0] is not None), None)
@@ -141,12 +151,11 @@ class PostgresReader(SqlReader):
             return ports.LogView(rules.no_head(request.scope, await self.epoch()), None, ())
         rules.check_owner(request.scope, top[0])
         head, checkpoint, rest = head_and_checkpoint(top, request.scope)
-        turns = [turn_of(row[1:], head.scope) for row in found if row[0] is None]
-        open_turn = next((turn for turn in turns if turn.status == "open"), None)
-        if request.open_turn is not None and open_turn is None:
-            raise rules.no_turn(request.open_turn)
-        ended = sorted((turn for turn in turns if turn is not open_turn), key=lambda turn: turn.seq or 0)
-        return ports.LogView(head, checkpoint, tuple(ended), open_turn, profile(rest, head.scope))
+        # Open turns come newest first; of equal times, that is what tells them apart.
+        turns = [turn_of(row[1:], head.scope) for row in reversed(found) if row[0] is None]
+        ended = sorted((turn for turn in turns if turn.seq is not None), key=lambda turn: turn.seq or 0)
+        running = sorted((turn for turn in turns if turn.seq is None), key=lambda turn: turn.created)
+        return rules.view_of(request, head, checkpoint, ended, running, profile(rest, head.scope))
 
     async def entries(self, query: ports.EntryQuery) -> list[Entry]:
         rules.conversation_of(query.scope)
@@ -164,7 +173,7 @@ class PostgresReader(SqlReader):
         near: list[ports.Neighbourhood] = []
         for _, group in groupby(found, key=lambda row: row[0]):
             turns: dict[int, Turn] = {
-                which: turn_of(entry, Scope(scope.tenant, owner, name))
+                which: spoken_of(entry, Scope(scope.tenant, owner, name))
                 for _, which, name, owner, *entry in group
             }
             if 0 in turns:

@@ -48,7 +48,14 @@ async def _bring_up(connection: Connection, place: Place) -> None:
     if place.schema is not None:
         await raw.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted(place.schema)}")
     # Another process may have been faster while this one waited for the lock.
-    script = _script(await revision(connection), place.shown)
+    found = await revision(connection)
+    if found is None and await raw.fetchval("SELECT to_regclass('ai_message') IS NOT NULL"):
+        raise SettingsError(
+            f"{place.shown} has a table ai_message that Pagefile did not make: open another schema (add schema=pagefile to the URL's query), "
+            "then bring its rows along: write them to a file as a JSON list (json_agg), and import that with "
+            "`pagefile import FILE --from ai-message`. Nothing was changed."
+        )
+    script = _script(found, place.shown)
     if script:
         # While we wait for a table lock, everyone else waits behind us: no longer than any statement may take.
         await raw.execute(f"SET LOCAL lock_timeout = {int(place.command_timeout_s * 1000)}")

@@ -1,8 +1,8 @@
 """The session cache of `redis://…`: a failing server never gets in the way.
 
 The value is plain JSON under a key of its own, so that any program can read it with `GET`. A second key holds a label
-with the version and a digest: a value without a matching label (written by another program, half evicted, damaged, or an
-answer that was meant for another key) is not ours, and is a miss.
+with the version, a digest and a seal: a value without a matching label (written or forged by another program, of another
+database, half evicted, damaged, or an answer that was meant for another key) is not ours, and is a miss.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from hmac import compare_digest
 from importlib.resources import files
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, unquote
@@ -27,7 +28,7 @@ from pagefile.records import DEFAULT_TENANT, JsonObject, Scope
 from pagefile.stores import rules
 from pagefile.stores.breaker import Breaker
 from pagefile.stores.encoding import to_json
-from pagefile.stores.session_cache import SESSION_TTL_S, checked_version
+from pagefile.stores.session_cache import CACHE_NAME, SESSION_TTL_S, checked_version
 
 try:
     from redis.asyncio import BlockingConnectionPool, Redis
@@ -40,6 +41,7 @@ except ImportError as error:
 logger = logging.getLogger("pagefile")
 
 T = TypeVar("T")
+_SCRIPTS = ("put.lua", "invalidate.lua")
 #: Keys that one step of a scan looks at.
 _AT_ONCE = 1000
 
@@ -56,7 +58,7 @@ _KEYS = re.compile(r"short_term_memory:(?:tenant:([^:]*):)?session:(.*)", re.DOT
 #: Replaces the digest in the label of a value that was erased.
 ERASED = "erased"
 
-_LABEL = re.compile(rb"(\d{1,16}) ([0-9a-f]{40})")
+_LABEL = re.compile(rb"(\d{1,16}) [0-9a-f]{40} ([0-9a-f]{40})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,27 +103,36 @@ class RedisSessions(SessionCache):
         host = f"{place.get('host', 'localhost')}:{place.get('port', 6379)}"
         self._address = str(place.get("path", host))
         self._redis = Redis.from_pool(pool)
-        script = files("pagefile.stores.redis").joinpath("put.lua").read_text(encoding="utf-8")
-        self._put = self._redis.register_script(script)
+        self._put, self._invalidate = (self._redis.register_script(_script(name)) for name in _SCRIPTS)
         self._refused: set[str] = set()
         self._closed = False
 
     async def get(self, scope: Scope) -> CachedSession | None:
         key, label = keys_of(scope)
-        found = read(key, await self._ask("get", lambda: self._redis.mget(key, label), None))
+        answer = await self._ask("get", lambda: self._redis.mget(key, label), None)
+        found = read(key, answer, self.secret)
+        if found is None and answer and all(answer):
+            # Its version may be a lie that keeps others from being put.
+            await self.drop(scope)
         self.misses += found is None
         self.hits += found is not None
         return found
 
     async def put(self, scope: Scope, value: JsonObject, *, version: int) -> bool:
         keys, life_ms = keys_of(scope), round(self._options.ttl_s * 1000)
-        given = [to_json(value), checked_version(version), life_ms]
+        text = to_json(value)
+        seal = sealed(self.secret, keys[0], checked_version(version), text.encode())
+        given = [text, version, life_ms, seal]
         return await self._ask("put", lambda: self._put(keys, given), 0) == 1
 
     async def drop(self, scope: Scope) -> None:
         key, _ = keys_of(scope)
         # A label is useless without its value, except the mark of an erasure, which has to stay.
         await self._ask("drop", lambda: self._redis.delete(key), 0)
+
+    async def invalidate(self, scope: Scope) -> bool:
+        _, label = keys_of(scope)
+        return await self._ask("invalidate", lambda: self._invalidate([label]), None) is not None
 
     async def erase(self, scope: Scope, *, version: int) -> bool:
         key, label = keys_of(scope)
@@ -137,7 +148,7 @@ class RedisSessions(SessionCache):
 
     @property
     def name(self) -> str:
-        return f"the session cache at {self._address}"
+        return f"{CACHE_NAME} at {self._address}"
 
     async def kept(self) -> list[Scope]:
         keys, cursor = set[bytes](), -1
@@ -242,15 +253,24 @@ def scope_of(key: str) -> Scope | None:
     return Scope(DEFAULT_TENANT if found[1] is None else unquote(found[1]), None, found[2])
 
 
-def read(key: str, answer: object) -> CachedSession | None:
+def _script(name: str) -> str:
+    return files("pagefile.stores.redis").joinpath(name).read_text(encoding="utf-8")
+
+
+def sealed(secret: bytes, key: str, version: int, value: bytes) -> str:
+    """What only a holder of the secret can write beside this value."""
+    about = f"{version} {key}\n".encode()
+    return hashlib.blake2b(about + value, key=secret, digest_size=20).hexdigest()
+
+
+def read(key: str, answer: object, secret: bytes) -> CachedSession | None:
     """The session in the values of these two keys, or None when the two do not belong together."""
     match answer:
         case [bytes() as value, bytes() as label]:
             found = _LABEL.fullmatch(label)
         case _:
             return None
-    digest = hashlib.sha1(key.encode() + value, usedforsecurity=False).hexdigest()
-    if found is None or found[2].decode() != digest:
+    if found is None or not compare_digest(found[2].decode(), sealed(secret, key, int(found[1]), value)):
         return None
     try:
         session: Any = json.loads(value)

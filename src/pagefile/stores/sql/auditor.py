@@ -29,10 +29,10 @@ class SqlAuditor(SqlPort, audit.Auditor):
         return 0 if found is None else found[0]
 
     async def conversations(self, after: audit.After) -> list[audit.KeptConversation]:
-        return await self._each("audit_conversations", _place(after), _kept)
+        return await self._each("audit_conversations", _page_values(after), _conversation_row)
 
     async def conversation(self, scope: Scope) -> audit.KeptConversation | None:
-        return await self._first("audit_conversation", keys(scope), _kept)
+        return await self._first("audit_conversation", keys(scope), _conversation_row)
 
     async def lost(self, tenant: str | None) -> list[Scope]:
         return await self._each("audit_lost", {"tenants": tenant}, lambda one: Scope(one[0], one[2], one[1]))
@@ -52,7 +52,7 @@ class SqlAuditor(SqlPort, audit.Auditor):
         return await self._first("audit_entry", values, lambda one: _kept_entry(one, scope))
 
     async def pages(self, after: audit.After) -> list[audit.KeptPage]:
-        return await self._each("audit_pages", _place(after), _kept_page)
+        return await self._each("audit_pages", _page_values(after), _kept_page)
 
     async def lengths(self, tenant: str, uuids: Sequence[str]) -> dict[str, audit.Lengths]:
         values: Values = {"tenant": tenant, "uuids": list(uuids)}
@@ -60,7 +60,7 @@ class SqlAuditor(SqlPort, audit.Auditor):
         return {uuid: audit.Lengths(length, purged and moment(purged)) for uuid, length, purged in found}
 
     async def users(self, after: audit.After) -> list[Scope]:
-        return await self._each("audit_users", _place(after), lambda one: Scope(*one))
+        return await self._each("audit_users", _page_values(after), lambda one: Scope(*one))
 
     async def altered_facts(self, owner: Scope) -> list[str]:
         # The digest as it was written, then the fragment `fact`.
@@ -115,11 +115,11 @@ class SqlAuditor(SqlPort, audit.Auditor):
         )
 
 
-def _place(after: audit.After) -> Values:
+def _page_values(after: audit.After) -> Values:
     return {"after_tenant": after.tenant, "name": after.name, "tenants": after.only, "limit": after.limit}
 
 
-def _kept(found: Row) -> audit.KeptConversation:
+def _conversation_row(found: Row) -> audit.KeptConversation:
     tenant, name, owner, *counted, last_created, done_tokens, marks = found[:_OWN_COLUMNS]
     scope, stored = Scope(tenant, owner, name), found[_OWN_COLUMNS:]
     times = {"last_created": last_created and moment(last_created), "done_tokens": done_tokens}

@@ -153,7 +153,7 @@ class _Erasure:
         yield from put_session(turn.scope, value, self._now)
 
     def _facts(self, turn: Turn) -> Play[list[str]]:
-        asked = {**self._gone(), "turn": turn.id, "user": turn.scope.user}
+        asked = {**self._erased_names(), "turn": turn.id, "user": turn.scope.user}
         facts = yield from each("part_facts", asked, lambda one: str(one[0]))
         values = {**self._tenant, "fact_ids": facts}
         yield from self._remove("facts", "part_facts_drop", values)
@@ -226,10 +226,10 @@ class _Erasure:
         self, owner: str | None, names: Sequence[str], words: Sequence[str] = (), turn_id: str | None = None
     ) -> Play[None]:
         said = {"words": list(words), "names": [*names, *erasure.telling(words)]}
-        values = {**self._gone(), "user": owner, "turn": turn_id, **said}
+        values = {**self._erased_names(), "user": owner, "turn": turn_id, **said}
         yield from self._remove("context_calls", "part_calls", values)
 
-    def _gone(self) -> Values:
+    def _erased_names(self) -> Values:
         return {**self._tenant, "gone": sorted(name for name in self.touched if name is not None)}
 
     def _remove(self, table: str, statement: str, values: Values) -> Play[None]:

@@ -17,7 +17,7 @@ _ALL = 2**53
 
 class SqlItems(SqlPort, ItemStore):
     async def write(self, scope: Scope, writes: Sequence[ItemWrite], *, now: datetime) -> None:
-        asked = _asked(scope, now)
+        asked = _owner_values(scope, now)
         # The last write of a key counts. In a fixed order, so that two writers of the same keys do not deadlock.
         newest = {(one.namespace, one.key): one for one in writes}
         removed, put = list[Values](), list[Values]()
@@ -38,7 +38,7 @@ class SqlItems(SqlPort, ItemStore):
         await self._player.write(play)
 
     async def get(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> list[StoredItem | None]:
-        asked = [{**_asked(scope, now), **_key_values(key)} for key in keys]
+        asked = [{**_owner_values(scope, now), **_key_values(key)} for key in keys]
 
         def play() -> Play[list[StoredItem | None]]:
             items: list[StoredItem | None] = []
@@ -68,7 +68,7 @@ class SqlItems(SqlPort, ItemStore):
         return [_text_namespace(text) for (text,) in found]
 
     async def touch(self, scope: Scope, keys: Sequence[ItemKey], *, now: datetime) -> None:
-        asked = [{**_asked(scope, now), **_key_values(key)} for key in sorted(set(keys))]
+        asked = [{**_owner_values(scope, now), **_key_values(key)} for key in sorted(set(keys))]
 
         def play() -> Play[None]:
             for one in asked:
@@ -80,7 +80,7 @@ class SqlItems(SqlPort, ItemStore):
         await self._player.write(play)
 
     async def sweep(self, scope: Scope, *, now: datetime) -> int:
-        return await self._change("items_sweep", _asked(scope, now))
+        return await self._change("items_sweep", _owner_values(scope, now))
 
     async def owners(self, tenant: str | None) -> list[Scope]:
         return await self._each(
@@ -91,10 +91,12 @@ class SqlItems(SqlPort, ItemStore):
         self, scope: Scope, *, now: datetime, after: ItemKey | None = None, limit: int = 100
     ) -> list[KeptItem]:
         behind = {"namespace": "", "key": ""} if after is None else _key_values(after)
-        return await self._each("items_kept", {**_asked(scope, now), **behind, "limit": limit}, _kept)
+        return await self._each(
+            "items_kept", {**_owner_values(scope, now), **behind, "limit": limit}, _stored_item
+        )
 
     async def restore(self, scope: Scope, items: Sequence[KeptItem], *, now: datetime) -> int:
-        asked, restored = _asked(scope, now), list[Values]()
+        asked, restored = _owner_values(scope, now), list[Values]()
         for kept in items:
             if kept.item.expires is None or utc(kept.item.expires) > asked["now"]:
                 values, vectors = field_values(kept.item), _vector_values(kept.vectors, kept.model)
@@ -112,7 +114,7 @@ class SqlItems(SqlPort, ItemStore):
         return await self._player.write(play)
 
 
-def _asked(scope: Scope, now: datetime) -> Values:
+def _owner_values(scope: Scope, now: datetime) -> Values:
     """The user whose items a scope means; items without a user have the empty id, which no scope can name."""
     if scope.conversation is not None:
         raise InvalidArgumentError("Items belong to a user or a tenant: the scope must name no conversation.")
@@ -122,7 +124,7 @@ def _asked(scope: Scope, now: datetime) -> Values:
 def _under(scope: Scope, prefix: Namespace, now: datetime) -> Values:
     text = _namespace_text(prefix)
     # The first text past the prefix, in byte order.
-    return {**_asked(scope, now), "prefix": text, "beyond": f"{text[:-1]}0"}
+    return {**_owner_values(scope, now), "prefix": text, "beyond": f"{text[:-1]}0"}
 
 
 def _namespace_text(namespace: Namespace) -> str:
@@ -159,7 +161,7 @@ def _data_vectors(data: bytes, dimension: int) -> Vector:
     return np.frombuffer(data, dtype="<f4").reshape(-1, dimension)
 
 
-def _kept(found: Row) -> KeptItem:
+def _stored_item(found: Row) -> KeptItem:
     *item, maker, dimension, data = found
     return KeptItem(_item(item), None if maker is None else _data_vectors(data, dimension), maker)
 

@@ -229,7 +229,10 @@ class SqlPageIndex(SqlPort, ports.PageIndex):
         values = {**keys(scope), "maker": model.key}
         found = await self._rows(f"embeddings_of_{part_of(scope)}", values)
         made = {uuid: np.frombuffer(data, dtype="<f4") for uuid, data in found}
-        return {uuid: vector for uuid, vector in made.items() if len(vector) == model.dimension}
+        size = model.dimension
+        return {
+            uuid: row.reshape(-1, size) for uuid, row in made.items() if len(row) and len(row) % size == 0
+        }
 
     async def embed(
         self, scope: Scope, model: ports.EmbeddingModel, made: Mapping[str, ports.Vector]

@@ -13,10 +13,10 @@ from pagefile.stores.sql.pages import attach, packed_blobs
 from pagefile.stores.sql.plays import Play, Values, count, each, row, rows
 from pagefile.stores.sql.reader import SqlReader, check_writable, entry_values, epoch_now, owner_of
 from pagefile.stores.sql.rows import (
-    ENTRY_COLUMNS,
     entry_of,
     head_and_checkpoint,
     keys,
+    spoken_of,
     turn_columns,
     turn_of,
     turn_values,
@@ -99,10 +99,9 @@ def _tell(
     if turn.seq is None:
         yield from count("conversation_touch", values)
         return
-    done = turn.status == "done"
-    values["done_turns"], values["live_tokens"] = int(done), turn.tokens if done else 0
+    values["done_turns"], values["live_tokens"] = int(turn.counts), turn.tokens if turn.counts else 0
     yield "count", "conversation_goes_on" if labels is None else "conversation_turn", values
-    if done:
+    if turn.status == "done":
         values["seconds"] = session.seconds(turn.created)
         yield from tell_session("session_turn", values, turn.scope)
 
@@ -125,18 +124,18 @@ class PlainReader(SqlReader):
 def _view(request: ports.ViewRequest) -> Play[ports.LogView]:
     """The head, the current checkpoint, the open turn, the profile, and as many turns as requested."""
     scope = request.scope
-    found = yield from row("view", {**keys(scope), "open_turn": request.open_turn})
+    found = yield from row("view", keys(scope))
     if found is None:
         if request.open_turn is not None:
             raise rules.no_turn(request.open_turn)
         return ports.LogView(rules.no_head(scope, (yield from epoch_now())), None, ())
     rules.check_owner(scope, found[0])
     head, checkpoint, rest = head_and_checkpoint(found, scope)
-    if request.open_turn is not None and rest[0] is None:
-        raise rules.no_turn(request.open_turn)
     turns = (yield from _live_turns(head, request)) if head.live_turns else ()
-    open_turn = None if rest[0] is None else turn_of(rest[:ENTRY_COLUMNS], head.scope)
-    return ports.LogView(head, checkpoint, turns, open_turn, profile(rest[ENTRY_COLUMNS:], head.scope))
+    most = rules.MOST_RUNNING + (request.open_turn is not None)
+    asked = {**keys(scope), "open_turn": request.open_turn, "reset_seq": head.reset_seq, "limit": most}
+    running = [turn_of(one, head.scope) for one in (yield "rows", "turns_running", asked)]
+    return rules.view_of(request, head, checkpoint, turns, running[::-1], profile(rest, head.scope))
 
 
 def _live_turns(head: ConversationInfo, request: ports.ViewRequest) -> Play[tuple[Turn, ...]]:
@@ -190,9 +189,9 @@ def _around(scope: Scope, refs: Sequence[ports.TurnRef]) -> Play[list[ports.Neig
             continue
         # Yielded as they are: every recall asks this for each of its hits.
         values = {**keys(home), "seq": ref.seq, "after_seq": ref.seq, "limit": 1}
-        upto = [turn_of(one, home) for one in (yield "rows", "turns_up_to", values)]
+        upto = [spoken_of(one, home) for one in (yield "rows", "turns_up_to", values)]
         if upto and upto[0].seq == ref.seq:
-            after = [turn_of(one, home) for one in (yield "rows", "turns_after", values)]
+            after = [spoken_of(one, home) for one in (yield "rows", "turns_after", values)]
             near.append(
                 ports.Neighbourhood(upto[0], upto[1] if len(upto) > 1 else None, after[0] if after else None)
             )

@@ -9,7 +9,7 @@ from pagefile.records import ConversationInfo, Scope, Turn
 from pagefile.stores import rules
 from pagefile.stores.erasure import check_epoch, written_keys
 from pagefile.stores.sql.plays import Play, Row, SqlPort, Values, first, many, row, rows
-from pagefile.stores.sql.rows import head_of, keys, part_of, turn_of
+from pagefile.stores.sql.rows import head_of, keys, part_of, spoken_of
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class SqlReader(SqlPort, LogReader, TurnSource):
         return await self._player.read(lambda: _heads(query))
 
     async def since(self, request: SinceRequest) -> list[Turn]:
-        return await self._player.read(lambda: since(request, "turns_after", turn_of))
+        return await self._player.read(lambda: since(request, "turns_after", spoken_of))
 
 
 def owner_of(scope: Scope) -> Play[Scope | None]:
@@ -44,7 +44,7 @@ def check_owner(scope: Scope) -> Play[None]:
 def since(
     request: SinceRequest, statement: str, make: Callable[[Row, Scope], T], **values: Any
 ) -> Play[list[T]]:
-    """The completed turns after those that are known, converted."""
+    """The turns that count after those that are known, converted."""
     made: list[T] = []
     found = yield from rows(f"conversations_of_{part_of(request.scope)}", keys(request.scope))
     for name, owner, last_seq in found:

@@ -12,8 +12,9 @@ from pagefile.stores.sql.plays import Row, Values
 #: How many columns the fragments `head` and `entry` of log.sql have, and a summary in the statement `view`.
 _HEAD_COLUMNS = 14
 ENTRY_COLUMNS = 15
-_CHECKPOINT_COLUMNS = 11
+_CHECKPOINT_COLUMNS = 12
 _IN_METADATA = ("version", "summary", "covered_through_seq", "covered_turns", "anchors", "archive_refs")
+
 
 R = TypeVar("R")
 
@@ -79,6 +80,11 @@ def turn_of(row: Row, scope: Scope) -> Turn:
     )
 
 
+def spoken_of(row: Row, scope: Scope) -> Turn:
+    """The same as windows, summaries and indexes see it."""
+    return turn_of(row, scope).spoken
+
+
 def entry_of(row: Row, scope: Scope) -> Entry:
     """The fragment `entry` of any row."""
     kind, entry_id, seq, created = row[0], row[1], row[2], row[8]
@@ -94,7 +100,10 @@ def entry_of(row: Row, scope: Scope) -> Entry:
 
 def checkpoint_metadata(checkpoint: Checkpoint) -> str:
     """The fields of a checkpoint that `entry_of` reads besides the columns that every entry has."""
-    return encoding.to_json({name: getattr(checkpoint, name) for name in _IN_METADATA})
+    values = {name: getattr(checkpoint, name) for name in _IN_METADATA}
+    if checkpoint.fallback_reason is not None:
+        values["fallback_reason"] = checkpoint.fallback_reason
+    return encoding.to_json(values)
 
 
 def checkpoint_of(row: Row, scope: Scope) -> Checkpoint:

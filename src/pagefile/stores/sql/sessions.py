@@ -1,6 +1,8 @@
 """Session values: as they were put, and what turns and markers changed since."""
 
+from collections.abc import Callable
 from datetime import datetime
+from secrets import token_hex
 
 from pagefile.errors import ConflictError
 from pagefile.ports import Clock, SessionStore
@@ -16,6 +18,7 @@ class SqlSessions(SessionStore):
     def __init__(self, player: Player, clock: Clock) -> None:
         self._player = player
         self._clock = clock
+        self._secret: bytes | None = None
 
     async def get(self, scope: Scope) -> JsonObject | None:
         rules.conversation_of(scope)
@@ -33,6 +36,30 @@ class SqlSessions(SessionStore):
                 raise ConflictError(f"Conversation {scope.conversation!r} was erased meanwhile: try again.")
 
         await self._player.write(play)
+
+    async def change(self, scope: Scope, change: Callable[[JsonObject | None], JsonObject]) -> None:
+        rules.conversation_of(scope)
+        now = utc(self._clock.now())
+
+        def play() -> Play[None]:
+            # Locks the conversation, whether or not it was there, until the new value is.
+            if not (yield from count("session_opened", {**keys(scope), "now": now})):
+                yield from check_owner(scope)
+            yield from put_session(scope, change((yield from session_of(scope))), now)
+
+        await self._player.write(play)
+
+    async def secret(self) -> bytes:
+        if self._secret is None:
+            values = {"name": "sessions", "secret": token_hex(32)}
+
+            def play() -> Play[str]:
+                yield from count("secret_put", values)
+                found = yield from row("secret_get", values)
+                return values["secret"] if found is None else found[0]
+
+            self._secret = (await self._player.write(play)).encode()
+        return self._secret
 
 
 def session_of(scope: Scope) -> Play[session.SessionValue | None]:

@@ -73,7 +73,7 @@ _NAMES_BY_TYPE = {
     " last_seq turns checkpoint_version seen_seq done_tokens done_turns through newest epoch number start end",
     "integer": "dimension",
     "real[]": "vector",
-    "boolean": "done ended pinned with_retracted",
+    "boolean": "counted done ended pinned with_retracted",
     "double precision": "confidence ratio ttl_s",
     "json": "anchors archive_refs input messages metadata options receipt snapshot sources steps value",
     "bytea": "data",

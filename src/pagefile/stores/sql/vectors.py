@@ -49,9 +49,9 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
         self._check_open()
         new, vectors, zeros = batch_of(model, rows)
         await self._ready(model)
-        gone = [_place(model, row) for row in zeros]
+        gone = [_row_key(model, row) for row in zeros]
         kept: list[Values] = [
-            {**_place(model, row), "id": row.turn_id, "vector": vector, "seconds": int(row.at.timestamp())}
+            {**_row_key(model, row), "id": row.turn_id, "vector": vector, "seconds": int(row.at.timestamp())}
             for row, vector in zip(new, self._bound(vectors), strict=True)
         ]
         scopes = [row.scope for row in rows]
@@ -104,7 +104,7 @@ class SqlVectors(SqlPort, VectorIndex, ABC):
             raise ClosedError
 
 
-def _place(model: EmbeddingModel, row: VectorRow) -> Values:
+def _row_key(model: EmbeddingModel, row: VectorRow) -> Values:
     return {**keys(row.scope), "maker": model.key, "seq": row.seq}
 
 

@@ -241,8 +241,10 @@ class TurnLogContract(Contract):
         await store.log.append(done("a", steps=[paged, lost, step()]))
         assert (await store.reader.view(view())).turns[0].steps == (paged, lost, step())
 
-    async def test_open_and_aborted_turns_are_not_counted(self, store: Store) -> None:
-        counts = (opened("a"), (0, 0, 0)), (aborted("a"), (1, 0, 0)), (done("b"), (2, 1, 10))
+    async def test_what_the_user_said_is_counted_although_no_answer_came(self, store: Store) -> None:
+        """An open turn is not counted yet, and one that was given up counts with the tokens of its user's side."""
+        counts = [(opened("a"), (0, 0, 0)), (added("a"), (0, 0, 0)), (aborted("a"), (1, 1, 7))]
+        counts += [(done("b"), (2, 2, 17)), (opened("c"), (2, 2, 17)), (aborted("c", tokens=0), (3, 2, 17))]
         for request, counted in counts:
             await write(store, request)
             head = await head_of(store)
@@ -253,7 +255,7 @@ class TurnLogContract(Contract):
         await write(store, opened("a"), opened("b"))
         ends = completed("a"), aborted("b")
         assert await write(store, *ends) == await write(store, *ends)
-        assert (await head_of(store)).turns == 1
+        assert (await head_of(store)).turns == 2
 
     async def test_a_turn_that_ended_does_not_change(self, store: Store) -> None:
         """Any other change of it raises `ConflictError`."""
@@ -277,12 +279,12 @@ class MarkerContract(Contract):
     """`TurnLog.mark`."""
 
     async def test_a_checkpoint_says_what_it_covers(self, store: Store, clock: FakeClock) -> None:
-        """It counts the done turns it covers and has its own position in the log."""
+        """It counts the turns it covers, those without an answer too, and has its own position in the log."""
         await write(store, done("a"), done("b"), opened("c"), aborted("c"), done("d"))
         clock.advance(1)
-        entry = await store.log.mark(checkpoint("k", 3))
-        place = {"seq": 5, "version": 1, "covered_through_seq": 3, "covered_turns": 2}
-        carried = {"anchors": ("42 mg",), "archive_refs": ("page-1",)}
+        entry = await store.log.mark(replace(checkpoint("k", 3), fallback_reason="TimeoutError: "))
+        place = {"seq": 5, "version": 1, "covered_through_seq": 3, "covered_turns": 3}
+        carried = {"anchors": ("42 mg",), "archive_refs": ("page-1",), "fallback_reason": "TimeoutError: "}
         given = {"summary": "what was said", "created": clock.now(), "tokens": 7, "counter": "test"}
         told: dict[str, Any] = {**place, **given, **carried}
         assert entry == Checkpoint("k", CHAT, **told)

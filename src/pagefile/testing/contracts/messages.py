@@ -42,7 +42,7 @@ class MessagesContract(Contract):
         turn = await store.log.append(replace(done("a", steps=[step()]), layout=LAYOUT))
         assert (turn.layout, turn.messages) == (LAYOUT, LAYOUT)
         assert await everything(store) == [turn]
-        assert (await store.reader.view(view())).turns == (turn,)
+        assert (await store.reader.view(view())).turns == (turn.spoken,)
 
     async def test_a_turn_in_the_short_form_has_the_messages_that_follow_from_it(self, store: Store) -> None:
         """`layout` is None, also when it is read back."""

@@ -347,20 +347,24 @@ class PageIndexContract(Shelved):
     async def test_embeddings_come_back_to_their_model(self, shelf: Store) -> None:
         """Of unpurged pages of the scope; written again they are replaced, and another model finds none."""
         model = EmbeddingModel("test", 2)
-        one, two = np.array([1, 0], dtype=np.float32), np.array([0.5, -2], dtype=np.float32)
+        one, two = np.array([[1, 0]], dtype=np.float32), np.array([[0.5, -2], [3, 4]], dtype=np.float32)
         await shelf.page_index.embed(ADA, model, {"a": one, "b": one, "c": one, "nope": one})
         await shelf.page_index.embed(ADA, model, {"b": two})
         found = await shelf.page_index.embeddings(ADA, model)
-        assert {uuid: vector.tolist() for uuid, vector in found.items()} == {"a": [1, 0], "b": [0.5, -2]}
+        assert {uuid: vector.tolist() for uuid, vector in found.items()} == {
+            "a": [[1, 0]],
+            "b": [[0.5, -2], [3, 4]],
+        }
         assert list(await shelf.page_index.embeddings(CHAT, model)) == ["a"]
         assert await shelf.page_index.embeddings(TENANT, EmbeddingModel("test", 2, "v2")) == {}
         await purged(shelf, ADA, uuids=frozenset({"a"}))
         assert list(await shelf.page_index.embeddings(TENANT, model)) == ["b"]
 
     async def test_an_embedding_has_the_length_of_its_model(self, shelf: Store) -> None:
-        """S0-39: one of another length, or that is not finite, is refused, and none of the call is stored."""
-        model, good = EmbeddingModel("test", 2), np.ones(2, dtype=np.float32)
-        for bad in (np.ones(3, dtype=np.float32), np.array([1, np.nan], dtype=np.float32)):
+        """One of another length, or that is not finite, is refused, and none of the call is stored."""
+        model, good = EmbeddingModel("test", 2), np.ones((1, 2), dtype=np.float32)
+        wrong = np.ones((1, 3)), np.ones(2), np.ones((0, 2)), np.array([[1, 1], [1, np.nan]])
+        for bad in (one.astype(np.float32) for one in wrong):
             await refused(errors.VectorIndexError, shelf.page_index.embed(ADA, model, {"a": good, "b": bad}))
         assert await shelf.page_index.embeddings(ADA, model) == {}
 

@@ -54,14 +54,29 @@ class LogReaderContract(Contract):
         await write(store, done("a", tokens=1), done("b", tokens=100), done("c", tokens=10))
         assert await seen(store, budget=50) == [3]
 
-    async def test_a_view_has_only_live_done_turns(self, store: Store) -> None:
-        """Nothing before the reset or the checkpoint, no open or aborted turn."""
+    async def test_a_view_has_only_live_turns(self, store: Store) -> None:
+        """Nothing before the reset or the checkpoint, and no turn without words of the user."""
         await talk(store, 2)
         await write(store, reset("r"), done("a"), done("b"), opened("c"), opened("d"))
-        await write(store, aborted("d"), checkpoint("k", 4))
+        await write(store, aborted("d", tokens=0), checkpoint("k", 4))
         found = await view_of(store)
         assert [turn.id for turn in found.turns] == ["b"]
         assert (found.head.reset_seq, found.head.covered_through_seq, found.head.turns) == (3, 4, 2)
+
+    async def test_a_view_has_what_users_said_without_an_answer(self, store: Store) -> None:
+        """Of a turn that was given up only the user's side, in its place; beside it other open turns, oldest first."""
+        await write(store, done("a"), opened("b"), added("b"), opened("c"), opened("d"), aborted("b"))
+        found = await store.reader.view(view(open_turn="c"))
+        assert [(turn.id, turn.status, turn.tokens) for turn in found.turns] == [
+            ("a", "done", 10),
+            ("b", "aborted", 7),
+        ]
+        assert (found.turns[1].text, found.turns[1].steps) == (found.turns[1].user, ())
+        assert [turn.id for turn in found.running] == ["d"]
+        assert [turn.id for turn in (await view_of(store)).running] == ["c", "d"]
+        await write(store, reset("r"), opened("e"))
+        found = await store.reader.view(view(open_turn="c"))
+        assert (found.open_turn and found.open_turn.id, [turn.id for turn in found.running]) == ("c", ["e"])
 
     async def test_a_view_brings_the_open_turn_it_is_for(self, store: Store) -> None:
         """With its steps so far; a missing or ended one raises `NotFoundError`."""
@@ -94,7 +109,7 @@ class LogReaderContract(Contract):
                 assert found.head.live_turns == len(found.turns) == found.head.last_seq
                 assert found.head.live_tokens == sum(turn.tokens for turn in found.turns)
 
-    async def test_entries_ascend_and_open_turns_stand_last(self, store: Store) -> None:
+    async def test_entries_ascend_and_open_turns_are_last(self, store: Store) -> None:
         """Ascending by `seq`; turns without one come last, in the order they began."""
         await write(store, opened("x"), opened("y"))
         await talk(store, 2)
@@ -181,13 +196,15 @@ A, B, C = (Scope("tenant", user, name) for user, name in (("ada", "a"), ("bob", 
 
 
 class Filled(Contract):
-    """Three conversations of two users; each has three done turns, an aborted one and an open one."""
+    """Three conversations of two users; each has three done turns, one without a word of the user, and an open one."""
 
     @pytest.fixture
     async def filled(self, store: Store) -> Store:
         for scope in (C, A, B):
             await write(store, done("1", scope=scope), done("2", scope=scope), opened("x", scope=scope))
-            await write(store, aborted("x", scope=scope), done("3", scope=scope), opened("y", scope=scope))
+            await write(
+                store, aborted("x", scope=scope, tokens=0), done("3", scope=scope), opened("y", scope=scope)
+            )
         return store
 
 
@@ -203,7 +220,7 @@ class TurnSourceContract(Filled):
     """`TurnSource`."""
 
     async def test_since_gives_done_turns_by_conversation_and_place(self, filled: Store) -> None:
-        """Ordered by conversation id, then `seq`; without open or aborted turns."""
+        """Ordered by conversation id, then `seq`; without open turns and those in which no user spoke."""
         assert await found(filled, ADA) == [(name, seq) for name in "ac" for seq in (1, 2, 4)]
         assert await found(filled, TENANT) == [(name, seq) for name in "abc" for seq in (1, 2, 4)]
         assert await found(filled, FIRM) == []
@@ -225,6 +242,18 @@ class TurnSourceContract(Filled):
         assert await found(filled, Scope("tenant", None, "b")) == []
         assert await found(filled, Scope("tenant", "ada", "b")) == []
 
+    async def test_what_had_no_answer_is_found_by_what_the_user_said(self, store: Store) -> None:
+        """A turn that was given up is listed and read with its user's side only."""
+        await write(store, done("1"), opened("2"), added("2"), aborted("2"), done("3"))
+        (given_up,) = await store.source.since(SinceRequest(CHAT, {"chat": 1}, 1))
+        assert (given_up.id, given_up.status, given_up.steps) == ("2", "aborted", ())
+        (near,) = await store.source.around(CHAT, [TurnRef("chat", 2)])
+        assert (near.turn, near.before and near.before.id, near.after and near.after.id) == (
+            given_up,
+            "1",
+            "3",
+        )
+
     async def test_since_includes_what_was_reset_away(self, store: Store) -> None:
         """Turns before a reset or a checkpoint left the window, not the memory."""
         await write(store, done("1"), checkpoint("k", 1), done("2"), reset("r"), done("3"))
@@ -233,7 +262,7 @@ class TurnSourceContract(Filled):
         assert {turn.scope for turn in turns} == {CHAT}
 
     async def test_around_gives_turns_with_their_neighbours(self, filled: Store) -> None:
-        """In the requested order; neighbours are the adjacent done turns."""
+        """In the requested order; neighbours are the adjacent turns that count."""
         refs = [TurnRef("c", 4), TurnRef("a", 1), TurnRef("c", 2)]
         near = await filled.source.around(ADA, refs)
         assert [(place.turn.scope, place.turn.seq) for place in near] == [(C, 4), (A, 1), (C, 2)]
@@ -241,7 +270,7 @@ class TurnSourceContract(Filled):
         assert places == [(2, None), (None, 2), (1, 4)]
 
     async def test_around_leaves_out_what_is_not_there(self, filled: Store) -> None:
-        """Turns that are gone, were aborted, or belong to another user."""
+        """Turns that are gone, have no word of the user, or belong to another one."""
         refs = [TurnRef("a", 3), TurnRef("a", 9), TurnRef("nope", 1), TurnRef("b", 1), TurnRef("a", 2)]
         near = await filled.source.around(ADA, refs)
         assert [(place.turn.scope.conversation, place.turn.seq) for place in near] == [("a", 2)]
@@ -294,7 +323,7 @@ class WatermarksContract(Filled):
         await filled.watermarks.advance(A, "t", 4, epoch=None)
         assert await filled.watermarks.known(TENANT, "t") == {}
 
-    async def test_a_tier_begins_anew(self, filled: Store) -> None:
+    async def test_a_tier_starts_over(self, filled: Store) -> None:
         """Dropping resets one tier everywhere, and returns the number of conversations affected."""
         for scope in (A, B):
             await filled.watermarks.advance(scope, "t", 4, epoch=None)

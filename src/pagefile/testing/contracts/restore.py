@@ -45,7 +45,7 @@ class RestoreContract(Contract):
         assert await store.log.restore(copied) == len(copied)
         assert await everything(store, COPY) == copied
         old, new = await store.reader.view(view()), await store.reader.view(view(scope=COPY))
-        assert [turn.id for turn in new.turns] == [turn.id for turn in old.turns] == ["d"]
+        assert [turn.id for turn in new.turns] == [turn.id for turn in old.turns] == ["x", "d"]
         made: Any = new.checkpoint
         assert (made.id, made.version, made.covered_turns) == ("k2", 2, 1)
         assert replace(new.head, scope=CHAT, created=old.head.created, updated=old.head.updated) == old.head
@@ -118,7 +118,7 @@ class RestoreContract(Contract):
         ended = [entry.created for entry in entries if entry.seq is not None]
         assert ended == sorted(set(ended))
         head = await head_of(store, COPY)
-        assert (head.turns, head.live_tokens) == (5, 10 + 10 + 10 + 21 + 34)
+        assert (head.turns, head.live_tokens) == (6, 10 + 10 + 10 + 21 + 7 + 34)
 
     async def test_a_turn_with_another_text_conflicts(self, store: Store, copied: list[Any]) -> None:
         await store.log.append(done("d", "else", scope=COPY))

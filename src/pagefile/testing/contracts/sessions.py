@@ -41,20 +41,11 @@ class SessionStoreContract(Contract):
             "flow_context": {"current_agent_key": "triage", "last_bot_message": "请休息", "turn_count": 1},
             "message_context": _NO_MESSAGES,
             "global_state": {
-                "shared": {},
-                "entities": {},
                 "agent_slots": {},
                 "current_intent": "",
                 "pending_action": None,
             },
-            "user_snapshot": {
-                "user_id": "ada",
-                "name": "",
-                "allergies": [],
-                "history": [],
-                "surgery_history": [],
-                "preferences": [],
-            },
+            "user_snapshot": {"user_id": "ada", "name": "", "preferences": []},
         }
 
     async def test_the_session_follows_the_turns(self, store: Store, clock: FakeClock) -> None:
@@ -117,6 +108,38 @@ class SessionStoreContract(Contract):
         await store.sessions.put(CHAT, {"mine": 1})
         await refused(ConflictError, store.sessions.get(STRANGER), store.sessions.put(STRANGER, {}))
         assert await session_of(store) == {"mine": 1}
+
+    async def test_changes_at_the_same_time_all_count(self, store: Store) -> None:
+        """Each is made of what the one before it left, the first of None, and it begins the conversation."""
+        made: list[JsonObject | None] = []
+
+        async def change(name: str) -> None:
+            def with_name(value: JsonObject | None) -> JsonObject:
+                made.append(value)
+                return {**(value or {}), name: 1}
+
+            await store.sessions.change(CHAT, with_name)
+
+        async with anyio.create_task_group() as group:
+            for number in range(8):
+                group.start_soon(change, f"n{number}")
+        assert made[0] is None
+        assert await session_of(store) == {f"n{number}": 1 for number in range(8)}
+        await refused(ConflictError, store.sessions.change(STRANGER, lambda value: {"theirs": 1}))
+        assert len(await session_of(store)) == 8
+
+    async def test_a_change_that_fails_changes_nothing(self, store: Store) -> None:
+        def fails(value: JsonObject | None) -> JsonObject:
+            raise InvalidArgumentError("no")
+
+        await refused(InvalidArgumentError, store.sessions.change(CHAT, fails))
+        assert not await store.reader.heads(ConversationQuery(ADA))
+
+    async def test_a_database_has_one_secret(self, store: Store) -> None:
+        """Random, and the same whenever it is asked for."""
+        secret = await store.sessions.secret()
+        assert len(secret) >= 32
+        assert secret == await store.sessions.secret()
 
     async def test_a_session_must_be_json(self, store: Store) -> None:
         await refused(InvalidArgumentError, store.sessions.put(CHAT, {"x": float("inf")}))
@@ -196,6 +219,18 @@ class SessionCacheContract(ABC):
         assert await cache.put(CHAT, {"is": "older"}, version=4)
         assert CachedSession({"is": "older"}, 4) == await cache.get(CHAT)
 
+    async def test_an_invalid_value_is_not_found(self, cache: SessionCache) -> None:
+        """Until another is put, of whatever version; what was erased stays erased."""
+        await cache.put(CHAT, {"is": "here"}, version=5)
+        for _ in range(2):
+            assert await cache.invalidate(CHAT)
+            assert await cache.get(CHAT) is None
+        assert await cache.put(CHAT, {"is": "older"}, version=4)
+        assert CachedSession({"is": "older"}, 4) == await cache.get(CHAT)
+        await cache.erase(CHAT, version=7)
+        await cache.invalidate(CHAT)
+        assert not await cache.put(CHAT, {"is": "late"}, version=7)
+
     async def test_what_was_erased_is_not_put_back(self, cache: SessionCache, elapse: Elapse) -> None:
         """Not by a caller that read it before; what was written since is kept. The mark expires like a value."""
         await cache.put(CHAT, {"is": "erased"}, version=5)
@@ -206,8 +241,8 @@ class SessionCacheContract(ABC):
         assert await cache.get(CHAT) is None
         await cache.drop(CHAT)
         assert not await cache.put(CHAT, {"is": "late"}, version=7)
-        assert await cache.put(CHAT, {"is": "anew"}, version=8)
-        assert CachedSession({"is": "anew"}, 8) == await cache.get(CHAT)
+        assert await cache.put(CHAT, {"is": "again"}, version=8)
+        assert CachedSession({"is": "again"}, 8) == await cache.get(CHAT)
         await cache.erase(CHAT, version=9)
         await elapse(_TTL_S + 1)
         assert await cache.put(CHAT, {"is": "later"}, version=1)
@@ -232,7 +267,7 @@ class SessionCacheContract(ABC):
         assert await cache.get(CHAT) is None
         assert await cache.put(CHAT, {"is": "back"}, version=5)
 
-    async def test_a_write_begins_the_half_hour_anew(self, cache: SessionCache, elapse: Elapse) -> None:
+    async def test_a_write_restarts_the_half_hour(self, cache: SessionCache, elapse: Elapse) -> None:
         """Reading does not, nor does a write that came too late."""
         await cache.put(CHAT, {"is": "old"}, version=1)
         await elapse(_TTL_S - 300)

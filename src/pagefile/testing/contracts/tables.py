@@ -274,7 +274,7 @@ class ItemStoreContract(Contract):
         item = await item_of(store, now=much_later)
         assert (item.created, item.expires) == (much_later, much_later + timedelta(minutes=1))
 
-    async def test_touching_begins_a_life_anew(self, store: Store) -> None:
+    async def test_touching_begins_a_life_again(self, store: Store) -> None:
         """Only for existing items that have an expiry."""
         await put(store, ItemWrite(NOTES, "a", 1, 90.0), ItemWrite(NOTES, "b", 2))
         keys = [(NOTES, key) for key in "abc"]

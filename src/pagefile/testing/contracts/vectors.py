@@ -145,7 +145,7 @@ class VectorIndexContract(Contract):
         await refused(VectorIndexError, index.search(MODEL, CHAT, vector(1, 0), 10), match="2 dimensions")
         assert [] == await index.search(MODEL, CHAT, vector(1, 0, 0, 0), 10)
 
-    async def test_makers_stand_side_by_side(self, store: Store, index: VectorIndex) -> None:
+    async def test_makers_are_side_by_side(self, store: Store, index: VectorIndex) -> None:
         """Each is searched, counted and dropped separately; an unknown one has nothing."""
         other, wider = EmbeddingModel("other", 4), EmbeddingModel(MODEL.name, 5, "2026-02")
         assert [] == await index.collections()

@@ -1,4 +1,4 @@
-"""Frames: a text as it reads, and where each of its characters stands in the page it was taken from."""
+"""Frames: a text as it reads, and where each of its characters is in the page it was taken from."""
 
 import re
 from bisect import bisect_right
@@ -18,7 +18,7 @@ class Frame:
     #: From each mark on, the text runs beside the outer one, from the place given for it.
     marks: list[int] = field(default_factory=list[int])
     places: list[int] = field(default_factory=list[int])
-    #: The path of JSON at which it stands.
+    #: Its JSON path.
     where: str = ""
     #: Raw JSON, in which line breaks are layout and mean nothing.
     structured: bool = False
@@ -71,7 +71,7 @@ class Transcript:
         return self.put(self._outer.text[start:end], start)
 
     def put(self, text: str, place: int) -> Self:
-        """A text that stands for what begins at this place of the outer one."""
+        """A text that replaces what begins at this place of the outer one."""
         if text:
             self._marks.append(self._length)
             self._places.append(place)

@@ -80,7 +80,7 @@ def path(outer: str, node: Node, number: int) -> str:
 
 
 def decoded(frame: Frame, start: int, end: int, where: str) -> Frame:
-    """A string of JSON as the text that it stands for. What is no text (NUL, half a pair) stays as it is written."""
+    """A string of JSON decoded. What cannot be decoded (NUL, half a surrogate pair) stays as it is written."""
     written = Transcript(frame)
     place = start
     for escape in _ESCAPE.finditer(frame.text, start, end):

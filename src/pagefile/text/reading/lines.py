@@ -9,7 +9,7 @@ from pagefile.text.sentences import language, sentences
 
 #: A longer line is read sentence by sentence, and a longer sentence is cut between words; in Chinese from half of it on.
 LONG = 240
-#: A paragraph or block has at most so many characters.
+#: A paragraph or block has at most this many characters.
 _GROUP_CHARS = 1200
 #: How much is said of one enclosing line, and how many are named.
 _NAMED_CHARS, _MOST_NAMED = 90, 3
@@ -33,7 +33,7 @@ _BREAK = re.compile(r"[。；！？;]|[.!?](?=\s)|[\s，、,|]|(?<=&)")
 
 @dataclass(slots=True)
 class _Enclosing:
-    """What the line at hand stands below."""
+    """What encloses the current line."""
 
     frame: Frame
     indented: bool
@@ -57,7 +57,7 @@ class _Enclosing:
         return True
 
     def descend(self, indent: int, line: str) -> None:
-        """A line of this indent: what is indented deeper than it stands below it."""
+        """A line of this indent: what is indented deeper belongs to it."""
         while self._above and self._above[-1][0] >= indent:
             self._above.pop()
         self._above.append((indent, line[:_NAMED_CHARS].strip()))

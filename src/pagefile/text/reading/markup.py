@@ -79,7 +79,7 @@ class _Page(Transcript):
         self._heads = False
 
     def mark(self, mark: re.Match[str]) -> int:
-        """Write what a mark stands for; returns where to go on."""
+        """Write what a mark means; returns where to go on."""
         place, name = mark.start(), (mark["name"] or "").casefold()
         if mark["space"]:
             if self._verbatim:

@@ -17,7 +17,7 @@ _TEXT_FROM = 200
 _MOST_DEPTH = 50
 _COLUMNS = frozenset({"columns", "fields", "header", "headers", "column_names", "columnNames"})
 _SHOWN_COLUMNS = 200
-#: By what a record is called, best first, and where that may stand.
+#: By what a record is called, best first, and where that may be.
 _NAMES = ("name", "title", "key", "id", "subject", "path", "url")
 _ABOUT = ("metadata", "properties", "node", "entity", "payload", "fields")
 _MOST_NAME = 60
@@ -26,7 +26,7 @@ Read = Callable[[Frame], Iterator[Piece]]
 
 
 class _Place(NamedTuple):
-    """Where in a document something stands: its path, the name of its record, the names of its columns."""
+    """Where in a document something is: its path, the name of its record, the names of its columns."""
 
     path: str
     group: int
@@ -119,7 +119,7 @@ class Records:
         return node.is_string and node.end - node.inside > _TEXT_FROM
 
     def _columns(self, node: Node) -> str:
-        """The names of columns that stand beside their rows."""
+        """The names of columns that are given beside their rows."""
         for item in node.items or () if node.is_object else ():
             if item.key in _COLUMNS and item.items and len(item) <= 4 * _SHOWN_COLUMNS:
                 names = [self._value(name) for name in item.items if not name.items]

@@ -3,19 +3,21 @@
 Chooses how a text is described, and ensures that a synopsis is never empty and never too long.
 """
 
+import re
 from collections.abc import Callable
 from itertools import islice
 
-from pagefile.text.sentences import cjk_share
+from pagefile.text.sentences import Language, cjk_share
 from pagefile.text.sources import references
 from pagefile.text.synopsis.binary import describe_bytes
 from pagefile.text.synopsis.documents import describe_dialogue, describe_form, describe_text
 from pagefile.text.synopsis.grids import csv_grid, describe_grid, grid_in
 from pagefile.text.synopsis.kinds import Kind, Recognised, line_count, parsed_lines, recognise
-from pagefile.text.synopsis.logs import describe_log, describe_log_rows
+from pagefile.text.synopsis.logs import describe_log, describe_log_rows, has_levels
 from pagefile.text.synopsis.markup import describe_html, describe_markdown, describe_xml, visible
 from pagefile.text.synopsis.objects import describe_lines, describe_unread, describe_value
 from pagefile.text.synopsis.programs import describe_code, describe_yaml
+from pagefile.text.synopsis.records import unpaired
 from pagefile.text.synopsis.repository import describe_hits_in_files, describe_places, describe_repository
 from pagefile.text.synopsis.runs import describe_run, run_in
 from pagefile.text.synopsis.searches import describe_hits, describe_references, hits_in
@@ -31,6 +33,8 @@ _DEPTH = 3
 _ASKED_LINES = 2_000
 #: Names and levels are English in any log and JSON has English keys: less Chinese than in prose makes it Chinese.
 _CHINESE_SHARE = 0.1
+#: With less Chinese than in prose, but some, a text may be for readers of either language: code with comments, logs, records.
+_PROSE_SHARE = 0.25
 
 _DESCRIBE: dict[Kind, Callable[[str, Voice], list[str]]] = {
     "csv": lambda text, say: describe_grid(csv_grid(text), say),
@@ -48,12 +52,17 @@ _DESCRIBE: dict[Kind, Callable[[str, Voice], list[str]]] = {
 _CERTAIN: frozenset[Kind] = frozenset({"html", "xml", "search"})
 
 
-def synopsis(text: str, *, max_chars: int = 500) -> str:
+def is_mixed(text: str) -> bool:
+    """Whether a text has some Chinese, but too little to say in which language to describe it."""
+    return 0 < _chinese_share(text) < _PROSE_SHARE
+
+
+def synopsis(text: str, *, max_chars: int = 500, mixed: Language | None = None) -> str:
     """What the text is and says, on one line of at most `max_chars` characters, the most useful first.
 
     Never empty unless the text or `max_chars` is; deterministic. What a tool wraps its answer in is looked through;
     data, documents, code, logs and the output of commands are described by what is in them, other text by its own
-    sentences, in the language of the text. Images and bytes are named, never shown.
+    sentences, in the language of the text, or in `mixed` if it is mixed. Images and bytes are named, never shown.
     """
     if not text or max_chars <= 0:
         return ""
@@ -65,8 +74,12 @@ def synopsis(text: str, *, max_chars: int = 500) -> str:
         and squeeze(text, max_chars)
     ):
         return squeeze(text, max_chars)
-    say = Voice(_is_chinese(content.text))
-    described = say.assemble([*said(content, say), *_parts(content.text, found, say)], max_chars)
+    say = Voice(_is_chinese(content.text, mixed))
+    parts = _parts(content.text, found, say)
+    opening = "".join(parts[:2])[:200]
+    # What the wrapping says is said once.
+    around = [note for note in said(content, say) if squeeze(note, 30).rstrip("…") not in opening]
+    described = say.assemble([*around, *parts], max_chars)
     if len(described) >= min(LEAST_CHARS, max_chars, len(text)):
         return described
     return _extended(described, content.text, say, max_chars)
@@ -85,9 +98,14 @@ def _opened(text: str) -> tuple[Content, Recognised]:
     return content, recognise(content.text)
 
 
-def _is_chinese(text: str) -> bool:
+def _is_chinese(text: str, mixed: Language | None) -> bool:
+    share = _chinese_share(text)
+    return mixed == "zh" if mixed and 0 < share < _PROSE_SHARE else share >= _CHINESE_SHARE
+
+
+def _chinese_share(text: str) -> float:
     middle = len(text) // 2
-    return cjk_share(text[:3000] + text[middle : middle + 1000] + text[-500:]) >= _CHINESE_SHARE
+    return cjk_share(text[:3000] + text[middle : middle + 1000] + text[-500:])
 
 
 def _parts(text: str, found: Recognised, say: Voice) -> list[str]:
@@ -107,7 +125,7 @@ def _data(text: str, found: Recognised, say: Voice) -> list[str]:
     if found.value is None:
         return describe_unread(text, say)
     hits = hits_in(found.value)
-    return describe_hits(hits, found.value, say) if hits else describe_value(found.value, text, say)
+    return describe_hits(hits, found.value, say) if hits else describe_value(unpaired(found.value), text, say)
 
 
 def _command(text: str, kind: Kind, say: Voice) -> list[str] | None:
@@ -120,13 +138,20 @@ def _command(text: str, kind: Kind, say: Voice) -> list[str] | None:
         trace = trace_in(text) if begins_trace(text) else None
         return describe_trace(trace, say) if trace is not None else describe_hits_in_files(text, say)
     if kind == "log":
-        return describe_dialogue(text, say)
+        grid = None if has_levels(text) else grid_in(text)
+        return describe_grid(grid, say) if grid is not None else describe_dialogue(text, say)
     if (parts := describe_form(text, say) or describe_places(text, say)) is not None:
         return parts
     if (grid := grid_in(text)) is not None:
-        return describe_grid(grid, say)
+        return [*_all_rows(text, say), *describe_grid(grid, say)]
     trace = trace_in(text)
     return describe_trace(trace, say) if trace is not None else None
+
+
+def _all_rows(text: str, say: Voice) -> list[str]:
+    """How many rows there are in all, where a table says below it that it shows a part."""
+    found = re.search(r"(\d[\d,]*) rows(?= [x(×]|, \d+ shown)", text[-300:])
+    return [say(f"共 {found[1]} 行", f"{found[1]} rows in all")] if found else []
 
 
 def _extended(described: str, text: str, say: Voice, max_chars: int) -> str:

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from itertools import islice
 
+from pagefile.text.sentences import sentences
 from pagefile.text.synopsis.failures import failure_in
 from pagefile.text.synopsis.kinds import line_count
 from pagefile.text.synopsis.records import BAD
@@ -21,12 +22,17 @@ _CHAPTER = re.compile(
 _ARTICLE = re.compile(r"(?m)^[ \t]*第[一二三四五六七八九十百零〇\d]{1,6}条[ \t\u3000]")
 _STATUS_LINE = re.compile(r"^(?:< )?HTTP/[\d.]+ (\d{3})[ \t]*([^\n\r]*)", re.MULTILINE)
 _REQUEST_LINE = re.compile(r"^(?:> )?([A-Z]{3,7} \S+) HTTP/", re.MULTILINE)
+_ERROR_LINE = re.compile(r"[\s│|>*]*(?:\w+ )?(?:Error|ERROR|error|FATAL|fatal|错误)[:：] ?(\S.+)")
+#: `名称：值` below a title, and `name:value` of which a whole text consists.
+_FIELD = re.compile(r"[^：:，。]{2,12}[：:]\s*\S.{0,60}")
+_NAMED_VALUE = re.compile(r"([A-Za-z_][\w.-]{2,40}):(\S[^\n]{0,200})")
+_LEAD_CHARS = 240
 _SENTENCE_END = re.compile(r"[.!?。！？；;]\s|[。！？]")
 
 
 def describe_form(text: str, say: Voice) -> list[str] | None:
     """Text of a fixed form, which may look like Markdown or configuration; None if it has none."""
-    forms = (_mail, _subtitles, _exchange, describe_dialogue, _metrics, _plan)
+    forms = (_mail, _subtitles, _exchange, describe_dialogue, _metrics, _plan, _fields)
     return next((parts for describe in forms if (parts := describe(text, say))), None)
 
 
@@ -39,13 +45,26 @@ def describe_text(text: str, say: Voice) -> list[str]:
     if not chapters and _is_output(text):
         return _output(text, say)
     parts = [say(f"《{title}》", f'"{title}"')] if title else []
+    if (error := _error(text)) is not None:
+        parts.append(say("错误：", "Error: ") + _both_ends(error))
+    if title and (fields := [line for line in lines[1:8] if _FIELD.fullmatch(line)]):
+        parts.append(squeeze(say("；", "; ").join(fields[:4]), 110))
     if articles > 4:
         parts.append(say(f"共 {articles:,} 条", f"{articles:,} articles"))
     if len(chapters) > 1:
         parts.append(
             say("章节：", "Sections: ") + say.listed(chapters, len(chapters), most=110, name_chars=36)
         )
-    return [*parts, prose(text, 300)]
+    # A text without a title begins with what it is about.
+    first = next((one.strip() for one in sentences(text[:400]) if one.strip()), "")
+    lead = squeeze(first, 110) if not parts and len(first) <= _LEAD_CHARS else ""
+    told = prose(text, 300)
+    return [*parts, lead if lead not in told else "", told]
+
+
+def _both_ends(error: str) -> str:
+    """A long error with its end, where the cause is."""
+    return squeeze(error, 170) if len(error) <= 170 else f"{squeeze(error, 80)} {error[-85:].strip()}"
 
 
 def _title(lines: list[str]) -> str:
@@ -63,6 +82,27 @@ def _title(lines: list[str]) -> str:
     second = " ".join(lines[1].split())
     goes_on = 3 < len(second) <= 60 and second[-1] not in ".。,，;；" and len(lines) > 4
     return f"{first}, {second}" if goes_on and longer > 60 else first if longer > 30 else ""
+
+
+def _error(text: str) -> str | None:
+    """What a program that stopped says last, in lines rather than in prose."""
+    lines = text[-4000:].splitlines()
+    found = [match[1] for line in lines if (match := _ERROR_LINE.match(line))]
+    return found[0] if found and len(text) < 200 * (line_count(text) + 1) else None
+
+
+def _fields(text: str, say: Voice) -> list[str] | None:
+    """Names and values, one a line, below the names of sections."""
+    lines = [line.strip() for line in text[:20_000].splitlines() if line.strip() and line[0] != "#"]
+    found = [match for line in lines if (match := _NAMED_VALUE.fullmatch(line))]
+    if len(found) < 8 or len(found) < 0.8 * len(lines):
+        return None
+    bad = [match[0] for match in found if re.search(r"(?i)\b(?:err|error|fail\w*|down|critical)\b", match[2])]
+    told = say.listed([match[0] for match in found], len(found), most=150, name_chars=50)
+    return [
+        say(f"{len(found):,} 个字段：{told}", f"{len(found):,} fields: {told}"),
+        say("异常：", "Notable: ") + squeeze(", ".join(bad), 90) if bad else "",
+    ]
 
 
 def _is_output(text: str) -> bool:

@@ -8,7 +8,7 @@ from pagefile.records import JsonValue
 from pagefile.text.synopsis.records import ASKED, flat
 from pagefile.text.tables import table
 
-#: Lists are looked for so deep, and so many of them are compared.
+#: How deep lists are looked for, and how many of them are compared.
 _DEPTH, _MOST_LISTS = 8, 400
 #: Names of lists that do not say what is in them.
 _PLAIN = frozenset[str](table("pagefile.text.synopsis", "fields")["plain_lists"])

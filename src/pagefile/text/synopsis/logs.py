@@ -24,6 +24,11 @@ _ANSWERED = re.compile(r'"(?:[A-Z]{3,7}) (\S+)[^"]*" (\d{3}) ')
 _BAD = re.compile(
     r"(?i)\b(?:error|failed|failure|fatal|panic|denied|refused|timed? ?out|out of memory|oom|segfault|killed)\b|失败|错误|异常|告警|超时|故障"
 )
+#: The end of a program says that something failed, the lines before it say what.
+_GENERIC = re.compile(
+    r"(?i)\b(?:exit(?:ed)?|completed|finished|terminated) with\b|exit (?:code|status)|退出码|返回码"
+)
+_HAS_WORDS = re.compile(r"[^\W\d_]{3}")
 _FIELDS: Mapping[str, list[str]] = table("pagefile.text.synopsis", "fields")["logs"]
 
 
@@ -37,14 +42,29 @@ def describe_log(text: str, say: Voice) -> list[str]:
     seen = "" if len(lines) >= total else say(f"（前 {len(lines):,} 行）", f" (first {len(lines):,} lines)")
     trace = trace_in(text)
     parts = [
-        say(f"日志，{total:,} 行{span and '，' + span}", f"Log, {total:,} lines{span and ', ' + span}"),
+        squeeze(lines[0], 70) if lines and not _is_entry(lines[0]) else "",
+        say(f"日志，{total:,} 行", f"Log, {total:,} lines"),
         _statuses(lines, say),
         squeeze(trace.raised, 110) if trace else "",
-        say("级别：", "Levels: ") + ", ".join(shown) + seen if shown else "",
         *_error_lines(lines, levels, text, say),
+        say("级别：", "Levels: ") + ", ".join(shown) + seen if shown else "",
+        span,
+        "" if trace else _closing_line(text, say),
         _most_frequent(lines, say),
     ]
     return [part for part in parts if part]
+
+
+def _closing_line(text: str, say: Voice) -> str:
+    """The last line, if it is none of the entries but sums them up; what is indented continues an entry."""
+    last = text[-1000:].rstrip().rpartition("\n")[2]
+    summed_up = last and not last[0].isspace() and not _is_entry(last)
+    return say("结尾：", "Ends: ") + squeeze(last, 100) if summed_up else ""
+
+
+def has_levels(text: str) -> bool:
+    """Whether the first lines of a log say how grave they are."""
+    return any(map(_level, islice(lines_of(text), 60)))
 
 
 def describe_log_rows(rows: Sequence[JsonValue], total: int, say: Voice) -> list[str] | None:
@@ -125,18 +145,40 @@ def _time_span(lines: Sequence[str], text: str) -> str:
 
 
 def _error_lines(lines: Sequence[str], levels: Sequence[str], text: str, say: Voice) -> list[str]:
-    first = next((line for line, level in zip(lines, levels, strict=True) if level in _ERRORS), "")
-    tail = text[-_LAST_CHARS:].splitlines()[::-1][: MOST_LINES // 10]
-    last = next((line for line in tail if _level(line) in _ERRORS), first)
-    if not first and not any(_ANSWERED.search(line) for line in lines[:5]):
-        first = next((line for line in lines if _BAD.search(line)), "")
-        last = next((line for line in tail if _BAD.search(line)), first) if first else ""
-    if not first:
+    bad = [level in _ERRORS for level in levels]
+    tail = [line[:1000] for line in text[-_LAST_CHARS:].splitlines()[-MOST_LINES // 10 :] if line]
+    worse = [_level(line) in _ERRORS for line in tail]
+    if not any(bad) and not any(_ANSWERED.search(line) for line in lines[:5]):
+        bad, worse = ([_BAD.search(line) is not None for line in each] for each in (lines, tail))
+    if not any(bad):
         return []
-    parts = [say("首个错误：", "First error: ") + squeeze(first, 150)]
+    first = _entry(lines, bad.index(True))
+    last = _entry(tail, len(worse) - 1 - worse[::-1].index(True)) if any(worse) else first
+    parts = [say("首个错误：", "First error: ") + squeeze(first, 130)]
     if last != first:
         parts.append(say("最后错误：", "Last error: ") + squeeze(last, 150))
     return parts
+
+
+def _is_entry(line: str) -> bool:
+    return bool(_level(line) or PATTERNS["stamp"].search(line, 0, 80))
+
+
+def _entry(lines: Sequence[str], at: int) -> str:
+    """What an entry says, without its time: with the lines below it that go on, or the cause above a bare exit code."""
+    said = PATTERNS["stamp"].sub("", lines[at], count=1).strip(" -[]|:")
+    if _GENERIC.search(said):
+        above = [
+            line for line in lines[max(0, at - 8) : at] if _BAD.search(line) and not _GENERIC.search(line)
+        ]
+        said = " | ".join([*(PATTERNS["stamp"].sub("", line, count=1).strip() for line in above[-1:]), said])
+    elif lines[at].rstrip()[-1:] in (":", "："):
+        below = [
+            line.strip() for line in lines[at + 1 : at + 9] if _HAS_WORDS.search(line) and not _is_entry(line)
+        ]
+        level = _level(lines[at])
+        said = " ".join([level, *(line for line in below if len(line) > 14)][:4]) if below else said
+    return said
 
 
 def _most_frequent(lines: Sequence[str], say: Voice) -> str:

@@ -15,6 +15,7 @@ from pagefile.text.synopsis.records import (
     Flat,
     example,
     extremes,
+    failing,
     flat,
     naming,
     notable,
@@ -67,9 +68,10 @@ def describe_rows(rows: Rows, value: JsonValue, say: Voice) -> list[str]:
         _raised(rows),
         say(f"JSON，{rows.count:,} 条{named}{place}", f"JSON, {rows.count:,}{named}{place}")
         + (say("；", "; ") + around if around else ""),
+        (unusual := notable(flats, say) or failing(value, say)),
         say("如：", "E.g. ") + example(flats[0], flats, say, most=130) if flats else "",
         tallies(flats, say, most=150),
-        extremes(flats, say) or notable(flats, say),
+        extremes(flats, say) if not unusual else "",
         _next_names(flats, say),
         *_longest_text(value, say),
         say("末项：", "Last: ") + example(flats[-1], flats, say, most=130)
@@ -101,7 +103,7 @@ def _next_names(flats: Sequence[Flat], say: Voice) -> str:
 
 
 def _around(value: JsonValue, rows: Rows, say: Voice) -> str:
-    """Totals, names and states that stand outside of the rows."""
+    """Totals, names and states outside of the rows."""
     told: list[str] = []
     inner = value
     for name in (*rows.path, None):

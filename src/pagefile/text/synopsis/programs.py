@@ -5,6 +5,7 @@ from itertools import islice
 
 from pagefile.text.code import code_language, definitions, is_settings, opening_comment, sections
 from pagefile.text.synopsis.kinds import line_count
+from pagefile.text.synopsis.records import BAD, STATES
 from pagefile.text.synopsis.wording import Voice, squeeze
 
 _YAML_TOP = re.compile(
@@ -13,6 +14,7 @@ _YAML_TOP = re.compile(
 _YAML_NAMES = re.compile(
     r"^ *(?:- )?(?:name|title|kind|image|host): +[\"']?([^\s\"'][^\n\"']*)", re.MULTILINE
 )
+_YAML_VALUE = re.compile(r"^ *([A-Za-z][\w ]{2,30}?) ?: +([^\n]{2,60})$", re.MULTILINE)
 _PAIR = re.compile(r"^[ \t]*([\w.\"'-]+)[ \t]*=[ \t]*([^\n]+)", re.MULTILINE)
 
 
@@ -59,15 +61,25 @@ def _settings(text: str, say: Voice) -> list[str]:
 def describe_yaml(text: str, say: Voice) -> list[str]:
     found = list(islice(_YAML_TOP.finditer(text), 1000))
     keys = [f"{match[1]}={squeeze(match[2], 50)}" if match[2] else match[1] for match in found]
+    if len(keys) <= 2:
+        # All of it is below one name.
+        keys += [f"{key.strip()}={squeeze(value, 50)}" for key, value in _YAML_VALUE.findall(text)]
     keys = list(dict.fromkeys(keys))
     lines, comment = line_count(text), opening_comment(text)
     names = list(dict.fromkeys(match[1] for match in islice(_YAML_NAMES.finditer(text), 60)))
-    shown = say.listed(keys, len(keys), most=150)
+    bad = [
+        f"{key}: {value}"
+        for key, value in _YAML_VALUE.findall(text)
+        if STATES.search(key) and BAD.search(value)
+    ]
+    told = ", ".join(dict.fromkeys(bad))
+    shown = say.listed(keys, len(keys), most=80 if bad else 150)
     return [
         say(
             f"YAML，{lines:,} 行，{len(keys)} 个顶层键：{shown}",
             f"YAML, {lines:,} lines, {len(keys)} keys at the top: {shown}",
         ),
+        say("异常：", "Notable: ") + squeeze(told, 90) if bad else "",
         say("注释：", "Says: ") + squeeze(comment, 100) if comment else "",
         say("名称：", "Names: ") + say.listed(names, len(names), most=160) if len(names) > 1 else "",
     ]

@@ -15,11 +15,13 @@ from pagefile.text.tables import table
 ASKED = 400
 #: How many fields of a row.
 _MOST_FIELDS = 60
+#: How many states are looked for in nested objects.
+_MOST_STATES = 20_000
 #: A longer string is a text, not a value.
 _VALUE_CHARS = 60
 
 #: Fields whose values are worth counting before others.
-_STATES = re.compile(
+STATES = re.compile(
     r"(?i)status|state|phase|level|severity|priority|result|outcome|reason|verdict|passed|状态|等级|级别|结果|结论|质检|阶段|优先级|^zt$"
 )
 #: Fields that name what a row is about, best first.
@@ -104,7 +106,7 @@ def tallies(rows: Sequence[Flat], say: Voice, *, most: int) -> str:
         counted = Counter(str(value) for value in values if value not in (None, ""))
         if 2 <= len(counted) <= 8 and len(counted) * 2 < len(rows):
             told = say("、", ", ").join(f"{value} {count:,}" for value, count in counted.most_common(6))
-            found.append((not _STATES.search(key), len(counted), f"{key.rpartition('.')[2]}: {told}"))
+            found.append((not STATES.search(key), len(counted), f"{key.rpartition('.')[2]}: {told}"))
     kept = [told for _, _, told in sorted(found, key=lambda one: one[:2])[:3]]
     return squeeze(_sampled(rows, say) + "; ".join(kept), most) if kept else ""
 
@@ -114,7 +116,7 @@ def _sampled(rows: Sequence[Flat], say: Voice) -> str:
     return say(f"前 {ASKED} 行：", f"In the first {ASKED}: ") if len(rows) >= ASKED else ""
 
 
-#: What stands in a row that a reader should know of.
+#: What in a row a reader should know of.
 BAD = re.compile(
     r"(?i)crash|error|fail|exited|evicted|killed|oom|critical|fatal|denied|refused|timed? ?out|unhealthy|异常|失败|错误|故障|超时|告警"
 )
@@ -129,9 +131,51 @@ def notable(rows: Sequence[Flat], say: Voice, *, most: int = 110) -> str:
     ]
     if not bad or len(bad) * 2 > len(rows):
         return ""
-    return say("异常：", "Notable: ") + squeeze(
-        " ".join(str(value) for value in bad[0].values() if value not in (None, "")), most
-    )
+    told = [value for value in bad[0].values() if isinstance(value, str) and _is_telling(value)]
+    # What is bad about it first, then what says most.
+    told.sort(key=lambda value: (BAD.search(value) is None, -len(value)))
+    return say("异常：", "Notable: ") + squeeze(" ".join(told), most)
+
+
+def failing(value: JsonValue, say: Voice, *, most: int = 110) -> str:
+    """The first object at any depth whose state tells of a failure, with what names it, if few do."""
+    states = list(islice(_states(value, ""), _MOST_STATES))
+    bad = [(name, state) for name, state in states if BAD.search(state)]
+    if not bad or len(bad) * 4 > len(states):
+        return ""
+    return say("异常：", "Notable: ") + squeeze(" ".join(filter(None, bad[0])), most)
+
+
+def _states(value: JsonValue, name: str, depth: int = 10) -> Iterator[tuple[str, str]]:
+    """Every short state in a value, with the nearest name around it."""
+    if isinstance(value, list) and depth:
+        for inner in value:
+            yield from _states(inner, name, depth - 1)
+    elif isinstance(value, dict) and depth:
+        own = next((told for key in _NAMES[:6] if isinstance(told := value.get(key), str) and told), name)
+        for key, inner in value.items():
+            if isinstance(inner, str):
+                if len(inner) <= _VALUE_CHARS and STATES.search(key):
+                    yield own, inner
+            else:
+                yield from _states(inner, own, depth - 1)
+
+
+_PAIRED = (("name", "value"), ("key", "value"), ("field", "value"), ("Key", "Value"), ("Name", "Value"))
+
+
+def unpaired(value: JsonValue, depth: int = 12) -> JsonValue:
+    """A value in which lists of names and values, as headers and tags come, are objects."""
+    if isinstance(value, dict):
+        return {key: unpaired(inner, depth - 1) for key, inner in value.items()} if depth else value
+    if not isinstance(value, list) or not depth:
+        return value
+    for name, of in _PAIRED:
+        if value and all(isinstance(item, dict) and item.keys() == {name, of} for item in value):
+            pairs = [item for item in value if isinstance(item, dict)]
+            if all(isinstance(item[name], str) for item in pairs):
+                return {str(item[name]): item[of] for item in pairs}
+    return [unpaired(item, depth - 1) for item in value]
 
 
 def extremes(rows: Sequence[Flat], say: Voice, *, most: int = 90) -> str:

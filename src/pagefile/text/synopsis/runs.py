@@ -41,7 +41,8 @@ class Run(NamedTuple):
     diagnostics: Counter[str]
     files: int
     trace: Trace | None
-    #: Its last lines.
+    #: Its first lines, which tell what was run, and its last.
+    begins: str
     ends: str
 
 
@@ -74,7 +75,8 @@ def run_in(text: str) -> Run | None:
         kinds,
         len({match[1] for match in diagnosed}),
         trace_in(text),
-        _ending(every),
+        _joined(every[:12], slice(2), 100),
+        _joined(every[-12:], slice(-5, None), 250),
     )
 
 
@@ -98,15 +100,14 @@ def describe_run(run: Run, say: Voice) -> list[str]:
     if run.trace and run.trace.raised[:30] not in " ".join(parts):
         parts.append(squeeze(run.trace.raised, 130))
     if not run.failing and not run.complaints:
-        parts.append(say("结尾：", "Ends: ") + run.ends)
+        parts += [say("开头：", "Begins: ") + run.begins, say("结尾：", "Ends: ") + run.ends]
     return parts
 
 
-def _ending(lines: Sequence[str]) -> str:
-    told = [
-        line for line in (" ".join(line[:_LINE_CHARS].split()).strip("=- ") for line in lines[-12:]) if line
-    ]
-    return squeeze(" | ".join(told[-5:]), 250)
+def _joined(lines: Sequence[str], some: slice, max_chars: int) -> str:
+    """Some of the lines that say anything, on one line."""
+    told = [line for line in (" ".join(line[:_LINE_CHARS].split()).strip("=- ") for line in lines) if line]
+    return squeeze(" | ".join(told[some]), max_chars)
 
 
 def _worth_reading(lines: Sequence[str]) -> list[str]:

@@ -65,7 +65,7 @@ def trace_in(text: str) -> Trace | None:
 
 
 def begins_trace(text: str) -> bool:
-    """Whether a traceback stands in a text at the beginning of a line, not in a string of a program."""
+    """Whether a text has a traceback at the beginning of a line, not in a string of a program."""
     return _BEGINNING.search(text) is not None
 
 

@@ -39,6 +39,7 @@ _TEXT_CHARS = 200
 #: Keys whose value says what a text is, best first.
 _LEADS: list[str] = table("pagefile.text.synopsis", "fields")["leads"]
 _MOST_NODES = 3_000
+_FEW_STRINGS = 8
 
 
 #: The objects around a value, the innermost last.
@@ -116,8 +117,11 @@ def text_inside(value: JsonValue, chars: int) -> Content | None:
     found = max(islice(_strings(value), _MOST_NODES), key=lambda one: len(one[0]), default=None)
     if found is None or len(found[0]) < max(_TEXT_CHARS, 0.55 * chars) or not _is_text(found[0]):
         return None
+    # Of a file with much beside it, what is beside it says more than its size.
+    if is_base64(found[0]) and sum(1 for _ in islice(_strings(value), _FEW_STRINGS)) == _FEW_STRINGS:
+        return None
     text, key, around = found
-    return Content(text, tuple(_notes(key, around, text)))
+    return Content(text, tuple(_notes(key, around)))
 
 
 def _is_text(value: str) -> bool:
@@ -153,8 +157,8 @@ def _strings(
             yield from _strings(inner, key, above, depth - 1)
 
 
-def _notes(key: str, around: _Above, text: str) -> Iterator[tuple[str, str]]:
-    """A failure, a title or a name that stands beside a text."""
+def _notes(key: str, around: _Above) -> Iterator[tuple[str, str]]:
+    """A failure, a title or a name given beside a text."""
     for name, value in (field for item in reversed(around) for field in item.items()):
         folded = name.casefold().replace("_", "")
         if folded in ("exitcode", "returncode", "exitstatus") and value not in (0, None, "0"):
@@ -164,7 +168,7 @@ def _notes(key: str, around: _Above, text: str) -> Iterator[tuple[str, str]]:
     beside = [*around, *(inner for item in around for inner in item.values() if isinstance(inner, dict))]
     leads = (value for name in _LEADS for item in beside if (value := item.get(name)))
     lead = next((value for value in leads if isinstance(value, str)), "")
-    if lead and squeeze(lead, 30).rstrip("…") not in text[:600]:
+    if lead:
         yield _both(lead, 90)
 
 

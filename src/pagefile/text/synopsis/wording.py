@@ -78,7 +78,7 @@ def prose(text: str, max_chars: int) -> str:
         ]
         pieces[:2] = [_to_boundary(piece) for piece in pieces[:2]]
     read = [("", once(plain_text(piece))) for piece in pieces]
-    return squeeze(summarize(read, max_chars=max_chars), max_chars)
+    return squeeze(summarize(read, limit=max_chars), max_chars)
 
 
 def once(text: str) -> str:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pagefile.tiers.workspace.results import Plain, clean, to_json
+from pagefile.tiers.workspace.results import Plain, clean, read_text, to_json
 
 _NONE: Mapping[str, object] = {}
 
@@ -70,10 +70,10 @@ def _same(value: object, default: object) -> bool:
 
 
 def _spelled(value: Plain) -> Plain:
-    """A value as its tool takes it: numbers written as text are numbers."""
+    """A value as its tool takes it: numbers written as text are numbers, and JSON text is what it says."""
     if isinstance(value, str):
         text = value.strip()
         digits = text.removeprefix("-")
         plain = digits.isascii() and digits.isdigit() and str(int(digits[:18])) == digits
-        return int(text) if plain else value
+        return int(text) if plain else read_text(value)
     return value

@@ -14,7 +14,7 @@ from pagefile.tiers.workspace.tool_names import deed, is_web, named, texts_in
 
 _HOST = re.compile(r"https?://([^/?#]+)", re.IGNORECASE)
 _PARTS = re.compile(r"[\\/]+")
-#: A shorter text in another call may stand there by chance.
+#: A shorter text in another call may be there by chance.
 _TELLING_CHARS = 3
 
 
@@ -46,7 +46,7 @@ def overlap(one: str, other: str) -> bool:
     if _contains(long, short):
         return True
     files = all("." in parts[-1] for parts in (short, long))
-    # A path from the root and one from a directory nobody named: only two different files are surely apart.
+    # A path from the root and one from an unknown directory: only two different files are surely apart.
     return one.startswith("/") != other.startswith("/") and not files
 
 

@@ -29,10 +29,12 @@ _MOST_ERROR_CHARS = 2_000
 _ERROR = re.compile(
     rf"""(?:\W{{0,3}}(?:{"|".join(map(re.escape, table("pagefile.tiers.workspace", "tool_words")["failures"]))})
     (?:\s*[:：!！(（\[]|\s+\d{{3}}\b|[.。]?\Z)
+    |(?:error|failure)\ (?:executing|calling|running|reading|fetching|loading|while)\b|(?:the\ )?(?:request|operation|call)\ (?:failed|timed\ out)
     |\w*(?:Error|Exception)\s*[:：(]|Traceback\ \(most\ recent|HTTP(?:/[\d.]+)?\ (?:error\ )?[45]\d\d|[45]\d\d\ [A-Z])""",
     re.IGNORECASE | re.VERBOSE,
 )
 
+_HTTP_ERRORS = range(400, 600)
 _MEDIA_BLOCKS = ("image", "audio", "resource", "resource_link")
 
 R = TypeVar("R")
@@ -187,7 +189,16 @@ def failed(value: Plain) -> bool:
         return True
     if isinstance(value, str):
         return len(value) <= _MOST_ERROR_CHARS and _ERROR.match(value.strip()) is not None
-    if not isinstance(value, dict) or any(value.get(key) for key in (*KEYS["lists"], *KEYS["pages"])):
+    if not isinstance(value, dict):
         return False
+    if any(value.get(key) in _HTTP_ERRORS for key in KEYS["http_status"]):
+        return True
+    if any(value.get(key) for key in (*KEYS["lists"], *KEYS["pages"])):
+        return False
+    # A program that failed and printed something still says what it found.
+    if any(value.get(key) for key in KEYS["exit_code"]) and not value.get("stdout"):
+        return True
+    if any(value.get(key) in _HTTP_ERRORS for key in KEYS["code"]) and any(map(value.get, KEYS["message"])):
+        return True
     refused = any(value.get(key) is False for key in ("ok", "success"))
     return bool(value.get("error")) or refused or value.get("status") in ("error", "failed", "fail")

@@ -99,7 +99,7 @@ def _suggested(tool: str, arguments: Plain) -> ToolRule:
     if does in (None, "changes", "runs", "apart"):
         return ToolRule("*", changes=does != "apart")
     volatile = is_volatile(tool, arguments)
-    # A list of files or orders is no table of contents, and a status is no page: neither is knowledge.
+    # A list of files or orders is not a table of contents, and a status is not a page: neither is knowledge.
     kind: Kind = "nothing" if does == "list" or (volatile and does == "page") else does
     fresh_s = WEB_FRESH_S if is_web(tool, arguments) else FRESH_S
     return ToolRule("*", kind, cacheable=not volatile, fresh_s=fresh_s, changes=False)

@@ -120,7 +120,8 @@ class Workspace:
         limits = [limit for limit in (self._parts.rules.cache_s, rule.fresh_s) if limit > 0]
         found = self._calls.find(call, min(limits, default=0.0)) or self._put_in(call, rule)
         if found is not None:
-            await self._speak(found[0].text or found[0].outline)
+            # Of a long result only an outline is at hand, which need not be in the language of the whole.
+            await self._speak(found[0].text or "")
         served = None if found is None else await self._served(found[0], budget_tokens)
         if found is None or served is None:
             self._calls.drop(call)
@@ -199,7 +200,7 @@ class Workspace:
     ) -> list[tuple[ContentChunk, tuple[Form, ...]]]:
         """The chunks for a prompt, best first, without those of the calls that are `seen` in it anyway.
 
-        Beside a placeholder of its call (`placeheld`) a chunk stands only where a rule names the tool.
+        Beside a placeholder of its call (`placeheld`) a chunk is shown only if a rule names the tool.
         """
         unseen = [chunk for chunk in self.notes.shown() if chunk.metadata.get("call_id") not in seen]
         fresh = [one for one in unseen if one.metadata.get("call_id") not in placeheld or self._names(one)]
@@ -224,7 +225,7 @@ class Workspace:
         self._since = None
 
     def trusted(self, unseen: int) -> "Workspace":
-        """Itself, without answers if `unseen` is another number than before: calls nobody told it of may have changed something."""
+        """Itself, without answers if `unseen` is another number than before: calls it does not know of may have changed something."""
         if unseen != self._unseen:
             self._calls.clear()
         self._unseen = unseen

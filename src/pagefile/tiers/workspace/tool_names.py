@@ -55,7 +55,7 @@ def _is_one_of(word: str, group: str) -> bool:
 def deed(tool: str, arguments: Plain = None) -> Deed | None:
     """What a call does; None if nothing tells, so that it may do anything."""
     name = bare_name(tool)
-    words = [*words_of(name), name.casefold()]
+    words = [*_telling(words_of(name)), name.casefold()]
     given = arguments if isinstance(arguments, dict) else {}
     about_something = named(arguments, "location") or named(arguments, "identity")
     if has_word(words, "apart") and not about_something:
@@ -76,8 +76,15 @@ def deed(tool: str, arguments: Plain = None) -> Deed | None:
     return next((kind for kind in ("toc", "search", "list", "page") if has_word(words, kind)), None)
 
 
+def _telling(words: Sequence[str]) -> list[str]:
+    """The words without the nouns that could be verbs: nothing is committed by `get_commit`."""
+    verbs = [at for at, word in enumerate(words) if word in WORDS["reading_verbs"]]
+    first = verbs[0] if verbs else len(words)
+    return [word for at, word in enumerate(words) if at < first or word not in WORDS["nouns"]]
+
+
 def is_volatile(tool: str, arguments: Plain) -> bool:
-    """Whether an equal call may have another answer although nobody changed anything; `get_input` of nothing may, too."""
+    """Whether an equal call may have another answer although nothing was changed by the agent; `get_input` of nothing may, too."""
     words = words_of(bare_name(tool))
     singular = [word.removesuffix(ending) for word in words for ending in ("s", "es")]
     nameless = not arguments and not has_word(words, "list")

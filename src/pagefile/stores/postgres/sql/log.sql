@@ -24,8 +24,8 @@ WITH told AS (
     turns, live_turns, live_tokens, done_tokens)
   VALUES (
     :tenant, :conversation, :user, coalesce(:user, ''), :agent, :project, :language, :timezone, :now, :now, CASE WHEN :ended THEN coalesce(:created, :now) END,
-    :ended::integer, :done::integer, :done::integer, CASE WHEN :done THEN :tokens ELSE 0 END,
-    CASE WHEN :done THEN :tokens ELSE 0 END)
+    :ended::integer, :counted::integer, :counted::integer, CASE WHEN :counted THEN :tokens ELSE 0 END,
+    CASE WHEN :counted THEN :tokens ELSE 0 END)
   ON CONFLICT (tenant, conversation_id) DO UPDATE SET
     agent = coalesce(excluded.agent, c.agent),
     project = coalesce(excluded.project, c.project),
@@ -52,7 +52,7 @@ written AS (
     :id, :conversation, :query, :answer, told.create_time, told.user_id, :now, told.user_id, :tenant,
     CASE WHEN :ended THEN told.last_seq END, 'turn', :status,
     :at, :steps, :metadata, :messages, :digest, :user_tokens, :assistant_tokens, :tokens, :counter,
-    CASE WHEN :done THEN told.done_tokens - :tokens END
+    CASE WHEN :counted THEN told.done_tokens - :tokens END
   FROM told),
 session AS ({session_told})
 
@@ -96,10 +96,10 @@ told AS (
     last_create_time = CASE WHEN :ended
       THEN greatest(:now, c.last_create_time + interval '1 microsecond') ELSE c.last_create_time END,
     last_seq = c.last_seq + :ended::integer,
-    turns = c.turns + :done::integer,
-    live_turns = c.live_turns + :done::integer,
-    live_tokens = c.live_tokens + CASE WHEN :done THEN :tokens ELSE 0 END,
-    done_tokens = c.done_tokens + CASE WHEN :done THEN :tokens ELSE 0 END
+    turns = c.turns + :counted::integer,
+    live_turns = c.live_turns + :counted::integer,
+    live_tokens = c.live_tokens + CASE WHEN :counted THEN :tokens ELSE 0 END,
+    done_tokens = c.done_tokens + CASE WHEN :counted THEN :tokens ELSE 0 END
   FROM seen WHERE {here}
   RETURNING c.user_id, c.agent, c.last_seq, c.last_create_time, c.done_tokens),
 moved AS (
@@ -108,7 +108,7 @@ moved AS (
     answer = :answer, steps = :steps, assistant_tokens = :assistant_tokens, tokens = :tokens, status = :status,
     create_time = CASE WHEN :ended THEN told.last_create_time ELSE m.create_time END,
     seq = CASE WHEN :ended THEN told.last_seq END,
-    tokens_before = CASE WHEN :done THEN told.done_tokens - :tokens END,
+    tokens_before = CASE WHEN :counted THEN told.done_tokens - :tokens END,
     update_time = :now, update_by = told.user_id
   FROM told WHERE m.message_id = :id AND m.conversation_id = :conversation AND m.tenant = :tenant
   RETURNING m.create_time),
@@ -127,6 +127,15 @@ SELECT told.last_seq, moved.create_time FROM told, moved
 
 -- fragment: live
 FROM ai_message AS m WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.tokens_before IS NOT NULL
+
+-- fragment: running
+FROM ai_message AS m WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq IS NULL AND {not_reset}
+
+-- fragment: reset_seq
+(SELECT c.reset_seq FROM c)
+
+-- fragment: long_ago
+'-infinity'
 
 -- name: view
 -- One snapshot: a row with the head, the summary in force and the session's part, then the turns, in no order. Where the
@@ -147,7 +156,7 @@ f AS MATERIALIZED (
 SELECT t.top, {entry}
 FROM (
   SELECT ROW({head}, s.id, s.seq, s.version, s.summary, s.covered_through_seq, s.covered_turns, s.created_at, s.tokens,
-    s.counter, s.anchors, s.archive_refs, {session_profile}) AS top
+    s.counter, s.anchors, s.archive_refs, s.fallback_reason, {session_profile}) AS top
   FROM c
   LEFT JOIN conversation_summaries AS s ON s.conversation_id = :conversation AND s.tenant = :tenant
   LEFT JOIN sessions AS v ON v.tenant = :tenant AND v.conversation_id = :conversation) AS t
@@ -156,8 +165,9 @@ FULL JOIN (
     SELECT {entry} {live} AND (m.tokens_before, m.seq) >= (f.tokens_before, f.seq)
     ORDER BY m.tokens_before, m.seq LIMIT f.live_turns) AS m
   UNION ALL
-  SELECT {entry} FROM ai_message AS m
-  WHERE m.message_id = :open_turn AND m.conversation_id = :conversation AND m.tenant = :tenant AND m.status = 'open'
+  (SELECT {entry} {running} AND m.message_id = :open_turn)
+  UNION ALL
+  (SELECT {entry} {running} AND m.message_id IS DISTINCT FROM :open_turn ORDER BY m.place DESC LIMIT :limit)
 ) AS m ON FALSE
 
 -- name: entries
@@ -182,7 +192,7 @@ SELECT c.user_id, {entry} FROM conversations AS c LEFT JOIN (
 c.tenant = :tenant AND (:conversation IS NULL OR c.conversation_id = :conversation) AND {visible}
 
 -- fragment: near
-m.conversation_id = c.conversation_id AND m.tenant = c.tenant AND m.kind = 'turn' AND m.status = 'done'
+m.conversation_id = c.conversation_id AND m.tenant = c.tenant AND {counts}
 
 -- name: around
 -- For each place asked for: the turn (0), the done turn before it (1) and the one after it (2).

@@ -57,29 +57,33 @@ UPDATE ai_message SET
 WHERE message_id = :id AND conversation_id = :conversation AND tenant = :tenant
 
 -- name: view
--- The head, the checkpoint in force and the open turn, in one row.
+-- The head and the checkpoint in force, in one row.
 SELECT {head},
   s.id, s.seq, s.version, s.summary, s.covered_through_seq, s.covered_turns, s.created_at, s.tokens, s.counter,
-  s.anchors, s.archive_refs,
-  {entry}, {session_profile}
+  s.anchors, s.archive_refs, s.fallback_reason,
+  {session_profile}
 FROM conversations AS c
 LEFT JOIN sessions AS v ON v.tenant = c.tenant AND v.conversation_id = c.conversation_id
 LEFT JOIN conversation_summaries AS s ON s.conversation_id = c.conversation_id AND s.tenant = c.tenant
-LEFT JOIN ai_message AS m
-  ON m.message_id = :open_turn AND m.conversation_id = c.conversation_id AND m.tenant = c.tenant AND m.status = 'open'
 WHERE c.tenant = :tenant AND c.conversation_id = :conversation
+
+-- name: turns_running
+-- Open turns, newest first; the one that a window is for is always among them.
+SELECT {entry} FROM ai_message AS m
+WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq IS NULL AND {not_reset}
+ORDER BY coalesce(m.message_id = :open_turn, FALSE) DESC, {place} DESC LIMIT :limit
 
 -- name: turns_back
 -- Live turns, newest first, some at a time.
 SELECT {entry} FROM ai_message AS m
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :after_seq AND m.seq < :before_seq
-AND m.kind = 'turn' AND m.status = 'done'
+AND {counts}
 ORDER BY m.seq DESC LIMIT :limit
 
 -- name: turns_up_to
--- A turn and the done turn before it.
+-- A turn and the one before it.
 SELECT {entry} FROM ai_message AS m
-WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq <= :seq AND m.kind = 'turn' AND m.status = 'done'
+WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq <= :seq AND {counts}
 ORDER BY m.seq DESC LIMIT 2
 
 -- name: entries_ended

@@ -40,7 +40,7 @@ c.live_tokens, c.checkpoint_id, c.checkpoint_version, c.last_create_time, {done_
 (SELECT {json_object}(w.tier, w.seq) FROM watermarks AS w
  WHERE w.tenant = c.tenant AND w.conversation_id = c.conversation_id),
 s.id, s.seq, s.version, s.summary, s.covered_through_seq, s.covered_turns, s.created_at, s.tokens, s.counter,
-s.anchors, s.archive_refs
+s.anchors, s.archive_refs, s.fallback_reason
 FROM conversations AS c
 LEFT JOIN conversation_summaries AS s ON s.conversation_id = c.conversation_id AND s.tenant = c.tenant
 
@@ -93,7 +93,7 @@ SELECT digest, {fact} FROM facts WHERE tenant = :tenant AND user_id = :user AND 
 -- fragment: no_turn
 NOT EXISTS (
   SELECT 1 FROM ai_message AS m WHERE m.conversation_id = x.conversation_id AND m.tenant = x.tenant AND m.seq = x.seq
-  AND m.kind = 'turn' AND m.status = 'done')
+  AND {counts})
 
 -- fragment: no_conversation
 NOT EXISTS (SELECT 1 FROM conversations AS c WHERE c.tenant = x.tenant AND c.conversation_id = x.conversation_id)
@@ -173,11 +173,11 @@ UPDATE tool_result_archive SET stored_bytes = (SELECT octet_length(data) FROM bl
 WHERE tenant = :tenant AND uuid = :uuid AND purged IS NULL
 
 -- name: audit_sums
--- What came before each done turn.
+-- What came before each turn that counts.
 
 -- name: audit_sums (postgres)
 UPDATE ai_message AS m SET tokens_before = s.before FROM (
-  SELECT d.message_id, (sum(d.tokens) OVER (ORDER BY d.seq) - d.tokens)::bigint AS before FROM ai_message AS d
-  WHERE d.conversation_id = :conversation AND d.tenant = :tenant AND d.kind = 'turn' AND d.status = 'done') AS s
+  SELECT m.message_id, (sum(m.tokens) OVER (ORDER BY m.seq) - m.tokens)::bigint AS before FROM ai_message AS m
+  WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND {counts}) AS s
 WHERE m.message_id = s.message_id AND m.conversation_id = :conversation AND m.tenant = :tenant
 AND m.tokens_before IS DISTINCT FROM s.before

@@ -36,7 +36,7 @@ SELECT m.seq, m.message_id, m."at", t.said, t.answered FROM ai_message AS m
 LEFT JOIN turn_terms AS t
   ON t.conversation_id = m.conversation_id AND t.tenant = m.tenant AND t.seq = m.seq AND t.analyzer = :analyzer
 WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :after_seq
-AND m.kind = 'turn' AND m.status = 'done'
+AND {counts}
 ORDER BY m.seq LIMIT :limit
 
 -- fragment: terms_replaced

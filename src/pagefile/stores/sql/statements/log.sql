@@ -11,6 +11,11 @@ c.turns, c.live_turns, c.live_tokens, c.project, c.language, c.timezone
 -- fragment: head
 {counted}, (SELECT coalesce(max(epoch), 0) FROM scope_epochs)
 
+-- fragment: counts
+-- Turns that are part of windows, summaries and indexes. One that was given up has the tokens of what the user said;
+-- it has none if it was erased, or given up before version 11 of the schema.
+m.kind = 'turn' AND m.seq IS NOT NULL AND (m.status = 'done' OR m.tokens > 0)
+
 -- fragment: here
 c.tenant = :tenant AND c.conversation_id = :conversation
 
@@ -40,13 +45,25 @@ SELECT
   count(query) FILTER (WHERE seq <= :covered_through_seq) + count(answer) FILTER (WHERE seq <= :covered_through_seq),
   count(*) FILTER (WHERE seq > :covered_through_seq),
   CAST(coalesce(sum(tokens) FILTER (WHERE seq > :covered_through_seq), 0) AS bigint)
-FROM ai_message
-WHERE conversation_id = :conversation AND tenant = :tenant AND seq > :reset_seq AND kind = 'turn' AND status = 'done'
+FROM ai_message AS m
+WHERE conversation_id = :conversation AND tenant = :tenant AND seq > :reset_seq AND {counts}
 
 -- name: turns_after
 SELECT {entry} FROM ai_message AS m
-WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :after_seq AND m.kind = 'turn' AND m.status = 'done'
+WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.seq > :after_seq AND {counts}
 ORDER BY m.seq LIMIT :limit
+
+-- fragment: not_reset
+-- Of an open turn: it is the one that is asked for, or was begun after the last reset.
+(m.message_id = :open_turn OR m.create_time > coalesce((
+  SELECT r.create_time FROM ai_message AS r
+  WHERE r.conversation_id = m.conversation_id AND r.tenant = m.tenant AND r.seq = {reset_seq}), {long_ago}))
+
+-- fragment: reset_seq
+:reset_seq
+
+-- fragment: long_ago
+''
 
 -- fragment: asked_for
 m.conversation_id = :conversation AND m.tenant = :tenant AND m.kind {in kinds}
@@ -106,15 +123,16 @@ VALUES (
 -- name: summary_put
 INSERT INTO conversation_summaries (
   id, conversation_id, summary, covered_message_count, created_at, tenant, seq, version, covered_through_seq,
-  covered_turns, anchors, archive_refs, tokens, counter)
+  covered_turns, anchors, archive_refs, tokens, counter, fallback_reason)
 VALUES (
   :id, :conversation, :summary, :covered_messages, :created, :tenant, :seq, :version, :covered_through_seq,
-  :covered_turns, :anchors, :archive_refs, :tokens, :counter)
+  :covered_turns, :anchors, :archive_refs, :tokens, :counter, :fallback_reason)
 ON CONFLICT (conversation_id, tenant) DO UPDATE SET
   id = excluded.id, summary = excluded.summary, covered_message_count = excluded.covered_message_count,
   created_at = excluded.created_at, seq = excluded.seq, version = excluded.version,
   covered_through_seq = excluded.covered_through_seq, covered_turns = excluded.covered_turns,
-  anchors = excluded.anchors, archive_refs = excluded.archive_refs, tokens = excluded.tokens, counter = excluded.counter
+  anchors = excluded.anchors, archive_refs = excluded.archive_refs, tokens = excluded.tokens, counter = excluded.counter,
+  fallback_reason = excluded.fallback_reason
 
 -- name: summary_drop
 DELETE FROM conversation_summaries WHERE conversation_id = :conversation AND tenant = :tenant

@@ -87,7 +87,7 @@ SELECT reset_seq, updated FROM conversations WHERE tenant = :tenant AND conversa
 -- fragment: sum_of_done (postgres)
 , done_tokens = (
     SELECT coalesce(sum(m.tokens), 0)::bigint FROM ai_message AS m
-    WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND m.kind = 'turn' AND m.status = 'done')
+    WHERE m.conversation_id = :conversation AND m.tenant = :tenant AND {counts})
 
 -- fragment: moved_on
 -- The time a little later. SQLite has it as text, and one writer: what was read is what is there.

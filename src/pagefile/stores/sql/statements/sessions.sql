@@ -16,12 +16,19 @@ SELECT c.user_id, s.conversation_id IS NOT NULL, s.value, s.changed, s.turns, s.
   s.checkpoint_id, s.summary
 {session_beside}
 
--- name: session_begun
--- The conversation of a session that is about to be put.
+-- fragment: session_opening
 INSERT INTO conversations AS c (tenant, conversation_id, user_id, owner, created, updated)
 VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :now, :now)
 ON CONFLICT (tenant, conversation_id) DO UPDATE SET updated = {greatest}(c.updated, excluded.updated)
 WHERE c.user_id IS NOT DISTINCT FROM :user
+
+-- name: session_opened
+-- The conversation of a session that is about to be changed, locked.
+{session_opening}
+
+-- name: session_begun
+-- The conversation of a session that is about to be put.
+{session_opening}
 
 -- name: session_begun (postgres)
 -- `session_put` does it.
@@ -36,11 +43,7 @@ RETURNING 1
 
 -- name: session_put (postgres)
 WITH told AS (
-  INSERT INTO conversations AS c (tenant, conversation_id, user_id, owner, created, updated)
-  VALUES (:tenant, :conversation, :user, coalesce(:user, ''), :now, :now)
-  ON CONFLICT (tenant, conversation_id) DO UPDATE SET
-    updated = greatest(c.updated, excluded.updated)
-  WHERE c.user_id IS NOT DISTINCT FROM :user
+  {session_opening}
   RETURNING c.conversation_id)
 INSERT INTO sessions (tenant, conversation_id, value, snapshot)
 SELECT :tenant, told.conversation_id, :value, :snapshot FROM told
@@ -83,3 +86,9 @@ FALSE, json_extract(v.value, '$.user_snapshot'), NULL, v.conversation_id
 
 -- fragment: session_profile (postgres)
 v.value IS NULL, v.snapshot, v.user_id, v.conversation_id
+
+-- name: secret_put
+INSERT INTO secrets (name, secret) VALUES (:name, :secret) ON CONFLICT DO NOTHING
+
+-- name: secret_get
+SELECT secret FROM secrets WHERE name = :name

@@ -1,4 +1,4 @@
--- A page can be found by its meaning, and its row has the full text. That stands last, so that reading a row without it stays
+-- A page can be found by its meaning, and its row has the full text. It is the last column, so that reading a row without it stays
 -- as fast as it was; and the table has row ids, since a lookup by key in one without reads whole rows.
 
 CREATE TABLE archive_rebuilt (

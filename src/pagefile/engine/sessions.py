@@ -1,0 +1,365 @@
+"""The session values of a memory, complete, and from a cache where there is one.
+
+A cached value counts when it is sealed with the database's own secret and its version is the database's. Two things spare
+asking the database: whoever reads the log anyway gets the version with it, and a version that was compared is believed
+for `TRUST_S`. Every write through a memory invalidates the value before it is acknowledged, so the two seconds matter only
+for writes that could not reach the cache: of a process that has none, lost its connection, or died in between.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, TypeVar, Unpack
+
+import anyio
+
+from pagefile.engine.ownership import on_behalf
+from pagefile.errors import StoreError, StoreUnavailableError
+from pagefile.lru import Lru
+from pagefile.ports import (
+    Beside,
+    CachedSession,
+    CheckpointDraft,
+    ConversationQuery,
+    LogView,
+    Meter,
+    ResetDraft,
+    SessionCache,
+    Store,
+    TurnChange,
+    TurnDraft,
+    TurnLog,
+    ViewRequest,
+)
+from pagefile.records import ConversationInfo, Entry, JsonObject, Scope, Turn
+from pagefile.stores.session import WINDOW_TURNS, complete
+from pagefile.stores.session_cache import head_version
+
+logger = logging.getLogger("pagefile")
+
+T = TypeVar("T")
+
+#: How long a process believes a cached session after its version was compared with the database's.
+TRUST_S = 2.0
+#: Conversations whose version is remembered.
+_REMEMBERED = 10_000
+#: Tokens of the views that are held, and what a view takes besides.
+_HELD_TOKENS, _VIEW_TOKENS = 2_000_000, 1_000
+
+#: Has a job about a conversation done in the background.
+Later = Callable[[Scope, Callable[[Scope], Awaitable[object]]], None]
+
+
+class SessionRead(NamedTuple):
+    """A view of the log and the session beside it."""
+
+    #: None if the store could not be read.
+    view: LogView | None
+    session: JsonObject | None
+    #: Why one of them is missing, or may be out of date.
+    error: StoreError | None = None
+
+
+class Sessions:
+    """What is stored of a session, completed from the log."""
+
+    def __init__(self, store: Store, meter: Meter) -> None:
+        self._store = store
+        self._meter = meter
+
+    async def get(self, scope: Scope) -> JsonObject | None:
+        """The session of a conversation, or None; another user's raises `ConflictError`."""
+        return await self._get(scope, operator=False)
+
+    async def get_for_operator(self, scope: Scope) -> JsonObject | None:
+        """The same whoever owns the conversation, for code that knows conversations but no users."""
+        return await self._get(scope, operator=True)
+
+    async def read(self, scope: Scope, view: Callable[[], Awaitable[LogView]]) -> SessionRead:
+        """The session beside a view that the caller needs anyway, the same one for a conversation each time.
+
+        For code that knows conversations but no users: whose it is, the view decides.
+        """
+        found = None
+        try:
+            found = await view()
+            return SessionRead(found, await self._stored(found))
+        except StoreError as error:
+            return SessionRead(found, None, error)
+
+    async def snapshot(self, scope: Scope) -> JsonObject | None:
+        """What a cache knows about the user while the store cannot be read."""
+        return None
+
+    async def put(self, scope: Scope, value: JsonObject, *, epoch: int | None = None) -> None:
+        """Replace what is stored; refused with `ErasedError` if the conversation was erased since `epoch`."""
+        await self._store.sessions.put(scope, value, epoch=epoch)
+        await self._put(scope)
+
+    async def change(self, scope: Scope, change: Callable[[JsonObject | None], JsonObject]) -> None:
+        """Replace what is stored by what is made of it; no other change comes in between."""
+        await self._store.sessions.change(scope, change)
+        await self._put(scope)
+
+    async def _put(self, scope: Scope) -> None:
+        await self.changed(scope)
+
+    async def changed(self, scope: Scope) -> None:
+        """Note that the log or the session of a conversation was written to."""
+
+    def forget(self) -> None:
+        """Note that sessions were erased."""
+
+    async def prepare(self) -> None:
+        """Make the cache usable, if there is one."""
+
+    async def from_store(self, scope: Scope) -> JsonObject | None:
+        """The session of a conversation, whatever a cache has."""
+        stored = await self._timed(self._store.sessions.get(scope))
+        return None if stored is None else complete(scope, stored, await self._view(scope))
+
+    async def _get(self, scope: Scope, *, operator: bool) -> JsonObject | None:
+        return await self.from_store(await on_behalf(self._store.reader, scope) if operator else scope)
+
+    async def _timed(self, read: Awaitable[T]) -> T:
+        began = time.perf_counter()
+        try:
+            return await read
+        finally:
+            self._meter.observe("pagefile_session_seconds", time.perf_counter() - began)
+
+    async def _stored(self, view: LogView) -> JsonObject | None:
+        stored = await self._timed(self._store.sessions.get(view.head.scope))
+        return None if stored is None else complete(view.head.scope, stored, view)
+
+    async def _view(self, scope: Scope) -> LogView:
+        return await self._store.reader.view(ViewRequest(scope, 0, WINDOW_TURNS))
+
+
+class _Trust(NamedTuple):
+    """What the database said about a conversation, and until when it is believed."""
+
+    owner: str | None
+    version: int
+    until: float
+
+
+class CachedSessions(Sessions):
+    """The same through a cache, in which other programs find the complete value."""
+
+    def __init__(
+        self,
+        store: Store,
+        cache: SessionCache,
+        meter: Meter,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(store, meter)
+        self._cache = cache
+        self._now = monotonic
+        self._trusted: Lru[tuple[str, str], _Trust] = Lru(_REMEMBERED)
+        #: Views as they were at the version in their head, which a cached value of the same version confirms.
+        self._views: Lru[tuple[str, str], LogView] = Lru(_HELD_TOKENS, _weight)
+        self._ready = False
+        #: What was logged once already.
+        self._logged = False
+        #: Refreshes a value in the background after a write; None leaves it to the next reader.
+        self.later: Later | None = None
+
+    async def read(self, scope: Scope, view: Callable[[], Awaitable[LogView]]) -> SessionRead:
+        await self.prepare()
+        held = self._views.get(_place(scope))
+        if held is not None and self._trusts(scope) is not None:
+            cached = await self._cached(scope)
+            if cached is not None and cached.version == head_version(held.head):
+                return SessionRead(held, cached.value)
+        cached, found = await self._beside_cache(scope, _caught(view))
+        if isinstance(found, StoreError):
+            usable = cached is not None and isinstance(found, StoreUnavailableError)
+            return SessionRead(None, cached.value if usable and cached else None, found)
+        version = head_version(found.head)
+        self._views[_place(scope)] = found
+        if cached is not None and cached.version == version:
+            self._trust(found.head, version)
+            return SessionRead(found, cached.value)
+        try:
+            return SessionRead(found, await self._fill(found.head, found))
+        except StoreError as error:
+            return SessionRead(found, None, error)
+
+    async def snapshot(self, scope: Scope) -> JsonObject | None:
+        cached = await self._cached(scope)
+        known = cached.value.get("user_snapshot") if cached is not None and _is_of(cached, scope) else None
+        return known if isinstance(known, dict) else None
+
+    async def _put(self, scope: Scope) -> None:
+        await self._invalidate(scope)
+        await self._refresh(scope)
+
+    async def changed(self, scope: Scope) -> None:
+        await self._invalidate(scope)
+        if self.later is not None and scope.conversation is not None:
+            self.later(scope, self._refresh)
+
+    async def _invalidate(self, scope: Scope) -> None:
+        self._trusted.pop(_place(scope), None)
+        self._views.pop(_place(scope), None)
+        await self._cache.invalidate(scope)
+
+    def forget(self) -> None:
+        self._trusted.clear()
+        self._views.clear()
+
+    async def _get(self, scope: Scope, *, operator: bool) -> JsonObject | None:
+        await self.prepare()
+        trust = self._trusts(scope)
+        if trust is not None and (operator or trust.owner == scope.user):
+            cached = await self._cached(scope)
+            if cached is not None and cached.version >= trust.version:
+                return cached.value
+            head = await self._head(scope, operator=operator)
+        else:
+            cached, found = await self._beside_cache(
+                scope, _caught(lambda: self._head(scope, operator=operator))
+            )
+            if isinstance(found, StoreError):
+                if (
+                    cached is not None
+                    and isinstance(found, StoreUnavailableError)
+                    and (operator or _is_of(cached, scope))
+                ):
+                    self._log("the store cannot be read, sessions come from the cache for now: %s", found)
+                    return cached.value
+                raise found
+            head = found
+        if head is None:
+            # Nothing was written, or another user owns it: the database knows which.
+            return None if operator else await self.from_store(scope)
+        version = head_version(head)
+        if cached is not None and cached.version == version:
+            self._trust(head, version)
+            return cached.value
+        return await self._fill(head)
+
+    async def _fill(self, head: ConversationInfo, view: LogView | None = None) -> JsonObject | None:
+        """The value from the database, cached under a version that was read before it: it may be newer, never older."""
+        scope, version = head.scope, head_version(head)
+        enough = view is not None and len(view.turns) >= min(WINDOW_TURNS, view.head.live_turns)
+        value = await (self._stored(view) if view is not None and enough else self.from_store(scope))
+        if value is None or not self._ready or not await self._cache.put(scope, value, version=version):
+            return value
+        # It may have been changed or erased on its way to the cache.
+        now = await self._head(scope)
+        if now is None or head_version(now) != version:
+            await self._cache.invalidate(scope)
+        else:
+            self._trust(head, version)
+        return value
+
+    async def _refresh(self, scope: Scope) -> None:
+        try:
+            head = await self._head(scope, operator=True)
+            if head is not None:
+                await self.prepare()
+                await self._fill(head)
+        except StoreError as error:
+            logger.debug("the cached session was not refreshed, the next reader does it: %s", error)
+
+    async def _head(self, scope: Scope, *, operator: bool = False) -> ConversationInfo | None:
+        if operator:
+            scope = await on_behalf(self._store.reader, scope)
+        heads = await self._store.reader.heads(ConversationQuery(scope, limit=1))
+        return heads[0] if heads else None
+
+    async def _beside_cache(self, scope: Scope, read: Awaitable[T]) -> tuple[CachedSession | None, T]:
+        """A cached value, and what is read of the database at the same time."""
+        found: list[CachedSession | None] = []
+        other: list[T] = []
+
+        async def ask() -> None:
+            found.append(await self._cached(scope))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            other.append(await read)
+        return found[0], other[0]
+
+    async def _cached(self, scope: Scope) -> CachedSession | None:
+        cached = await self._timed(self._cache.get(scope)) if self._ready else None
+        self._meter.count("pagefile_session_cache_total", result="miss" if cached is None else "hit")
+        return cached
+
+    async def prepare(self) -> None:
+        """Register the cache with the database, so that erasures by any process reach it, and get the secret that seals values."""
+        if self._ready:
+            return
+        try:
+            await self._store.erasures.begin(self._cache.name)
+            self._cache.secret = await self._store.sessions.secret()
+            self._ready = True
+        except StoreError as error:
+            self._log("sessions are not cached, because erasures would not reach the cache: %s", error)
+
+    def _trusts(self, scope: Scope) -> _Trust | None:
+        trust = self._trusted.get(_place(scope))
+        return trust if trust is not None and trust.until > self._now() else None
+
+    def _trust(self, head: ConversationInfo, version: int) -> None:
+        self._trusted[_place(head.scope)] = _Trust(head.scope.user, version, self._now() + TRUST_S)
+
+    def _log(self, line: str, error: Exception) -> None:
+        logger.log(logging.DEBUG if self._logged else logging.WARNING, line, error)
+        self._logged = True
+
+
+async def _caught(read: Callable[[], Awaitable[T]]) -> T | StoreError:
+    """What is read, or the error: a task group would wrap it."""
+    try:
+        return await read()
+    except StoreError as error:
+        return error
+
+
+def _weight(view: LogView) -> int:
+    return _VIEW_TOKENS + view.head.live_tokens
+
+
+def _place(scope: Scope) -> tuple[str, str]:
+    return scope.tenant, scope.conversation or ""
+
+
+def _is_of(cached: CachedSession, scope: Scope) -> bool:
+    meta = cached.value.get("meta")
+    return isinstance(meta, dict) and meta.get("user_id") == (scope.user or "")
+
+
+class FollowedLog(TurnLog):
+    """A turn log whose writes are told to the sessions beside it."""
+
+    def __init__(self, log: TurnLog, changed: Callable[[Scope], Awaitable[None]]) -> None:
+        self._log = log
+        self._changed = changed
+
+    async def append(self, draft: TurnDraft) -> Turn:
+        return await self._then(draft.scope, self._log.append(draft))
+
+    async def advance(self, change: TurnChange) -> Turn:
+        return await self._then(change.scope, self._log.advance(change))
+
+    async def mark(self, marker: CheckpointDraft | ResetDraft) -> Entry:
+        return await self._then(marker.scope, self._log.mark(marker))
+
+    async def claim(self, scope: Scope, *, epoch: int | None = None) -> None:
+        await self._then(scope, self._log.claim(scope, epoch=epoch))
+
+    async def restore(self, entries: Sequence[Entry], **beside: Unpack[Beside]) -> int:
+        write = self._log.restore(entries, **beside)
+        return await self._then(entries[0].scope, write) if entries else await write
+
+    async def _then(self, scope: Scope, write: Awaitable[T]) -> T:
+        try:
+            return await write
+        finally:
+            # Of a write that failed nobody knows whether it is there.
+            await self._changed(scope)

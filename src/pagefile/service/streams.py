@@ -1,0 +1,342 @@
+"""Answers that outlive their connection: a reader who lost the line goes on after the last event it received.
+
+A run belongs to the service, not to the request that began it. Its events are kept while it runs, each with an id that says which
+turn it belongs to and how much of the answer was out. What is done is read from the log, so it can be resumed after a restart and by
+every worker. A run that another worker has begun is waited for, and taken over if that worker dies.
+"""
+
+import hashlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias
+from urllib.parse import quote, unquote
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import TaskGroup
+from pydantic import BaseModel
+
+from pagefile.engine import Conversation
+from pagefile.errors import ConflictError, PagefileError
+from pagefile.records import Turn
+from pagefile.service.events import CLEAN_UP_S, RETRY_MS, EventStream, SendEvent, encoded
+from pagefile.service.problems import problem_of
+from pagefile.wire import chat as wire
+from pagefile.wire.responses import Problem
+
+try:
+    import fcntl
+except ImportError:  # Windows, where one worker serves
+    fcntl = None
+
+#: How often a run looks whether its turn was stopped, or ended elsewhere.
+_LOOK_EVERY_S = 0.5
+_END = "end"
+_REPLAYED = {"Idempotency-Replayed": "true"}
+
+#: A turn among those of all conversations.
+Place: TypeAlias = tuple[str, str, str]
+
+
+class Run(Protocol):
+    """Work that answers a turn."""
+
+    chat: Conversation
+    turn: Turn
+    #: Whether it is ending its turn itself.
+    ending: bool
+
+    async def run(self, say: "Say") -> None: ...
+    async def end(self) -> None: ...
+
+
+class Say(Protocol):
+    """Sends an event: its name and its data."""
+
+    async def __call__(self, name: str, data: BaseModel, /) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EventId:
+    """The id of an event: the turn, the event's number, and how many characters of the answer were out after it.
+
+    The digest of these characters tells whether they are those of the stored answer: an answer that was begun again differs.
+    """
+
+    turn_id: str
+    number: str
+    chars: int = 0
+    digest: str = ""
+
+    def __str__(self) -> str:
+        name = quote(self.turn_id, safe="")
+        return f"{name}:{_END}" if self.is_end else f"{name}:{self.number}:{self.chars}:{self.digest}"
+
+    @property
+    def is_end(self) -> bool:
+        return self.number == _END
+
+    @classmethod
+    def read(cls, header: str | None) -> "EventId | None":
+        """That of a `Last-Event-ID`; None for anything else, which may be another service's."""
+        name, *rest = (header or "").split(":")
+        if rest == [_END]:
+            return cls(unquote(name), _END)
+        if (
+            len(rest) != 3
+            or not (rest[0] + rest[1]).isascii()
+            or not (rest[0].isdigit() and rest[1].isdigit())
+        ):
+            return None
+        return cls(unquote(name), rest[0], int(rest[1]), rest[2])
+
+
+class Answer:
+    """The events of one turn's answer, for any number of readers, who may come and go."""
+
+    def __init__(self, turn_id: str, linger_s: float = 0.0) -> None:
+        self._turn_id = turn_id
+        #: How long the run goes on without a reader.
+        self.linger_s = linger_s
+        self.readers = 0
+        #: Cancelled when nobody reads any more.
+        self.scope: anyio.CancelScope | None = None
+        self._first = 1
+        self._events: list[tuple[str, bytes]] = []
+        self._ended = False
+        self._chars = 0
+        self._digest = hashlib.blake2b(digest_size=4)
+        self._news = anyio.Event()
+
+    @classmethod
+    async def stored(cls, turn: Turn, last: EventId | None) -> "Answer":
+        """The answer of a done turn: the rest of it if the reader has its beginning, or else all of it."""
+        answer, text = cls(turn.id), turn.assistant or ""
+        answer._add(text[: last.chars] if last else "")
+        if last and last.turn_id == turn.id and last.digest == answer._digest.hexdigest():
+            answer._first, text = int(last.number) + 1, text[last.chars :]
+        else:
+            answer = cls(turn.id)
+            await answer.say(
+                "turn", wire.ChatTurn(turn_id=turn.id, conversation_id=turn.scope.conversation or "")
+            )
+        await answer.say_stored(turn, text)
+        return answer
+
+    async def say_stored(self, turn: Turn, text: str) -> None:
+        if text:
+            await self.say("token", wire.ChatToken(text=text))
+        await self.say("done", wire.ChatDone.of_turn(turn, finish="", window_tokens=0, model_calls=0))
+        self.end()
+
+    async def say(self, name: str, data: BaseModel, /) -> None:
+        if isinstance(data, wire.ChatToken):
+            self._add(data.text)
+        number = str(self._first + len(self._events))
+        last = name in {"done", "error"}
+        event_id = str(
+            EventId(self._turn_id, _END if last else number, self._chars, self._digest.hexdigest())
+        )
+        retry = RETRY_MS if not self._events else None
+        if isinstance(data, Problem) and data.retry_after_s is not None:
+            retry = data.retry_after_s * 1000
+        self._events.append((event_id, encoded(name, data, event_id, retry_ms=retry)))
+        self._tell()
+        # Readers send it, or are found to have left, before the work goes on.
+        await anyio.lowlevel.checkpoint()
+
+    def end(self) -> None:
+        self._ended = True
+        self._tell()
+
+    async def follow(self, send: SendEvent, last: str | None = None) -> None:
+        """Send what comes after an event, until the end; everything if that event is not one of these."""
+        known = [event_id for event_id, _ in self._events]
+        place = known.index(last) + 1 if last in known else 0
+        while True:
+            for _, event in self._events[place:]:
+                place += 1
+                await send(event)
+            if place < len(self._events):
+                continue
+            if self._ended:
+                return
+            await self._news.wait()
+
+    def response(self, last: str | None = None, *, replayed: bool = False) -> EventStream:
+        """A response with a reader's events. The reader counts from now on, until the response is over."""
+        self.readers += 1
+
+        async def left() -> None:
+            self.readers -= 1
+            self._tell()
+
+        def gone() -> None:
+            # At once: the rest of the answer may be on its way.
+            if self.scope is not None and self.readers == 1 and not self.linger_s:
+                self.scope.cancel()
+
+        headers = _REPLAYED if replayed else None
+        return EventStream(lambda send: self.follow(send, last), left, gone=gone, headers=headers)
+
+    async def deserted(self) -> None:
+        """Return once nobody has read for as long as the run goes on without a reader."""
+        while True:
+            await self._until(lambda: not self.readers)
+            with anyio.move_on_after(self.linger_s):
+                await self._until(lambda: self.readers > 0)
+            if not self.readers:
+                return
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            await self._news.wait()
+
+    def _add(self, text: str) -> None:
+        self._chars += len(text)
+        self._digest.update(text.encode("utf-8", "surrogatepass"))
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+
+class Streams:
+    """The answers in progress of this process, and the locks that keep other workers from beginning them too."""
+
+    def __init__(self, group: TaskGroup, shared: Path | None = None) -> None:
+        """`shared` is the directory of all workers of a service."""
+        self._group = group
+        self._answers: dict[Place, Answer] = {}
+        self._locks = _Locks(shared)
+
+    def find(self, chat: Conversation, turn_id: str) -> Answer | None:
+        return self._answers.get(_place(chat, turn_id))
+
+    def start(self, run: Run, linger_s: float) -> Answer:
+        place = _place(run.chat, run.turn.id)
+        answer = self._answers[place] = Answer(run.turn.id, linger_s)
+        self._group.start_soon(self._carried_out, run, answer, place)
+        return answer
+
+    def close(self) -> None:
+        self._locks.close()
+
+    async def _carried_out(self, run: Run, answer: Answer, place: Place) -> None:
+        try:
+            async with anyio.create_task_group() as together:
+                answer.scope = together.cancel_scope
+                together.start_soon(_cancel_after, answer.deserted, together.cancel_scope)
+                if await self._locked(run, answer, place):
+                    try:
+                        await _run_unless_stopped(run, answer)
+                    finally:
+                        self._locks.give(place)
+                answer.end()
+                # Whoever was away when it failed learns why; one that is done is in the log.
+                await anyio.sleep(answer.linger_s)
+                together.cancel_scope.cancel()
+        finally:
+            answer.end()
+            del self._answers[place]
+
+    async def _locked(self, run: Run, answer: Answer, place: Place) -> bool:
+        """Whether this process answers the turn; if another one does, its answer is waited for."""
+        while not self._locks.take(place):
+            await anyio.sleep(_LOOK_EVERY_S)
+            turn = await _reread(run)
+            if turn.status == "done":
+                began = wire.ChatTurn(turn_id=turn.id, conversation_id=run.chat.id)
+                await answer.say("turn", began)
+                await answer.say_stored(turn, turn.assistant or "")
+                return False
+            if turn.status == "aborted":
+                await answer.say("error", problem_of(ended(turn)))
+                return False
+        return True
+
+
+@asynccontextmanager
+async def open_streams(shared: Path | None = None) -> AsyncGenerator[Streams]:
+    """The answers in progress; those that are left at the end are aborted."""
+    async with anyio.create_task_group() as group:
+        with closing(Streams(group, shared)) as streams:
+            yield streams
+        group.cancel_scope.cancel()
+
+
+def ended(turn: Turn) -> ConflictError:
+    """Why a turn that is over is not answered."""
+    return ConflictError(f"Turn {turn.id!r} is {turn.status}: ask again under a new id.")
+
+
+async def _run_unless_stopped(run: Run, answer: Answer) -> None:
+    """Run until the end, or until anybody aborts the turn, in this worker or another."""
+    try:
+        async with anyio.create_task_group() as together:
+
+            async def stopped() -> None:
+                turn = run.turn
+                while turn.status != "aborted":
+                    await anyio.sleep(_LOOK_EVERY_S)
+                    turn = await _reread(run)
+                if run.ending:
+                    await anyio.sleep_forever()
+                await answer.say("error", problem_of(ended(turn)))
+
+            together.start_soon(_cancel_after, stopped, together.cancel_scope)
+            await run.run(answer.say)
+            together.cancel_scope.cancel()
+    finally:
+        with anyio.move_on_after(CLEAN_UP_S, shield=True):
+            await run.end()
+
+
+async def _reread(run: Run) -> Turn:
+    """The turn as the log has it now, or as it was while the log cannot be read."""
+    with suppress(PagefileError):
+        # Adding nothing returns what is there.
+        return await run.chat.extend(run.turn.id, ())
+    return run.turn
+
+
+async def _cancel_after(wait: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
+    await wait()
+    scope.cancel()
+
+
+def _place(chat: Conversation, turn_id: str) -> Place:
+    return chat.scope.tenant, chat.id, turn_id
+
+
+class _Locks:
+    """One lock per turn among the workers of a service, given back by the system when a worker dies."""
+
+    def __init__(self, shared: Path | None) -> None:
+        usable = shared is not None and fcntl is not None
+        self._file = (shared / "answers.lock").open("a+b") if usable and shared else None
+
+    def take(self, place: Place) -> bool:
+        if self._file is None or fcntl is None:
+            return True
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _offset(place))
+        except OSError:
+            return False
+        return True
+
+    def give(self, place: Place) -> None:
+        if self._file is not None and fcntl is not None:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _offset(place))
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+def _offset(place: Place) -> int:
+    """A byte of the file, which does not have to exist, for each turn."""
+    digest = hashlib.blake2b("\0".join(place).encode("utf-8", "surrogatepass"), digest_size=7).digest()
+    return int.from_bytes(digest, "big")

@@ -1,0 +1,166 @@
+"""How likely a past turn helps with a message: what the ranking saw of it, as a calibrated probability.
+
+It is a product: that the message needs memory at all, and that this turn is what it needs. Both are logistic models of a few
+features; their weights (`recall_weights.toml`) are fitted and checked by `python -m benchmarks.recall_calibration`.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pagefile.text.recall_gate import asking
+from pagefile.text.tables import table
+from pagefile.text.turn_ranking import Familiarity, Found
+from pagefile.text.words import terms
+
+Floats = npt.NDArray[np.float64]
+
+#: What is known of a turn that was found, in the order of its features.
+TURN = (
+    "rank",
+    "score",
+    "coverage",
+    "coverage_gap",
+    "likeness",
+    "likeness_gap",
+    "words",
+    "surroundings",
+    "inside",
+)
+#: What is known of a message, in the order of its features.
+MESSAGE = (
+    "coverage",
+    "likeness",
+    "first_likeness",
+    "both",
+    "known",
+    "terms",
+    "about_self",
+    "points_back",
+    "first_person",
+    "asks",
+    "material",
+    "names_speaker",
+    "names_time",
+    "contrast",
+    "foreign",
+    "foreign_contrast",
+)
+#: What is known of an archived result that was found.
+PAGE = ("coverage", "similarity", "in_text", "terms")
+FEATURES: Mapping[str, tuple[str, ...]] = {"turn": TURN, "message": MESSAGE, "page": PAGE}
+#: The coverage of a message is the best among this many turns.
+_FIRST = 20
+#: Fewer similarities have no usual value.
+_FEW = 10
+#: A message that brings what it is about: a quotation, or something behind a colon.
+_MATERIAL = re.compile(r"[:：]\s*\S|“[^”]+”|「[^」]+」|\"[^\"]+\"|(?<!\w)['‘][^'’]{3,}['’](?!\w)")
+#: People speaking of themselves, which 帮我…, "tell me" are not.
+_FIRST_PERSON = re.compile(r"\b(?:i|my|mine|we|our|ours|us)\b|(?<![帮给教让请替诉])[我咱]", re.IGNORECASE)
+
+
+class Weights(NamedTuple):
+    bias: float
+    weights: Floats
+
+    def probability(self, features: Floats) -> Floats:
+        return 1 / (1 + np.exp(-(features @ self.weights + self.bias)))
+
+
+@cache
+def weights(kind: str, *, meaning: bool) -> Weights:
+    """Those of turns or messages; where there are no vectors, words alone decide."""
+    given: Mapping[str, float] = table("pagefile.text", "recall_weights")["meaning" if meaning else "words"][
+        kind
+    ]
+    return Weights(given["bias"], np.array([given[name] for name in FEATURES[kind]]))
+
+
+def helps(found: Sequence[Found[Any]]) -> list[float]:
+    """For each turn, best first, the probability that it is what a message needs that does need memory."""
+    if not found:
+        return []
+    return weights("turn", meaning=_by_meaning(found)).probability(turn_features(found)).tolist()
+
+
+def needs(message: str, found: Sequence[Found[Any]], familiarity: Familiarity, contrast: float) -> float:
+    """The probability that a message needs something of the turns that were found for it."""
+    if not found:
+        return 0.0
+    features = message_features(message, found, familiarity, contrast)
+    return float(weights("message", meaning=_by_meaning(found)).probability(features))
+
+
+def page_helps(message: str, coverage: float, similarity: float, *, in_text: bool) -> float:
+    """The probability that a message needs an archived result of which a search found this much of its words and meaning."""
+    words = len(set(terms(message, keep_stop_words_if_empty=False)))
+    features = np.array([coverage, similarity, float(in_text), math.log1p(words)])
+    return float(weights("page", meaning=True).probability(features))
+
+
+def _by_meaning(found: Sequence[Found[Any]]) -> bool:
+    return any(one.parts["likeness"] for one in found)
+
+
+def turn_features(found: Sequence[Found[Any]]) -> Floats:
+    """A row for each turn."""
+    parts = {name: np.array([one.parts[name] for one in found]) for name in found[0].parts}
+    score = np.array([one.score for one in found])
+    near = parts["words"] + parts["neighbours"]
+    return np.stack(
+        [
+            np.log1p(np.arange(len(found))),
+            score / score[0],
+            parts["coverage"],
+            parts["coverage"].max() - parts["coverage"],
+            parts["likeness"],
+            parts["likeness"].max() - parts["likeness"],
+            parts["words"] / (parts["words"].max() or 1.0),
+            near / (near.max() or 1.0),
+            parts["inside"],
+        ],
+        axis=1,
+    )
+
+
+def contrast(similarities: Sequence[float]) -> float:
+    """How far the most similar turn is from the usual one, in standard deviations; 0 if there are too few to tell."""
+    if len(similarities) < _FEW:
+        return 0.0
+    near = np.array(similarities)
+    return float((near.max() - np.median(near)) / (near.std() or 1.0))
+
+
+def message_features(
+    message: str, found: Sequence[Found[Any]], familiarity: Familiarity, contrast: float
+) -> Floats:
+    """What a message and the turns found for it tell about whether it needs them."""
+    likeness = max(one.parts["likeness"] for one in found)
+    coverage = max(one.parts["coverage"] for one in found[:_FIRST])
+    how = asking(message)
+    return np.array(
+        [
+            coverage,
+            likeness,
+            found[0].parts["likeness"],
+            likeness * coverage,
+            familiarity.known,
+            math.log1p(familiarity.terms),
+            how in {"self", "time"},
+            how == "back",
+            _FIRST_PERSON.search(message) is not None,
+            message.rstrip().endswith(("?", "？")),
+            _MATERIAL.search(message) is not None,
+            familiarity.names_speaker,
+            max(one.parts["inside"] for one in found),
+            contrast,
+            familiarity.foreign,
+            familiarity.foreign * contrast,
+        ],
+        dtype=np.float64,
+    )

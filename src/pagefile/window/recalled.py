@@ -1,0 +1,72 @@
+"""How a past turn is shown beside a question: on one line under its day, long sides as the passage that answers."""
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+
+from pagefile.records import Turn
+from pagefile.text.sentences import cut
+from pagefile.window.candidates import Form
+from pagefile.window.measure import Count
+from pagefile.window.parts import escape
+from pagefile.window.value import worth
+
+#: What somebody said stays whole up to this many characters, or as many as the window has tokens; of more, a passage is shown.
+SAID_CHARS = 1300
+#: The length of a passage in characters, and of an answer that stays whole; in a small window a quarter of its tokens.
+PASSAGE_CHARS, LEAST_CHARS, PASSAGE_WINDOW = 450, 60, 4
+#: No side is shown at greater length than this.
+MOST_CHARS = 4000
+#: Occurrences of words that are looked at.
+_MOST_PLACES = 40
+#: A token has about this many characters.
+_TOKEN_CHARS = 4
+_SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]")
+#: How much of a turn's value is in its passages.
+PASSAGE_SHARE = 0.85
+
+
+def pattern_of(words: Iterable[str]) -> re.Pattern[str]:
+    """Finds the words of a question in a text."""
+    longest_first = sorted(words, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)", re.IGNORECASE)
+
+
+def recalled_forms(
+    turn: Turn, value: float, asked: re.Pattern[str], window_tokens: int, count: Count
+) -> tuple[Form, ...]:
+    """The turn as the passages with most of the question's words, if it is long; and whole, if that may be worth it."""
+    said, answered = (" ".join((side or "").split()) for side in (turn.user, turn.assistant))
+    chars = min(PASSAGE_CHARS, max(LEAST_CHARS, window_tokens // PASSAGE_WINDOW))
+    shown = said if len(said) <= min(SAID_CHARS, window_tokens) else passage(said, asked, chars)
+    reply = answered if len(answered) <= chars else passage(answered, asked, chars)
+    short = line(shown, reply)
+    if (shown, reply) == (said, answered):
+        return (Form(count(f"{short}\n"), text=short),)
+    brief = Form(count(f"{short}\n"), text=short, name="passage", share=PASSAGE_SHARE)
+    whole = line(cut(said, MOST_CHARS), cut(answered, MOST_CHARS))
+    if not worth((1 - PASSAGE_SHARE) * value, (len(whole) - len(short)) // _TOKEN_CHARS):
+        return (brief,)
+    return Form(count(f"{whole}\n"), text=whole), brief
+
+
+def line(said: str, answered: str) -> str:
+    """Both sides on one line, the answer behind an arrow."""
+    sides = " → ".join(escape(side) for side in (said, answered) if side)
+    return f"- {sides}" if said else f"- → {sides}"
+
+
+def passage(text: str, asked: re.Pattern[str], chars: int) -> str:
+    """The part of a text, of at most this many characters, that has most of the words; the beginning if none is there."""
+    places = [(match.start(), match[0].lower()) for match in islice(asked.finditer(text), _MOST_PLACES)]
+    best, start = 0, 0
+    for n, (place, _) in enumerate(places):
+        near = {word for at, word in places[n:] if at - place <= chars * 3 // 4}
+        if len(near) > best:
+            best, start = len(near), place
+    # From the beginning of its sentence, if that is near.
+    lead = max(0, start - chars // 4)
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, lead, start)]
+    start = ends[-1] if ends else (lead if lead == 0 else start)
+    shown = cut(text[start:], chars)
+    return f"… {shown}" if start else shown

@@ -1,0 +1,157 @@
+"""What a window adds to earlier turns: that no answer came, when they were said, and shorter forms of what is too long."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from pagefile.content import Message, Text
+from pagefile.records import Turn
+from pagefile.text.passages import render_excerpt, selected
+from pagefile.text.times import periods
+from pagefile.text.tokens import MESSAGE_OVERHEAD
+from pagefile.window.compile import CUT_TURNS
+from pagefile.window.measure import Count, resting_tokens, side_tokens
+from pagefile.window.placeholder import LOAD_TOOL, TURN_HANDLE
+from pagefile.window.wording import ZH, Wording
+
+#: A turn that takes more than the window divided by this also has shorter forms, of the window divided by these.
+LARGE, SHARES = 4, (2, 4, 8)
+
+
+def is_large(turn: Turn, window_tokens: int) -> bool:
+    return resting_tokens(turn) > window_tokens // LARGE
+
+
+def least_tokens(turn: Turn, window_tokens: int) -> int:
+    """About what the shortest form of a turn takes, short of dropping its tool calls."""
+    least = resting_tokens(turn)
+    return min(least, window_tokens // SHARES[-1]) if least > window_tokens // LARGE else least
+
+
+# -- order ---------------------------------------------------------------------------------------------------------------
+
+
+def in_order(
+    ended: Sequence[Turn], running: Sequence[Turn], last_seq: int, asked: str
+) -> list[tuple[Turn, float]]:
+    """The turns to show, each with its position: one without an answer appears where it was said.
+
+    What the user then said again word for word, as people do when an answer fails, appears once.
+    """
+    if not running and all(turn.status == "done" for turn in ended):
+        return [(turn, turn.seq or 0) for turn in ended]
+    placed = [(turn, _place(turn, ended)) for turn in ended]
+    placed += [(turn, _place(turn, ended) or last_seq + n) for n, turn in enumerate(running, 1)]
+    placed.sort(key=lambda one: one[1])
+    shown: list[tuple[Turn, float]] = []
+    for turn, position in reversed(placed):
+        said = turn.said.strip()
+        if turn.status == "done" or said != asked:
+            shown.append((turn, position))
+        asked = said
+    return shown[::-1]
+
+
+def _place(turn: Turn, ended: Sequence[Turn]) -> float:
+    """The `seq` of a turn, or just before that of the first answered one that was said later; 0 if it has neither."""
+    own = turn.seq or 0
+    if turn.status == "done":
+        return own
+    answered = (one for one in ended if one.status == "done" and one.at > turn.at)
+    later = next((one.seq or 0 for one in answered), 0)
+    return later - 0.5 if later and (later < own or not own) else own
+
+
+# -- lines beside a turn ---------------------------------------------------------------------------------------------------
+
+
+def with_lines(turn: Turn, before: str, after: str, count: Count) -> Turn:
+    """The turn with a line before and after what the user said."""
+    if not before and not after:
+        return turn
+    if turn.layout is not None:
+        told = [(Message("user", (Text(line),)),) if line else () for line in (before, after)]
+        return replace(turn, layout=(*told[0], *turn.layout, *told[1]))
+    user = "\n".join(filter(None, (before, turn.user, after)))
+    tokens = count(user)
+    added = tokens - turn.user_tokens + (0 if turn.user else MESSAGE_OVERHEAD)
+    return replace(turn, user=user, user_tokens=tokens, tokens=turn.tokens + added)
+
+
+def status_line(turn: Turn, wording: Wording) -> str:
+    """That no answer came, or none yet."""
+    return {"done": "", "aborted": wording.unanswered, "open": wording.waiting}[turn.status]
+
+
+# -- time --------------------------------------------------------------------------------------------------------------------
+
+#: After a pause of this length the next turn says when it was said.
+LONG_PAUSE = timedelta(hours=6)
+#: Questions about the present time, besides those that name another one.
+_PRESENT = re.compile(
+    r"今天|几号|几点|星期几|周几|礼拜几|日期|多久|多少天|\b(?:today|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time))\b",
+    re.IGNORECASE,
+)
+_READ_CHARS = 500
+
+
+def date_lines(shown: Sequence[tuple[Turn, float]], now: datetime, *, whole: bool) -> dict[str, str]:
+    """When turns were said, by id, where a reader needs it: where the day changes, and after a long pause.
+
+    Turns of today need none before the first pause. It follows from the log alone, not from how far a window reaches back, so the
+    beginning of a prompt stays the same: a window begins with the first live turn (`whole`), or at the beginning of a block.
+    """
+    lines: dict[str, str] = {}
+    before: datetime | None = None
+    for turn, position in shown:
+        at = turn.at.astimezone(now.tzinfo)
+        if before is None:
+            needed = at.date() != now.date() and (whole or position % CUT_TURNS == 0)
+        else:
+            begins = position % CUT_TURNS == 0 and at.date() != now.date()
+            needed = begins or at.date() != before.date() or at - before >= LONG_PAUSE
+        if needed:
+            lines[turn.id] = f"[{at:%Y-%m-%d %H:%M}]"
+        before = at
+    return lines
+
+
+def asks_for_time(query: str, now: datetime) -> bool:
+    """Whether a question is about the present time, or names another one."""
+    text = query[:_READ_CHARS]
+    return _PRESENT.search(text) is not None or bool(periods(text, now.date())[0])
+
+
+def now_line(now: datetime, wording: Wording) -> str:
+    return f"{now:%Y-%m-%d %H:%M} {wording.days[now.weekday()]} {now.tzinfo}"
+
+
+# -- shorter forms -----------------------------------------------------------------------------------------------------------
+
+
+def excerpts(turn: Turn, query: str, window_tokens: int, count: Count, wording: Wording) -> Iterator[Turn]:
+    """Shorter and shorter: the passages of both sides that matter for the query, else their beginning and end, without tools."""
+    least = resting_tokens(turn)
+    for share in SHARES:
+        if (budget := window_tokens // share) < least:
+            yield _excerpt(turn, query, budget, count, wording)
+
+
+def _excerpt(turn: Turn, query: str, budget: int, count: Count, wording: Wording) -> Turn:
+    call = f'{LOAD_TOOL}(uuid="{TURN_HANDLE}{turn.id}", query="…")'
+    note = wording.abridged.format(call=call)
+    room = budget - count(note) - 2 * MESSAGE_OVERHEAD
+    # The answer is what the next question is most often about: it gets what it needs, up to half.
+    answered = _passages(turn.answered, query, room // 2, count, wording)
+    said = _passages(turn.said, query, room - count(answered), count, wording)
+    user, assistant = f"{said}\n{note}".strip(), answered or None
+    tokens = count(user), count(answered)
+    total = side_tokens(user, tokens[0]) + side_tokens(assistant, tokens[1])
+    sides = {"user": user, "assistant": assistant, "user_tokens": tokens[0], "assistant_tokens": tokens[1]}
+    return replace(turn, **sides, tokens=total, steps=(), layout=None)
+
+
+def _passages(text: str, query: str, budget: int, count: Count, wording: Wording) -> str:
+    zh = wording is ZH
+    return render_excerpt(selected(text, query, budget=budget, cost=count, zh=zh), len(text), zh=zh)

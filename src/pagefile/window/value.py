@@ -1,0 +1,51 @@
+"""What a piece of memory is worth in a window, and what its tokens cost: one measure for turns, facts and passages.
+
+The `value` of a candidate is the probability that it helps with this message: the probability that the message needs
+memory at all, times the probability that this piece is what it needs. A tier whose candidates carry one lets them
+compete with those of other tiers: the window is filled by value per token, until the next piece is not worth its tokens or there is
+no room. A candidate without a value is kept by the rank of its block.
+"""
+
+from collections.abc import Iterable
+
+from pagefile.window.candidates import Candidate, Form
+
+#: The least that a token must bring. Measured (`pagefile bench window`): cheaper, a window fills with what
+#: rarely helps; dearer, it leaves out part of what a question needs.
+PRICE = 6e-5
+#: A message that needs memory with a lower probability gets none: even a short block of memory distracts.
+OPENING = 0.4
+
+
+def worth(value: float, tokens: int) -> bool:
+    """Whether something of this value should take this many tokens."""
+    return value > 0 and value >= PRICE * tokens
+
+
+def by_value(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Candidates with a value, the most per token first, by their shortest form."""
+    return sorted(candidates, key=lambda one: (-density(one), one.position, one.id))
+
+
+def density(candidate: Candidate) -> float:
+    """The value per token of the shortest form."""
+    if not candidate.forms:
+        return 0.0
+    form = candidate.forms[-1]
+    return form.share * (candidate.value or 0.0) / max(1, form.tokens)
+
+
+def shortest_is_worth(candidate: Candidate) -> bool:
+    return bool(candidate.forms) and worth(
+        candidate.forms[-1].share * (candidate.value or 0.0), candidate.forms[-1].tokens
+    )
+
+
+def worth_more(candidate: Candidate, kept: Form, fuller: Form) -> bool:
+    """Whether what a fuller form adds is worth its tokens."""
+    return worth((fuller.share - kept.share) * (candidate.value or 0.0), fuller.tokens - kept.tokens)
+
+
+def explained(candidate: Candidate, tokens: int) -> str:
+    """What a candidate is worth, for the receipt."""
+    return f"worth {candidate.value:.3g} for {tokens} tokens"

@@ -1,0 +1,70 @@
+"""Questions for a day or a span: what was said then is in the window, although nothing else in the question names it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pagefile import Memory, Settings
+from pagefile.testing import FakeClock
+from tests.findings.history.small_talk import SMALL_TALK
+
+#: A Thursday.
+NOW = datetime(2026, 10, 15, 9, tzinfo=UTC)
+SAID = {
+    "2026-02-14": ("把婚戒送去改小了一号", "两天后去取。"),
+    "2026-04-05": ("带外婆去了植物园看郁金香", "真好。"),
+    "2026-07-21": ("I signed up for a pottery class", "Enjoy it!"),
+    "2026-08-31": ("The dishwasher broke and flooded the kitchen", "Call a plumber."),
+    "2026-09-15": ("面试了三家公司，最喜欢做地图的那家", "祝顺利。"),
+    "2026-10-03": ("爬山把膝盖扭了", "先冷敷。"),
+    "2026-10-06": ("We adopted a beagle called Rusty", "Congratulations!"),
+    "2026-10-08": ("把旧车卖给了邻居老周", "价格不错。"),
+    "2026-10-12": ("I renewed my passport at the consulate", "Good."),
+    "2026-10-13": ("今天把阳台改成了书房", "很实用。"),
+    "2026-10-14": ("牙医说智齿要拔", "尽早预约。"),
+}
+QUESTIONS = {
+    "2月14日我做了什么？": "婚戒",
+    "清明节我干什么了": "植物园",
+    "What did I do in July?": "pottery",
+    "What happened on August 31?": "dishwasher",
+    "9月中旬我在忙什么": "面试",
+    "一个月前我说了什么？": "面试",
+    "国庆假期发生了什么": "膝盖",
+    "上周二我们聊了什么？": "beagle",
+    "上周四我做了什么？": "旧车",
+    "What did I tell you on Monday?": "passport",
+    "前天我做了什么": "书房",
+    "昨天我说了什么？": "智齿",
+    "What did we talk about yesterday?": "智齿",
+    "What did I do the day before yesterday?": "书房",
+    "8号我做了什么": "旧车",
+    "what did i say last tuesday": "书房",
+    "十几天前我怎么了": "膝盖",
+    "What did I do at the end of August?": "dishwasher",
+}
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    return "asyncio"
+
+
+async def test_what_was_said_then_is_in_the_window(tmp_path):
+    """S2-63, at least seventeen of eighteen; the small talk of this morning fills the live turns."""
+    wrong = {}
+    settings = Settings(checkpoints="manual")
+    async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=settings, clock=FakeClock(NOW)) as memory:
+        chat = memory.conversation("c", user_id="u")
+        for day, said in SAID.items():
+            await chat.record(*said, at=datetime.fromisoformat(f"{day}T08:00:00+00:00"))
+        for number in range(40):
+            at = NOW - timedelta(minutes=40 - number)
+            await chat.record(*SMALL_TALK[number % len(SMALL_TALK)], at=at)
+        await memory.settle()
+        await chat.checkpoint("闲聊。", recent_turns=4)
+        for question, words in QUESTIONS.items():
+            window = str((await chat.context(question)).messages[:-1])
+            if words not in window:
+                wrong[question] = words
+    assert len(wrong) <= 1, wrong

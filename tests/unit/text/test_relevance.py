@@ -1,0 +1,77 @@
+"""Probabilities that a past turn helps: what raises them, what lowers them, and what they never do."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pagefile.text.relevance import FEATURES, contrast, helps, needs, page_helps, weights
+from pagefile.text.turn_ranking import Placed, TurnIndex
+from pagefile.text.words import is_trivial, terms
+
+AT = datetime(2025, 3, 1, tzinfo=UTC)
+SAID = [
+    "The rent is 1,240 pounds now.",
+    "Biscuit gets 5 mg in the morning.",
+    "We went to the lake.",
+    "I like tea.",
+]
+
+
+@pytest.fixture
+def index():
+    index = TurnIndex()
+    for number, text in enumerate(SAID):
+        index.add(Placed(number, "c", AT, terms(text)))
+    return index
+
+
+def need(index, message, similar=0.0):
+    found = index.search(message, 10, meaning={0: similar} if similar else None)
+    return needs(message, found, index.familiarity(message), 0.0)
+
+
+def test_a_message_that_names_what_was_said_needs_it_more(index):
+    assert need(index, "I have to pay the rent tomorrow.") > need(index, "Write something about lakes.")
+    assert need(index, "What is my rent?", 0.6) > need(index, "What is my rent?", 0.1)
+
+
+def test_nothing_found_is_nothing_needed(index):
+    assert need(index, "zxqv wvut") == 0.0
+    assert helps([]) == []
+
+
+def test_the_first_is_likelier_than_the_last(index):
+    found = index.search("How much is the rent in pounds, and the tea?", 10)
+    chances = helps(found)
+    assert all(0 < chance < 1 for chance in chances)
+    assert chances[0] == max(chances)
+
+
+def test_a_page_that_has_the_words_is_likelier():
+    asked = "which process blocked 8114 in the deadlock"
+    assert page_helps(asked, 0.7, 0.3, in_text=True) > 0.5 > page_helps(asked, 0.1, 0.1, in_text=False)
+
+
+def test_a_foreign_language_is_noticed(index):
+    assert index.familiarity("我的房租是多少？").foreign
+    assert not index.familiarity("How much is my rent?").foreign
+
+
+def test_few_similarities_have_no_contrast():
+    assert contrast([0.5, 0.1]) == 0.0
+    assert contrast([0.1] * 20 + [0.9]) > 3
+
+
+@pytest.mark.parametrize("message", ["Good morning!", "ok, thanks a lot", "谢谢你", "早上好！"])
+def test_small_talk_is_trivial(message):
+    assert is_trivial(message)
+
+
+@pytest.mark.parametrize("message", ["cat medication", "那个多少钱来着", "Tell me the rent again.", "rent"])
+def test_whatever_names_something_is_not(message):
+    assert not is_trivial(message)
+
+
+def test_every_feature_has_its_weight():
+    for kind, names in FEATURES.items():
+        assert len(weights(kind, meaning=True).weights) == len(names)

@@ -1,0 +1,52 @@
+"""How a past turn is written beside a question."""
+
+from datetime import UTC, datetime
+
+from pagefile.records import Scope, Turn
+from pagefile.window.recalled import PASSAGE_CHARS, passage, pattern_of, recalled_forms
+
+AT = datetime(2025, 3, 1, tzinfo=UTC)
+NO_TOKENS = {"user_tokens": 0, "assistant_tokens": 0, "tokens": 0, "counter": "none"}
+
+
+def turn(user, assistant=None):
+    scope = Scope("default", "u", "c")
+    return Turn(
+        "t",
+        scope,
+        user=user,
+        assistant=assistant,
+        at=AT,
+        seq=1,
+        status="done",
+        steps=(),
+        created=AT,
+        **NO_TOKENS,
+    )
+
+
+def texts(said, words=(), window=4000):
+    return [form.text for form in recalled_forms(said, 0.9, pattern_of(words), window, len)]
+
+
+def test_a_short_turn_is_one_line():
+    assert texts(turn("The rent\nis 1,240.", "Noted.")) == ["- The rent is 1,240. → Noted."]
+    assert texts(turn(None, "Good morning.")) == ["- → Good morning."]
+
+
+def test_nothing_in_it_opens_a_tag():
+    assert texts(turn("</memory>")) == ["- &lt;/memory&gt;"]
+
+
+def test_a_long_answer_comes_as_the_passage_that_answers():
+    filler = "There is much to see in the town. " * 40
+    answer = f"{filler}The heron is the staging host. {filler}"
+    whole, short = texts(turn("Where is it?", answer), ["heron", "stage"])
+    assert "The heron is the staging host." in short
+    assert len(short) < PASSAGE_CHARS + 60 < len(whole)
+
+
+def test_a_passage_with_no_word_of_the_question_is_the_beginning():
+    text = "One sentence here. " * 60
+    assert passage(text, pattern_of(["nothing"]), 100).startswith("One sentence here.")
+    assert len(passage("x" * 500, pattern_of([]), 100)) <= 102
