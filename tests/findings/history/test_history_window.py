@@ -119,7 +119,7 @@ async def test_the_turn_before_the_question_is_not_invisible(sqlite_url):
     assert "王小明" in text
 
 
-@still_open("history-F4")
+@finding("history-F4")
 async def test_the_graph_shows_the_turn_before_the_question(sqlite_url):
     """The graph's prompt has the answer of the turn before, also if that turn is larger than the window."""
     prompts = []

@@ -164,7 +164,7 @@ async def test_four_processes_share_a_conversation(postgres_url, counted):
 # -- F4: a turn that is larger than the window -----------------------------------------------------------------------------
 
 
-@still_open("history-F4")
+@finding("history-F4")
 async def test_a_history_is_not_empty_because_its_newest_turn_is_too_long(app):
     """After a turn that is larger than the window, the history has earlier turns, the answer, and fits the window."""
     for number in range(5):
