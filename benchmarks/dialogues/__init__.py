@@ -70,7 +70,7 @@ def dialogues() -> tuple[Dialogue, ...]:
 
 
 def _read(language: Language) -> Iterator[Dialogue]:
-    for name in (f"{language}.toml", f"{language}_later.toml"):
+    for name in (f"{language}.toml", f"{language}_later.toml", f"{language}_blind.toml"):
         file = Path(__file__).with_name(name)
         for one in tomllib.loads(file.read_text("utf-8"))["dialogue"]:
             yield _dialogue(one, language)

@@ -14,7 +14,7 @@ from pagefile.standalone import (
     ConversationStore,
     ConversationSummarizer,
 )
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 #: Several times as long as the window of the tests below.
 CONTRACT = "请帮我看这份合同。" + "甲方应按照约定履行义务，并在收到通知后答复。" * 150

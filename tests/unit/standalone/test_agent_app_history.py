@@ -81,7 +81,7 @@ def test_seams_that_cost_tokens_are_paid_with_the_oldest_turn():
 
 
 async def test_a_query_asks_the_database_twice(clock):
-    """S1-05, S1-56, S1-67: the segment and the session, whatever came before; and no row that is not shown."""
+    """S1-05, S1-56, S1-67: the segment and the session, whatever came before, and no row that is not shown; it is stored once."""
     store = Watched(InMemoryStore(clock))
     app = AgentApp(Memory(engine_over(store, Settings(), clock, COUNTER)))
     await say(app, *range(30))
@@ -89,7 +89,11 @@ async def test_a_query_asks_the_database_twice(clock):
     await say(app, 30)
     store.verbs.clear()
     context = await app.query_memory_context(asking("q"))
-    assert ["reader.view", "sessions.get"] == store.verbs
+    assert ["reader.view", "sessions.get", "items.write"] == store.verbs
+    store.verbs.clear()
+    await app.query_memory_context(asking("q"))
+    await app.read_history(asking("another"))
+    assert 2 * ["reader.view", "sessions.get"] == store.verbs
     assert ["历史摘要: 摘要", *lines(28, 29, 30)] == context.full_history.split("\n")
 
 
