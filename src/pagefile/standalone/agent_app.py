@@ -88,7 +88,7 @@ class AgentApp:
         if view is None:
             view = LogView(no_head(self._log.scope(asked.conversation_id)), None, ())
         else:
-            live = HistoryText.of(view, session.user_snapshot)
+            live = HistoryText.of(view, session.user_snapshot, asked.text)
         whole = await self._with_covered(live, view, asked)
         show = partial(asked.shown, whole, self._log.engine.counter.count)
         shown, tokens = await off_loop(show, len(whole.text) + len(asked.text), _THREAD_FROM_CHARS)
