@@ -7,7 +7,7 @@ import anyio
 import pytest
 from langchain_core.messages import HumanMessage
 
-from pagefile import Memory
+from pagefile import Memory, Settings
 from pagefile.integrations.langgraph import build_conversation_graph
 from pagefile.standalone import (
     AgentApp,
@@ -241,6 +241,26 @@ async def test_the_prompt_of_the_graph_says_when(memory, chat):
     recalled = [text for text in prompts[-1] if "星际穿越" in text]
     assert recalled
     assert "2026-03-01" in str(recalled)
+
+
+@finding("history-F27")
+async def test_the_days_of_a_prompt_are_the_users(sqlite_url):
+    """What was said at one o'clock in Shanghai is dated with the day there, by the conversation's time zone or the setting."""
+    for settings, own in ((Settings(), "Asia/Shanghai"), (Settings(timezone="Asia/Shanghai"), None)):
+        async with Memory.open(
+            sqlite_url, settings=settings, clock=FakeClock(NOW), embedder="none"
+        ) as memory:
+            name = own or "by setting"
+            chat = memory.conversation(name, timezone=own)
+            await chat.record("凌晨下单了耳机", "好的", at=datetime(2026, 6, 1, 17, tzinfo=UTC))
+            for number in range(8):
+                await chat.record(f"闲聊{number}", "嗯")
+            await memory.settle()
+            history = ConversationHistory(
+                ConversationStore(memory), None, ConversationEpisodicMemory(ConversationStore(memory))
+            )
+            prompt = await history.build_prompt(name, "我凌晨下单的耳机是哪款？", system_message="s")
+        assert "[2026-06-02] 凌晨下单了耳机" in str(prompt)
 
 
 @finding("history-F27")
