@@ -260,14 +260,20 @@ class PageSearch:
                     if passages is None:
                         if not segment:
                             continue
-                        _, text = await self.pages.load(scope, page.uuid)
-                        passages = await self._segmented(scope, page, text)
+                        passages = await self._segmented(scope, page)
+                    if passages is None:
+                        continue
                     said = "\n".join(about.get(page.uuid, ()))
                     await anyio.to_thread.run_sync(index.add, page, passages, said)
         self._indexes.trim()
         return index
 
-    async def _segmented(self, scope: Scope, page: PageTerms, text: str) -> tuple[str, ...]:
+    async def _segmented(self, scope: Scope, page: PageTerms) -> tuple[str, ...] | None:
+        """The terms of a page's passages; none where it was purged or erased since it was listed."""
+        try:
+            _, text = await self.pages.load(scope, page.uuid)
+        except HandleNotFoundError:
+            return None
         passages = await anyio.to_thread.run_sync(segmented, text, page.spans)
         await self.index.write(scope, page.uuid, passages)
         return passages
