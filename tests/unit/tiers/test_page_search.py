@@ -105,7 +105,9 @@ async def test_a_page_that_is_purged_while_it_is_indexed_is_left_out(
         chat = memory.conversation("c", user_id="ada")
         with caplog.at_level(logging.ERROR, "pagefile"):
             for name in ("arbitration", "elevator"):
-                await chat.record(user=name, assistant="OK.", steps=[{"tool": "read", "result": f"the {name}"}])
+                await chat.record(
+                    user=name, assistant="OK.", steps=[{"tool": "read", "result": f"the {name}"}]
+                )
             await memory.settle()
         left = await chat.search_tool_history("arbitration elevator")
     assert 1 == len(purged)
