@@ -10,7 +10,7 @@ import time
 import httpx
 import pytest
 
-from tests.findings.marks import finding, load, still_open
+from tests.findings.marks import finding, load
 from tests.integration.workers.serving import served
 
 from .looking import NotShownError, files_with, given
