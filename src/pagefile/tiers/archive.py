@@ -27,7 +27,7 @@ from pagefile.tiers.page_recall import PageRecall
 from pagefile.tiers.page_search import PageSearch
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
-from pagefile.window.placeholder import LOAD_TOOL, loaded_note, placeholder, query_summary, says_in_view
+from pagefile.window.placeholder import LOAD_TOOL, loaded_note, placeholder, query_summary
 from pagefile.window.receipt import Window
 from pagefile.window.residency import Relevance, Strategy
 
@@ -347,7 +347,7 @@ class Archive(base.OwnTier):
     async def part(self, scope: Scope, text: str, asked: page_in.Asked, budget_tokens: int) -> str:
         """The part of a text that is asked for, with our own words in the language of the conversation."""
         wording = await self._languages.wording(scope, text[:2000])
-        return await page_in.part_of(text, asked, budget_tokens, self._counter.count, wording)
+        return (await page_in.part_of(text, asked, budget_tokens, self._counter.count, wording)).text
 
     async def _relevant(self, scope: Scope, question: str) -> list[Relevance]:
         every = await self._search.find(scope, question, _RELEVANT)
@@ -367,7 +367,7 @@ class Archive(base.OwnTier):
     async def _kept_load(self, scope: Scope, step: Step) -> Step | None:
         """A step that loaded a page is stored as a note, since the page is already on disk. None if it loaded none."""
         uuid = page_in.arguments_of(step).get("uuid")
-        if says_in_view(step.result):
+        if page_in.loaded_nothing(step.result):
             return None
         try:
             page, _ = await self._pages.load(scope, uuid if isinstance(uuid, str) else "")
