@@ -542,6 +542,21 @@ async def test_a_page_in_view_is_said_to_be_in_view(memory):
     assert result == await chat.call_tool("load_tool_history", {"uuid": uuid})
 
 
+async def test_another_process_knows_what_is_in_view(url):
+    """One made the window, another answers the call; and a window that the other made since counts."""
+    async with Memory.open(url) as one, Memory.open(url) as other:
+        here, there = one.conversation("c"), other.conversation("c")
+        result = manual(12_000)
+        turn = await here.step(await here.begin("看一下"), tool="read", input={}, result=result)
+        asked = {"uuid": turn.steps[0].page}
+        assert result in (await here.context(window_tokens=60_000)).as_text()
+        await one.settle()
+        assert "已在上文" in await there.call_tool("load_tool_history", asked, turn=turn)
+        assert result not in (await there.context(turn=turn, window_tokens=4_000)).as_text()
+        await other.settle()
+        assert result == await here.call_tool("load_tool_history", asked, turn=turn)
+
+
 async def test_a_model_can_read_a_big_page_to_its_end(memory):
     """Every answer says how to read on; following it gives the whole page, in a window that never holds it."""
     chat, result = memory.conversation("c"), manual(60_000)

@@ -102,7 +102,7 @@ async def _load(
         room = about.room(engine.settings.window_tokens // 2)
         return (await page_in.part_of(text, about, room, engine.counter.count, wording)).text
     page, text = await archive.load(scope, uuid)
-    if not asked.in_part and archive.in_view(scope, open_turn and open_turn.id, page.uuid):
+    if not asked.in_part and await archive.in_view(scope, open_turn, page.uuid):
         return in_view_note(page, wording)
     room = engine.settings.window_tokens // 2 - _loaded_tokens(open_turn)
     if room < page_in.LEAST_EXCERPT_TOKENS:

@@ -26,10 +26,21 @@ _EARLIEST = date(1970, 1, 1)
 _MOVING_FROM = 2018
 #: Where a period was read, one of these characters is put in its place while the rest is read; texts do not contain them.
 _FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD
-#: A year in Chinese digits, and two years that share their preposition.
+#: A year in Chinese digits.
 _SPELLED = str.maketrans("零〇○一二三四五六七八九", "000123456789")
 _SPELLED_YEAR = re.compile(r"[一二][零〇○一二三四五六七八九]{3}(?=年)")
-_YEARS = re.compile(r"(?i)\b(in|during) ((?:19|20)\d\d) (?:and|or) ((?:19|20)\d\d)\b")
+#: Other ways to write dates, and the usual one: with spaces, a year of two digits, years that share a word.
+_USUAL = tuple(
+    (re.compile(form), usual)
+    for form, usual in (
+        (r"(?<=\d) (?=[年月日号])", ""),
+        (r"(?<=\d[年月]) (?=\d)", ""),
+        (r"(?<![\d.第])(\d\d)年(?=\d{1,2}月)", r"20\1年"),
+        (r"((?:19|20)\d\d)(?=(?:[、和与](?:19|20)\d\d)+年)", r"\1年"),
+        (r"(?i)\bbetween ((?:19|20)\d\d) and (?=(?:19|20)\d\d\b)", r"from \1 to "),
+    )
+)
+_YEARS = re.compile(r"(?i)\b(in|during)((?: (?:19|20)\d\d,?)+) (?:and|or) ((?:19|20)\d\d)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +68,11 @@ class _Read(NamedTuple):
 
 def periods(text: str, today: date) -> tuple[list[Period], str]:
     """The periods a text names, relative to a day, and the text without the words that name them."""
+    given = text
     text = _SPELLED_YEAR.sub(lambda year: year[0].translate(_SPELLED), _MARK.sub(" ", text))
-    text = _YEARS.sub(r"\1 \2 and \1 \3", text)
+    for form, usual in _USUAL:
+        text = form.sub(usual, text)
+    text = _YEARS.sub(_each_year, text)
     read: dict[str, _Read] = {}
 
     def mark(one: _Read) -> str:
@@ -83,10 +97,17 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
 
     for pattern, name in _compiled("patterns"):
         text = pattern.sub(partial(named, name=name), text)
-    for pattern, name in _compiled("relations") if read else ():
+    if not read:
+        return [], _MARK.sub(" ", given)
+    for pattern, name in _compiled("relations"):
         text = pattern.sub(partial(related, name=name), text)
     found = [read[sign].period for sign in _MARK.findall(text)]
     return [one for one in found if one is not None], _MARK.sub(lambda sign: _left(read[sign[0]]), text)
+
+
+def _each_year(years: _Match) -> str:
+    """Years that share their preposition, each with its own."""
+    return " and ".join(f"{years[1]} {year}" for year in re.findall(r"\d{4}", years[0]))
 
 
 def _left(read: _Read) -> str:

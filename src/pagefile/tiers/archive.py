@@ -127,8 +127,8 @@ class Archive(base.OwnTier):
         showing = rules.strategy, rules.running_tokens, rules.low_water, self._relevant, rules.resident_turns
         self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *showing)
         self._recall = PageRecall(self._search, store.pages, counter, rules.recall, self._failed)
-        # What the last window of a conversation showed whole, and in which open turn.
-        self._in_view: Lru[Scope, tuple[str | None, frozenset[str]]] = Lru(_CONVERSATIONS)
+        # What the last window that this process made for a conversation showed whole.
+        self._in_view: Lru[Scope, page_in.InView] = Lru(_CONVERSATIONS)
         if rules.retention_days or rules.max_bytes:
             self.pace = base.Pace(first_sweep_s=0.0, sweep_every_s=RETENTION_EVERY_S, together=True)
         #: How often a page was loaded: the page faults of this process.
@@ -160,13 +160,19 @@ class Archive(base.OwnTier):
         return {}
 
     def shown(self, request: base.WindowRequest, window: Window) -> bool:
-        self._in_view[request.scope] = page_in.pages_in_view(request.view, window)
+        self._in_view[request.scope] = page_in.pages_in_view(request.view, window, self._clock.now())
         return False
 
-    def in_view(self, scope: Scope, turn_id: str | None, uuid: str) -> bool:
-        """Whether the last window of an open turn, or of a conversation without one, had this page whole."""
-        turn, uuids = self._in_view.get(scope, (None, frozenset()))
-        return turn == turn_id and uuid in uuids
+    async def in_view(self, scope: Scope, turn: Turn | None, uuid: str) -> bool:
+        """Whether the last window of an open turn, or of a conversation without one, had this page whole.
+
+        A later window that another process made is judged by its receipt, which says it of open turns.
+        """
+        mine = self._in_view.get(scope)
+        for call in await self._store.calls.list(scope, limit=1):
+            if mine is None or (call.id != mine.window and call.at > mine.at):
+                return turn is not None and page_in.was_whole(call, turn, uuid)
+        return mine is not None and mine.turn == (turn and turn.id) and uuid in mine.pages
 
     async def maintain_all(self, backlog: base.Backlog) -> None:
         if backlog.sweep:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from uuid import UUID
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileError, PagePurgedError
 from pagefile.lru import Lru
 from pagefile.ports import LogView, PageKeeper, PageStore
-from pagefile.records import Scope, Step, Turn
+from pagefile.records import Scope, Step, Turn, WindowRecord
 from pagefile.text.outcomes import outcome
 from pagefile.text.passages import page_slice, render_excerpt, selected
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
@@ -28,7 +29,7 @@ from pagefile.window.forms import MOST_NAMED, Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, says_in_view
-from pagefile.window.receipt import Window
+from pagefile.window.receipt import Window, receipt_from
 from pagefile.window.wording import WORDINGS, ZH, Language, Wording
 
 #: What these tools return is already archived: it is never archived again.
@@ -52,6 +53,8 @@ _EXCUSES = tuple(
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
 #: Texts of pages cached between the calls of a tool loop, in characters.
 CACHE_CHARS = 16_000_000
+#: The forms of a result in a receipt that are all of it.
+_WHOLE = frozenset({"full", "loaded"})
 #: A shorter excerpt would say nothing.
 LEAST_EXCERPT_TOKENS = 200
 #: Most tokens of the passages that answer a query, unless a limit is given.
@@ -451,8 +454,17 @@ def in_blocks(view: LogView) -> Sequence[Turn]:
     return view.turns[first:]
 
 
-def pages_in_view(view: LogView, window: Window) -> tuple[str | None, frozenset[str]]:
-    """The open turn of a window, and the pages that the window shows whole."""
+class InView(NamedTuple):
+    """Which pages a window showed whole, for which open turn."""
+
+    window: str
+    at: datetime
+    turn: str | None
+    pages: frozenset[str]
+
+
+def pages_in_view(view: LogView, window: Window, at: datetime) -> InView:
+    """What a window shows whole."""
     running = view.open_turn
     turns = {turn.id: turn for turn in (*view.turns, *([] if running is None else [running]))}
     parts = window.parts
@@ -463,7 +475,15 @@ def pages_in_view(view: LogView, window: Window) -> tuple[str | None, frozenset[
         for number, result in one.steps.items()
         if (step := turns[one.turn_id].steps[number]).page and len(result.result) == step.page_chars
     }
-    return running and running.id, frozenset(filter(None, whole))
+    return InView(window.id, at, running and running.id, frozenset(filter(None, whole)))
+
+
+def was_whole(call: WindowRecord, turn: Turn, uuid: str) -> bool:
+    """Whether a recorded window of an open turn showed a page whole, at the step that fetched or loaded it."""
+    steps = {f"{turn.id}/step/{n}" for n, step in enumerate(turn.steps) if step.page == uuid}
+    return call.turn_id == turn.id and any(
+        one.kept and one.id in steps and one.form in _WHOLE for one in receipt_from(call.receipt)
+    )
 
 
 def _newest_whole(steps: Mapping[int, Step]) -> dict[int, Step]:
