@@ -29,17 +29,7 @@ _FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD
 #: A year in Chinese digits.
 _SPELLED = str.maketrans("零〇○一二三四五六七八九", "000123456789")
 _SPELLED_YEAR = re.compile(r"[一二][零〇○一二三四五六七八九]{3}(?=年)")
-#: Other ways to write dates, and the usual one: with spaces, a year of two digits, years that share a word.
-_USUAL = tuple(
-    (re.compile(form), usual)
-    for form, usual in (
-        (r"(?<=\d) (?=[年月日号])", ""),
-        (r"(?<=\d[年月]) (?=\d)", ""),
-        (r"(?<![\d.第])(\d\d)年(?=\d{1,2}月)", r"20\1年"),
-        (r"((?:19|20)\d\d)(?=(?:[、和与](?:19|20)\d\d)+年)", r"\1年"),
-        (r"(?i)\bbetween ((?:19|20)\d\d) and (?=(?:19|20)\d\d\b)", r"from \1 to "),
-    )
-)
+#: Years that share their preposition.
 _YEARS = re.compile(r"(?i)\b(in|during)((?: (?:19|20)\d\d,?)+) (?:and|or) ((?:19|20)\d\d)\b")
 
 
@@ -70,7 +60,7 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
     """The periods a text names, relative to a day, and the text without the words that name them."""
     given = text
     text = _SPELLED_YEAR.sub(lambda year: year[0].translate(_SPELLED), _MARK.sub(" ", text))
-    for form, usual in _USUAL:
+    for form, usual in _usual():
         text = form.sub(usual, text)
     text = _YEARS.sub(_each_year, text)
     read: dict[str, _Read] = {}
@@ -413,6 +403,12 @@ def _compiled(kind: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     parts = _TABLE["parts"]
     rows = _TABLE[kind]
     return tuple((re.compile(filled(form, parts)), row["read"]) for row in rows for form in row["forms"])
+
+
+@cache
+def _usual() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Other ways to write a date, and the usual one."""
+    return tuple((re.compile(filled(form, _TABLE["parts"])), usual) for form, usual in _TABLE["usual"])
 
 
 _MARK = re.compile(_TABLE["parts"]["m"])
