@@ -44,7 +44,7 @@ class Dialogue:
     #: Whether it was written later, after the first ones had been looked at.
     kept: bool
     #: Whether no weights are fitted to it.
-    blind: bool
+    blind: bool = False
 
     def missing(self, summary: str) -> list[str]:
         """What holds and is in no line of the summary."""
