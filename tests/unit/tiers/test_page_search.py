@@ -59,7 +59,7 @@ async def test_a_word_of_another_language_finds_the_page():
     assert "elevator" == await searched(pages, "How often is the elevator inspected?", settings)
 
 
-@pytest.mark.parametrize("query", ["noeviction", "298417", "where does it say noeviction"])
+@pytest.mark.parametrize("query", ["noeviction", "298417", "is it noeviction?"])
 async def test_a_rare_word_finds_the_only_page_that_has_it(query: str):
     """Whatever else is about something more alike: to an encoder, one unusual word is like anything."""
     filler = "cache memory policy keys are written and read all day, clients come and go. " * 80
