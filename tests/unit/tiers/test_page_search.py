@@ -7,7 +7,6 @@ import pytest
 
 from pagefile.engine import Memory
 from pagefile.models.embedders import UniversalSentenceEncoder
-from pagefile.ports import PageTerms
 from pagefile.records import Page, Scope
 from pagefile.settings import ArchiveSettings, EmbedderSettings, Settings
 from pagefile.tiers.page_search import PageSearch
@@ -103,15 +102,15 @@ async def test_a_page_that_is_purged_while_it_is_indexed_is_left_out(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
     """The worker had listed it already: the others are indexed, and the log has no error."""
-    own = PageSearch._segmented
+    own = PageSearch._text
 
-    async def purged_before(self: PageSearch, scope: Scope, page: PageTerms) -> tuple[str, ...] | None:
+    async def purged_before(self: PageSearch, scope: Scope, uuid: str) -> str | None:
         if not purged:
-            purged.extend(await memory.purge(user_id="ada", uuids=[page.uuid]))
-        return await own(self, scope, page)
+            purged.extend(await memory.purge(user_id="ada", uuids=[uuid]))
+        return await own(self, scope, uuid)
 
     purged: list[Page] = []
-    monkeypatch.setattr(PageSearch, "_segmented", purged_before)
+    monkeypatch.setattr(PageSearch, "_text", purged_before)
     async with Memory.open("memory://", settings=WORDS) as memory:
         chat = memory.conversation("c", user_id="ada")
         with caplog.at_level(logging.ERROR, "pagefile"):
