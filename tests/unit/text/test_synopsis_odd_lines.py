@@ -132,3 +132,52 @@ def test_the_fields_above_a_transcript_are_no_speakers():
     assert "核心交易系统重构评审" in text
     assert "参与者：李工、吴经理" in text
     assert "会议主题、" not in text
+
+
+@pytest.mark.parametrize("said", ["今天的巡检没有发现异常", "no errors found", "0 failed"])
+def test_that_nothing_failed_is_nothing_notable(said):
+    """It is said of most days."""
+    rows = [{"id": n, "content": f"line {n} was moved to hall {n % 7}"} for n in range(40)]
+    rows[9]["content"] = said
+    assert said not in shown(json.dumps(rows, ensure_ascii=False))
+
+
+def test_the_row_with_most_of_something_is_told_where_the_column_counts_percent():
+    """The values are plain numbers: of `ps` and `top`."""
+    rows = "".join(
+        f"svc {1000 + n:>6}  0.{n % 9}  0.{n % 7} 8812 5120 /usr/bin/worker --shard {n}\n" for n in range(90)
+    )
+    odd = "root  9917 97.4 61.2 8812344 5120044 /opt/rebuild --all\n"
+    text = shown(f"USER     PID  %CPU  %MEM  VSZ  RSS  COMMAND\n{rows}{odd}")
+    assert "/opt/rebuild" in text or "97.4" in text
+
+
+def test_lines_with_a_time_between_tabs_are_a_log():
+    """Of a job: there is no header, and what failed is in one line."""
+    lines = [f"build\tInstall\t2026-05-01T10:00:{n % 60:02}.1Z fetch p{n} 200\n" for n in range(200)]
+    lines.append(
+        "build\tLint\t2026-05-01T10:04:02.1Z ##[error]src/Drawer.tsx(44,9): 'onClose' is never used\n"
+    )
+    text = shown("".join(lines))
+    assert "onClose" in text
+    assert "table" not in text
+
+
+def test_a_long_title_of_a_record_is_told():
+    """Such as the message of an error, beside the frames of its trace."""
+    frames = [{"filename": f"app/{n}.py", "function": f"f{n}", "lineno": n} for n in range(40)]
+    title = 'IntegrityError: duplicate key value violates unique constraint "crate_barcode_key" of the table crates'
+    value = {"shortId": "HARVEST-4Q", "title": title, "count": "1842", "event": {"trace": {"frames": frames}}}
+    assert "IntegrityError: duplicate key" in shown(json.dumps(value))
+
+
+def test_a_run_of_ctest_says_what_failed():
+    """Its last lines count and name it."""
+    passed = "".join(f"{n}/80 Test #{n}: codec_{n} ......   Passed    0.01 sec\n" for n in range(1, 80))
+    text = shown(
+        f"Test project /build\n{passed}80/80 Test #80: mux_seek ......***Failed    4.17 sec\n\n"
+        "99% tests passed, 1 tests failed out of 80\n\nTotal Test time (real) =  39.22 sec\n\n"
+        "The following tests FAILED:\n\t80 - mux_seek (Failed)\nErrors while running CTest\n"
+    )
+    assert "1 tests failed out of 80" in text
+    assert "mux_seek" in text

@@ -75,8 +75,8 @@ def vertical_grid(text: str) -> Grid | None:
     r"""Rows printed one below the other, each value behind the name of its column: `\G` in mysql, `\x` in psql."""
     if not _ROW_TITLE.search(text[:_LINE_CHARS]):
         return None
-    rows = [
-        dict(cell.groups() for cell in _NAMED_CELL.finditer(part))
+    rows: list[dict[str, str]] = [
+        {cell[1]: cell[2] for cell in _NAMED_CELL.finditer(part)}
         for part in islice(_ROW_TITLE.split(text[:_COUNTED_CHARS]), 1, ASKED + 1)
     ]
     if len(rows) < 2 or not rows[0]:

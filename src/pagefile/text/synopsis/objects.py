@@ -40,7 +40,7 @@ _OF_LISTS, _OF_RECORDS = (
     [re.compile(rf"(?i)(?:{names})=") for names in order]
     for order in (
         (_TITLE, _COUNTS, _NAMED),
-        (_TITLE, r"key|number|identifier|编号|单号", r"status|state|状态", _COUNTS, _NAMED),
+        (_TITLE, r"key|number|identifier|short_?id|编号|单号", r"status|state|状态", _COUNTS, _NAMED),
     )
 )
 
@@ -149,7 +149,8 @@ def _is_worth(key: str, value: JsonValue) -> bool:
         key,
     ):
         return False
-    return len(str(value)) <= 80
+    # A title is cut, anything else that long is a text.
+    return len(str(value)) <= (400 if _OF_LISTS[0].match(f"{key.rpartition('.')[2]}=") else 80)
 
 
 def _describe_object(value: Mapping[str, JsonValue], say: Voice) -> list[str]:
