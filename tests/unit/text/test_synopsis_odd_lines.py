@@ -80,7 +80,7 @@ def test_a_build_that_failed_says_at_which_task_and_why():
     tasks = "".join(f"> Task :app:compile{n} UP-TO-DATE\n" for n in range(80))
     text = shown(
         f"{tasks}> Task :data:compileDebugKotlin FAILED\n"
-        "e: file:///work/sync/Reconciler.kt:57:23 Unresolved reference: pendingUploads\n\n"
+        "e: file:///app/sync/Reconciler.kt:57:23 Unresolved reference: pendingUploads\n\n"
         "FAILURE: Build failed with an exception.\n\n* What went wrong:\n"
         "Execution failed for task ':data:compileDebugKotlin'.\n\n* Try:\n> Run with --info.\n\n"
         "BUILD FAILED in 1m 47s\n"
