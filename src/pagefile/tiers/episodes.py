@@ -73,11 +73,10 @@ class _Index:
 
 
 class _Ranking(NamedTuple):
-    """Turns ranked for a question, what is known of its words and its meaning, and a note on how they were found."""
+    """Turns ranked for a question, what is known of its words, and a note on how they were found."""
 
     found: Sequence[Found[_Key]]
     familiarity: Familiarity
-    contrast: float = 0.0
     note: str | None = None
 
 
@@ -258,7 +257,7 @@ class Episodes(base.OwnTier):
         then = [one for one in fresh if one.parts["inside"]] if names_only_a_time(query) else []
         fresh = then or fresh
         if self.gate == "auto" and not then:
-            need = relevance.needs(query, fresh, ranking.familiarity, ranking.contrast)
+            need = relevance.needs(query, fresh, ranking.familiarity)
         if need < value.OPENING:
             return _Choice((), notes)
         values = [1.0] * len(then) or [need * chance for chance in relevance.helps(fresh)]
@@ -289,7 +288,7 @@ class Episodes(base.OwnTier):
         )
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         found = [one for one in found if answers(one.parts, foreign=familiarity.foreign)]
-        return _Ranking(found, familiarity, relevance.contrast(list(meaning.values())), note)
+        return _Ranking(found, familiarity, note)
 
     def _local(self, at: datetime | None, timezone: str | None) -> datetime:
         """The time of a question by the user's clock."""

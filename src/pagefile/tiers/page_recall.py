@@ -9,7 +9,7 @@ from pagefile.lru import Lru
 from pagefile.ports import PageStore
 from pagefile.records import Page, Scope
 from pagefile.text.recall_gate import Gate
-from pagefile.text.relevance import page_helps
+from pagefile.text.relevance import is_exercise, page_helps
 from pagefile.text.words import is_trivial
 from pagefile.tiers.base import Counter, PastWindow, WindowRequest, guarded, traced_rows
 from pagefile.tiers.page_in import Asked, is_quoted, part_of
@@ -56,7 +56,7 @@ class PageRecall:
     async def offer(self, request: WindowRequest, shown: Container[str]) -> list[Candidate]:
         """The passages that answer, of pages that the window does not show anyway."""
         query = request.query or ""
-        if self.gate == "never" or is_trivial(query):
+        if self.gate == "never" or is_trivial(query) or (self.gate == "auto" and is_exercise(query)):
             return []
         chosen = [one for one in await self._chosen(request, query) if one.uuid not in shown]
         if chosen:
