@@ -61,6 +61,8 @@ TIME_DAYS = 7.0
 TIME_ALONE = 1e-3
 #: The language of a turn is judged by this many of its words.
 _LANGUAGE_WORDS = 8
+#: A later turn that has this share of a turn's words, by their rarity, is about the same.
+SAME_SUBJECT = 0.12
 #: A longer silence ends a session.
 SILENCE_S = 6 * 3600
 
@@ -221,6 +223,19 @@ class TurnIndex(Generic[K]):
             own = "zh" if 2 * self._chinese > len(self._keys) else "en"
             speakers = named(question, self._who_speaks())
         return Familiarity(known, len(asked), language(question) != own, bool(speakers))
+
+    def newer(self, key: K, words: Sequence[str]) -> K | None:
+        """The later turn that has most of a turn's words, by their rarity, if it has enough to be about the same; no question."""
+        asked = _asked(list(dict.fromkeys(words)))
+        with self._lock:
+            slot = self._words.slot(key)
+            if slot is None or not asked:
+                return None
+            shared, _ = self._words.shares(asked)
+            at = _copied(self._at, np.float64)
+            shared[(at <= at[slot]) | _copied(self._asks, np.bool_)] = 0.0
+            best = int(shared.argmax())
+            return self._keys[best] if shared[best] >= SAME_SUBJECT else None
 
     def _of(self, conversation: str | None) -> npt.NDArray[np.bool_]:
         """Which turns are of a conversation; all if none is named."""

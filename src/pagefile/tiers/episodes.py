@@ -19,7 +19,7 @@ from pagefile.lru import Lru
 from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text import relevance
 from pagefile.text.recall_gate import Gate, answers, names_only_a_time
-from pagefile.text.speech import in_first_person
+from pagefile.text.speech import in_first_person, said_terms
 from pagefile.text.turn_ranking import Familiarity, Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, is_trivial, terms
 from pagefile.tiers import base
@@ -38,6 +38,8 @@ NEAREST = 1000
 #: How many turns a window considers, and how few tokens one takes: what is not worth those is not read.
 DEPTH = 120
 _LEAST_TOKENS = 10
+#: Of how many turns it is asked whether a later one says something else.
+_CHECKED = 4
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
 TIMEOUT_S = 10.0
 #: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
@@ -247,11 +249,11 @@ class Episodes(base.OwnTier):
         notes = [ranking.note] if ranking.note else []
         # A conversation that was reset starts over: what came before it is found when it is searched for, and by itself never.
         here, reset = request.scope.conversation, request.view.head.reset_seq
-        fresh = [
-            one
-            for one in ranking.found
-            if one.key.turn_id not in seen and (one.key.conversation != here or one.key.seq > reset)
-        ][:DEPTH]
+
+        def may_show(one: _Key | _Chosen) -> bool:
+            return one.turn_id not in seen and (one.conversation != here or one.seq > reset)
+
+        fresh = [one for one in ranking.found if may_show(one.key)][:DEPTH]
         need = 1.0
         # Whoever asks for nothing but a time wants what was said then, whatever it was.
         then = [one for one in fresh if one.parts["inside"]] if names_only_a_time(query) else []
@@ -267,7 +269,19 @@ class Episodes(base.OwnTier):
             if value.worth(worth, _LEAST_TOKENS)
         ]
         # More do not fit, whatever they are worth.
-        return _Choice(chosen[: max(1, request.window_tokens // _LEAST_TOKENS)], notes)
+        chosen = chosen[: max(1, request.window_tokens // _LEAST_TOKENS)]
+        newer = await self._newer(scope, index, chosen)
+        return _Choice(_with(chosen, [one for one in newer if may_show(one)]), notes)
+
+    async def _newer(self, home: Scope, index: _Index, chosen: Sequence[_Chosen]) -> list[_Chosen]:
+        """What was said later about the same as the best of them, which must not be shown without it."""
+        best = sorted(chosen, key=lambda one: -(one.value or 0.0))[:_CHECKED]
+        turns = await self._turns(home, best) or ()
+        pairs = [
+            (one, index.turns.newer(_Key(*one[:3]), said_terms(turn.user or "")))
+            for one, turn in zip(best, turns, strict=False)
+        ]
+        return [_Chosen(*key, one.score, one.value) for one, key in pairs if key is not None]
 
     async def _ranked(
         self, index: _Index, scope: Scope, query: str, limit: int, asked: datetime, timeout_s: float
@@ -413,6 +427,16 @@ class _Replayed(base.Tier):
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
+
+
+def _with(chosen: Sequence[_Chosen], newer: Sequence[_Chosen]) -> list[_Chosen]:
+    """Each turn once, with the most that it is worth."""
+    best: dict[tuple[str, int], _Chosen] = {}
+    for one in (*chosen, *newer):
+        known = best.setdefault(one[:2], one)
+        if (one.value or 0.0) > (known.value or 0.0):
+            best[one[:2]] = one
+    return list(best.values())
 
 
 def _wording(turn: Turn) -> str:

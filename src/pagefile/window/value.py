@@ -14,7 +14,7 @@ from pagefile.window.candidates import Candidate, Form
 #: rarely helps; dearer, it leaves out part of what a question needs.
 PRICE = 6e-5
 #: A message that needs memory with a lower probability gets none: even a short block of memory distracts.
-OPENING = 0.4
+OPENING = 0.45
 
 
 def worth(value: float, tokens: int) -> bool:
