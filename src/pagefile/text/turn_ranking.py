@@ -224,16 +224,20 @@ class TurnIndex(Generic[K]):
             speakers = named(question, self._who_speaks())
         return Familiarity(known, len(asked), language(question) != own, bool(speakers))
 
-    def newer(self, key: K, words: Sequence[str]) -> K | None:
+    def newer(self, key: K, said: Sequence[str]) -> K | None:
         """The later turn that has most of a turn's words, by their rarity, if it has enough to be about the same; no question."""
-        asked = _asked(list(dict.fromkeys(words)))
+        asked = _asked(list(dict.fromkeys(said)))
         with self._lock:
             slot = self._words.slot(key)
             if slot is None or not asked:
                 return None
             shared, _ = self._words.shares(asked)
+            words = np.zeros(len(shared), dtype=np.int32)
+            for match in self._words.matches(asked).terms:
+                words[match.slots] += 1
             at = _copied(self._at, np.float64)
-            shared[(at <= at[slot]) | _copied(self._asks, np.bool_)] = 0.0
+            # One word alone may be in both by chance.
+            shared[(at <= at[slot]) | (words < 2) | _copied(self._asks, np.bool_)] = 0.0
             best = int(shared.argmax())
             return self._keys[best] if shared[best] >= SAME_SUBJECT else None
 
