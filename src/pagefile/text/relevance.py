@@ -76,7 +76,7 @@ _EXERCISE = re.compile(
     r"^\W*(?:please |can you |could you )?(?:translate|convert|calculate|compute|sort|spell|correct|fix|rephrase|reword|define)\b"
     r"|\b(?:haiku|limerick|poem|verse|joke|riddle|rhyme|synonyms?|antonyms?)\b"
     r"|翻译|造个?句|近义词|反义词|诗|对联|春联|谜语|笑话|从[大小]到[大小]|等于多少"
-    r"|[\d一二三四五六七八九十百千万]\s*[加减乘除+×*/÷-]\s*以?\s*[\d一二三四五六七八九十百千万]",
+    r"|\d\s*(?:%|percent) of\b|[\d一二三四五六七八九十百千万]\s*[加减乘除+×*/÷-]\s*以?\s*[\d一二三四五六七八九十百千万]",
     re.IGNORECASE,
 )
 
@@ -145,6 +145,11 @@ def turn_features(found: Sequence[Found[Any]]) -> Floats:
     )
 
 
+def is_general(message: str) -> bool:
+    """Whether a message asks about the world, and nobody speaks of themselves in it."""
+    return _FIRST_PERSON.search(message) is None and _GENERAL.search(message) is not None
+
+
 def is_exercise(message: str) -> bool:
     """Whether a message asks for work that brings all it needs, as a translation or a sum."""
     return _EXERCISE.search(message) is not None
@@ -155,7 +160,6 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
     likeness = max(one.parts["likeness"] for one in found)
     coverage = max(one.parts["coverage"] for one in found[:_FIRST])
     how = asking(message)
-    first_person = _FIRST_PERSON.search(message) is not None
     return np.array(
         [
             coverage,
@@ -166,14 +170,14 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
             math.log1p(familiarity.terms),
             how in {"self", "time"},
             how == "back",
-            first_person,
+            _FIRST_PERSON.search(message) is not None,
             message.rstrip().endswith(("?", "？")),
             _MATERIAL.search(message) is not None,
             familiarity.names_speaker,
             max(one.parts["inside"] for one in found),
             familiarity.foreign,
             familiarity.foreign * likeness,
-            not first_person and _GENERAL.search(message) is not None,
+            is_general(message),
             is_exercise(message),
         ],
         dtype=np.float64,

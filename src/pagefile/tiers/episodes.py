@@ -18,7 +18,7 @@ from pagefile import ports
 from pagefile.lru import Lru
 from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text import relevance
-from pagefile.text.recall_gate import Gate, answers, names_only_a_time
+from pagefile.text.recall_gate import Gate, answers, goes_on, names_only_a_time
 from pagefile.text.speech import in_first_person, said_terms
 from pagefile.text.turn_ranking import Familiarity, Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, is_trivial, terms
@@ -254,24 +254,29 @@ class Episodes(base.OwnTier):
             return one.turn_id not in seen and (one.conversation != here or one.seq > reset)
 
         fresh = [one for one in ranking.found if may_show(one.key)][:DEPTH]
-        need = 1.0
-        # Whoever asks for nothing but a time wants what was said then, whatever it was.
-        then = [one for one in fresh if one.parts["inside"]] if names_only_a_time(query) else []
-        fresh = then or fresh
-        if self.gate == "auto" and not then:
-            need = relevance.needs(query, fresh, ranking.familiarity)
-        if need < value.OPENING:
-            return _Choice((), notes)
-        values = [1.0] * len(then) or [need * chance for chance in relevance.helps(fresh)]
-        chosen = [
-            _Chosen(*one.key, one.score, round(worth, 6))
-            for one, worth in zip(fresh, values, strict=True)
-            if value.worth(worth, _LEAST_TOKENS)
-        ]
+        chosen = self._valued(query, fresh, ranking.familiarity, in_talk=bool(seen))
         # More do not fit, whatever they are worth.
         chosen = chosen[: max(1, request.window_tokens // _LEAST_TOKENS)]
         newer = await self._newer(scope, index, chosen)
         return _Choice(_with(chosen, [one for one in newer if may_show(one)]), notes)
+
+    def _valued(
+        self, query: str, fresh: Sequence[Found[_Key]], familiarity: Familiarity, *, in_talk: bool
+    ) -> list[_Chosen]:
+        """Those that are worth the fewest tokens a turn may take; none if the message does not need memory."""
+        # Whoever asks for nothing but a time wants what was said then, whatever it was.
+        if names_only_a_time(query) and (then := [one for one in fresh if one.parts["inside"]]):
+            return [_Chosen(*one.key, one.score, 1.0) for one in then]
+        need = relevance.needs(query, fresh, familiarity) if self.gate == "auto" else 1.0
+        # What was said right before a message is in the window anyway, and may be all that it leans on.
+        if need < (value.OPENING_IN_TALK if in_talk and goes_on(query) else value.OPENING):
+            return []
+        values = [need * chance for chance in relevance.helps(fresh)]
+        return [
+            _Chosen(*one.key, one.score, round(worth, 6))
+            for one, worth in zip(fresh, values, strict=True)
+            if value.worth(worth, _LEAST_TOKENS)
+        ]
 
     async def _newer(self, home: Scope, index: _Index, chosen: Sequence[_Chosen]) -> list[_Chosen]:
         """What was said later about the same as the best of them, which must not be shown without it."""
