@@ -15,7 +15,7 @@ from pagefile.window.value import worth
 SAID_CHARS = 1300
 #: The length of a passage in characters, and of an answer that stays whole; in a small window a quarter of its tokens.
 PASSAGE_CHARS, LEAST_CHARS, PASSAGE_WINDOW = 450, 60, 4
-#: No side is shown at greater length than this.
+#: A longer side is never shown whole.
 MOST_CHARS = 4000
 #: Occurrences of words that are looked at.
 _MOST_PLACES = 40
@@ -44,8 +44,11 @@ def recalled_forms(
     if (shown, reply) == (said, answered):
         return (Form(count(f"{short}\n"), text=short),)
     brief = Form(count(f"{short}\n"), text=short, name="passage", share=PASSAGE_SHARE)
-    whole = line(cut(said, MOST_CHARS), cut(answered, MOST_CHARS))
-    if not worth((1 - PASSAGE_SHARE) * value, (len(whole) - len(short)) // _TOKEN_CHARS):
+    # The head of a longer side might lack what its passage says.
+    whole = line(
+        *(side if len(side) <= MOST_CHARS else part for side, part in ((said, shown), (answered, reply)))
+    )
+    if whole == short or not worth((1 - PASSAGE_SHARE) * value, (len(whole) - len(short)) // _TOKEN_CHARS):
         return (brief,)
     return Form(count(f"{whole}\n"), text=whole), brief
 

@@ -50,3 +50,11 @@ def test_a_passage_with_no_word_of_the_question_is_the_beginning():
     text = "One sentence here. " * 60
     assert passage(text, pattern_of(["nothing"]), 100).startswith("One sentence here.")
     assert len(passage("x" * 500, pattern_of([]), 100)) <= 102
+
+
+def test_of_a_very_long_answer_only_the_passage_is_shown():
+    """Its head would take the room and lack the answer."""
+    filler = "There is much to see in the town. " * 200
+    answer = f"{filler}The heron is the staging host. {filler}"
+    (short,) = texts(turn("Where is it?", answer), ["heron", "stage"])
+    assert "The heron is the staging host." in short
