@@ -63,6 +63,8 @@ TIME_ALONE = 1e-3
 _LANGUAGE_WORDS = 8
 #: A later turn that has this share of a turn's words, by their rarity, is about the same.
 SAME_SUBJECT = 0.12
+#: What a turn is about is judged by this many of its first words, and by those that no more turns than this have.
+_SUBJECT_WORDS, _SUBJECT_HOLDERS = 48, 40
 #: A longer silence ends a session.
 SILENCE_S = 6 * 3600
 
@@ -226,20 +228,19 @@ class TurnIndex(Generic[K]):
 
     def newer(self, key: K, said: Sequence[str]) -> K | None:
         """The later turn that has most of a turn's words, by their rarity, if it has enough to be about the same; no question."""
-        asked = _asked(list(dict.fromkeys(said)))
+        words = list(dict.fromkeys(said))[:_SUBJECT_WORDS]
         with self._lock:
             slot = self._words.slot(key)
-            if slot is None or not asked:
+            if slot is None:
                 return None
-            shared, _ = self._words.shares(asked)
-            words = np.zeros(len(shared), dtype=np.int32)
-            for match in self._words.matches(asked).terms:
-                words[match.slots] += 1
-            at = _copied(self._at, np.float64)
+            at = self._at[slot]
             # One word alone may be in both by chance.
-            shared[(at <= at[slot]) | (words < 2) | _copied(self._asks, np.bool_)] = 0.0
-            best = int(shared.argmax())
-            return self._keys[best] if shared[best] >= SAME_SUBJECT else None
+            later = [
+                (share, one)
+                for one, (share, many) in self._words.sharing(key, words, _SUBJECT_HOLDERS).items()
+                if many > 1 and share >= SAME_SUBJECT and self._at[one] > at and not self._asks[one]
+            ]
+            return self._keys[max(later)[1]] if later else None
 
     def _of(self, conversation: str | None) -> npt.NDArray[np.bool_]:
         """Which turns are of a conversation; all if none is named."""

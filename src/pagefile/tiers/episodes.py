@@ -39,7 +39,7 @@ NEAREST = 1000
 DEPTH = 120
 _LEAST_TOKENS = 10
 #: Of how many turns it is asked whether a later one says something else.
-_CHECKED = 4
+_CHECKED = 3
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
 TIMEOUT_S = 10.0
 #: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
