@@ -27,7 +27,7 @@ from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window import value
 from pagefile.window.candidates import Block, Candidate
-from pagefile.window.recalled import pattern_of, recalled_forms
+from pagefile.window.recalled import recalled_forms
 from pagefile.window.turn_notes import is_large
 
 _BATCH = 1000
@@ -392,7 +392,7 @@ class Episodes(base.OwnTier):
     ) -> list[Candidate]:
         """Each text once, in the order of time, under the user's days."""
         zone = self._local(None, request.view.head.timezone).tzinfo
-        asked = pattern_of(dict.fromkeys(terms(request.query or "")))
+        asked = tuple(dict.fromkeys(terms(request.query or "")))
         said: dict[object, tuple[_Chosen, Turn]] = {}
         for chosen, turn in found:
             said.setdefault(_wording(turn), (chosen, turn))

@@ -15,7 +15,7 @@ from pagefile.records import Checkpoint, Scope
 from pagefile.text.sentences import fitting_sentences, sentences
 from pagefile.text.tokens import open_counter
 from pagefile.window.forms import ANCHOR_SHARE, ANCHOR_TOKENS, shown_summary
-from pagefile.window.recalled import passage, pattern_of
+from pagefile.window.recalled import passage
 from pagefile.window.wording import WORDINGS
 
 COUNT = open_counter().count
@@ -57,7 +57,7 @@ def test_anchors_beside_a_summary_keep_to_their_share(anchors, tokens):
 @given(SENTENCES, st.lists(st.sampled_from(["leeds", "房租", "mg"]), max_size=2), st.integers(60, 450))
 def test_a_passage_is_within_its_length_and_whole_if_it_can_be(text, words, chars):
     """Of what somebody said no more than asked for, with the first mark; a text that fits is not cut."""
-    shown = passage(text, pattern_of(words), chars)
+    shown = passage(text, tuple(words), chars)
     assert len(shown) <= chars + len("… ")
     if len(text) <= chars and not words:
         assert shown == text
