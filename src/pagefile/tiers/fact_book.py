@@ -136,6 +136,12 @@ class FactBook:
         self._held[owner] = known
         return known
 
+    async def revision(self, scope: Scope) -> int:
+        """The number of the newest change to what is held about a user; 0 if there is none, or no user."""
+        if scope.user is None:
+            return 0
+        return (await self.store.changed(Scope(scope.tenant, scope.user)))[0]
+
     async def remember(self, scope: Scope, draft: Draft) -> Fact:
         """Store a statement, and return the fact with its outcome.
 
