@@ -279,6 +279,19 @@ class Memory:
         scope = self._scope(tenant, user_id)
         return await self.engine.tier(Facts).book.retract(scope, records.checked_id(fact_id, "fact id"))
 
+    async def correct(
+        self, fact_id: str, text: str, *, user_id: str | None = None, tenant: str | None = None
+    ) -> records.Fact:
+        """Replace what a fact says, and return the fact that holds from now on; if a user is named, only one of theirs.
+
+        The wrong statement stays on record as retracted, and `undo` brings it back. A fact that is no longer held
+        raises `ConflictError`.
+        """
+        scope = self._scope(tenant, user_id)
+        fact = await self.engine.tier(Facts).book.correct(scope, records.checked_id(fact_id, "fact id"), text)
+        self.engine.worker.wake(Facts.name, fact.scope)
+        return fact
+
     async def fact_revisions(
         self, user_id: str, tenant: str | None = None, *, after: int = 0
     ) -> list[records.Revision]:

@@ -180,23 +180,62 @@ class FactBook:
 
     async def retract(self, scope: Scope, fact_id: str) -> Fact:
         """Stop holding a fact; idempotent."""
+
+        def change(fact: Fact, now: datetime) -> list[Fact]:
+            return [] if fact.retracted is not None else [_retracted(fact, now)]
+
+        return await self._changed(scope, fact_id, "retracted", change)
+
+    async def correct(self, scope: Scope, fact_id: str, text: str) -> Fact:
+        """Replace what a fact says; the wrong one stays on record as retracted."""
+        text = checked_text(text, "fact").strip()
+        _check(text, None)
+
+        def change(fact: Fact, now: datetime) -> list[Fact]:
+            if fact.retracted is not None or fact.valid_to is not None:
+                raise ConflictError(
+                    f"Fact {fact_id!r} is no longer held: remember the new statement instead."
+                )
+            if fact.text == text:
+                return []
+            right = replace(
+                fact,
+                id=str(uuid4()),
+                text=text,
+                confidence=1.0,
+                recorded=max(utc(now), fact.recorded),
+                source_turn=None,
+                source_quote=None,
+                tokens=self.counter.count(text),
+                counter=self.counter.name,
+                supersedes=fact.id,
+            )
+            return [_retracted(fact, now), right]
+
+        fact = await self._changed(scope, fact_id, "corrected", change)
+        return fact if fact.id == fact_id else replace(fact, outcome="corrected")
+
+    async def _changed(
+        self, scope: Scope, fact_id: str, action: str, change: Callable[[Fact, datetime], Sequence[Fact]]
+    ) -> Fact:
+        """The last of the facts that a change gives for one, written as one revision; the fact itself if it gives none."""
         fact = await self.store.get(scope, fact_id)
         owner = Scope(fact.scope.tenant, fact.scope.user)
         for _ in range(_MOST_ATTEMPTS):
             epoch, expected = await self.epoch(), (await self.store.changed(owner))[0]
             fact = await self.store.get(scope, fact_id)
-            if fact.retracted is not None:
-                return fact
             now = self.clock.now()
-            gone = replace(fact, retracted=max(utc(now), fact.recorded))
+            written = change(fact, now)
+            if not written:
+                return fact
             try:
                 revision = await self.store.revise(
-                    owner, [gone], action="retracted", at=now, expected=expected, epoch=epoch
+                    owner, written, action=action, at=now, expected=expected, epoch=epoch
                 )
             except ConflictError:
                 continue
-            return revision.after[0]
-        raise ConflictError(f"Fact {fact_id!r} changes faster than it can be retracted: try again.")
+            return revision.after[-1]
+        raise ConflictError(f"Fact {fact_id!r} changes faster than it can be {action}: try again.")
 
     async def undo(self, scope: Scope, number: int | None) -> Revision:
         """Undo a change; the undo is a change too, and can be undone."""
@@ -215,7 +254,7 @@ class FactBook:
                 )
         now = self.clock.now()
         restored = [
-            replace(after, retracted=max(utc(now), after.recorded)) if before is None else before
+            _retracted(after, now) if before is None else before
             for before, after in zip(target.before, target.after, strict=True)
         ]
         return await self.store.revise(owner, restored, action="undone", at=now, expected=newest, epoch=epoch)
@@ -281,6 +320,10 @@ class FactBook:
             project=draft.project,
             agent=draft.agent,
         )
+
+
+def _retracted(fact: Fact, now: datetime) -> Fact:
+    return replace(fact, retracted=max(utc(now), fact.recorded))
 
 
 def _check(text: str, quote: str | None) -> None:

@@ -261,7 +261,7 @@ class Facts(base.OwnTier):
             return []
         held = await self.book.held(request.scope)
         request.traces[self.name] = held.stamp[0]
-        facts = [fact for fact in held.facts.values() if _applies(fact, request)]
+        facts = [fact for fact in held.facts.values() if fact.is_for(request.project, request.agent)]
         if not facts or not self.rules.budget_tokens:
             return []
         ranked = await self.ranked(held, facts, self._topic(request), request.scope, request.note)
@@ -421,11 +421,6 @@ class Facts(base.OwnTier):
 
 def _key(fact: Fact) -> tuple[Scope, str]:
     return fact.scope, statement(fact.text)
-
-
-def _applies(fact: Fact, request: base.WindowRequest) -> bool:
-    """Whether a fact belongs to no project and no agent, or to those of this window."""
-    return fact.project in {None, request.project} and fact.agent in {None, request.agent}
 
 
 def _cosines(vectors: Sequence[Floats | None], asked: Floats) -> Floats:
