@@ -22,15 +22,21 @@ from pagefile.lru import Lru
 from pagefile.records import Fact, Scope, Turn
 from pagefile.text.fact_ranking import (
     Floats,
-    Relevance,
     diverse,
     forget_facts,
     overlap,
-    relevance,
     says_nothing,
     scores,
     statement,
     weighed,
+)
+from pagefile.text.fact_relevance import (
+    Message,
+    Relevance,
+    Similarities,
+    forget_read_facts,
+    relevance,
+    sentences_of,
 )
 from pagefile.text.fact_rules import own_words
 from pagefile.text.sentences import clip
@@ -243,6 +249,7 @@ class Facts(base.OwnTier):
     async def forget(self, scope: Scope) -> base.Counts:
         self.book.forget()
         forget_facts()
+        forget_read_facts()
         self._erasures += 1
         self._vectors.drop(lambda key: base.within(key[0], scope))
         return {}
@@ -261,7 +268,10 @@ class Facts(base.OwnTier):
             return []
         held = await self.book.held(request.scope)
         request.traces[self.name] = held.stamp[0]
-        facts = [fact for fact in held.facts.values() if fact.is_for(request.project, request.agent)]
+        facts = sorted(
+            (fact for fact in held.facts.values() if fact.is_for(request.project, request.agent)),
+            key=lambda fact: (fact.recorded, fact.id),
+        )
         if not facts or not self.rules.budget_tokens:
             return []
         ranked = await self.ranked(held, facts, self._topic(request), request.scope, request.note)
@@ -297,19 +307,25 @@ class Facts(base.OwnTier):
         ids = [fact.id for fact in facts]
         texts = [text for text in (topic.question, *topic.context) if text]
         words = [held.index.similarity_array(text, ids) for text in texts]
-        dense = await self._dense(facts, [(scope, text) for text in texts], note)
-        said = [fact.text for fact in facts]
-        each = [
-            relevance(texts[n], said, row, None if dense is None else dense[n]) for n, row in enumerate(words)
-        ]
+        parts = [[text, *(sentences_of(text) if text == topic.question else ())] for text in texts]
+        known = await self._known(facts, [(scope, text) for some in parts for text in some], note)
+        if known is None:
+            each = words
+        else:
+            said, vectors = [fact.text for fact in facts], _filled([known.get(_key(fact)) for fact in facts])
+            each = [
+                relevance(some[0], said, _similarities(row, [known[scope, text] for text in some], vectors))
+                for some, row in zip(parts, words, strict=True)
+            ]
         question = each[0] if topic.question else np.zeros(len(facts))
         context = each[1:] if topic.question else each
-        return Relevance.of(question, context, by_words=dense is None)
+        message = Message.of(topic.question) if topic.question else Message()
+        return Relevance.of(question, context, message, by_words=known is None)
 
-    async def _dense(
+    async def _known(
         self, facts: Sequence[Fact], keys: Sequence[tuple[Scope, str]], note: base.Note
-    ) -> list[Floats] | None:
-        """The cosine similarity of each fact to each text; None if the embedder does not answer in time."""
+    ) -> dict[tuple[Scope, str], Floats] | None:
+        """The vectors of these texts, and of the facts as far as there are any; None if the embedder does not answer in time."""
         if self.embedder is None:
             return None
         wait_s, self._asked = self.timeout_s if self._asked else _FIRST_WAIT_S, True
@@ -322,9 +338,9 @@ class Facts(base.OwnTier):
         except TimeoutError:
             note(f"facts were compared by words alone: the embedder did not answer within {wait_s:g} s")
             return None
-        if any(key not in known for key in keys):
+        if any(key not in known for key in keys) or not any(_key(fact) in known for fact in facts):
             return None
-        return [_cosines([known.get(_key(fact)) for fact in facts], known[key]) for key in keys]
+        return known
 
     async def _embedded(
         self, embedder: ports.Embedder, keys: Sequence[tuple[Scope, str]], most: int | None = None
@@ -423,11 +439,19 @@ def _key(fact: Fact) -> tuple[Scope, str]:
     return fact.scope, statement(fact.text)
 
 
-def _cosines(vectors: Sequence[Floats | None], asked: Floats) -> Floats:
-    """The similarity of each; what is not embedded yet counts as the median."""
-    known = [float(vector @ asked) for vector in vectors if vector is not None]
-    usual = float(np.median(known)) if known else 0.0
-    return np.asarray([usual if vector is None else float(vector @ asked) for vector in vectors])
+def _filled(vectors: Sequence[Floats | None]) -> Floats:
+    """A row for each fact; one that is not embedded yet has no number."""
+    size = next(len(vector) for vector in vectors if vector is not None)
+    nothing = np.full(size, np.nan)
+    return np.asarray([nothing if vector is None else vector for vector in vectors])
+
+
+def _similarities(words: Floats, asked: Sequence[Floats], vectors: Floats) -> Similarities:
+    """The similarity of each fact to a text, to its most similar sentence and to the others; the median where there is no vector."""
+    cosines = vectors @ np.asarray(asked).T
+    cosines = np.where(np.isnan(cosines), np.nanmedian(cosines, axis=0), cosines)
+    sentence = cosines[:, 1:].max(axis=1) if len(asked) > 1 else cosines[:, 0]
+    return Similarities(words, cosines[:, 0], sentence, np.nan_to_num(vectors))
 
 
 def topic_of(turns: Sequence[Turn], query: str | None, max_turns: int) -> Topic:
