@@ -47,13 +47,15 @@ _RESEMBLES, _RESEMBLED = 0.87, 10
 #: The context counts less than the question, so that long answers about something else do not outvote it.
 CONTEXT_WEIGHT = 0.6
 #: A fact must be at least this relevant, and at least this share of the most relevant one, and that one at least the third.
-_LEAST, _LEAST_SHARE, _OPENING = 0.1, 0.41, 0.2
+_LEAST, _LEAST_SHARE, _OPENING = 0.1, 0.41, 0.18
+#: The share if the most relevant fact has fewer words than this in common with the message: then meaning alone decides, which is less sure.
+_FEW_WORDS, _LEAST_SHARE_BY_MEANING = 0.1, 0.3
 _LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS = 0.04, 0.3
 #: What these change by: each e-fold of the message's terms above this many, others as the topic, nobody asking for themselves (the
 #: least, the opening), each mention of what is one's own (two at most), and a request to plan something (the share, the opening).
-_SHORT_TERMS, _LONGER, _LONGER_OPENING = 10, 0.18, 0.34
-_OF_OTHERS, _OWN_THINGS, _IMPERSONAL, _IMPERSONAL_OPENING = 0.1, 0.08, 0.05, 0.03
-_PLANNED_SHARE, _PLANNED_OPENING = 0.37, 0.05
+_SHORT_TERMS, _LONGER, _LONGER_OPENING = 10, 0.18, 0.36
+_OF_OTHERS, _OWN_THINGS, _IMPERSONAL, _IMPERSONAL_OPENING = 0.1, 0.08, 0.05, 0.02
+_PLANNED_SHARE, _PLANNED_OPENING = 0.37, 0.03
 #: The relevance at which every second fact helps, and how fast the odds change around it.
 _EVEN, _SLOPE = 0.3, 0.06
 
@@ -151,9 +153,9 @@ class Relevance(NamedTuple):
 
     @classmethod
     def of(
-        cls, question: Floats, context: Sequence[Floats], message: Message, *, by_words: bool
+        cls, question: Floats, context: Sequence[Floats], message: Message, words: Floats, *, by_words: bool
     ) -> "Relevance":
-        """The question's relevance, or that of a part of the context, which weighs less."""
+        """The question's relevance, or that of a part of the context, which weighs less; `words` are its similarities by words."""
         found = np.maximum(0.0, question)
         for part in context:
             found = np.maximum(found, CONTEXT_WEIGHT * part)
@@ -161,12 +163,12 @@ class Relevance(NamedTuple):
         if by_words:
             opening, cut = 0.0, max(_LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS * top)
         else:
-            opening, cut = _required(message, top)
+            opening, cut = _required(message, top, named=bool(words[found.argmax()] > _FEW_WORDS))
         odds = 1 / (1 + np.exp((_EVEN - found) / _SLOPE))
         return cls(found, np.where((found >= cut) & (top >= opening), odds, 0.0), by_words)
 
 
-def _required(message: Message, top: float) -> tuple[float, float]:
+def _required(message: Message, top: float, *, named: bool) -> tuple[float, float]:
     """What the most relevant fact must reach for any to be shown, and what each must reach."""
     others = _OF_OTHERS * message.of_others
     opening = _OPENING + _LONGER_OPENING * message.length + others
@@ -174,5 +176,5 @@ def _required(message: Message, top: float) -> tuple[float, float]:
     opening -= _PLANNED_OPENING * (message.plans and message.own > 0)
     least = _LEAST + _LONGER * message.length + others
     least += _IMPERSONAL * (not message.personal) - _OWN_THINGS * min(2, message.own)
-    share = _LEAST_SHARE - _PLANNED_SHARE * message.plans
+    share = (_LEAST_SHARE if named else _LEAST_SHARE_BY_MEANING) - _PLANNED_SHARE * message.plans
     return opening, max(least, share * top)

@@ -320,7 +320,7 @@ class Facts(base.OwnTier):
         question = each[0] if topic.question else np.zeros(len(facts))
         context = each[1:] if topic.question else each
         message = Message.of(topic.question) if topic.question else Message()
-        return Relevance.of(question, context, message, by_words=known is None)
+        return Relevance.of(question, context, message, words[0], by_words=known is None)
 
     async def _known(
         self, facts: Sequence[Fact], keys: Sequence[tuple[Scope, str]], note: base.Note
