@@ -557,3 +557,37 @@ async def test_thousands_of_facts_cost_no_more_than_their_budget(memory):
     assert not facts[-1].kept
     assert sum(verdict.tokens for verdict in facts if verdict.kept) <= 2000
     assert "likes dish number 77" in str(window.messages)
+
+
+async def test_nearly_equal_facts_are_merged_and_can_be_parted(open_memory):
+    """One fact in the newer words, surer than before; a negation, another order or another name is another fact."""
+    async with open_memory() as memory:
+        first = await memory.remember("The user lives in Galway", user_id="u", confidence=0.6)
+        second = await memory.remember("User is living in Galway.", user_id="u", confidence=0.6)
+        assert ("merged", first.id) == (second.outcome, second.supersedes)
+        assert second.confidence > first.confidence
+        assert ["User is living in Galway."] == [fact.text for fact in await memory.facts("u")]
+        await memory.undo("u")
+        assert ["The user lives in Galway"] == [fact.text for fact in await memory.facts("u")]
+        for text in ("prefers tea to coffee", "prefers coffee to tea", "eats pork", "does not eat pork"):
+            assert "stored" == (await memory.remember(text, user_id="u")).outcome
+        assert "stored" == (await memory.remember("lives in Galway", user_id="u", project="p")).outcome
+
+
+async def test_a_fact_is_corrected_in_one_revision(open_memory):
+    """What was wrong stays on record, what is right keeps its category, its attribute and its project."""
+    async with open_memory() as memory:
+        wrong = await memory.remember(
+            "lives in Oslo", user_id="u", category="identity", attribute="residence", project="p"
+        )
+        right = await memory.correct(wrong.id, "lives in Bergen", user_id="u")
+        assert ("corrected", wrong.id) == (right.outcome, right.supersedes)
+        assert ("identity", "residence", "p") == (right.category, right.attribute, right.project)
+        assert "corrected" == (await memory.fact_revisions("u"))[-1].action
+        assert right.id == (await memory.correct(right.id, "lives in Bergen")).id
+        with pytest.raises(ConflictError, match="no longer held"):
+            await memory.correct(wrong.id, "lives in Rome")
+        with pytest.raises(FactRejectedError):
+            await memory.correct(right.id, "my password is hunter2")
+        await memory.undo("u")
+        assert [wrong.id] == [fact.id for fact in await memory.facts("u")]
