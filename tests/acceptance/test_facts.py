@@ -591,3 +591,43 @@ async def test_a_fact_is_corrected_in_one_revision(open_memory):
             await memory.correct(right.id, "my password is hunter2")
         await memory.undo("u")
         assert [wrong.id] == [fact.id for fact in await memory.facts("u")]
+
+
+async def test_facts_know_whose_they_are(open_memory):
+    """In a conversation of several people a fact is about who said it, by a message's name or the turn's metadata."""
+    settings = Settings(language="en", facts=FactSettings(extract="rules"))
+    async with open_memory(settings=settings) as memory:
+        chat = memory.conversation("group", user_id="ada")
+        await chat.record(
+            messages=[
+                {"role": "user", "name": "Bob", "content": "I'm allergic to peanuts."},
+                {"role": "user", "name": "Ada", "content": "I live in Oslo."},
+                {"role": "assistant", "content": "Noted."},
+            ]
+        )
+        await chat.record("I'm a vegetarian.", "Fine.", metadata={"speaker": "Cleo"})
+        await memory.settle()
+        known = {fact.text: fact.subject for fact in await memory.facts("ada")}
+        assert {
+            "Bob is allergic to peanuts": "Bob",
+            "The user lives in Oslo": "user",
+            "Cleo is a vegetarian": "Cleo",
+        } == known
+
+
+async def test_how_things_are_done_stays_in_its_project(open_memory):
+    """Read in a conversation of a project, how-to knowledge is shown in that project, by its task, and in no other."""
+    settings = Settings(language="en", facts=FactSettings(extract="rules"))
+    async with open_memory(settings=settings) as memory:
+        chat = memory.conversation("a", user_id="ada", project="shop")
+        await chat.record("We deploy with make ship, then purge the cache. I live in Oslo.", "OK.")
+        await memory.settle()
+        places = {fact.category: fact.project for fact in await memory.facts("ada")}
+        assert {"howto": "shop", "identity": None} == places
+        shown = {}
+        for project in ("shop", "other"):
+            window = await memory.conversation(project, user_id="ada", project=project).context(
+                "How do I deploy a release?"
+            )
+            shown[project] = "make ship" in window.parts.memory.text
+        assert {"shop": True, "other": False} == shown

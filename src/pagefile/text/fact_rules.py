@@ -166,10 +166,13 @@ def own_words(text: str) -> str:
     return _PASTED.sub("\n", _FOREIGN.sub("\n", text))
 
 
-def stated(text: str) -> list[Stated]:
-    """The lasting statements a message makes about its author, each with its exact quote, in the order of the text."""
+def stated(text: str, author: str | None = None) -> list[Stated]:
+    """The lasting statements a message makes about its author, each with its exact quote, in the order of the text.
+
+    `author` is the name of somebody else than the user.
+    """
     found = (
-        _spoken(one, speaker)
+        _spoken(one, speaker or author)
         for speaker, said in _speeches(_SPEECH.sub(r"\1", own_words(text)))
         for sentence in _sentences(said)
         for one in _in_sentence(sentence)
@@ -193,9 +196,14 @@ def _spoken(one: Stated, speaker: str | None) -> Stated:
     """A statement with its speaker as the subject."""
     if speaker is None:
         return one
-    who = speaker if one.subject == USER else f"{speaker}'s {one.subject}"
-    text = _THE_USER.sub(lambda found: speaker + (found["of"] or ""), one.text)
-    return replace(one, text=text, subject=who)
+    text, subject = said_by(speaker, one.text, one.subject)
+    return replace(one, text=text, subject=subject)
+
+
+def said_by(speaker: str, text: str, subject: str | None) -> tuple[str, str]:
+    """What somebody says of themselves, and whom it is about: "The user lives …" becomes "Bob lives …"."""
+    about = speaker if subject in {None, USER} else f"{speaker}'s {subject}"
+    return _THE_USER.sub(lambda found: speaker + (found["of"] or ""), text), about
 
 
 def _sentences(text: str) -> Iterator[str]:

@@ -51,9 +51,11 @@ logger = logging.getLogger("pagefile")
 
 #: Facts of this category are corrections, which have their own budget.
 CORRECTION = "correction"
+#: Facts of this category say how something is done.
+HOWTO = "howto"
 #: The dash and the line break around a fact in the memory block.
 _LINE_TOKENS = 2
-#: Facts offered beyond the budget, so that the receipt shows what would have come next.
+#: Facts offered that are not worth their tokens, so that the receipt shows what would have come next.
 _NEXT_IN_LINE = 10
 #: More text from the last turns adds nothing about their topic.
 _CONTEXT_CHARS = 20_000
@@ -95,14 +97,15 @@ class FactExtraction:
         """Read a conversation from its watermark to its end."""
         assert scope.conversation is not None
         seq = (await self.marks.known(scope, TIER)).get(scope.conversation, 0)
-        epoch = (await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
+        head = (await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))).head
+        epoch = head.epoch
         query = ports.EntryQuery(scope, frozenset({"turn", "checkpoint", "reset"}), ports.ENDED, limit=_BATCH)
         while True:
             entries = await self.reader.entries(replace(query, after_seq=seq))
             batch = [entry.spoken for entry in entries if isinstance(entry, Turn) and entry.counts]
             for proposal, turn in await self._proposals(batch):
                 later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
-                await self._keep(proposal, turn, later, epoch)
+                await self._keep(proposal, turn, later, epoch, head.project)
             last = max((entry.seq or 0 for entry in entries), default=seq)
             if last > seq:
                 await self.marks.advance(scope, TIER, last, epoch=epoch)
@@ -113,10 +116,11 @@ class FactExtraction:
     async def _proposals(self, turns: list[Turn]) -> list[tuple[ports.Proposal, Turn]]:
         by_id = {turn.id: turn for turn in turns}
         said = [
-            ports.Said(turn.id, words, turn.at)
+            ports.Said(turn.id, words, turn.at, speaker)
             for turn in turns
-            if turn.scope.user is not None and turn.user and (words := own_words(turn.user).strip())
-            if not says_nothing(words)
+            if turn.scope.user is not None
+            for speaker, text in _speeches(turn)
+            if (words := own_words(text).strip()) and not says_nothing(words)
         ]
         if not said:
             return []
@@ -130,7 +134,9 @@ class FactExtraction:
             found = await self.instead.extract(said)
         return [(one, by_id[one.turn_id]) for one in found if one.turn_id in by_id]
 
-    async def _keep(self, proposal: ports.Proposal, turn: Turn, later: frozenset[str], epoch: int) -> None:
+    async def _keep(
+        self, proposal: ports.Proposal, turn: Turn, later: frozenset[str], epoch: int, project: str | None
+    ) -> None:
         draft = Draft(
             proposal.text,
             category=proposal.category,
@@ -143,6 +149,8 @@ class FactExtraction:
             valid_from=turn.at,
             later=later,
             epoch=epoch,
+            # How things are done is a matter of the project; what is true of people goes with them.
+            project=project if proposal.category == HOWTO else None,
         )
         try:
             _check(proposal, turn)
@@ -153,6 +161,24 @@ class FactExtraction:
             logger.info("a proposed fact was refused: %s", error)
             outcome = "rejected"
         self.meter.count("pagefile_facts_total", outcome=outcome)
+
+
+def _speeches(turn: Turn) -> list[tuple[str | None, str]]:
+    """What each speaker says: by the `name` of a message, as OpenAI has it, or `speaker` in the turn's metadata; None is the user."""
+    named = [
+        (_speaker(message.given.get("name"), turn), message.text)
+        for message in turn.layout or ()
+        if message.role == "user" and isinstance(message.given, Mapping)
+    ]
+    if any(speaker is not None for speaker, _ in named):
+        return named
+    return [(_speaker((turn.metadata or {}).get("speaker"), turn), turn.user)] if turn.user else []
+
+
+def _speaker(name: object, turn: Turn) -> str | None:
+    if not isinstance(name, str) or not name.strip():
+        return None
+    return None if name.casefold() == (turn.scope.user or "").casefold() else name.strip()
 
 
 def _check(proposal: ports.Proposal, turn: Turn) -> None:
@@ -263,7 +289,7 @@ class Facts(base.OwnTier):
         return {"facts": max(0, most - around), "corrections": min(most, CORRECTIONS_TOKENS)}
 
     async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
-        """The user's facts that may help with the question: as many as the budget may hold, and a few more."""
+        """The user's facts that may help with the question: all that are worth their tokens, and a few more."""
         if request.scope.user is None or not self.rules.enabled:
             return []
         held = await self.book.held(request.scope)
@@ -360,17 +386,16 @@ class Facts(base.OwnTier):
 
     def _within(self, ranked: Sequence[Ranked]) -> list[Candidate]:
         offered: list[Candidate] = []
-        tokens, beyond = 0, 0
+        beyond = 0
         dated = self._in_conflict([one.fact for one in ranked[:_DATED_AMONG] if one.value != 0])
         for rank, one in enumerate(ranked):
             correction = one.fact.category == CORRECTION
-            if not correction and tokens > self.rules.budget_tokens and beyond >= _NEXT_IN_LINE:
-                continue
-            candidate = self.candidate(one, rank, dated=one.fact.id in dated)
-            offered.append(candidate)
-            if not correction:
-                beyond += tokens > self.rules.budget_tokens
-                tokens += candidate.tokens
+            # Whatever is worth its tokens may be what still fits.
+            if not correction and one.value == 0:
+                beyond += 1
+                if beyond > _NEXT_IN_LINE:
+                    continue
+            offered.append(self.candidate(one, rank, dated=one.fact.id in dated))
         if more := len(ranked) - len(offered):
             # Mentioned together, not one by one.
             note = f"{more} facts of lower rank"
