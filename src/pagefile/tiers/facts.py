@@ -55,7 +55,8 @@ CORRECTION = "correction"
 HOWTO = "howto"
 #: The dash and the line break around a fact in the memory block.
 _LINE_TOKENS = 2
-#: Facts offered that are not worth their tokens, so that the receipt shows what would have come next.
+#: Facts are offered for this much of their budget, and then a few more, so that the receipt shows what would have come next.
+_ROOM = 1.25
 _NEXT_IN_LINE = 10
 #: More text from the last turns adds nothing about their topic.
 _CONTEXT_CHARS = 20_000
@@ -386,12 +387,11 @@ class Facts(base.OwnTier):
 
     def _within(self, ranked: Sequence[Ranked]) -> list[Candidate]:
         offered: list[Candidate] = []
-        beyond = 0
+        fitting, beyond = self._fitting(ranked), 0
         dated = self._in_conflict([one.fact for one in ranked[:_DATED_AMONG] if one.value != 0])
         for rank, one in enumerate(ranked):
             correction = one.fact.category == CORRECTION
-            # Whatever is worth its tokens may be what still fits.
-            if not correction and one.value == 0:
+            if not correction and one.fact.id not in fitting:
                 beyond += 1
                 if beyond > _NEXT_IN_LINE:
                     continue
@@ -401,6 +401,16 @@ class Facts(base.OwnTier):
             note = f"{more} facts of lower rank"
             offered.append(Candidate("facts:rest", "facts", (), len(ranked), note=note))
         return offered
+
+    def _fitting(self, ranked: Sequence[Ranked]) -> set[str]:
+        """The facts that a window may have room for: by value per token, as it chooses, where a short one may fit behind a long one."""
+        found: set[str] = set()
+        left = int(_ROOM * self.rules.budget_tokens)
+        for one in sorted(ranked, key=lambda one: -(one.value or 0.0) / max(1, one.fact.tokens)):
+            if one.value != 0 and one.fact.tokens <= left:
+                found.add(one.fact.id)
+                left -= one.fact.tokens
+        return found
 
     def _in_conflict(self, facts: Sequence[Fact]) -> set[str]:
         """Those that say something about the same thing as another one of a different day: a date tells which is newer."""
