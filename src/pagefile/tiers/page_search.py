@@ -38,6 +38,9 @@ _BATCH = 50
 #: What a similarity of 1 is worth beside the score of words: to what the page is about, and to the piece of it that is
 #: most similar. These and the next were chosen by `pagefile bench pages` and `pagefile bench runs`.
 _MEANING, _PIECE = 60.0, 40.0
+#: What a passage with all words of a query is worth beside that, and how fast it falls with the share that is missing: few
+#: words, however rare, score little, and a name or a number is near to anything by meaning.
+_COVERED, _FALLING = 80.0, 3
 #: How many pieces of a page are embedded, and how much of each.
 _PIECES, _PIECE_CHARS = 6, 300
 #: How many pages are compared with the query word by word, what two words in a row are worth, and a query to the letter.
@@ -74,7 +77,7 @@ class Found(NamedTuple):
     coverage: float
     #: Between the query and what the page is about; 0 without an embedder.
     similarity: float
-    #: The score without what the words of other languages, pairs of words and pieces add to it.
+    #: The score without what the words of other languages, pairs of words, pieces and coverage add to it.
     points: float
 
 
@@ -257,15 +260,25 @@ class PageSearch:
                 about = {page.uuid: _about(page) for page in await self.keeper.named(scope, batch)}
                 for page in await self.index.read(scope, batch):
                     passages = page.terms
-                    if passages is None:
-                        if not segment:
-                            continue
-                        _, text = await self.pages.load(scope, page.uuid)
+                    if (
+                        passages is None
+                        and segment
+                        and (text := await self._text(scope, page.uuid)) is not None
+                    ):
                         passages = await self._segmented(scope, page, text)
+                    if passages is None:
+                        continue
                     said = "\n".join(about.get(page.uuid, ()))
                     await anyio.to_thread.run_sync(index.add, page, passages, said)
         self._indexes.trim()
         return index
+
+    async def _text(self, scope: Scope, uuid: str) -> str | None:
+        """The text of a page; None where it was purged or erased since it was listed."""
+        try:
+            return (await self.pages.load(scope, uuid))[1]
+        except HandleNotFoundError:
+            return None
 
     async def _segmented(self, scope: Scope, page: PageTerms, text: str) -> tuple[str, ...]:
         passages = await anyio.to_thread.run_sync(segmented, text, page.spans)
@@ -321,9 +334,8 @@ class PageSearch:
 
     async def _pieces(self, scope: Scope, page: Page) -> list[str]:
         """What stands out in a page; its terms are stored on the way, since its text is at hand."""
-        try:
-            _, text = await self.pages.load(scope, page.uuid)
-        except HandleNotFoundError:
+        text = await self._text(scope, page.uuid)
+        if text is None:
             return []
         for one in await self.index.read(scope, [page.uuid]):
             if one.terms is None:
@@ -334,7 +346,8 @@ class PageSearch:
 
 def _found(uuid: str, words: float, passage: _Key | None, coverage: float, near: _Near) -> Found:
     points = words + _MEANING * near.about
-    return Found(uuid, points + _PIECE * near.piece, passage, coverage, near.about, points)
+    score = points + _PIECE * near.piece + _COVERED * coverage**_FALLING
+    return Found(uuid, score, passage, coverage, near.about, points)
 
 
 def _pairs_in_common(query: str, pages: Mapping[str, Sequence[str]]) -> dict[str, float]:
