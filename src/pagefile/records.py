@@ -14,7 +14,7 @@ from pagefile.errors import InvalidArgumentError
 
 Status = Literal["open", "done", "aborted"]
 #: What became of a fact: new; already known, so its confidence rises; or new, replacing one it contradicts.
-Outcome = Literal["stored", "duplicate", "superseded"]
+Outcome = Literal["stored", "duplicate", "superseded", "merged", "corrected"]
 
 DEFAULT_TENANT = "default"
 MAX_ID_CHARS = 255
@@ -363,6 +363,10 @@ class Fact:
         known = self.recorded <= moment and (self.retracted is None or moment < self.retracted)
         return known and self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
 
+    def is_for(self, project: str | None, agent: str | None) -> bool:
+        """Whether conversations of a project and an agent are shown it."""
+        return self.project in {None, project} and self.agent in {None, agent}
+
 
 @dataclass(frozen=True, slots=True)
 class Revision:
@@ -371,7 +375,7 @@ class Revision:
     number: int
     scope: Scope
     at: datetime
-    #: For example "stored", "superseded", "duplicate", "retracted", "imported", "undone".
+    #: For example "stored", "superseded", "duplicate", "merged", "corrected", "retracted", "imported", "undone".
     action: str
     #: The facts before the change (None for a new one) and after it, in the same order.
     before: tuple[Fact | None, ...]
