@@ -239,6 +239,8 @@ class Paging:
     running_tokens: int
     #: After results left, the others take this share of the room for results.
     low_water: float
+    #: Values in the arguments of calls with more characters than this can leave; 0: none.
+    inputs_from: int
     #: Finds the pages of a conversation that have something in common with a question, best first.
     find: Callable[[Scope, str], Awaitable[Sequence[residency.Relevance]]]
     #: Within how many turns two loads make a page stay; 0: it never does.
@@ -286,10 +288,12 @@ class Paging:
         """Page out what is too much for this window."""
         view, turn = request.view, request.view.open_turn
         turns = in_blocks(view)
-        if not any(step.page for one in (*turns, *([turn] if turn else ())) for step in one.steps):
+        if not any(step.pages for one in (*turns, *([turn] if turn else ())) for step in one.steps):
             return
         loaded = {(turn.id, n): texts[0][1:] for n, texts in current.items() if turn is not None and texts}
-        items = Source(self.counter.count, request.wording, loaded).items(turns, turn)
+        redeemable = {uuid for uuid, page in request.known_pages.items() if not page.purged}
+        source = Source(self.counter.count, request.wording, loaded, self.inputs_from, redeemable)
+        items = source.items(turns, turn)
         room = request.window_tokens - request.instructions_tokens
         limit = int(HIGH_WATER * room)
         key = request.scope, limit, request.wording.gathered
@@ -311,9 +315,15 @@ class Paging:
         self._evictions[key] = folded
         leaving = request.leaving
         leaving.pageable_tokens = folded.pageable
-        for place, out in folded.out.items():
-            leaving.remains[place] = Text("paged out", out.text, out.tokens)
-            leaving.reasons[place] = folded.reason(place)
+        leaving.is_near = folded.is_near
+        for (turn_id, number, pointer), out in folded.out.items():
+            place, reason = (turn_id, number), folded.reason((turn_id, number, pointer))
+            if pointer:
+                leaving.inputs.setdefault(place, {})[pointer] = out.text
+                leaving.reasons.setdefault(place, reason)
+            else:
+                leaving.remains[place] = Text("paged out", out.text, out.tokens)
+                leaving.reasons[place] = reason
 
     async def _wanted(self, request: WindowRequest) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""
@@ -440,8 +450,8 @@ def _named(view: LogView) -> set[str]:
     """The pages that a window may name."""
     running = () if view.open_turn is None else view.open_turn.steps
     refs = () if view.checkpoint is None else view.checkpoint.archive_refs[-MOST_NAMED:]
-    steps = {page for *_, page in _paged(view)} | {step.page for step in running if step.page}
-    return steps.union(refs)
+    steps = [*(step for turn in view.turns for step in turn.steps), *running]
+    return {uuid for step in steps for uuid in step.pages}.union(refs)
 
 
 def _places(view: LogView) -> dict[str, tuple[str, int]]:

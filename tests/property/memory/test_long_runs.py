@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pagefile import Memory, Settings
 from pagefile.settings import ArchiveSettings, FactSettings
 from pagefile.window.chunks import CHUNK_CHARS
-from pagefile.window.eviction import Evictions, Result, Said
+from pagefile.window.eviction import Evictions, Pageable, Said
 
 LINE = "{n} the value of setting_{n} in section_{m} is kept for module_{k}\n"
 #: How many lines each call returns, and which module the agent asks about.
@@ -77,14 +77,14 @@ def test_after_results_left_the_room_is_used(calls, limit, low_water):
         text = text_of(lines, numbers)
         before = fold.steps
         fold.advance(
-            [Said(f"module_{module}", 2), Result(("t", n), text, len(text) // 4, f"📎 {n}", 2, f"📎 {n}")]
+            [Said(f"module_{module}", 2), Pageable(("t", n, ""), text, len(text) // 4, f"📎 {n}", 2, f"📎 {n}")]
         )
         room = max(0, limit - fold.fixed)
         assert fold.pageable <= max(room, 0) or not fold.out or room < CHUNK_CHARS
         hidden = sum(
             len(item.text) - sum(end - start for start, end in fold.out[item.key].spans)
             for item in fold.items
-            if isinstance(item, Result) and item.key in fold.out
+            if isinstance(item, Pageable) and item.key in fold.out
         )
         if fold.steps > before and hidden > 4 * room:
             assert fold.pageable >= low_water * room - 2 * CHUNK_CHARS / 4 - 60

@@ -1,13 +1,13 @@
 """Older results leave a full window in large steps, and the passages that the last steps point to stay."""
 
 from pagefile.window.chunks import Chunked, chosen_spans, chunk_spans, interest, words
-from pagefile.window.eviction import Evictions, Item, Result, Said
+from pagefile.window.eviction import Evictions, Item, Pageable, Said
 
 LINE = "note {n}: nothing here matters to anybody, it only takes some room\n"
 
 
-def result(n: int, text: str) -> Result:
-    return Result(("t", n), text, len(text) // 4, f"📎 {n}", 2, f"📎 {n} read")
+def result(n: int, text: str) -> Pageable:
+    return Pageable(("t", n, ""), text, len(text) // 4, f"📎 {n}", 2, f"📎 {n} read")
 
 
 def folded(*items: Item, limit: int = 2000, low: float = 0.4) -> Evictions:
@@ -16,7 +16,7 @@ def folded(*items: Item, limit: int = 2000, low: float = 0.4) -> Evictions:
     return fold
 
 
-def filler(n: int, lines: int = 30) -> Result:
+def filler(n: int, lines: int = 30) -> Pageable:
     return result(n, "".join(LINE.format(n=f"{n}.{line}") for line in range(lines)))
 
 
@@ -26,8 +26,8 @@ def test_older_results_give_way_when_many_pile_up():
     assert fold.out == {}
     fold.advance([filler(4)])
     assert fold.steps == 1
-    assert set(fold.out) >= {("t", 0), ("t", 1), ("t", 2)}
-    assert ("t", 4) not in fold.out
+    assert set(fold.out) >= {("t", 0, ""), ("t", 1, ""), ("t", 2, "")}
+    assert ("t", 4, "") not in fold.out
     assert all(shown.text.startswith(f"📎 {key[1]}") for key, shown in fold.out.items())
 
 
