@@ -15,6 +15,7 @@ from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.ports import ENDED, EntryQuery
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
 from pagefile.text.passages import matching, read_to
+from pagefile.text.synopsis.binary import masked, unmasked
 from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
 from pagefile.window.placeholder import (
@@ -122,6 +123,9 @@ async def _answer(
     """The part of a page that is asked for, within `room` tokens."""
     implied = not asked.in_part
     if implied:
+        shown = unmasked(masked(text))
+        if shown != text and engine.counter.count(shown) <= room:
+            return shown
         if page.tokens <= room:
             return text
         asked = page_in.Asked(question or page.query_summary)

@@ -22,6 +22,7 @@ from pagefile.text.recall_gate import SOME_SIMILARITY, Gate
 from pagefile.text.sentences import Language, clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import is_mixed, synopsis
+from pagefile.text.synopsis.binary import has_base64
 from pagefile.tiers import base, page_in
 from pagefile.tiers.languages import Languages
 from pagefile.tiers.page_recall import PageRecall
@@ -244,7 +245,9 @@ class Archive(base.OwnTier):
             return loaded
         # Quoted results get no page, unless they are too long to be ours.
         ours = ANSWER_CHARS if page_in.is_quoted(raw.tool, raw.result) else 0
-        if len(raw.result) <= max(ours, self._rules.page_from):
+        # Bytes are not for reading: whatever their length, only their page has them.
+        bytes_inside = has_base64(raw.result)
+        if len(raw.result) <= max(ours, self._rules.page_from) and not bytes_inside:
             return measured_step(raw, self._counter.count)
         try:
             page = await self.archived(scope, raw, turn_id, admit)
@@ -255,7 +258,7 @@ class Archive(base.OwnTier):
                 raise
             return self._cut(raw, error)
         kept = _with_page(raw, page)
-        if len(raw.result) > self._rules.threshold:
+        if len(raw.result) > self._rules.threshold or bytes_inside:
             kept = replace(kept, result=await self.placeholder(scope, page), whole=False)
         return measured_step(kept, self._counter.count)
 

@@ -19,6 +19,7 @@ from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step, Turn
 from pagefile.text.outcomes import outcome
 from pagefile.text.passages import page_slice, render_excerpt, selected
+from pagefile.text.synopsis.binary import masked, unmasked
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
@@ -67,9 +68,11 @@ async def excerpt(
     anything that the words of a question find.
     """
     nothing_matched, zh = wording.answers["nothing_matched"] + "\n", wording is ZH
+    text = masked(text)
     rest = text[start:]
 
-    def cost(shown: str) -> int:
+    def cost(written: str) -> int:
+        shown = unmasked(written)
         chars = 0 if limit is None else -(-len(shown) * budget_tokens // limit)
         return max(count(shown), chars)
 
@@ -88,7 +91,7 @@ async def excerpt(
         placed = [replace(one, start=one.start + start, end=one.end + start) for one in chosen]
         return ended + note + render_excerpt(placed, len(text), zh=zh)
 
-    return await off_loop(choose, len(text), THREAD_FROM_CHARS)
+    return unmasked(await off_loop(choose, len(text), THREAD_FROM_CHARS))
 
 
 def _fitting_lines(lines: Sequence[str], budget: int, cost: Count) -> list[str]:
@@ -359,7 +362,7 @@ class Paging:
         """A page as it may appear in this window, from whole to a few passages; empty if it cannot be read."""
         asked = Asked.by(arguments_of(step))
         try:
-            text, tokens = await self._text(request.scope, uuid)
+            text, tokens = await self._readable(request.scope, uuid)
             half = request.window_tokens // 2
             if asked.in_part:
                 # The same part as `call_tool` returns; passages share the window with other pages.
@@ -393,6 +396,13 @@ class Paging:
         tokens = page.tokens if page.counter == self.counter.name else self.counter.count(text)
         self._texts[scope, uuid] = text, tokens
         return text, tokens
+
+    async def _readable(self, scope: Scope, uuid: str) -> tuple[str, int]:
+        """A page as it is shown whole: without the base64 in it."""
+        text, tokens = await self._text(scope, uuid)
+        if (shown := unmasked(masked(text))) == text:
+            return text, tokens
+        return shown, self.counter.count(shown)
 
     async def _part(self, request: WindowRequest, uuid: str, asked: Asked, budget: int) -> tuple[str, int]:
         key = request.scope, uuid, asked, budget, request.language
