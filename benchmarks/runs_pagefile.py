@@ -61,6 +61,7 @@ class Pagefile(Way):
             language="en",
             synchronous="normal",
             calls_kept=0,
+            recall="never",
             facts=FactSettings(enabled=False),
             archive=ArchiveSettings(
                 threshold=THRESHOLD,

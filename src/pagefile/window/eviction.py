@@ -29,11 +29,11 @@ Key: TypeAlias = tuple[str, int, str]
 #: This many of the last results stay whole, if they take no more than this share of what results keep.
 WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
 #: The newest does even if it takes as large a share of the room for results as low water leaves to all, within these limits.
-NEWEST_LEAST, NEWEST_MOST = 0.25, 0.5
+NEWEST_LEAST, NEWEST_MOST = 0.15, 0.5
 #: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
 HIGH_WATER = 0.875
-#: From this share of the limit on, results are soon to leave.
-NEAR_SHARE = 0.5
+#: When results take this share of the limit, some are soon to leave.
+NEAR_SHARE = 0.2
 #: What was said and called last, to which the newest result answers.
 _ASKING_ITEMS = 8
 #: How much of a result its line shows, and how much of a call is shown above its passages.
@@ -168,8 +168,8 @@ class Evictions:
 
     @property
     def is_near(self) -> bool:
-        """Whether something left, or will when as much comes again."""
-        return bool(self.out) or self.fixed + self.pageable > NEAR_SHARE * self.limit
+        """Whether something left, or will if results go on coming."""
+        return bool(self.out) or self.pageable > NEAR_SHARE * self.limit
 
     @property
     def chars(self) -> int:
