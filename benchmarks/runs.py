@@ -32,9 +32,9 @@ from pagefile.records import JsonObject
 WINDOWS = (32_000, 16_000, 8_000)
 #: Those of Pagefile: it keeps to them, whatever they have to hold, while the rules of others let calls and speech exceed theirs.
 POINTS = (
-    Point(31_500, 0.5),
-    Point(25_500, 0.3),
-    Point(17_200, 0.1),
+    Point(30_000, 0.5),
+    Point(26_000, 0.3),
+    Point(19_000, 0.1),
     Point(10_200, 0.7, inputs_from=400),
     Point(8_000, 0.7, inputs_from=400),
 )
