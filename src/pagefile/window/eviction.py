@@ -28,8 +28,8 @@ Key: TypeAlias = tuple[str, int, str]
 
 #: This many of the last results stay whole, if they take no more than this share of what results keep.
 WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
-#: The newest does even if it takes as large a share of the room for results as low water leaves to all, within these limits.
-NEWEST_LEAST, NEWEST_MOST = 0.15, 0.5
+#: The newest does even if it takes this share of all the room for results; a smaller one, down to the least, under this low water.
+NEWEST_LEAST, NEWEST_MOST, _LITTLE_STAYS = 0.15, 0.5, 0.4
 #: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
 HIGH_WATER = 0.875
 #: When results take this share of the limit, some are soon to leave.
@@ -150,7 +150,8 @@ class Evictions:
 
     @property
     def _newest_share(self) -> float:
-        return min(NEWEST_MOST, max(NEWEST_LEAST, self.low_water))
+        """Where little is to stay, less of the newest does, too."""
+        return NEWEST_MOST if self.low_water >= _LITTLE_STAYS else max(NEWEST_LEAST, self.low_water)
 
     def _newest_cut(self) -> bool:
         """Show the newest result in part, if that is enough: what comes before it stays as it is."""
