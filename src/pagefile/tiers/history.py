@@ -195,14 +195,15 @@ class History(OwnTier):
         safety = self._text("safety", safety_text(view.profile, wording))
         told = (wording.guide, wording.guide_more) if self._needs_guide(request, candidates) else ()
         guide = self._text("guide", "\n\n".join(told))
-        return [*safety, *self._summary(request), *candidates, *guide, *self._now(request, dated=bool(lines))]
+        about_time = request.at is not None and asks_for_time(request.query or "", request.at)
+        now = self.now(request) if lines or about_time else ()
+        return [*safety, *self._summary(request), *candidates, *guide, *now]
 
-    def _now(self, request: WindowRequest, *, dated: bool) -> list[Candidate]:
-        """The day and the time, beside the question: where turns are dated, or the question is about a time."""
-        at, query = request.at, request.query
-        if at is None or not query or not (dated or asks_for_time(query, at)):
+    def now(self, request: WindowRequest) -> list[Candidate]:
+        """The day and the time, beside the question: where anything is dated, or the question is about a time."""
+        if request.at is None or not request.query:
             return []
-        return self._text("now", now_line(at, request.wording))
+        return self._text("now", now_line(request.at, request.wording))
 
     async def _forms(
         self, turn: Turn, request: WindowRequest, said_at: str, *, recent: bool

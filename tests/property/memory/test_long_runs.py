@@ -79,7 +79,10 @@ def test_after_results_left_the_room_is_used(calls, limit, low_water):
         text = text_of(lines, numbers)
         before = fold.steps
         fold.advance(
-            [Said(f"module_{module}", 2), Pageable(("t", n, ""), text, len(text) // 4, f"📎 {n}", 2, f"📎 {n}")]
+            [
+                Said(f"module_{module}", 2),
+                Pageable(("t", n, ""), text, len(text) // 4, f"📎 {n}", 2, f"📎 {n}"),
+            ]
         )
         room = max(0, limit - fold.fixed)
         assert fold.pageable <= max(room, 0) or not fold.out or room < CHUNK_CHARS
