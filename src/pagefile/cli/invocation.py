@@ -1,6 +1,7 @@
 """What nearly every command needs: the shared options, the memory that they name, and one way to answer."""
 
 import inspect
+import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +15,11 @@ import typer
 from typer.core import TyperGroup
 
 from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
-from pagefile.cli.output import Cell, print_json, say, show_records, visible, warn
+from pagefile.cli.output import Cell, say, show_records, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
+from pagefile.record_json import to_json
 from pagefile.records import DEFAULT_TENANT, Listing, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
@@ -135,6 +137,12 @@ class Invocation:
                 say(f"\n{hint}")
 
         self.answer(found if value is None else value, shown, found=found, missing=missing)
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON; characters that stdout cannot encode are escaped."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(to_json(value), ensure_ascii=not utf8, indent=2) + "\n")
 
 
 def group(about: str, kind: type[TyperGroup] | None = None) -> typer.Typer:

@@ -201,7 +201,9 @@ class ResetLine(_Owned[records.Reset]):
 class PageLine(_Owned[records.Page]):
     type: Literal["page"]
     uuid: Annotated[Id, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-    thread: Id | None = None
+    without = frozenset({"thread"})
+    #: Read under its earlier name too.
+    thread_id: Id | None = Field(default=None, validation_alias="thread")
     text: Text
 
 
