@@ -10,11 +10,11 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
-import numpy as np
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from pagefile import records
+from pagefile.arrays import np
 from pagefile.content import JsonObject, JsonValue, Media, Message, Other, Reasoning, ToolCall, ToolResult
 from pagefile.content import Text as TextPart
 from pagefile.engine.arguments import checked_json, checked_labels

@@ -8,9 +8,8 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Unpack, cast
 
-import numpy as np
-
 from pagefile import ports
+from pagefile.arrays import np
 from pagefile.content import JsonObject, Message, Text, ToolCall, ToolResult, media_in
 from pagefile.errors import (
     ConflictError,

@@ -9,8 +9,8 @@ from itertools import groupby, islice
 from typing import Any, Literal, TypeVar
 
 import anyio
-import numpy as np
 
+from pagefile.arrays import np
 from pagefile.errors import SettingsError, StoreError, VectorIndexError
 from pagefile.ports import Collection, EmbeddingModel, HeldVector, Vector, VectorHit, VectorIndex, VectorRow
 from pagefile.records import JsonObject, Scope
