@@ -41,7 +41,7 @@ from benchmarks.tables import (
     show_walked,
     show_window,
 )
-from pagefile.cli.invocation import print_json
+from pagefile.cli.json_output import print_json
 from pagefile.cli.options import AsJson
 from pagefile.cli.output import complain, err, say, visible, warn
 from pagefile.records import JsonObject

@@ -1,11 +1,11 @@
 """What nearly every command needs: the shared options, the memory that they name, and one way to answer."""
 
 import inspect
-import json
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, unquote
@@ -19,7 +19,6 @@ from pagefile.cli.output import Cell, say, show_records, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
-from pagefile.record_json import to_json
 from pagefile.records import DEFAULT_TENANT, Listing, Scope
 from pagefile.settings import Settings
 from pagefile.settings.sources import DEFAULT, Loaded, load
@@ -111,7 +110,8 @@ class Invocation:
     ) -> None:
         """Print the value for scripts, or show it to people; if nothing was `found`, fail with `missing`."""
         if self.as_json:
-            print_json(value)
+            # Imported only now: the schemas take longer to load than most commands take to run.
+            import_module("pagefile.cli.json_output").print_json(value)
         if not found:
             raise NotFoundError(missing)
         if not self.as_json:
@@ -137,12 +137,6 @@ class Invocation:
                 say(f"\n{hint}")
 
         self.answer(found if value is None else value, shown, found=found, missing=missing)
-
-
-def print_json(value: object) -> None:
-    """Print a value as JSON; characters that stdout cannot encode are escaped."""
-    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    sys.stdout.write(json.dumps(to_json(value), ensure_ascii=not utf8, indent=2) + "\n")
 
 
 def group(about: str, kind: type[TyperGroup] | None = None) -> typer.Typer:

@@ -19,7 +19,6 @@ from pagefile.text.visible import visible
 from pagefile.window.candidates import Message
 from pagefile.window.comparison import CandidateChange, DiffLine
 from pagefile.window.receipt import Receipt, Verdict, Window
-from pagefile.wire.windows import ExplanationOut, ReplayOut, WindowOut
 
 #: Longer runs of turns with the same outcome are shown by their first and last.
 _RUN = 6
@@ -89,7 +88,7 @@ def context(
         _show_receipt(window.receipt, full=full)
         _show_totals(window)
 
-    cli.answer(WindowOut.of(window, parts=True), shown)
+    cli.answer(window, shown)
 
 
 def _show_totals(window: Window) -> None:
@@ -206,7 +205,7 @@ def explain(
         _show_receipt(found.receipt, full=full)
         _show_bill(found)
 
-    cli.answer(ExplanationOut.of(found), shown)
+    cli.answer(found, shown)
 
 
 @command()
@@ -231,7 +230,7 @@ def replay(
         return await chat.replay(call_id, **wanted)
 
     found = cli.run(work)
-    cli.answer(ReplayOut.of(found), lambda: _show_replay(found, full=full))
+    cli.answer(found, lambda: _show_replay(found, full=full))
 
 
 async def _called(cli: Invocation, memory: Memory, name: str) -> tuple[Conversation, str]:
