@@ -67,7 +67,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
 
 #: Where the tags of a window are known outside of `window/` and `shapes/`, and why.
 PARSED_RENDERINGS: dict[str, str] = {
-    "standalone/fact_injection.py::MemoryMiddleware.before_model": "document 004's own message, which it writes and nothing reads",
+    "standalone/fact_injection.py::MemoryMiddleware.before_model": "its own message, which it writes and nothing reads",
 }
 
 
