@@ -116,6 +116,13 @@ class Step:
     page_chars: int = 0
     #: Characters lost because the archive could not be written.
     lost_chars: int = 0
+    #: The archived pages that hold large values of `input`, which has them too, by JSON pointer.
+    input_pages: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """The pages of its result and of its input."""
+        return (*([self.page] if self.page else []), *self.input_pages.values())
 
 
 @dataclass(frozen=True, slots=True)
