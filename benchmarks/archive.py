@@ -1,4 +1,4 @@
-"""`pagefile bench archive`: what the archive saves on recorded runs and in document 000's scenario, and what it costs."""
+"""`pagefile bench archive`: what the archive saves on recorded runs and in the scenario of its design, and what it costs."""
 
 import tempfile
 import time
@@ -101,7 +101,7 @@ async def _measure(
     folder: Path, sources: Sources | None, effort: _Effort, tell: Progress, began: float
 ) -> ArchiveReport:
     counter = open_counter()
-    tell("walking document 000's scenario")
+    tell("walking the scenario")
     measured = await scenario(folder, counter)
     rows = measured.rows()
     tell("archiving a megabyte")

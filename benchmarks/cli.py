@@ -41,8 +41,9 @@ from benchmarks.tables import (
     show_walked,
     show_window,
 )
+from pagefile.cli.json_output import print_json
 from pagefile.cli.options import AsJson
-from pagefile.cli.output import complain, err, print_json, say, visible, warn
+from pagefile.cli.output import complain, err, say, visible, warn
 from pagefile.records import JsonObject
 from pagefile.settings.sources import bench_data
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.report import Limit, Report, Row, machine_facts
 from pagefile.records import JsonObject
-from pagefile.standalone import MemoryMiddleware, _count_tokens, format_memory_for_injection  # pyright: ignore[reportPrivateUsage] - document 004's name
+from pagefile.standalone import MemoryMiddleware, _count_tokens, format_memory_for_injection  # pyright: ignore[reportPrivateUsage] - the name in its design
 from pagefile.text.fact_ranking import FactIndex, Floats, features, scores
 from pagefile.text.tokens import open_counter
 
@@ -21,14 +21,14 @@ SIZES = (100, 1_000, 10_000, 100_000)
 FASTER = Limit("at least", 30.0)
 SAME = Limit("at least", 1.0)
 NONE = Limit("at most", 0.0)
-#: What document 004 allows, in seconds: ranking a hundred facts, all of it before a model call, one count of tokens.
+#: What the design of fact injection allows, in seconds: ranking a hundred facts, all of it before a model call, one count of tokens.
 RANK_ALLOWED_S = 0.01
 CALL_ALLOWED_S = 0.02
 COUNT_ALLOWED_S = 0.0001
 ALLOWED = Limit("at most", 1.0)
 #: Calls of which 19 of 20 must keep to it.
 _CALLS = 60
-#: As many as document 004's old rule shows; both rankings must agree on them.
+#: As many as the old rule by confidence shows; both rankings must agree on them.
 TOP = 15
 CONTEXT = "我在做一个 Python 项目 使用 FastAPI 和 SQLAlchemy 怎么写测试？"
 NO_SKLEARN = "The comparison with scikit-learn was skipped: it is not installed. Run `pip install 'pagefile[sklearn]'`."
@@ -175,7 +175,7 @@ def _agreement(size: int, theirs: Floats, index: FactIndex[int], confidences: Se
     chosen = np.argsort(-ours, kind="stable")[:TOP]
     bar = float(np.sort(theirs)[-TOP])
     agreed = int(np.sum(theirs[chosen] >= bar - 1e-9))
-    note = f"of document 004's best {TOP} of {size:,} facts"
+    note = f"of the standalone ranking's best {TOP} of {size:,} facts"
     return Row.judged(Row("facts chosen alike", agreed, "facts", agreed / TOP, note=note), SAME)
 
 
@@ -185,16 +185,16 @@ def _hook(rounds: int, vectorizer: Any) -> Row:
     state = {"messages": [{"role": "user", "content": CONTEXT}]}
     middleware.before_model(state)
     taken = _seconds(lambda: middleware.before_model(state), 5 * rounds)
-    row = Row("memory before a model call, 100 facts", 1e3 * taken, "ms", note="document 004 allows 20 ms")
+    row = Row("memory before a model call, 100 facts", 1e3 * taken, "ms", note="the design allows 20 ms")
     if vectorizer is None:
         return row
     theirs = _seconds(lambda: _refitted(vectorizer, texts), rounds)
-    note = f"of scikit-learn's refit alone ({1e3 * theirs:.0f} ms); document 004 allows 20 ms in all"
+    note = f"of scikit-learn's refit alone ({1e3 * theirs:.0f} ms); the design allows 20 ms in all"
     return Row(row.name, row.value, row.unit, taken / theirs, note=note)
 
 
 def _allowed() -> list[Row]:
-    """Document 004's own limits, at a hundred facts."""
+    """The limits of the design, at a hundred facts."""
     texts, confidences = _corpus(100)
     index: FactIndex[int] = FactIndex()
     index.add(enumerate(texts))
@@ -202,11 +202,11 @@ def _allowed() -> list[Row]:
     state = {"messages": [{"role": "user", "content": CONTEXT}]}
     sides: tuple[tuple[str, float, Callable[[], object]], ...] = (
         (
-            "document 004's ranking, 100 facts",
+            "standalone ranking, 100 facts",
             RANK_ALLOWED_S,
             lambda: scores(index.similarity_array(CONTEXT, range(100)), confidences),
         ),
-        ("document 004's hook, 100 facts", CALL_ALLOWED_S, lambda: middleware.before_model(state)),
+        ("standalone hook, 100 facts", CALL_ALLOWED_S, lambda: middleware.before_model(state)),
     )
     rows: list[Row] = []
     for name, allowed, call in sides:
@@ -218,11 +218,11 @@ def _allowed() -> list[Row]:
 
 
 def _counting() -> list[Row]:
-    """Document 004 calls exact counting faster than counting characters; it is not."""
+    """The design calls exact counting faster than counting characters; it is not."""
     texts, _ = _corpus(100)
     exact = _seconds(lambda: [_count_tokens(text) for text in texts], _CALLS) / len(texts)
     guessed = _seconds(lambda: [len(text) // 4 for text in texts], _CALLS) / len(texts)
-    note = f"of the {1e6 * COUNT_ALLOWED_S:.0f} µs that document 004 speaks of"
+    note = f"of the {1e6 * COUNT_ALLOWED_S:.0f} µs that the design speaks of"
     counted = Row("count the tokens of a fact", 1e6 * exact, "µs", exact / COUNT_ALLOWED_S, note=note)
     slower = Row("exact counts beside a guess", exact / guessed, "times", note="as long as len(text) // 4")
     return [Row.judged(counted, ALLOWED), slower]

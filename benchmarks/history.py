@@ -1,4 +1,4 @@
-"""`pagefile bench history`: what looking back costs and what it finds, in the four ways of document 002.
+"""`pagefile bench history`: what looking back costs and what it finds, in four ways.
 
 All ways answer the same scripted conversation, turn by turn: with the full history, with the last six messages (the document's
 baseline), with a summary before them, and with recalled turns besides. Summaries are extracted; no model is asked.

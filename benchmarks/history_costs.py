@@ -1,4 +1,4 @@
-"""What a month of conversations costs (document 002, section 4.1): a calculator that says what it assumes.
+"""What a month of conversations costs: a calculator that says what it assumes.
 
 The document's 120 million tokens for 600,000 turns are 200 tokens a turn, which does not go with the 8000 tokens that it gives
 one request of a conversation of 50 turns. So every figure here comes from assumptions that are printed beside it.

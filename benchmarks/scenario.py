@@ -1,4 +1,4 @@
-"""The scenario of document 000, section 5: ten turns, each with one tool call that returns 50,000 characters.
+"""The scenario of the archive's design: ten turns, each with one tool call that returns 50,000 characters.
 
 The document's table counts one request a turn, the one that answers with the result in view; the same is measured here,
 in tokens. The request before it, which decides on the call, costs less with an archive and is told apart.

@@ -151,7 +151,7 @@ class _Bench:
         return rows
 
     async def _beside_database(self, url: str, sessions: str, where: str) -> list[Row]:
-        """What document 001's functions take with Redis and with the database alone."""
+        """What the standalone functions take with Redis and with the database alone."""
         async with (
             Memory.open(url, sessions=sessions, settings=_MANUAL) as cached,
             Memory.open(url, settings=_MANUAL) as plain,

@@ -20,7 +20,7 @@ from pagefile.cli.output import print_table, say, table
 
 
 def show_requests(report: history_bench.HistoryReport) -> None:
-    """The 50-turn row of document 002, section 2.1.6."""
+    """A conversation of 50 turns, as the design of conversation history estimates it."""
     say(f"A conversation of {len(report.tokens[WAYS[0]])} turns: tokens of the request that asks for a turn.")
     numbers = (*(f"turn {turn}" for turn in history_bench.SHOWN), "total", "saved", "document")
     made = table(*numbers, "way", right=numbers)
@@ -32,7 +32,7 @@ def show_requests(report: history_bench.HistoryReport) -> None:
 
 
 def show_costs(report: history_bench.HistoryReport) -> None:
-    """The table of document 002, section 4.1, with what it assumes."""
+    """A month's costs as the design of conversation history estimates them, with what it assumes."""
     traffic, sizes = report.traffic, report.sizes
     say(
         f"A month of {traffic.conversations_a_day:,} conversations of {traffic.turns} turns a day, "
@@ -182,7 +182,7 @@ def _replayed_cells(line: Replayed) -> list[str]:
 
 
 def show_scenario(measured: Scenario) -> None:
-    """The tables of document 000, sections 1 and 5."""
+    """The tables in the design of the archive."""
     modes = table(
         "characters",
         "tokens",

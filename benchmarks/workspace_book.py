@@ -1,4 +1,4 @@
-"""A regulation of 200 pages with the three tools of document 003, made up from a seed, and what it is asked."""
+"""A regulation of 200 pages with three tools, made up from a seed, and what it is asked."""
 
 import json
 import random
@@ -11,7 +11,7 @@ from pagefile.records import JsonObject
 REG_ID = "angui_2024"
 PAGES = 200
 CHAPTERS = 20
-#: This many lines of the table of contents make it as long as the one that broke the project which document 003 describes.
+#: This many lines of the table of contents make it as long as the one that broke the project that the workspace was designed after.
 LINES_A_PAGE = 9
 PAGE_CHARS = 900
 
@@ -45,7 +45,7 @@ class Topic:
 
 @dataclass(slots=True)
 class Book:
-    """The tools of document 003 over 200 pages; counts what reaches them."""
+    """The tools over 200 pages; counts what reaches them."""
 
     topics: list[Topic]
     texts: list[str]

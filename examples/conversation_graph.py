@@ -1,4 +1,4 @@
-"""Document 002's conversation graph with a loop: the model calls tools until it can answer, and looks once more at what it wrote.
+"""The conversation graph with a loop: the model calls tools until it can answer, and looks once more at what it wrote.
 
 Run it with `python examples/conversation_graph.py`; the model is scripted, everything else is real.
 """

@@ -1,4 +1,4 @@
-"""An agent that does not look twice: what its tools brought stays at hand, and an equal call is answered (document 003).
+"""An agent that does not look twice: what its tools brought stays at hand, and an equal call is answered.
 
 Run it with `python examples/workspace.py`; the model is scripted, everything else is real.
 """

@@ -1,30 +1,10 @@
-"""JSON values: records as plain JSON, the texts in a value, and the limit on its depth."""
+"""JSON values: the texts in a value, and the limit on its depth."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from datetime import datetime
-from math import isfinite
-from typing import Any, cast
-
-from pagefile.content import JsonValue
+from typing import cast
 
 #: Deeper JSON could be stored, but not exported or sent, since readers have limits.
 MAX_JSON_DEPTH = 100
-
-
-def to_json(value: object) -> JsonValue:
-    """Records, times and listings as plain JSON; NaN and infinity become null."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {known.name: to_json(getattr(value, known.name)) for known in fields(value)}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): to_json(inner) for key, inner in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, Sequence | frozenset | set) and not isinstance(value, str):
-        return [to_json(inner) for inner in cast("Sequence[Any]", value)]
-    return cast("JsonValue", value)
 
 
 def is_shallow(value: object) -> bool:

@@ -238,7 +238,7 @@ async def test_a_few_huge_turns_are_covered_too(url):
 
 
 async def test_a_failing_write_is_tried_again_and_then_given_up(monkeypatch, caplog):
-    """S1-58, S1-59: pauses of 1, 2 and 3 seconds; then the window goes on within its budget, without a summary."""
+    """Pauses of 1, 2 and 3 seconds; then the window goes on within its budget, without a summary."""
     slept = []
 
     async def sleep(seconds):
@@ -281,7 +281,7 @@ async def test_two_processes_do_not_cover_each_other(url):
 
 
 async def test_safety_data_is_in_every_window(url):
-    """S1-83: allergies and histories, also when there is room for nothing else."""
+    """Allergies and histories, also when there is room for nothing else."""
     async with Memory.open(url, settings=settings()) as memory:
         chat = memory.conversation("c", user_id="u")
         await say(chat, 1)

@@ -66,7 +66,7 @@ def test_record_says_what_it_wrote():
     assert said.out.startswith("Recorded turn 1 of 门诊-1: ")
     turn = pagefile("record", "门诊-1", "--user", "谢谢", "--at", "2026-01-02T03:04:05", "--json").json
     assert (2, "done", "谢谢", None) == (turn["seq"], turn["status"], turn["user"], turn["assistant"])
-    assert "2026-01-02T03:04:05+00:00" == turn["at"]
+    assert "2026-01-02T03:04:05Z" == turn["at"]
     assert Path("pagefile.db").is_file()
 
 
@@ -77,7 +77,7 @@ def test_show_lists_conversations():
     assert 0 == said.code
     assert ["trip", "门诊-1"] == [line.split()[-1] for line in said.out.splitlines()[2:]]
     assert ["门诊-1"] == [
-        head["scope"]["conversation"] for head in pagefile("show", "--user-id", "王芳", "--json").json
+        head["conversation_id"] for head in pagefile("show", "--user-id", "王芳", "--json").json
     ]
     assert "--limit 10" in pagefile("show", "--limit", "1").words
 
@@ -458,7 +458,7 @@ def test_written_wrongly_is_2():
     assert "2026-01-31" in pagefile("record", "c", "--user", "x", "--at", "yesterday").err
     assert 1 == len(pagefile("show", "c", "--json").json["turns"])
     said = pagefile("record", "c", "--user", "x", "--at", "2026-01-31T09:30+08:00", "--json").json
-    assert "2026-01-31T01:30:00+00:00" == said["at"]
+    assert "2026-01-31T01:30:00Z" == said["at"]
     assert 0 == pagefile("show", "c").code
 
 

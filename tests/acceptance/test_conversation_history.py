@@ -56,7 +56,7 @@ def url(tmp_path):
 
 
 async def test_the_director_of_ten_turns_ago(url):
-    """S2-38: forgotten by the baseline, recalled with question and answer."""
+    """Forgotten by the baseline, recalled with question and answer."""
     async with Memory.open(url) as memory:
         talk = Talk(memory)
         await talk.say(TOPIC, DIRECTOR)
@@ -68,7 +68,7 @@ async def test_the_director_of_ten_turns_ago(url):
 
 
 async def test_back_to_the_topic(url):
-    """S2-09, S2-39: also after the application was started again."""
+    """Also after the application was started again."""
     async with Memory.open(url) as memory:
         talk = Talk(memory)
         await talk.say(TOPIC, DIRECTOR)
@@ -82,7 +82,7 @@ async def test_back_to_the_topic(url):
 
 
 async def test_the_first_turn_at_turn_120(url):
-    """S2-03, S2-07: what was said once, 119 turns ago, is in the prompt; the prompt has not grown with the conversation."""
+    """What was said once, 119 turns ago, is in the prompt; the prompt has not grown with the conversation."""
     async with Memory.open(url) as memory:
         talk = Talk(memory)
         await talk.say(FIRST)
@@ -98,7 +98,7 @@ async def test_the_first_turn_at_turn_120(url):
 
 
 async def test_an_unrelated_question_adds_nothing(url):
-    """S2-40: also where it shares words with what was said."""
+    """Also where it shares words with what was said."""
     async with Memory.open(url) as memory:
         talk = Talk(memory)
         await talk.say(TOPIC, DIRECTOR)
@@ -108,7 +108,7 @@ async def test_an_unrelated_question_adds_nothing(url):
 
 
 async def test_a_stream_that_broke_off(url):
-    """S2-61, extra test 9: the half answer is nowhere; what the user said is known before and after a restart."""
+    """The half answer is nowhere; what the user said is known before and after a restart."""
     async with Memory.open(url) as memory:
         talk = Talk(memory)
         await talk.say(TOPIC, DIRECTOR)
@@ -124,7 +124,7 @@ async def test_a_stream_that_broke_off(url):
 
 
 async def test_the_prompt_has_its_order(url):
-    """S2-11: system, what is known, the summary, what was recalled, recent messages, the question."""
+    """System, what is known, the summary, what was recalled, recent messages, the question."""
     async with Memory.open(url) as memory:
         talk = Talk(memory)
         await talk.say(FIRST, TOPIC, DIRECTOR)
@@ -140,7 +140,7 @@ async def test_the_prompt_has_its_order(url):
 
 
 async def test_a_langchain_model(url):
-    """S2-14, S2-57: LangChain's chat models write the summary and take the prompt, and nothing of ours needs them."""
+    """LangChain's chat models write the summary and take the prompt, and nothing of ours needs them."""
     models = pytest.importorskip("langchain_core.language_models.fake_chat_models")
     async with Memory.open(url) as memory:
         talk = Talk(memory)

@@ -1,4 +1,4 @@
-"""Past turns come back when a question touches them: document 002's scenarios, and what must hold whatever fails."""
+"""Past turns come back when a question touches them: the scenarios of its design, and what must hold whatever fails."""
 
 import logging
 import os
@@ -72,7 +72,7 @@ def block(window):
     "question", ["刚才说的那个导演是谁？", "回到之前讨论的科幻电影话题", "那部讲太空虫洞的片子是谁拍的？"]
 )
 async def test_what_was_said_ten_turns_ago_comes_back(memory, question):
-    """S2-38, S2-39: a whole turn, user and assistant together, under its heading, once."""
+    """A whole turn, user and assistant together, under its heading, once."""
     chat = await talked(memory)
     window = await chat.context(question)
     assert "episode:film" in episodes(window)
@@ -94,7 +94,7 @@ async def test_the_fact_of_turn_1_is_there_at_turn_120(memory):
 
 
 async def test_an_unrelated_question_adds_nothing(memory):
-    """S2-40: nothing is added just to fill up."""
+    """Nothing is added just to fill up."""
     chat = await talked(memory)
     for question in ("1+1等于几？", "Write a haiku about compilers", "帮我翻译成法语：谢谢"):
         assert episodes(await chat.context(question)) == []
@@ -244,7 +244,7 @@ async def test_a_time_is_seen_from_when_it_is_asked():
 
 
 async def test_only_turns_that_ended_have_vectors_and_each_has_one(tmp_path):
-    """S2-61: an open turn never enters; one that ended does, without its answer if it has none; recording again adds nothing."""
+    """An open turn never enters; one that ended does, without its answer if it has none; recording again adds nothing."""
     place = f"sqlite:///{tmp_path}/a.db"
     async with Memory.open(place, embedder=HashingEmbedder()) as memory:
         chat = memory.conversation("c", user_id="u")
@@ -321,7 +321,7 @@ async def test_an_incognito_conversation_is_not_indexed():
 
 
 async def test_without_an_embedder_words_go_on_and_it_comes_back_by_itself(caplog):
-    """S2-62, C2-12: the turn is safe, recall goes by word, the receipt says so; later the vectors are made after all."""
+    """The turn is safe, recall goes by word, the receipt says so; later the vectors are made after all."""
     embedder = Moody()
     settings = small()
     async with Memory.open("memory://", embedder=embedder, settings=settings) as memory:

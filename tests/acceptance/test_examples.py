@@ -40,7 +40,7 @@ def test_every_example_is_run_here():
 
 
 def test_a_graph_that_loops(told):
-    """Tools, a second look at the answer, and the next turn knows whom it is about (S2-53)."""
+    """Tools, a second look at the answer, and the next turn knows whom it is about."""
     ((*lines,),) = told("conversation_graph.py")
     nodes = [line.strip() for line in lines if line.startswith("  ") and ":" not in line]
     assert ["recall", "generate", "generate", "generate", "persist", "recall", "generate", "generate", "persist"] == nodes  # fmt: skip
@@ -55,7 +55,7 @@ def test_a_graph_that_loops(told):
 
 
 def test_the_conversation_of_document_004(told, monkeypatch):
-    """What the conversation is about is shown, Docker is not; a change is kept, undone, and a secret refused (S4-08)."""
+    """What the conversation is about is shown, Docker is not; a change is kept, undone, and a secret refused."""
     monkeypatch.setattr("sys.argv", ["fact_memory.py"])
     (taken,), first, second, third, end = told("fact_memory.py")
     assert "taken over: {'stored': 4, 'duplicate': 0, 'superseded': 0, 'rejected': 0}" == taken
@@ -74,7 +74,7 @@ def test_the_conversation_of_document_004(told, monkeypatch):
 
 
 def test_the_dialogue_of_document_000(told):
-    """Fetched in full, a placeholder, loaded by its uuid, and slim again byte for byte (S0-12 to S0-15)."""
+    """Fetched in full, a placeholder, loaded by its uuid, and slim again byte for byte."""
     first, second, third, end = told("yongce_dialogue.py")
     assert "用户: 永策Pro的权限管理怎么配置？" == first[0]
     assert ["全文, 52,000 字"] == results(first)

@@ -537,8 +537,8 @@ async def test_a_call_is_explained_on_the_command_line(recorded):
         assert word in told.words
     assert "我对什么过敏？" in (await said("explain", recorded.id, "--messages")).out
     found = (await said("explain", recorded.id, "--json")).json
-    assert (found["messages"], found["exact"]) == (recorded.messages, True)
-    assert sum(block["tokens"] for block in found["blocks"]) + found["framing"] == recorded.tokens
+    assert (found["window"]["messages"], found["exact"]) == (recorded.messages, True)
+    assert sum(block["tokens"] for block in found["blocks"]) + found["receipt"]["framing"] == recorded.tokens
 
 
 async def test_a_turn_made_of_messages_is_explained_on_the_command_line(recorded):
@@ -556,7 +556,7 @@ async def test_a_turn_made_of_messages_is_explained_on_the_command_line(recorded
         assert "byte for byte" in told.words
         assert f"without Pagefile: {window.tokens:,} tokens" in told.words
         found = (await said("explain", window.id, "--json")).json
-        assert (found["exact"], found["messages"]) == (True, window.messages)
+        assert (found["exact"], found["window"]["messages"]) == (True, window.messages)
         assert (await said("replay", window.id, "--set", "window_tokens=5000")).code == 0
     checked = (await said("verify", "--full", "--json")).json
     assert checked["findings"] == []
@@ -569,7 +569,7 @@ async def test_a_call_is_replayed_on_the_command_line(recorded):
     for word in ("window_tokens=300", "left", "in all", "no longer offered"):
         assert word in told.words
     found = (await said("replay", recorded.id, "--set", "window_tokens=300", "--json")).json
-    assert found["tokens"]["before"] == recorded.tokens
+    assert found["comparison"]["tokens_before"] == recorded.tokens
     assert found["before"]["messages"] == recorded.messages
     assert "Both windows are the same." in (await said("replay", recorded.id)).out
 

@@ -25,7 +25,7 @@ def memory(store):
 
 
 async def test_an_archive_that_is_down_costs_only_the_middle_of_a_result(memory, store, caplog):
-    """S0-79: head and tail stay, bounded; the turn goes on, and receipt, log and counts say so."""
+    """Head and tail stay, bounded; the turn goes on, and receipt, log and counts say so."""
     chat = memory.conversation("c")
     store.fail(["pages.put"])
     turn = await chat.begin("q")
@@ -107,7 +107,7 @@ async def test_for_tests_a_failing_tier_can_raise(store):
 
 
 async def test_no_page_is_read_unless_it_is_asked_for(memory, store):
-    """S0-05: windows with placeholders never touch the full texts."""
+    """Windows with placeholders never touch the full texts."""
     chat = memory.conversation("c")
     await chat.record(user="q", assistant="a", steps=[{"tool": "t", "result": "x" * 20_000}])
     store.fail(["pages.load"])
@@ -132,7 +132,7 @@ class _Teller(ChatModel):
     [("一份权限手册，共四步。", "一份权限手册，共四步。"), (RuntimeError("no"), "手册")],
 )
 async def test_a_model_may_write_the_synopsis_and_may_fail(answer, expected):
-    """S0-67: a pluggable model; its failure falls back to the extract, and is counted."""
+    """A pluggable model; its failure falls back to the extract, and is counted."""
     settings = Settings(archive=ArchiveSettings(synopsis="model"))
     model = _Teller(answer)
     async with Memory.open("memory://", settings=settings, model=model) as memory:

@@ -221,7 +221,7 @@ async def test_the_tools_come_in_the_shape_of_an_api(client):
 
 @pytest.mark.anyio
 async def test_a_model_pages_in(client):
-    """Begin, search, load, step, complete: the loop of document 000, with a scripted model."""
+    """Begin, search, load, step, complete: an agent's loop with the archive, with a scripted model."""
     uuid = (await archived(client))["page"]
     for number in range(4):
         await told(client, "/v1/turns", 201, **HERE, user=f"闲聊{number}", assistant="嗯。")

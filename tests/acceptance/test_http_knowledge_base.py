@@ -1,4 +1,4 @@
-"""Document 002's router, knowledge base and session behind `/v1/chat/stream`."""
+"""The conversation graph's router, knowledge base and session behind `/v1/chat/stream`."""
 
 import json
 

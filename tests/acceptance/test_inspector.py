@@ -608,7 +608,7 @@ async def test_a_key_sees_only_its_own(locked):
             assert 403 == erased.status_code
     await signed_in(client, keys["clinic"])
     left = (await client.get(f"{urls.CONVERSATIONS}.json")).json()["rows"]
-    assert {"chat-amy", "chat-bob"} == {row["head"]["scope"]["conversation"] for row in left}
+    assert {"chat-amy", "chat-bob"} == {row["head"]["conversation_id"] for row in left}
 
 
 async def test_the_demo_is_the_operators(locked):

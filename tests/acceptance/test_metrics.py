@@ -1,4 +1,4 @@
-"""Measurements: document 001's five and the obvious others, off the hot path, in Prometheus' own format."""
+"""Measurements: the five of short-term memory and the obvious others, off the hot path, in Prometheus' own format."""
 
 import httpx
 import pytest
@@ -20,7 +20,7 @@ def samples(meter):
 
 
 async def test_one_turn_and_one_checkpoint_move_the_metrics_of_document_001():
-    """S1-61 … S1-65: checkpoints, summary lengths, token ratios, database time, session reads."""
+    """Checkpoints, summary lengths, token ratios, database time, session reads."""
     meter = PrometheusMeter()
     async with Memory.open("memory://", meter=meter, settings=Settings(window_tokens=400)) as memory:
         chat = memory.conversation("c", user_id="u")
@@ -47,7 +47,7 @@ async def test_one_turn_and_one_checkpoint_move_the_metrics_of_document_001():
 
 
 async def test_memories_that_change_are_counted():
-    """C4-3: the same ones again are no change; one more is, in the conversations that show it."""
+    """The same ones again are no change; one more is, in the conversations that show it."""
     meter = PrometheusMeter()
 
     def changes():

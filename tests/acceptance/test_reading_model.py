@@ -1,4 +1,4 @@
-"""Document 000 with a model that has no script: it knows only what its prompt says, and calls only what its prompt and its schemas name."""
+"""The archive of tool results, with a model that has no script: it knows only what its prompt says, and calls only what its prompt and its schemas name."""
 
 import re
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ def parts(text: str) -> list[str]:
 
 
 async def documents_parts(memory: Memory, model: Reader) -> list[str]:
-    """The four places of S0-75: a chat loop of one's own, the wrapped retriever, the prompt block and the tool."""
+    """Four places: a chat loop of one's own, the wrapped retriever, the prompt block and the tool."""
     manager = ToolResultManager(memory)
     retriever = manager.wrap(search_docs, conversation_id="c")
     messages = [{"role": "system", "content": HISTORY_TOOL_PROMPT}]
@@ -117,7 +117,7 @@ WAYS = [documents_parts, engine, behind_a_checkpoint]
 
 @pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
 async def test_a_follow_up_leads_from_what_is_told_of_a_page_to_its_answer(way):
-    """S0-13, S0-75: of three pages the right one is loaded, once for each question, and none is archived again."""
+    """Of three pages the right one is loaded, once for each question, and none is archived again."""
     async with Memory.open("memory://") as memory:
         assert list(FOLLOW_UPS.values()) == await way(memory, Reader())
         pages = await memory.conversation("c").pages()

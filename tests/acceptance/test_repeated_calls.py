@@ -316,7 +316,7 @@ OF_THE_ENGINE = [plain_loop, recorded_loop, pydantic_ai, langchain]
 
 @pytest.mark.parametrize("way", WAYS, ids=[way.__name__ for way in WAYS])
 async def test_an_agent_that_repeats_itself_reaches_its_tools_once(way):
-    """F2, F6, S3-01, S3-34: 24 calls, 15 that need a tool, in every framework; without a workspace all 24 run."""
+    """24 calls, 15 that need a tool, in every framework; without a workspace all 24 run."""
     tools = Tools()
     async with Memory.open("memory://") as memory:
         seen = await way(tools, memory)
@@ -347,7 +347,7 @@ async def test_odd_tools_are_spared_too(way):
 
 @pytest.mark.parametrize("way", OF_THE_ENGINE, ids=[way.__name__ for way in OF_THE_ENGINE])
 async def test_what_was_found_is_in_the_next_window(way):
-    """F21, S3-02, S3-35, S3-36, S3-42: the hits of a mapping and the part of the page that answers; no error, nothing outdated."""
+    """The hits of a mapping and the part of the page that answers; no error, nothing outdated."""
     tools = Tools()
     async with Memory.open("memory://") as memory:
         await way(tools, memory)
@@ -363,7 +363,7 @@ async def test_what_was_found_is_in_the_next_window(way):
 
 @pytest.mark.parametrize(("workspace", "searches"), [(True, 1), (False, 2)])
 async def test_a_model_that_reads_its_prompt_answers_from_what_was_found(workspace, searches):
-    """S3-42: it searches where its prompt has no answer, and answers where it has one; with the notes it searches once."""
+    """It searches where its prompt has no answer, and answers where it has one; with the notes it searches once."""
 
     def reads(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         told = re.search(r"the (G-\d+) gasket", dumped(messages))

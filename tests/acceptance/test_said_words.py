@@ -19,7 +19,7 @@ ACTIONS = st.lists(st.sampled_from(["record", "begin", "abort", "complete", "lar
 @examples(max_examples=40, deadline=None)
 @given(ACTIONS)
 def test_every_word_of_a_user_is_in_the_window_or_covered_or_recalled(actions):
-    """S1-08, S2-28, S2-63: whatever became of the answers, and however long a turn is."""
+    """Whatever became of the answers, and however long a turn is."""
     anyio.run(_play, actions)
 
 

@@ -1,4 +1,4 @@
-"""Document 001 as stories, on SQLite and on PostgreSQL with Redis: a long consultation, restarts, lost caches, many writers."""
+"""Short-term memory as stories, on SQLite and on PostgreSQL with Redis: a long consultation, restarts, lost caches, many writers."""
 
 import re
 import runpy
@@ -84,7 +84,7 @@ def lines(*numbers):
 
 
 def test_the_documents_example(place, capsys, monkeypatch):
-    """S1-01, S1-03, S1-10, S1-15, S1-46, S1-78, S1-79: the whole example, with checkpoints, never over its window."""
+    """The whole example, with checkpoints, never over its window."""
     monkeypatch.setattr("sys.argv", [str(EXAMPLE), *place.values()])
     runpy.run_path(str(EXAMPLE), run_name="__main__")
     told = capsys.readouterr().out
@@ -105,7 +105,7 @@ def test_the_documents_example(place, capsys, monkeypatch):
 
 
 async def test_a_consultation_with_synchronous_summaries(opened):
-    """S1-15, S1-40, S1-48, C1-14: ask, summarise before answering, answer; every turn in order, whatever the cycle."""
+    """Ask, summarise before answering, answer; every turn in order, whatever the cycle."""
     async with opened() as memory:
         app = NewAgentApp(memory)
         await app.CreateShortMemory(AgentRequest(ConversationId="conv-123", UserId="user-456"))
@@ -128,7 +128,7 @@ async def test_a_consultation_with_synchronous_summaries(opened):
 
 
 async def test_a_conversation_over_a_restart(opened):
-    """S1-06, S1-82: mode, summary, window and state are there again."""
+    """Mode, summary, window and state are there again."""
     async with opened() as memory:
         app = AgentApp(memory)
         await app.create_short_memory(AgentRequest("conv-123", "user-456"))
@@ -146,7 +146,7 @@ async def test_a_conversation_over_a_restart(opened):
 
 
 async def test_many_writers_in_two_memories(opened):
-    """S1-66, extra test 10: fifty turns of two processes' worth of apps, and one of them summarises meanwhile."""
+    """Fifty turns of two processes' worth of apps, and one of them summarises meanwhile."""
     async with opened() as here, opened() as there:
         apps = [AgentApp(here), AgentApp(there)]
         await say(apps[0], *range(10))
@@ -164,7 +164,7 @@ async def test_many_writers_in_two_memories(opened):
 
 
 async def test_a_conversation_starts_over_for_everybody(opened):
-    """S1-73, S1-74, C1-9: who deletes or creates it in one process resets it in the other; the rows stay."""
+    """Who deletes or creates it in one process resets it in the other; the rows stay."""
     async with opened() as here, opened() as there:
         app, other = AgentApp(here), AgentApp(there)
         await app.create_short_memory(AgentRequest("conv-123", "user-456"))
@@ -182,7 +182,7 @@ async def test_a_conversation_starts_over_for_everybody(opened):
 
 
 async def test_a_window_of_the_engine_has_the_safety_data_too(opened):
-    """S1-83: whoever uses `chat.context()` on the same conversation sees the same red lines."""
+    """Whoever uses `chat.context()` on the same conversation sees the same red lines."""
     async with opened() as memory:
         app = AgentApp(memory)
         await app.set_short_memory("conv-123", SessionValue(user_snapshot=UserProfile(allergies=["青霉素"])))
@@ -197,7 +197,7 @@ async def test_a_window_of_the_engine_has_the_safety_data_too(opened):
 @pytest.mark.parametrize("loss", ["expired", "flushed", "overwritten"])
 @pytest.mark.waits
 async def test_a_lost_cache_changes_nothing(cached_place, valkey, loss):
-    """S1-07, S1-52, S1-82, C1-9, extra test 4 (B9): expiry is no reset, and what somebody else writes there is not believed."""
+    """Expiry is no reset, and what somebody else writes there is not believed."""
     async with Memory.open(**cached_place) as memory:
         app = AgentApp(memory)
         await say(app, *range(12))
@@ -217,7 +217,7 @@ async def test_a_lost_cache_changes_nothing(cached_place, valkey, loss):
 
 
 async def test_the_session_is_in_redis_under_the_documents_key(cached_place, valkey):
-    """S1-14, S1-44: plain JSON for any program."""
+    """Plain JSON for any program."""
     async with Memory.open(**cached_place) as memory:
         app = AgentApp(memory)
         await say(app, 1)
@@ -227,7 +227,7 @@ async def test_the_session_is_in_redis_under_the_documents_key(cached_place, val
 
 
 async def test_setting_a_session_gives_it_another_half_hour(cached_place, valkey):
-    """S1-43, S1-52: as a turn does, and reading does not."""
+    """As a turn does, and reading does not."""
     async with Memory.open(**cached_place) as memory:
         app = AgentApp(memory)
         await say(app, 1)
@@ -247,7 +247,7 @@ async def test_setting_a_session_gives_it_another_half_hour(cached_place, valkey
 
 
 async def test_the_documents_statements_run_word_for_word(tmp_path):
-    """S1-25, S1-26, S1-69, S1-70: on the database file itself, and they say what the API says."""
+    """On the database file itself, and they say what the API says."""
     path = tmp_path / "agent.db"
     async with Memory.open(f"sqlite:///{path}") as memory:
         app = AgentApp(memory)

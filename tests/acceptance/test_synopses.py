@@ -18,7 +18,7 @@ LONG = [
 
 @pytest.mark.parametrize("case", LONG)
 async def test_what_is_shown_of_a_summary_says_what_is_in_the_result(case: Case):
-    """S0-34: the 200 characters that are shown have the key fact, and nothing misleads, neither there nor as a source."""
+    """The 200 characters that are shown have the key fact, and nothing misleads, neither there nor as a source."""
     async with Memory.open("memory://") as memory:
         manager = ToolResultManager(memory)
         shown = await manager.process_tool_result(case.tool, case.input, case.result, "c")

@@ -51,7 +51,7 @@ def anyio_backend():
 
 
 async def test_what_was_said_then_is_in_the_window(tmp_path):
-    """S2-63, at least seventeen of eighteen; the small talk of this morning fills the live turns."""
+    """At least seventeen of eighteen; the small talk of this morning fills the live turns."""
     wrong = {}
     settings = Settings(checkpoints="manual")
     async with Memory.open(f"sqlite:///{tmp_path}/a.db", settings=settings, clock=FakeClock(NOW)) as memory:

@@ -1,4 +1,4 @@
-"""An agent that does not look twice, told from the outside: document 003's own verification steps, on both faces."""
+"""An agent that does not look twice, told from the outside: the steps by which its design is verified, on both faces."""
 
 import logging
 
@@ -24,7 +24,7 @@ PAGE = {"reg_id": "angui_2024", "start_page": 86, "content_markdown": "恢复送
 
 
 class Backend:
-    """The tools of document 003, and how often each was reached."""
+    """A regulation's three tools, and how often each was reached."""
 
     def __init__(self):
         self.asked = []
@@ -46,7 +46,7 @@ def memory_block(window) -> str:
 
 
 async def test_the_documents_verification_of_the_table_of_contents(caplog):
-    """S3-01, S3-34, S3-41: the first query calls get_toc, the second does not; the log says what was cached."""
+    """The first query calls get_toc, the second does not; the log says what was cached."""
     backend = Backend()
     async with Memory.open("memory://") as memory:
         chat = memory.conversation("c", user_id="u", language="zh")
@@ -60,7 +60,7 @@ async def test_the_documents_verification_of_the_table_of_contents(caplog):
 
 
 async def test_the_documents_verification_of_content():
-    """S3-02, S3-03, S3-09, S3-35, S3-36, S3-42: three tools, three kinds of memory, all in the next prompt."""
+    """Three tools, three kinds of memory, all in the next prompt."""
     backend = Backend()
     async with Memory.open("memory://") as memory:
         chat = memory.conversation("c", user_id="u")
@@ -118,7 +118,7 @@ async def test_a_loop_that_records_its_steps_needs_nothing_else():
 
 
 async def test_a_reset_keeps_the_table_of_contents_and_the_promise():
-    """S3-29, S3-32, S3-33, extra test 25: what the hint says is at hand is answered; a full reset makes it silent."""
+    """What the hint says is at hand is answered; a full reset makes it silent."""
     backend = Backend()
     async with Memory.open("memory://") as memory:
         chat = memory.conversation("c", user_id="u")
@@ -138,7 +138,7 @@ async def test_a_reset_keeps_the_table_of_contents_and_the_promise():
 
 
 async def test_a_new_session_is_empty(tmp_path):
-    """S3-05: another process, another run, another conversation, another user; the archive stays."""
+    """Another process, another run, another conversation, another user; the archive stays."""
     url = f"sqlite:///{tmp_path}/agent.db"
     async with Memory.open(url) as memory:
         chat = memory.conversation("c", user_id="u")
@@ -174,7 +174,7 @@ async def test_forgetting_forgets_it_too():
     "chosen", [{"enabled": False}, {"max_injected": 0, "outline_chars": 0, "max_tokens": 0}]
 )
 async def test_settings_switch_it_off(chosen):
-    """S3-43, C3-7: nothing in the window."""
+    """Nothing in the window."""
     async with Memory.open("memory://", settings=Settings(workspace=WorkspaceSettings(**chosen))) as memory:
         chat = memory.conversation("c")
         await chat.record(

@@ -67,6 +67,23 @@ def test_import_loads_no_framework(imported: dict[str, list[str]]):
     assert set() == {module.partition(".")[0] for module in imported["loaded"]} & FRAMEWORKS
 
 
+@pytest.mark.parametrize(
+    ("module", "needed"),
+    [
+        ("pagefile.engine", ["PyStemmer", "anyio", "apsw", "lazy-loader", "pydantic-core"]),
+        ("pagefile.cli.app", ["lazy-loader", "rich", "typer"]),
+    ],
+)
+def test_a_part_loads_only_what_it_needs(module: str, needed: list[str]):
+    """`from pagefile import Memory` and `pagefile --version` wait neither for numpy nor for the Chinese dictionary nor for Pydantic."""
+    wanted = {canonicalize_name(name) for name in with_their_own(needed)}
+    loaded = {name.partition(".")[0] for name in run("watched_import.py", module)["loaded"]}
+    known = packages_distributions()
+    brought = {one for name in loaded for one in known.get(name, ())}
+    # anyio uses sniffio where that is installed.
+    assert set() == {canonicalize_name(name) for name in brought} - wanted - {"pagefile", "sniffio"}
+
+
 def test_import_opens_nothing(imported: dict[str, list[str]]):
     """No file is written, no socket opened, no process or thread started."""
     assert [] == imported["events"]

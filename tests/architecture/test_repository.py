@@ -192,3 +192,27 @@ def test_every_decision_is_in_the_index():
     records = sorted(file.name for file in folder.glob("[0-9]*.md"))
     assert records == re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", index)
     assert [f"{number:04}" for number in range(1, len(records) + 1)] == [name[:4] for name in records]
+
+
+# -- requirement ids ---------------------------------------------------------------------------------------------------
+
+#: How requirements and the documents that they come from are numbered.
+REQUIREMENT = re.compile(r"\b[Dd]ocuments? 00\d\b|\bS\d-\d\d\b")
+
+
+def numbered(*folders: str) -> list[str]:
+    """The lines that name a requirement or a document by its number, `standalone` aside, which implements them by name."""
+    return [
+        f"{path.relative_to(ROOT)}:{number}"
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in {".py", ".sql", ".md", ".toml"} and "standalone" not in path.parts
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if REQUIREMENT.search(line)
+    ]
+
+
+def test_requirements_are_named_where_they_are_kept():
+    """A reader of the code sees the name of a capability, never the number of a document."""
+    assert [] == numbered("src", "benchmarks", "examples")
+    assert numbered("docs/requirements"), "the scan finds them"

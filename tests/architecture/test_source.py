@@ -35,6 +35,8 @@ BROAD_EXCEPTS: dict[str, str] = {
 
 #: Imports that may wait until they are needed, and why.
 HIDDEN_IMPORTS: dict[str, str] = {
+    "arrays.py::_Numpy.__getattr__": "numpy, a seventh of a second for whoever only imports Pagefile",
+    "cli/invocation.py::Invocation.answer": "pydantic and the schemas, which only `--json` needs",
     "engine/memory.py::Memory.export": "pydantic and its shapes, a fifth of a second for whoever moves nothing",
     "engine/memory.py::Memory.import_": "the same, for the way in",
     "stores/registry.py::server_schema": "the extra postgres, which nobody needs who has a file",
@@ -67,7 +69,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
 
 #: Where the tags of a window are known outside of `window/` and `shapes/`, and why.
 PARSED_RENDERINGS: dict[str, str] = {
-    "standalone/fact_injection.py::MemoryMiddleware.before_model": "document 004's own message, which it writes and nothing reads",
+    "standalone/fact_injection.py::MemoryMiddleware.before_model": "its own message, which it writes and nothing reads",
 }
 
 

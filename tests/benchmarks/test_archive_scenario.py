@@ -1,4 +1,4 @@
-"""Document 000's own tables, measured: what a search costs, and ten turns of 50,000 characters in three ways."""
+"""The tables of the archive's design, measured: what a search costs, and ten turns of 50,000 characters in three ways."""
 
 from itertools import pairwise
 
@@ -23,7 +23,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 
 
 def test_what_a_search_costs():
-    """S0-01: 50,000 and 12,000 characters by mode, counted; each of them is long enough for the archive."""
+    """50,000 and 12,000 characters by mode, counted; each of them is long enough for the archive."""
     modes = {mode.name: mode for mode in Mode.all(COUNTER)}
     assert MODES.keys() == modes.keys() == {"mix/hybrid", "local", "naive"}
     assert {"mix/hybrid": 50_000, "local": 12_000, "naive": 12_000} == {n: m.chars for n, m in modes.items()}
@@ -34,7 +34,7 @@ def test_what_a_search_costs():
 
 @pytest.mark.slow
 def test_everything_kept_overflows_when_arithmetic_says(measured: Scenario):
-    """S0-02, S0-57: each turn adds its result, question and answer, and the window is full at the turn that division gives."""
+    """Each turn adds its result, question and answer, and the window is full at the turn that division gives."""
     full = measured.ways[0].answering
     each = measured.result_tokens + measured.exchange_tokens
     steps = [later - earlier for earlier, later in pairwise(full)]
@@ -46,7 +46,7 @@ def test_everything_kept_overflows_when_arithmetic_says(measured: Scenario):
 
 @pytest.mark.slow
 def test_placeholders_save_three_quarters(measured: Scenario):
-    """S0-58, S0-60, C0-3: each request holds its own result in full, and of those before no more than a placeholder each."""
+    """Each request holds its own result in full, and of those before no more than a placeholder each."""
     full, placeholder, _ = measured.ways
     assert full.answering[0] == placeholder.answering[0]
     guide = 400
@@ -59,7 +59,7 @@ def test_placeholders_save_three_quarters(measured: Scenario):
 
 @pytest.mark.slow
 def test_a_loaded_page_costs_one_page(measured: Scenario):
-    """S0-59, C0-3: one result more in every request after the first; that is more than half saved, and no 80 %."""
+    """One result more in every request after the first; that is more than half saved, and no 80 %."""
     _, placeholder, loading = measured.ways
     assert placeholder.answering[0] == loading.answering[0]
     more = [one - other for one, other in zip(loading.answering, placeholder.answering, strict=True)][1:]
@@ -69,7 +69,7 @@ def test_a_loaded_page_costs_one_page(measured: Scenario):
 
 @pytest.mark.slow
 def test_the_table_is_in_tokens_beside_what_the_document_says(measured: Scenario, capsys, monkeypatch):
-    """S0-57 … S0-59, C0-2: the document takes characters for tokens; here every number says what it counts."""
+    """The document takes characters for tokens; here every number says what it counts."""
     monkeypatch.setenv("COLUMNS", "200")
     said = measured.to_json()
     assert {"tokens"} == {said["unit"], *(way["unit"] for way in said["ways"])}

@@ -21,11 +21,11 @@ def test_both_rankings_choose_alike_and_no_budget_is_broken():
 
 
 def test_what_document_004_allows_is_judged():
-    """S4-37, S4-38, S4-39: 10 ms for a hundred facts, 20 ms for the hook; exact counts are slower than a guess, and it is told."""
+    """10 ms for a hundred facts, 20 ms for the hook; exact counts are slower than a guess, and it is told."""
     rows = {row.name: row for row in facts.run(quick=True).report.rows}
     for name, allowed, unit in (
-        ("document 004's ranking, 100 facts", 10, "ms"),
-        ("document 004's hook, 100 facts", 20, "ms"),
+        ("standalone ranking, 100 facts", 10, "ms"),
+        ("standalone hook, 100 facts", 20, "ms"),
         ("count the tokens of a fact", 100, "µs"),
     ):
         row = rows[name]

@@ -29,7 +29,7 @@ def report():
 
 @pytest.mark.slow
 def test_a_quick_run(report):
-    """S2-27, S2-07, S2-29: every row; what does not depend on the machine's speed keeps its limit."""
+    """Every row; what does not depend on the machine's speed keeps its limit."""
     rows = {row.name: row for row in report.report.rows}
     assert ROWS == list(rows)
     assert {ROWS[1]: 0.25, ROWS[6]: 0.9, ROWS[8]: 1.0} == {
@@ -43,7 +43,7 @@ def test_a_quick_run(report):
 
 @pytest.mark.slow
 def test_the_full_history_grows_and_the_others_do_not(report):
-    """S2-03 to S2-06, S2-08: the cost curve."""
+    """The cost curve."""
     full = report.tokens[FULL]
     assert list(full) == sorted(full)
     for way in (RECENT, SUMMARY, HYBRID):
@@ -55,12 +55,12 @@ def test_the_full_history_grows_and_the_others_do_not(report):
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_calculated_is_what_is_measured(report, way):
-    """S2-56: within a tenth, from the printed assumptions alone."""
+    """Within a tenth, from the printed assumptions alone."""
     assert 0.9 < report.calculated(way) / report.measured(way) < 1.1
 
 
 def test_the_documents_table():
-    """S2-56, C2-10: its dollars and savings follow from its tokens; its tokens are 200 a request."""
+    """Its dollars and savings follow from its tokens; its tokens are 200 a request."""
     traffic = Traffic()
     assert 600_000 == traffic.requests
     assert [3600, 1200, 1050] == [claim.dollars(traffic) for claim in CLAIMS]

@@ -24,7 +24,7 @@ def report():
 
 
 def test_a_repeated_get_toc_reaches_the_backend_once(report):
-    """S3-34, S3-37: the model makes it again, the backend never sees it; without a workspace it sees every one."""
+    """The model makes it again, the backend never sees it; without a workspace it sees every one."""
     plain, archive, kept = report.walked
     assert 1 == kept.reached["get_toc"] < kept.made["get_toc"]
     assert report.questions == plain.reached["get_toc"] == archive.reached["get_toc"]

@@ -63,7 +63,7 @@ class Promise:
     sent: Sent
     id: str
     seq: int
-    #: Characters of each result that the answer says are gone, with what is left: an archive that was down (S0-79).
+    #: Characters of each result that the answer says are gone, with what is left: an archive that was down.
     cut: tuple[tuple[int, str], ...]
 
 
@@ -254,7 +254,7 @@ def own(number):
 def check(client, load, *, may_cut=False):
     """Nothing acknowledged is lost, changed, moved or there twice, and nothing is there that nobody sent.
 
-    `may_cut`: the archive itself could fail. Then the middle of a bulky result may be gone, if the very answer said so (S0-79).
+    `may_cut`: the archive itself could fail. Then the middle of a bulky result may be gone, if the very answer said so.
     """
     assert load.promises, "nothing was acknowledged, so nothing was tested"
     assert may_cut or not any(lost for promise in load.promises for lost, _ in promise.cut)

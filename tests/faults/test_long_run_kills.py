@@ -7,21 +7,16 @@ import sys
 
 import pytest
 
-from pagefile import Memory, Settings
-from pagefile.settings import ArchiveSettings, FactSettings
+from pagefile import Memory
+
+from .long_run import SETTINGS, given, result
 
 UUID = re.compile(r"\[archived:([0-9a-f-]{36})\]")
-SETTINGS = Settings(
-    language="en",
-    window_tokens=4000,
-    facts=FactSettings(enabled=False),
-    archive=ArchiveSettings(threshold=3000, page_from=300, inputs_from=300),
-)
 #: Calls a tool again and again, and says how often it was acknowledged.
 RUN = """
 import sys, anyio
 from pagefile import Memory
-from tests.faults.test_long_run_kills import SETTINGS, given, result
+from tests.faults.long_run import SETTINGS, given, result
 
 async def main():
     async with Memory.open(sys.argv[1], settings=SETTINGS) as memory:
@@ -34,16 +29,6 @@ async def main():
 
 anyio.run(main)
 """
-
-
-def result(n: int) -> str:
-    """What a call returns: some are long enough to leave the log as well."""
-    return "".join(f"part {n}, line {line}: entry_{n * line % 97}\n" for line in range(20 + n % 3 * 40))
-
-
-def given(n: int) -> dict[str, object]:
-    """The arguments of a call: every other one writes a script."""
-    return {"part": n} | ({"script": f"# {n}\n" + "echo line\n" * 60} if n % 2 else {})
 
 
 @pytest.mark.slow

@@ -188,7 +188,7 @@ async def test_a_result_that_looks_like_ours_is_a_result(text):
 
 
 def test_facts_for_a_prompt_are_lines_of_ours():
-    """Document 004: whatever facts, categories and profiles say, no tag and no heading is theirs."""
+    """Whatever facts, categories and profiles say, no tag and no heading is theirs."""
     data = {
         "user": {"workContext": {"summary": " ".join(ALL)}, "topOfMind": ALL[0]},
         "facts": [{"content": text, "category": text, "confidence": 0.9} for text in ALL],
@@ -217,7 +217,7 @@ def test_a_placeholder_of_such_a_page_is_one_placeholder(wording, text):
 
 
 def test_the_workspace_says_what_it_found_in_its_own_words():
-    """Document 003's own text is plain; it holds each source once, under our headings."""
+    """The workspace's text is plain; it holds each source once, under our headings."""
     memory = AgentMemory(max_chunks=10)
     memory.add_search_results([{"content": f"{text} 内容", "source": f"来源{number}", "score": 0.9} for number, text in enumerate(ALL)])  # fmt: skip
     told = memory.get_memory_context()

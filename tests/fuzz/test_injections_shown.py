@@ -74,8 +74,7 @@ def database(tmp_path_factory) -> str:
 def test_no_command_passes_it_on_to_the_terminal(database, monkeypatch):
     """Lists, one record, windows, receipts, facts, pages, errors that quote an argument."""
     monkeypatch.setenv("PAGEFILE_URL", database)
-    name = json.loads(pagefile("show", "--json").out)[0]
-    some = name["scope"]["conversation"] if "scope" in name else name["id"]
+    some = json.loads(pagefile("show", "--json").out)[0]["conversation_id"]
     pages = json.loads(pagefile("archive", "ls", "--json").out)["pages"]
     assert pages
     commands = [

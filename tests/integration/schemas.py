@@ -2,7 +2,7 @@
 
 from pagefile.records import Scope
 
-# Document 001's statements, word for word (Q3).
+# The SQL of short-term memory's design, word for word.
 CHECKPOINTS = """
 SELECT message_id, conversation_id, answer, create_time 
 FROM ai_message 
@@ -21,7 +21,7 @@ WHERE conversation_id = 'conv-123'
 ORDER BY create_time ASC;
 """  # noqa: W291 - verbatim
 DOCUMENT = Scope("default", "user-456", "conv-123")
-#: The columns that documents 000, 001 and 002 name.
+#: The columns that the design documents name.
 COLUMNS = {
     "ai_message": "message_id conversation_id query answer create_time create_by update_time update_by",
     "conversation_summaries": "id conversation_id summary covered_message_count created_at",

@@ -27,6 +27,7 @@ from pagefile.ports import (
 from pagefile.records import Checkpoint, ConversationInfo, Entry, JsonObject, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import json_copy, stored, stored_draft, stored_layout, stored_steps
+from pagefile.stores.restoration import Restoration, check_vacant, check_whole, restoration
 from tests.oracle.tables import Conversation, Port, behind
 
 
@@ -92,13 +93,13 @@ class OracleTurnLog(Port, TurnLog):
         tables = self._tables
         if not entries:
             return 0
-        plan = rules.restoration(entries, **beside)
+        plan = restoration(entries, **beside)
         tables.check_epoch(plan.epoch, *plan.fenced)
         known = tables.found(plan.scope)
         if known is None or not known.entries():
-            rules.check_whole(plan.ended)
+            check_whole(plan.ended)
             return self._restore_whole(plan)
-        rules.check_vacant(plan)
+        check_vacant(plan)
         turns = plan.turns
         new = [turn for turn in turns if known.find(turn.id) is None]
         for turn in turns:
@@ -139,7 +140,7 @@ class OracleTurnLog(Port, TurnLog):
         self._tell_session(conversation, entry)
         return entry
 
-    def _restore_whole(self, plan: rules.Restoration) -> int:
+    def _restore_whole(self, plan: Restoration) -> int:
         ended = [_plain_turn(entry) if isinstance(entry, Turn) else entry for entry in plan.ended]
         opened = [_plain_turn(turn) for turn in plan.open]
         blank = (plan.scope.tenant, plan.scope.conversation) not in self._tables.sessions

@@ -78,7 +78,7 @@ class Racer:
         await self._memory.remember(f"Works at {mark}", user_id=user)
 
     async def snapshot(self, chat, user, mark):
-        """Document 001's session: what is known of the user is in it."""
+        """The session of short-term memory: what is known of the user is in it."""
         await self._app.create_short_memory(AgentRequest(conversation_id=chat, user_id=user))
         session = await self._app.get_short_memory(chat)
         session.user_snapshot.name = mark

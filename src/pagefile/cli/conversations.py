@@ -10,7 +10,7 @@ from typer import Argument, BadParameter, Option
 from pagefile.cli.invocation import Invocation, check_search, command, confirm
 from pagefile.cli.measures import plural
 from pagefile.cli.options import Full, Limit, Newest, Query, UserId, Yes, at_time, in_conversation
-from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_counts, show_records, show_table
+from pagefile.cli.output import Cell, clipped, say, shortened, show_counts, show_records, show_table
 from pagefile.engine import Memory
 from pagefile.engine.arguments import check_erased
 from pagefile.errors import PagefileError
@@ -201,7 +201,7 @@ def forget(
             say(f"\nStill to be erased: {visible(pending)}")
 
     cli.answer(
-        chosen(receipt, "scope at counts total pending turn_id page places"),
+        receipt,
         shown,
         # Files are rewritten even if the rows were erased earlier.
         found=receipt.total or scrub,

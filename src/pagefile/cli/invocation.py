@@ -5,6 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote, unquote
@@ -14,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from pagefile.cli.options import AsJson, ConfigFile, Db, Place, Tenant
-from pagefile.cli.output import Cell, print_json, say, show_records, visible, warn
+from pagefile.cli.output import Cell, say, show_records, visible, warn
 from pagefile.engine import Conversation, Memory
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import NotFoundError
@@ -109,7 +110,8 @@ class Invocation:
     ) -> None:
         """Print the value for scripts, or show it to people; if nothing was `found`, fail with `missing`."""
         if self.as_json:
-            print_json(value)
+            # Imported only now: the schemas take longer to load than most commands take to run.
+            import_module("pagefile.cli.json_output").print_json(value)
         if not found:
             raise NotFoundError(missing)
         if not self.as_json:

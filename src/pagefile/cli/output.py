@@ -1,7 +1,5 @@
-"""Output: tables for people, JSON for scripts, everything else on stderr."""
+"""Output for people: tables and texts on stdout, everything else on stderr."""
 
-import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeAlias, TypeVar
@@ -13,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from pagefile.cli.measures import moment, number
-from pagefile.json_values import to_json
 from pagefile.text.visible import visible
 
 T = TypeVar("T")
@@ -42,15 +39,6 @@ def warn(message: str) -> None:
 
 def say(text: str | Text = "") -> None:
     out().print(text, soft_wrap=True)
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------------
-
-
-def print_json(value: object) -> None:
-    """Print a value as JSON; characters that stdout cannot encode are escaped."""
-    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    sys.stdout.write(json.dumps(to_json(value), ensure_ascii=not utf8, indent=2) + "\n")
 
 
 def chosen(record: object, names: str) -> dict[str, object]:

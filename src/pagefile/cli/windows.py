@@ -1,7 +1,6 @@
 """`context`, `calls`, `explain` and `replay`: windows, why they were built as they were, and how other settings would change them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from itertools import groupby
 from typing import Annotated, cast
 
@@ -11,7 +10,7 @@ from typer import Argument, Option
 from pagefile.cli.invocation import Invocation, command
 from pagefile.cli.measures import LEAST_CHARS, bar, moment, number, telling_chars
 from pagefile.cli.options import Full, Named, Newest, UserId
-from pagefile.cli.output import Cell, chosen, clipped, say, shortened, show_table, warn
+from pagefile.cli.output import Cell, clipped, say, shortened, show_table, warn
 from pagefile.engine import Conversation, Memory, arguments
 from pagefile.engine.replay import CHANGEABLE, Explanation, Replay, change_of
 from pagefile.errors import NotFoundError, SettingsError
@@ -19,7 +18,6 @@ from pagefile.records import JsonValue, Listing, Scope, WindowRecord
 from pagefile.text.visible import visible
 from pagefile.window.candidates import Message
 from pagefile.window.comparison import CandidateChange, DiffLine
-from pagefile.window.parts import parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 
 #: Longer runs of turns with the same outcome are shown by their first and last.
@@ -84,14 +82,13 @@ def context(
         )
 
     window = cli.run(work, settings=cli.loaded(said).settings)
-    known = {one.name: getattr(window, one.name) for one in fields(window) if one.name != "id"}
 
     def shown() -> None:
         _show_messages(window.messages, full=full)
         _show_receipt(window.receipt, full=full)
         _show_totals(window)
 
-    cli.answer({**known, "parts": parts_json(window.parts), "receipt": window.receipt.to_json()}, shown)
+    cli.answer(window, shown)
 
 
 def _show_totals(window: Window) -> None:
@@ -208,12 +205,7 @@ def explain(
         _show_receipt(found.receipt, full=full)
         _show_bill(found)
 
-    value = {
-        **chosen(found, "call blocks"),
-        **chosen(found.receipt, "framing verdicts degraded"),
-        **chosen(found, "messages exact why previous shared_messages shared_tokens tokens_without"),
-    }
-    cli.answer(value, shown)
+    cli.answer(found, shown)
 
 
 @command()
@@ -238,14 +230,7 @@ def replay(
         return await chat.replay(call_id, **wanted)
 
     found = cli.run(work)
-    value = {
-        **chosen(found, "call changes exact why before after"),
-        "tokens": {"before": found.before.tokens, "after": found.after.tokens},
-        "blocks": [chosen(one, "block before after difference") for one in found.comparison.blocks],
-        "changed": [chosen(one, "id change block before after") for one in found.comparison.changed],
-        "diff": found.comparison.diff,
-    }
-    cli.answer(value, lambda: _show_replay(found, full=full))
+    cli.answer(found, lambda: _show_replay(found, full=full))
 
 
 async def _called(cli: Invocation, memory: Memory, name: str) -> tuple[Conversation, str]:

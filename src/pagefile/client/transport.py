@@ -12,6 +12,7 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from pagefile import errors
+from pagefile.backoff import Backoff
 from pagefile.engine.importer import lines_of
 from pagefile.verbs import Verb
 from pagefile.wire.chat import ChatDone, ChatEvent
@@ -144,7 +145,7 @@ class Caller:
 
     async def events(self, path: str, body: Json) -> AsyncGenerator[ChatEvent]:
         """The events of an answer. A line that breaks is taken up again after the last event, as often as a request is tried again."""
-        reader, left, wait = EventReader(), self._retries, _FIRST_WAIT_S
+        reader, left, rest = EventReader(), self._retries, Backoff(first_s=_FIRST_WAIT_S)
         while True:
             seen, broke = (
                 reader.headers,
@@ -159,15 +160,16 @@ class Caller:
             if reader.done:
                 return
             if reader.headers is not seen:
-                left, wait = self._retries, _FIRST_WAIT_S
+                left, rest = self._retries, Backoff(first_s=_FIRST_WAIT_S)
             if not left:
                 raise broke
-            await anyio.sleep(wait)
-            left, wait = left - 1, wait * 2
+            left -= 1
+            rest.lengthen()
+            await anyio.sleep(rest.left_s)
 
     async def _answered(self, request: Callable[[], httpx.Request], out: type[Out]) -> Out:
         """The response to a request, which is built again for each attempt."""
-        wait = _FIRST_WAIT_S
+        rest = Backoff(first_s=_FIRST_WAIT_S)
         for left in range(self._retries, -1, -1):
             self.check_open()
             try:
@@ -178,7 +180,8 @@ class Caller:
             except httpx.TransportError as error:
                 if not left:
                     raise self._away(error) from error
-                pause = wait
+                rest.lengthen()
+                pause = rest.left_s
             else:
                 if answer.is_success:
                     with reading(
@@ -189,7 +192,6 @@ class Caller:
                 if not left or pause is None:
                     raise error_of(answer)
             await anyio.sleep(pause)
-            wait *= 2
         raise AssertionError("the last attempt returns or raises")
 
     def _away(self, error: Exception) -> errors.StoreUnavailableError:

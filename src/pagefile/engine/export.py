@@ -12,19 +12,19 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import anyio
 import anyio.to_thread
 
 from pagefile import ports, records
-from pagefile.content import JsonValue, media_in, message_json
+from pagefile.content import JsonValue, media_in
 from pagefile.engine import export_lines as lines
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, all_items, all_pages, entries_of, facts_of, heads_of
 from pagefile.errors import NotFoundError, StoreCorruptError, StoreUnavailableError
-from pagefile.json_values import to_json
 from pagefile.ports import KeptItem, labels_of
+from pagefile.record_json import to_json
 from pagefile.shapes.media import note
 from pagefile.tiers.facts import TIER
 
@@ -34,7 +34,16 @@ _BATCH = 500
 #: More calls than are kept of any conversation.
 _ALL = 1_000_000
 #: Fields added after the first exports: omitted if empty, so that earlier versions can read the line.
-_LATER = ("project", "agent", "layout")
+_LATER = ("project", "agent", "layout", "thread_id")
+#: The lines that have the fields of a record.
+_LINES: Mapping[str, type[lines.Line[Any]]] = {
+    "turn": lines.TurnLine,
+    "checkpoint": lines.CheckpointLine,
+    "reset": lines.ResetLine,
+    "page": lines.PageLine,
+    "call": lines.CallLine,
+    "fact": lines.FactLine,
+}
 
 
 async def export_to(engine: Engine, path: str | PathLike[str], scope: records.Scope) -> dict[str, int]:
@@ -156,12 +165,12 @@ async def _beside(
 
 
 def dumped(kind: str, record: records.Entry | records.Fact | records.Page | records.WindowRecord) -> Json:
+    """The fields of its line, as the record has them everywhere."""
     given = cast("Json", to_json(record))
-    if isinstance(record, records.Turn) and record.layout is not None:
-        given["layout"] = [message_json(message) for message in record.layout]
+    known = {name: given[name] for name in _LINES[kind].model_fields if name in given}
     # The outcome belongs to the call that wrote a fact, not to the fact.
-    absent = {"scope", "outcome", *(name for name in _LATER if given.get(name) is None)}
-    return dumped_beside(kind, record.scope, **{name: given[name] for name in given if name not in absent})
+    absent = {"outcome", *(name for name in _LATER if known.get(name) is None)}
+    return {"type": kind, **{name: value for name, value in known.items() if name not in absent}}
 
 
 def dumped_beside(kind: str, scope: records.Scope, **more: JsonValue) -> Json:
@@ -170,12 +179,10 @@ def dumped_beside(kind: str, scope: records.Scope, **more: JsonValue) -> Json:
 
 def dumped_revision(revision: records.Revision) -> Json:
     pairs = zip(revision.before, revision.after, strict=True)
+    given = cast("Json", to_json(revision))
     return {
         "type": "revision",
-        "user_id": revision.scope.user,
-        "number": revision.number,
-        "at": revision.at.isoformat(),
-        "action": revision.action,
+        **{name: given[name] for name in ("user_id", "number", "at", "action")},
         "facts": [{"before": was and _fact_json(was), "after": _fact_json(became)} for was, became in pairs],
     }
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
-import numpy as np
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from pagefile import records
+from pagefile.arrays import np
 from pagefile.content import JsonObject, JsonValue, Media, Message, Other, Reasoning, ToolCall, ToolResult
 from pagefile.content import Text as TextPart
 from pagefile.engine.arguments import checked_json, checked_labels
@@ -201,7 +201,9 @@ class ResetLine(_Owned[records.Reset]):
 class PageLine(_Owned[records.Page]):
     type: Literal["page"]
     uuid: Annotated[Id, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
-    thread: Id | None = None
+    without = frozenset({"thread"})
+    #: Read under its earlier name too.
+    thread_id: Id | None = Field(default=None, validation_alias="thread")
     text: Text
 
 

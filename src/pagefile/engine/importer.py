@@ -24,7 +24,7 @@ from pagefile.engine.log_queries import KINDS, entries_of
 from pagefile.engine.snapshots import KEY
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, TransferError
 from pagefile.shapes.skeleton import Filling, filled
-from pagefile.stores.rules import check_whole, restoration
+from pagefile.stores.restoration import check_whole, restoration
 from pagefile.stores.sql.facts import restored
 from pagefile.text.passages import split
 from pagefile.tiers.facts import TIER

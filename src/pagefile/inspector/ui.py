@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import Reader
-from pagefile.json_values import to_json
+from pagefile.record_json import to_json
 
 #: Characters of a text shown at once, and how many more can be expanded.
 _SHOWN, _MORE = 2_000, 60_000

@@ -1,4 +1,4 @@
-"""Imports from other memories: mem0, redis agent-memory-server, LangChain's histories, and the tables of documents 001 and 002.
+"""Imports from other memories: mem0, redis agent-memory-server, LangChain's histories, and the tables of short-term memory and conversation history.
 
 Each format has a pure reader from its API's JSON to `Brought`; `take_over` writes that with the public verbs, idempotently.
 None of the packages read from is required.
@@ -368,7 +368,7 @@ def from_episodes(data: object) -> Brought:
 
 
 def from_sessions(data: object) -> Brought:
-    """Session values of document 001 by their keys in Redis, each as JSON or as the text of it; or a list of them.
+    """Session values of short-term memory by their keys in Redis, each as JSON or as the text of it; or a list of them.
 
     Their messages and summaries are left out: those are rows of `ai_message`.
     """

@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-import numpy as np
-
+from pagefile.arrays import np
 from pagefile.blocking import BlockingMemory
 from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError

@@ -33,7 +33,7 @@ class OpenAIChat(ChatModel):
             answer = await self._completion(list(messages), max_tokens)
             text = cast("str | None", answer.choices[0].message.content) if answer.choices else None
         if not text or not text.strip():
-            raise ModelOutputError(f"The model {self.model!r} gave an empty answer.")
+            raise _empty(self.model)
         return text
 
     async def _completion(self, messages: list[Mapping[str, JsonValue]], max_tokens: int) -> Any:
@@ -119,10 +119,14 @@ class _Answer:
                 f"The answer of the model {self.model!r} stopped without an end: what came is not the whole of it."
             )
         if not self.spoke and not self.calls:
-            raise ModelOutputError(f"The model {self.model!r} gave an empty answer.")
+            raise _empty(self.model)
         calls = (call for _, call in sorted(self.calls.items()))
         whole = tuple(ToolCall(call.id or f"call_{uuid4().hex}", call.name, call.arguments) for call in calls)
         return Spoken(calls=whole, finish=self.finish)
+
+
+def _empty(model: str) -> ModelOutputError:
+    return ModelOutputError(f"The model {model!r} gave an empty answer.")
 
 
 def _errors() -> tuple[type[Exception], ...]:

@@ -8,8 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-import numpy as np
-
+from pagefile.arrays import np
 from pagefile.errors import ModelOutputError, ModelUnavailableError
 from pagefile.models.endpoint import Endpoint, foreign
 from pagefile.ports import Embedder, Vector

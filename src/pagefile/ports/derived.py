@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import numpy as np
-import numpy.typing as npt
-
+from pagefile.arrays import Float32s
 from pagefile.ports.log import SinceRequest
 from pagefile.records import JsonObject, Scope
 
@@ -25,7 +23,7 @@ __all__ = [
     "Watermarks",
 ]
 
-Vector = npt.NDArray[np.float32]
+Vector = Float32s
 
 
 @dataclass(frozen=True, slots=True)

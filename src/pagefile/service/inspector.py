@@ -16,7 +16,7 @@ from pagefile.inspector import erasure, metrics, scripted, site, start, urls
 from pagefile.inspector.metrics import Measure
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.inspector.ui import View
-from pagefile.json_values import to_json
+from pagefile.record_json import to_json
 from pagefile.records import DEFAULT_TENANT, Scope
 from pagefile.schema import Id
 from pagefile.service.auth import GuardedRouter, open_memory, principal_of

@@ -13,8 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Self, cast
 
-import numpy as np
-
+from pagefile.arrays import np
 from pagefile.errors import PagefileError, SettingsError, TransferError
 from pagefile.records import Fact
 from pagefile.settings import FactSettings

@@ -2,15 +2,13 @@
 
 import hashlib
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import pairwise
 from operator import attrgetter
-from typing import Any, Unpack, cast
-
-import numpy as np
+from typing import cast
 
 from pagefile import ports
+from pagefile.arrays import np
 from pagefile.content import JsonObject, Message, Text, ToolCall, ToolResult, media_in
 from pagefile.errors import (
     ConflictError,
@@ -37,7 +35,7 @@ from pagefile.records import (
     utc,
 )
 from pagefile.shapes.call_order import answer
-from pagefile.stores.encoding import json_copy, steps_text, stored_layout, stored_steps
+from pagefile.stores.encoding import steps_text, stored_layout, stored_steps
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 
 _TICK = timedelta(microseconds=1)
@@ -456,74 +454,3 @@ def check_same_marker(stored: Entry, draft: ports.CheckpointDraft | ports.ResetD
     if not same:
         raise ConflictError(f"The id {draft.id!r} is taken in this conversation: give the marker a new id.")
     return stored
-
-
-# -- restoring --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Restoration:
-    """Entries of one conversation, checked, in the order in which they ended; open turns last. The rest is `Beside`."""
-
-    scope: Scope
-    ended: tuple[Entry, ...]
-    open: tuple[Turn, ...]
-    #: What an empty conversation gets besides them.
-    agent: str | None = None
-    session: JsonObject | None = None
-    labels: ports.Labels = ports.NO_LABELS
-    blobs: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    marks: Mapping[str, int] = field(default_factory=dict[str, int])
-    expect_empty: bool = False
-    epoch: int | None = None
-    origin: Scope | None = None
-
-    @property
-    def fenced(self) -> list[Scope]:
-        """What must not have been erased since the epoch."""
-        return [self.scope, *([] if self.origin is None else [self.origin])]
-
-    @property
-    def turns(self) -> list[Turn]:
-        return [entry for entry in (*self.ended, *self.open) if isinstance(entry, Turn)]
-
-
-def restoration(entries: Sequence[Entry], **beside: Unpack[ports.Beside]) -> Restoration:
-    check_blobs(beside.get("blobs") or {})
-    scopes = {(entry.scope.tenant, entry.scope.user, entry.scope.conversation) for entry in entries}
-    if len(scopes) != 1:
-        raise InvalidArgumentError(
-            f"Restore one conversation at a time: these entries have {len(scopes)} scopes."
-        )
-    if len({entry.id for entry in entries}) < len(entries):
-        raise InvalidArgumentError("Two of the entries to restore have the same id.")
-    conversation_of(entries[0].scope)
-    open_turns = tuple(entry for entry in entries if isinstance(entry, Turn) and entry.status == "open")
-    ended = [entry for entry in entries if not (isinstance(entry, Turn) and entry.status == "open")]
-    if (value := beside.get("session")) is not None:
-        beside["session"] = json_copy(value)
-    given: dict[str, Any] = {name: one for name, one in beside.items() if one is not None}
-    return Restoration(entries[0].scope, tuple(sorted(ended, key=_seq_of)), open_turns, **given)
-
-
-def check_vacant(plan: Restoration) -> None:
-    if plan.expect_empty:
-        raise ConflictError(
-            f"There is a conversation {plan.scope.conversation!r} already: give the new one another id."
-        )
-
-
-def _seq_of(entry: Entry) -> int:
-    if entry.seq is None:
-        raise InvalidArgumentError(f"Entry {entry.id!r} ended and has no place in the log (seq).")
-    return entry.seq
-
-
-def check_whole(ended: Sequence[Entry]) -> None:
-    """Entries that keep their positions must fill every position once, in the order of time."""
-    if [entry.seq for entry in ended] != list(range(1, len(ended) + 1)):
-        raise InvalidArgumentError(
-            "The entries to restore have gaps: into an empty conversation all of them belong, 1, 2, 3 …"
-        )
-    if any(late.created <= early.created for early, late in pairwise(ended)):
-        raise InvalidArgumentError("The entries to restore go back in time: `created` must rise with `seq`.")

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from pagefile.arrays import Float32s, np
 from pagefile.errors import VectorIndexError
 from pagefile.ports import EmbeddingModel, Vector, VectorHit, VectorRow
 from pagefile.stores import rules
 
 #: Vectors, one per row.
-Matrix: TypeAlias = npt.NDArray[np.float32]
+Matrix: TypeAlias = Float32s
 
 #: Rounded to this, equal vectors have equal similarity, wherever in a matrix they are.
 _DIGITS = 6

@@ -12,10 +12,9 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+from pagefile.arrays import Bools, Float32s, Float64s, Int32s, Numbers, np
 
 K = TypeVar("K", bound=Hashable)
 
@@ -45,15 +44,15 @@ class Match(NamedTuple):
     asked: float
     #: The query weight of the term times its rarity.
     weight: float
-    slots: npt.NDArray[np.int32]
-    counts: npt.NDArray[np.float32]
+    slots: Int32s
+    counts: Float32s
 
 
 class Matches(NamedTuple):
     """The matches of a query in an index: enough to score the documents differently."""
 
     terms: Sequence[Match]
-    lengths: npt.NDArray[np.float32]
+    lengths: Float32s
     average: float
 
 
@@ -66,11 +65,11 @@ class Posting:
         self.slots = array("i")
         self.counts = array("f")
 
-    def arrays(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    def arrays(self) -> tuple[Int32s, Float32s]:
         """Slots and counts as views, which pin the buffers: valid only until something is added."""
         return np.frombuffer(self.slots, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
 
-    def packed(self, alive: npt.NDArray[np.bool_], renumbered: npt.NDArray[np.int32]) -> Self:
+    def packed(self, alive: Bools, renumbered: Int32s) -> Self:
         """The same without removed documents, in the new slots of the others."""
         slots, counts = self.arrays()
         living = alive[slots]
@@ -114,7 +113,7 @@ class SlotIndex(ABC, Generic[K]):
     def _pack(self) -> None:
         """Build everything without the empty slots."""
 
-    def _renumber(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
+    def _renumber(self) -> tuple[Bools, Int32s]:
         """Close the gaps; returns which old slots are still in use, and the new slot of each."""
         alive = np.zeros(len(self._keys), dtype=np.bool_)
         alive[list(self._slot_of.values())] = True
@@ -224,7 +223,7 @@ class WordIndex(SlotIndex[K]):
                     held += weight if at < len(posting.slots) and posting.slots[at] == slot else 0.0
             return held / total if total else 0.0
 
-    def shares(self, asked: Mapping[str, float]) -> tuple[npt.NDArray[np.float64], float]:
+    def shares(self, asked: Mapping[str, float]) -> tuple[Float64s, float]:
         """`share` of every slot, and the share of the terms' weight that any document contains."""
         with self._lock:
             found = self._matches(asked)
@@ -259,7 +258,7 @@ class WordIndex(SlotIndex[K]):
                 if slot != own and self._alive[slot]
             }
 
-    def _living(self, posting: Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    def _living(self, posting: Posting) -> tuple[Int32s, Float32s]:
         """A posting without removed documents, valid only during this search."""
         slots, counts = posting.arrays()
         if len(self._slot_of) == len(self._keys):
@@ -288,7 +287,7 @@ def rarity(number: int, holders: int) -> float:
     return math.log(1 + (number - holders + 0.5) / (holders + 0.5))
 
 
-def best_first(scores: npt.NDArray[Any], limit: int, *then: npt.NDArray[np.float64]) -> list[int]:
+def best_first(scores: Numbers, limit: int, *then: Float64s) -> list[int]:
     """Slots with a score, best first, at least the first `limit`; equals by what is higher `then`, last the newest."""
     found = np.flatnonzero(scores > 0)
     if limit < len(found):

@@ -14,16 +14,14 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
+from pagefile.arrays import Float64s, Int32s, np
 from pagefile.text.bm25 import Posting, SlotIndex
 from pagefile.text.scores import number
 from pagefile.text.sentences import HAN
 from pagefile.text.words import TRIVIAL, terms
 
 K = TypeVar("K", bound=Hashable)
-Floats = npt.NDArray[np.float64]
+Floats = Float64s
 
 SIMILARITY_WEIGHT = 0.6
 CONFIDENCE_WEIGHT = 0.4
@@ -57,7 +55,7 @@ class _Posting(Posting):
         super().__init__()
         self.held = 0
 
-    def squares(self) -> tuple[npt.NDArray[np.int32], Floats]:
+    def squares(self) -> tuple[Int32s, Floats]:
         slots, counts = self.arrays()
         return slots, counts.astype(np.float64) ** 2
 
@@ -101,7 +99,7 @@ class FactIndex(SlotIndex[K]):
     def _similar(self, query: str) -> tuple[list[int], list[float]]:
         asked = features(query)
         most = math.log(2 + len(self._slot_of)) + 1  # the query counts as one of the texts
-        slots: list[npt.NDArray[np.int32]] = []
+        slots: list[Int32s] = []
         dots: list[Floats] = []
         shifts: list[Floats] = []
         asked_square = 0.0

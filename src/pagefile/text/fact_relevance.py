@@ -12,14 +12,12 @@ from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from pagefile.arrays import Float64s, np
 from pagefile.text.sentences import HAN
 from pagefile.text.tables import table
 from pagefile.text.words import terms
 
-Floats = npt.NDArray[np.float64]
+Floats = Float64s
 
 _TABLE = table("pagefile.text", "fact_relevance")
 _TASK, _OWN, _FIRST, _OTHERS, _DEMANDS = (

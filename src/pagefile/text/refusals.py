@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from pagefile.text.sentences import Language, language
 from pagefile.text.words import terms
@@ -22,8 +23,12 @@ _REFUSAL = re.compile(
       | 作为(?:一个|一名|一款)?\ ?(?:AI|人工智能|大?语言模型)
     )"""
 )
-#: Whoever writes about these writes a summary, whatever else its words are.
-_GENRE = frozenset(terms("user assistant conversation summary 用户 助手 对话 摘要"))
+
+
+@cache
+def _genre() -> frozenset[str]:
+    """Whoever writes about these writes a summary, whatever else its words are. An import would read the dictionary for them."""
+    return frozenset(terms("user assistant conversation summary 用户 助手 对话 摘要"))
 
 
 def is_refusal(text: str) -> bool:
@@ -36,7 +41,7 @@ def rejection(answer: str, given: Iterable[str], asked: Language) -> str | None:
         return f"the answer is a refusal: {answer.strip()[:80]!r}"
     given = list(given)
     words = frozenset(terms(answer))
-    if not words.isdisjoint(_GENRE) or any(not words.isdisjoint(terms(text)) for text in given):
+    if not words.isdisjoint(_genre()) or any(not words.isdisjoint(terms(text)) for text in given):
         return None
     if language(answer) == asked != language("\n".join(given)[:4000]):
         # A translation need not share a word with what it translates.

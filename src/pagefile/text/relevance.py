@@ -10,15 +10,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from pagefile.arrays import Float64s, np
 from pagefile.text.recall_gate import asking
 from pagefile.text.tables import table
 from pagefile.text.turn_ranking import Familiarity, Found
 from pagefile.text.words import terms
 
-Floats = npt.NDArray[np.float64]
+Floats = Float64s
 
 #: What is known of a turn that was found, in the order of its features.
 TURN = (

@@ -10,9 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from pagefile.arrays import Float32s, np
 from pagefile.text.sentences import is_cjk
 from pagefile.text.words import terms
 
@@ -113,7 +111,7 @@ def question_texts(question: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in (asked, as_statement(asked)) if text))
 
 
-def blended(vectors: Sequence[Sequence[float] | npt.NDArray[np.float32]]) -> npt.NDArray[np.float32]:
+def blended(vectors: Sequence[Sequence[float] | Float32s]) -> Float32s:
     """The normalised mean of unit-length vectors; zeros for zeros."""
     mean = np.mean(np.asarray(vectors, dtype=np.float32), axis=0)
     length = float(np.linalg.norm(mean))

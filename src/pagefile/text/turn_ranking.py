@@ -11,11 +11,9 @@ from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
+from pagefile.arrays import Bools, Float64s, Numbers, np
 from pagefile.text.bm25 import K1, Matches, WordIndex, best_first, rarity
 from pagefile.text.recall_gate import names_only_a_time
 from pagefile.text.sentences import is_cjk, language
@@ -24,7 +22,7 @@ from pagefile.text.times import Period, periods
 from pagefile.text.words import ASKING_TERMS, terms
 
 K = TypeVar("K", bound=Hashable)
-_Floats = npt.NDArray[np.float64]
+_Floats = Float64s
 _DAY_S = 86_400
 
 #: How much a long turn is discounted. Chinese life records differ more in length than turns of a
@@ -242,7 +240,7 @@ class TurnIndex(Generic[K]):
             ]
             return self._keys[max(later)[1]] if later else None
 
-    def _of(self, conversation: str | None) -> npt.NDArray[np.bool_]:
+    def _of(self, conversation: str | None) -> Bools:
         """Which turns are of a conversation; all if none is named."""
         if conversation is None:
             return np.ones(len(self._keys), dtype=np.bool_)
@@ -250,8 +248,8 @@ class TurnIndex(Generic[K]):
         return _copied(self._conversation, np.int32) == number
 
     def _timely(
-        self, question: str, today: date | None, zone: tzinfo, eligible: npt.NDArray[np.bool_]
-    ) -> tuple[_Floats, npt.NDArray[np.bool_], str]:
+        self, question: str, today: date | None, zone: tzinfo, eligible: Bools
+    ) -> tuple[_Floats, Bools, str]:
         """How well each turn matches the times the question names, which are inside, and the question without them."""
         at = _copied(self._at, np.float64)
         last_day = datetime.fromtimestamp(at.max(where=eligible, initial=0.0), zone).date()
@@ -268,7 +266,7 @@ class TurnIndex(Generic[K]):
         about: Mapping[str, float],
         similarity: _Floats,
         timely: _Floats,
-        inside: npt.NDArray[np.bool_],
+        inside: Bools,
     ) -> dict[str, _Floats]:
         spoken = language(question)
         # A Chinese date consists of common characters; an English one may appear in a turn as it was asked.
@@ -311,7 +309,7 @@ class TurnIndex(Generic[K]):
         least = max(SPEAKER_TURNS, SPEAKER_SHARE * len(self._keys))
         return frozenset(name for name, turns in self._spoken.items() if turns >= least)
 
-    def _by_named(self, question: str) -> npt.NDArray[np.bool_]:
+    def _by_named(self, question: str) -> Bools:
         """Which turns are by a speaker the question names; none if that would be all of them."""
         numbers = [self._speakers[name] for name in sorted(named(question, self._who_speaks()))]
         by_named = np.isin(_copied(self._speaker, np.int32), np.array(numbers, dtype=np.int32))
@@ -365,7 +363,7 @@ def _asked(words: Sequence[str]) -> dict[str, float]:
     }
 
 
-def _filled(similarity: _Floats, shares_words: npt.NDArray[np.bool_]) -> _Floats:
+def _filled(similarity: _Floats, shares_words: Bools) -> _Floats:
     """The similarity, with a guess for turns that share words with the question but are not among the nearest."""
     some = similarity[similarity > 0]
     if not len(some) or len(some) == len(similarity):
@@ -373,12 +371,12 @@ def _filled(similarity: _Floats, shares_words: npt.NDArray[np.bool_]) -> _Floats
     return np.where((similarity == 0) & shares_words, NOT_NEAR * some.min(), similarity)
 
 
-def _copied(column: "array[int] | array[float]", kind: type[np.generic]) -> npt.NDArray[Any]:
+def _copied(column: "array[int] | array[float]", kind: "type[np.generic]") -> Numbers:
     """A column as a separate array: a view would prevent the column from growing."""
     return np.array(np.frombuffer(column, dtype=kind))
 
 
-def _timely(at: _Floats, spans: Sequence[Period], zone: tzinfo) -> tuple[_Floats, npt.NDArray[np.bool_]]:
+def _timely(at: _Floats, spans: Sequence[Period], zone: tzinfo) -> tuple[_Floats, Bools]:
     """How well each turn matches the named times, decreasing with distance (less for a rough time); and which are inside."""
     best = np.zeros(len(at))
     inside = np.zeros(len(at), dtype=np.bool_)

@@ -14,9 +14,9 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import NamedTuple, cast
 
 import anyio
-import numpy as np
 
 from pagefile import ports
+from pagefile.arrays import np
 from pagefile.errors import ErasedError, FactRejectedError, InvalidArgumentError, ModelError, ModelOutputError
 from pagefile.lru import Lru
 from pagefile.records import Fact, Scope, Turn

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
-import numpy as np
 
+from pagefile.arrays import np
 from pagefile.errors import HandleNotFoundError, ModelUnavailableError
 from pagefile.lru import Lru
 from pagefile.ports import Embedder, PageIndex, PageKeeper, PageStore, PageTerms, Vector

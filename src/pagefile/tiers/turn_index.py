@@ -13,9 +13,9 @@ from functools import partial
 
 import anyio
 import anyio.to_thread
-import numpy as np
 
 from pagefile import ports
+from pagefile.arrays import np
 from pagefile.errors import PagefileError
 from pagefile.lru import Lru
 from pagefile.records import Scope, Turn

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-import numpy as np
-
+from pagefile.arrays import np
 from pagefile.ports import Embedder, Vector
 from pagefile.text.words import ASKING_TERMS
 

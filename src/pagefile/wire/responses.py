@@ -1,23 +1,25 @@
-"""Response bodies: the records as JSON, with the conversion from and back to each record in one place.
-
-A scope is flat in every response: `conversation_id`, `user_id`, `tenant`.
-"""
+"""Response bodies: the records as `pagefile.record_json` prints them, lists of them, and what else is answered."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast, get_args
 
-from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, computed_field
+from pydantic import ConfigDict, Field
 
 from pagefile import records
-from pagefile.content import Message, message_from, message_json
 from pagefile.engine import Conversation
 from pagefile.errors import PagefileError
-from pagefile.schema import Answer, Mirror, OfConversation, OfScope, OfUser
+from pagefile.record_json import CallOut as CallOut
+from pagefile.record_json import CheckpointOut, Json, PageOut, ResetOut, TurnOut
+from pagefile.record_json import ConversationOut as ConversationOut
+from pagefile.record_json import ErasureOut as ErasureOut
+from pagefile.record_json import FactOut as FactOut
+from pagefile.record_json import HitOut as HitOut
+from pagefile.record_json import PageHitOut as PageHitOut
+from pagefile.record_json import RevisionOut as RevisionOut
+from pagefile.schema import Answer, Mirror
 from pagefile.wire.requests import with_example
 
 T = TypeVar("T")
-Json: TypeAlias = dict[str, JsonValue]
 #: The media type of an export.
 LINES = "application/x-ndjson"
 
@@ -60,66 +62,13 @@ class Alone(Answer):
 # -- turns -------------------------------------------------------------------------------------------------------------
 
 
-class StepOut(Mirror[records.Step]):
-    """A tool call and its result."""
-
-    about = {
-        "result": "The placeholder, when the result was archived.",
-        "page": "The uuid to load the whole result with.",
-        "whole": "False when `result` is only the placeholder of `page` (已存档).",
-        "page_tokens": "Tokens of the whole result in `page`.",
-        "page_chars": "Characters of the whole result in `page`.",
-        "lost_chars": "Characters that are gone because the archive could not be written.",
-        "input_pages": "The uuids to load large values of the input with, by JSON pointer.",
-    }
-
-
-def _as_json(message: object) -> object:
-    return message_json(message) if isinstance(message, Message) else message
-
-
-class TurnOut(OfConversation[records.Turn]):
-    """A turn as it is stored: the fields of `records.Turn`, and the ids of its conversation."""
-
-    about = {
-        "seq": "Its place in the conversation; an open turn has none yet.",
-        "at": "When it was said.",
-        "created": "When it was written.",
-        "tokens": "Of the whole turn as shown in a window.",
-    }
-    layout: list[Annotated[Json, BeforeValidator(_as_json)]] | None = None
-    """Its messages in their order, with references to its steps; null where the short form says all."""
-
-    def values(self) -> dict[str, Any]:
-        messages = None if self.layout is None else tuple(message_from(one) for one in self.layout)
-        return {**super().values(), "layout": messages}
-
-
 class MessagesOut(Alone):
     """The messages of a turn."""
 
     messages: list[Json]
 
 
-class HitOut(Mirror[records.Hit]):
-    """A past turn that matches the query."""
-
-    about = {
-        "parts": "What the score is made of.",
-        "before": "The turn before it.",
-        "after": "The turn after it.",
-    }
-
-
 # -- conversations -----------------------------------------------------------------------------------------------------
-
-
-class CheckpointOut(OfConversation[records.Checkpoint]):
-    """A summary of the older turns, and the last turn it covers."""
-
-
-class ResetOut(OfConversation[records.Reset]):
-    """The point at which the conversation started over."""
 
 
 class LoggedTurn(TurnOut):
@@ -151,13 +100,6 @@ class LogPage(Page[EntryOut]):
     def _item(cls, record: Any) -> Any:
         kinds = {records.Turn: LoggedTurn, records.Checkpoint: LoggedCheckpoint, records.Reset: LoggedReset}
         return kinds[type(record)].of(record)
-
-
-class ConversationOut(OfConversation[records.ConversationInfo]):
-    """A conversation in one row."""
-
-    about = {"turns": "Done turns since the reset.", "live_turns": "Done turns that no checkpoint covers."}
-    without = frozenset({"epoch"})
 
 
 class _Conversation(Answer):
@@ -211,37 +153,7 @@ class HistoryOut(Answer):
     read_token: str = Field(description="Goes with the summary to `POST /v1/checkpoints`.")
 
 
-class CallOut(OfConversation[records.WindowRecord]):
-    """A window that was built."""
-
-
 # -- the archive -------------------------------------------------------------------------------------------------------
-
-
-class PageOut(OfScope[records.Page]):
-    """An archived tool result, without its text."""
-
-    about = {
-        "length": "Characters of the text.",
-        "content_hash": "SHA-256 of the text.",
-        "call_hash": "Equal for equal calls of a tool.",
-        "loads": "How often it was loaded.",
-        "stored_bytes": "What its text takes on disk, or took until it was purged.",
-    }
-    without = frozenset({"thread"})
-    thread_id: str | None = Field(validation_alias="thread")
-    purged: datetime | None = Field(default=None, description="When its text was purged.")
-
-    @computed_field(description="Whether the text is there to be loaded (已存档); false once it was purged.")
-    @property
-    def archived(self) -> bool:
-        return self.purged is None
-
-
-class PageHitOut(Mirror[records.PageHit]):
-    """An archived tool result that matches the query."""
-
-    about = {"passage": "Its best passage.", "start": "The offset of the passage: an `offset` for /v1/load."}
 
 
 class FetchedOut(Alone):
@@ -354,25 +266,6 @@ class ToolAnswer(Alone):
 # -- facts -------------------------------------------------------------------------------------------------------------
 
 
-class FactOut(OfUser[records.Fact]):
-    """A lasting statement about a user."""
-
-    about = {
-        "attribute": "What it is about; one fact is held for each.",
-        "supersedes": "The fact that it replaced.",
-        "outcome": "What became of it when it was given: only in the answer to that.",
-    }
-
-
-class RevisionOut(OfUser[records.Revision]):
-    """One change to what is known about a user."""
-
-    about = {
-        "before": "The facts as they were, null for new ones.",
-        "after": "The same facts as they are since.",
-    }
-
-
 class ImportedFactsOut(Answer):
     """The outcome of importing a memory file's facts."""
 
@@ -390,27 +283,6 @@ class ImportedFactsOut(Answer):
 
 
 # -- the whole memory --------------------------------------------------------------------------------------------------
-
-#: A conversation's id and a place in its log. Described without `prefixItems`, which many generators of clients do not read.
-_Place: TypeAlias = Annotated[
-    tuple[str, int],
-    WithJsonSchema({"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 2, "maxItems": 2}),
-]
-
-
-class ErasureOut(OfScope[records.ErasureReceipt]):
-    """What an erasure removed."""
-
-    about = {
-        "counts": "Rows removed, table by table.",
-        "pending": "What is still to be erased elsewhere, and until when.",
-        "turn_id": "The turn that was erased alone.",
-        "page": "The page that was erased alone.",
-    }
-    without = frozenset({"conversations"})
-    places: tuple[_Place, ...] = ()
-    """The conversations that contained it, forks too, and the turn's place in each log."""
-    total: int
 
 
 class SettledOut(Answer):

@@ -6,13 +6,13 @@ from pydantic import BeforeValidator, Field, JsonValue
 from pydantic_core import to_json
 
 from pagefile.engine.replay import Cost, Explanation, Replay
+from pagefile.record_json import CallOut
 from pagefile.schema import Answer, Mirror
 from pagefile.window.candidates import Block, Message
 from pagefile.window.comparison import BlockBill, BlockChange, CandidateChange, Comparison, DiffLine
 from pagefile.window.parts import chat, parts_from, parts_json
 from pagefile.window.receipt import Receipt, Verdict, Window
 from pagefile.wire.requests import Format
-from pagefile.wire.responses import CallOut
 
 
 class VerdictOut(Mirror[Verdict]):

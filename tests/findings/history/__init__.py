@@ -1,1 +1,1 @@
-"""What strangers found in documents 001 (short-term memory) and 002 (conversation history)."""
+"""What strangers found in short-term memory and in conversation history."""

@@ -1,4 +1,4 @@
-"""Document 002's history: messages that are in no summary and no window, and messages that come in a row."""
+"""Conversation history: messages that are in no summary and no window, and messages that come in a row."""
 
 import re
 

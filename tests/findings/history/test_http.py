@@ -146,12 +146,12 @@ async def test_allergies_are_set_over_http(sqlite_url):
     assert "青霉素" in str(window.json()["messages"])
 
 
-# -- F14: document 002's stream over HTTP ----------------------------------------------------------------------------------
+# -- F14: the conversation graph's stream over HTTP ----------------------------------------------------------------------------------
 
 
 @finding("history-F14")
 async def test_the_stream_takes_the_request_of_document_002(sqlite_url):
-    """A request with session, kind of agent and debug flag, as document 002 has it, is answered."""
+    """A request with session, kind of agent and debug flag, as the conversation graph takes it, is answered."""
     with ModelStub(lambda _: ["你好"]) as stub:
         async with serving(settings(sqlite_url, stub)) as client:
             body = {"message": "你好", "user_id": "u", "session_id": "s", "agent_type": "default"}
@@ -162,7 +162,7 @@ async def test_the_stream_takes_the_request_of_document_002(sqlite_url):
 
 @finding("history-F14")
 async def test_the_stream_has_an_event_for_each_node(sqlite_url):
-    """Document 002's five nodes each have their event, in their order."""
+    """The graph's five nodes each have their event, in their order."""
     with ModelStub(lambda _: ["你好"]) as stub:
         async with serving(settings(sqlite_url, stub)) as client:
             events = events_in((await asked(client, "你好")).text)

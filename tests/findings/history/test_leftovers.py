@@ -21,7 +21,7 @@ COLLECTION = "conversation_episodes"
 EXCHANGE = ("推荐一部科幻电影", "推荐《星际穿越》，导演是克里斯托弗·诺兰")
 
 
-# -- F17: document 002's collection in Milvus ------------------------------------------------------------------------------
+# -- F17: the standalone collection in Milvus ------------------------------------------------------------------------------
 
 
 @pytest.fixture

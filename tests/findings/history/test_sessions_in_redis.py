@@ -1,4 +1,4 @@
-"""Document 001's session in Redis: what another program reads there, what a read costs, and what an outage leaves."""
+"""The session of short-term memory in Redis: what another program reads there, what a read costs, and what an outage leaves."""
 
 import json
 from contextlib import asynccontextmanager

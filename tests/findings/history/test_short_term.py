@@ -1,4 +1,4 @@
-"""Document 001's own functions: checkpoints that lose turns, a turn that is too long, and two workers."""
+"""The functions of short-term memory: checkpoints that lose turns, a turn that is too long, and two workers."""
 
 import random
 import sys

@@ -62,7 +62,7 @@ async def test_a_blocking_summarizer_of_a_memory_holds_up_nobody(sqlite_url):
 
 @finding("history-F8")
 async def test_a_blocking_model_of_the_summarizer_holds_up_nobody(sqlite_url):
-    """Document 002's summarizer runs a plain function beside the event loop, as its page shows one."""
+    """`ConversationSummarizer` runs a plain function beside the event loop, as its page shows one."""
     model = BlockingModel()
     async with (
         Memory.open(sqlite_url, embedder="none") as memory,

@@ -1,4 +1,4 @@
-"""What programs of document 001 and 002 find in the tables by SQL, and a database that has such tables already."""
+"""What other programs find in the tables of short-term memory and conversation history by SQL, and a database that has such tables already."""
 
 import sqlite3
 from contextlib import asynccontextmanager, closing
@@ -152,7 +152,7 @@ async def test_a_segment_of_done_turns(url, app):
     assert (["问6", "问7"], ["问6", "问7"]) == await both_segments(url, app, checkpoint)
 
 
-# -- F15: document 002's table of summaries --------------------------------------------------------------------------------
+# -- F15: the table of summaries --------------------------------------------------------------------------------
 
 
 @finding("history-F15")

@@ -214,7 +214,7 @@ async def talk_of_films(memory, chat):
 
 @finding("history-F27")
 async def test_the_prompt_of_document_002_says_when(memory, chat):
-    """What is recalled into document 002's prompt carries its date."""
+    """What is recalled into the prompt of conversation history carries its date."""
     await talk_of_films(memory, chat)
     store = ConversationStore(memory)
     history = ConversationHistory(

@@ -36,7 +36,7 @@ def test_facts_fill_the_tokens_they_are_given(allowed):
 
 @finding("tool-results-F3")
 def test_the_middleware_fills_the_tokens_it_is_given():
-    """Document 004's middleware spends its `max_injection_tokens` when there are facts enough."""
+    """`MemoryMiddleware` spends its `max_injection_tokens` when there are facts enough."""
     middleware = MemoryMiddleware({"facts": FACTS}, config={"memory": {"max_injection_tokens": 2000}})
     asked = {"messages": [{"role": "user", "content": "which option do I prefer"}]}
     given = middleware.before_model(asked)
@@ -105,7 +105,7 @@ async def test_pydantic_ai_sees_a_fact_that_was_learnt_in_the_run():
 
 @finding("tool-results-F9")
 def test_the_standalone_middleware_sees_a_fact_that_was_learnt_in_the_run():
-    """Document 004's middleware chooses again before every model call."""
+    """`MemoryMiddleware` chooses again before every model call."""
     facts = [{"content": "The user likes oolong tea", "confidence": 0.9}]
     middleware = MemoryMiddleware(lambda: {"facts": facts})
     first = middleware.before_model({"messages": [HumanMessage(ASKED)]})

@@ -195,7 +195,7 @@ async def test_chapters_are_no_sources():
 
 
 def scenes_in(description: str) -> list[str]:
-    """Which of document 000's three scenes a description tells of."""
+    """Which of three scenes a description tells of."""
     scenes = {
         "details": ("细节", "asks about details"),
         "what was found": ("回顾", "reviewed"),
@@ -209,7 +209,7 @@ ALL_SCENES = ["details", "what was found", "words such as"]
 
 @finding("tool-results-F14")
 def test_the_documents_schema_has_the_scenes():
-    """Document 000's schema tells a model in which three scenes to load."""
+    """The tool's schema tells a model in which three scenes to load."""
     assert ALL_SCENES == scenes_in(load_tool_history_schema["description"])
 
 
@@ -287,7 +287,7 @@ async def test_what_a_window_invites_to_load_can_be_loaded():
 
 @finding("tool-results-F16")
 async def test_the_documents_column_has_the_full_text(tmp_path):
-    """Document 000's `SELECT result_full FROM tool_result_archive` returns what the tool returned."""
+    """`SELECT result_full FROM tool_result_archive` returns what the tool returned."""
     async with Memory.open(f"sqlite:///{tmp_path}/archive.db") as memory:
         page = await kept(memory.conversation("c", user_id="u"), "查合同", contract())
     database = sqlite3.connect(tmp_path / "archive.db")

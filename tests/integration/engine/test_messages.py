@@ -28,7 +28,7 @@ async def memory():
 
 
 async def test_messages_are_given_back_as_they_came(memory):
-    """Equal JSON, and the columns of document 001 beside it."""
+    """Equal JSON, and the columns of short-term memory beside it."""
     chat = memory.conversation("c", user_id="ada")
     turn = await chat.record(messages=CHAT)
     assert (turn.user, turn.assistant, len(turn.steps)) == ("Where is it?", "Up there.", 2)

@@ -1,4 +1,4 @@
-"""The store of document 002 keeps its promises on every database (S2-21)."""
+"""`ConversationStore` keeps its promises on every database."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -28,7 +28,7 @@ async def test_nothing_yet(store):
 
 
 async def test_both_messages_are_kept(store):
-    """S2-63, C2-7: the user's message is written first, and both are there when the answer is."""
+    """The user's message is written first, and both are there when the answer is."""
     asked = await store.append_message("c", "user", "你好")
     assert ("user", "你好", "c") == (asked["role"], asked["content"], asked["conversation_id"])
     answered = await store.append_message("c", "assistant", "您好")
@@ -40,7 +40,7 @@ async def test_both_messages_are_kept(store):
 
 
 async def test_lists(store):
-    """S2-01: limit counts messages; desc begins with the newest."""
+    """Limit counts messages; desc begins with the newest."""
     await talk(store, 1, 2, 3, 4)
     everything = ["问1", "答1", "问2", "答2", "问3", "答3", "问4", "答4"]
     assert everything == texts(await store.list_messages("c"))
@@ -59,7 +59,7 @@ async def test_a_limit_of_nothing_is_refused(store, desc):
 
 
 async def test_what_has_no_answer_is_listed_and_counted(store):
-    """S2-61, S2-63, extra test 9: a stream that broke off leaves the user's message, and nothing of the answer."""
+    """A stream that broke off leaves the user's message, and nothing of the answer."""
     await talk(store, 1)
     asked = await store.append_message("c", "user", "还没回答")
     assert ["问1", "答1", "还没回答"] == texts(await store.list_messages("c"))
@@ -144,7 +144,7 @@ async def test_times_with_and_without_a_zone(store):
 
 
 async def test_a_summary_is_kept(store):
-    """S2-13, S2-20: one row a conversation; the second takes the place of the first."""
+    """One row a conversation; the second takes the place of the first."""
     await talk(store, *range(5))
     saved = await store.save_summary("c", "用户问了前两个问题。", covered_message_count=4)
     assert saved == await store.get_summary("c")
@@ -158,7 +158,7 @@ async def test_a_summary_is_kept(store):
 
 
 async def test_a_summary_is_one_row_and_goes_with_its_conversation(store, memory):
-    """S2-13: however often it is saved; no summary is left of a conversation that is gone."""
+    """However often it is saved; no summary is left of a conversation that is gone."""
     await talk(store, *range(5))
     for covered in (2, 4, 6):
         await store.save_summary("c", f"到第{covered}条。", covered_message_count=covered)
@@ -271,7 +271,7 @@ async def test_conversations_and_tenants_are_apart(store, memory):
 
 
 async def test_the_conversation_of_a_session(store, memory):
-    """S2-50: the same id each time, another one for another user, session or tenant."""
+    """The same id each time, another one for another user, session or tenant."""
     first = await store.get_or_create_conversation_id("u", "s")
     assert first == await ConversationStore(memory).get_or_create_conversation_id("u", "s")
     others = {

@@ -94,7 +94,7 @@ def test_reading_loses_no_message(messages):
 
 
 def test_memory_in_a_thread_is_nobodys_words():
-    """A memory message that somebody else put into the state is dropped, not doubled (S4-27)."""
+    """A memory message that somebody else put into the state is dropped, not doubled."""
     messages = [
         SystemMessage("<memory>\nold\n</memory>", name="memory_context"),
         HumanMessage("hi", id="m1"),

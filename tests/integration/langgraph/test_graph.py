@@ -52,7 +52,7 @@ async def the_log(memory, conversation, user=USER):
 
 @pytest.mark.parametrize("graph", [True, False])
 async def test_a_request_becomes_a_stream_of_events(memory, graph):
-    """S2-49, S2-50, S2-52: the turn, the nodes in order with their durations, the words as they come, the end."""
+    """The turn, the nodes in order with their durations, the words as they come, the end."""
     model = GenericFakeChatModel(messages=iter([AIMessage("盗梦空间 和 星际穿越")]))
     chat = ConversationChat(memory, model=model, router=films, retriever=lambda **_: FILMS, graph=graph)
     first, *events, last = await events_of(chat, request())
@@ -71,7 +71,7 @@ async def test_a_request_becomes_a_stream_of_events(memory, graph):
 
 
 async def test_the_feature_flag_changes_no_answer(memory):
-    """S2-60: three turns with the graph and three without have the same prompts, answers and events."""
+    """Three turns with the graph and three without have the same prompts, answers and events."""
     told = {}
     for graph in (True, False):
         model = Model()
@@ -89,7 +89,7 @@ async def test_the_feature_flag_changes_no_answer(memory):
 
 
 async def test_after_one_turn_there_are_two_messages(memory, model):
-    """S2-43: the nodes return what they change, so that nothing is added twice."""
+    """The nodes return what they change, so that nothing is added twice."""
     graph = build_conversation_graph(memory, model=model)
     state = await graph.ainvoke({"messages": [HumanMessage("你好", id="t1")], "conversation_id": "c"})
     assert [("human", "你好"), ("ai", "答：你好")] == [
@@ -151,7 +151,7 @@ class Halting(ChatModel):
 @pytest.mark.parametrize("graph", [True, False])
 @pytest.mark.parametrize("how", ["left", "cancelled", "failed"])
 async def test_a_stream_that_is_cut_leaves_the_turn_aborted(memory, graph, how):
-    """S2-61: and nothing else changed; the next turn knows nothing of it."""
+    """And nothing else changed; the next turn knows nothing of it."""
     before = await ConversationChat(memory, model=Model("好")).answer(request("先说一句"))
     assert "好" == before
     broken = Halting(ModelUnavailableError() if how == "failed" else None)
@@ -240,7 +240,7 @@ async def test_users_never_meet(memory):
 
 
 async def test_a_graph_of_ones_own_may_loop(memory):
-    """S2-53: tool calls lead back to the model until it answers; the turn has them as steps."""
+    """Tool calls lead back to the model until it answers; the turn has them as steps."""
     call = AIMessage("", tool_calls=[{"id": "k", "name": "search", "args": {"q": "诺兰"}}])
     model = Model(call, AIMessage("盗梦空间。"))
     nodes = ConversationNodes(memory, model)
@@ -275,7 +275,7 @@ class WithTone(ConversationState, total=False):
 
 
 async def test_a_field_of_ones_own_is_said_in_one_place(memory):
-    """S2-10: a node behind all others reads what one before them wrote, and no node in between was told of it."""
+    """A node behind all others reads what one before them wrote, and no node in between was told of it."""
     nodes = ConversationNodes(memory, Model())
     names = ("set", *ORDER[:-1], "speak", "persist")
 

@@ -39,7 +39,7 @@ def asking(text="诺兰导演过什么？", **more):
 
 
 def test_the_state_has_the_keys_of_the_document():
-    """S2-42, and two of ours."""
+    """Those of the design, and two of ours."""
     of_document = {
         "messages", "user_id", "session_id", "conversation_id", "memory_context", "conversation_summary",
         "episodic_memory", "kb_prefix", "agent_type", "use_retrieval", "retrieval_results", "debug",
@@ -49,7 +49,7 @@ def test_the_state_has_the_keys_of_the_document():
 
 @pytest.mark.parametrize("node", [route_node, recall_node, retrieve_node, generate_node, persist_node])
 def test_what_is_in_the_state_is_handed_on_by_nobody(node):
-    """S2-41: a node takes the state and what it works with; nothing that the state holds is a parameter to forget."""
+    """A node takes the state and what it works with; nothing that the state holds is a parameter to forget."""
     first, *others = inspect.signature(node).parameters
     assert "state" == first
     assert set() == set(others) & set(get_type_hints(ConversationState))
@@ -69,7 +69,7 @@ class Decision:
 )
 @pytest.mark.parametrize("kind", ["object", "async", "mapping"])
 async def test_the_route_says_whether_to_retrieve(prefix, retrieves, kind):
-    """S2-44: whatever kind of router it is; it is given the words and the session."""
+    """Whatever kind of router it is; it is given the words and the session."""
     given = []
 
     class Router:
@@ -131,7 +131,7 @@ async def test_a_run_reads_no_conversation_of_somebody_else(memory, user):
 
 
 async def test_recall_brings_facts_summary_episodes_and_recent_messages(memory):
-    """S2-45: each in its own key; what was recalled is marked and comes first, nothing twice."""
+    """Each in its own key; what was recalled is marked and comes first, nothing twice."""
     await talked(memory)
     update = await recall_node(asking("我最喜欢的导演是谁？"), sources=sources(memory))
     assert "喜欢科幻电影" in update["memory_context"]
@@ -168,7 +168,7 @@ class Broken:
     ],
 )
 async def test_each_source_may_fail_alone(memory, broken, note, empty):
-    """The others are there all the same, and the trace says what is missing (S2-45)."""
+    """The others are there all the same, and the trace says what is missing."""
     await talked(memory)
     update = await recall_node(asking("我最喜欢的导演是谁？"), sources=sources(memory, **{broken: Broken()}))
     (trace,) = update["trace"]
@@ -202,7 +202,7 @@ async def test_a_store_that_fails_costs_no_answer(memory, monkeypatch):
 
 
 async def test_the_retriever_is_asked_only_when_the_route_says_so():
-    """S2-46; and what an earlier question found does not stay."""
+    """What was found is beside the question; what an earlier question found does not stay."""
 
     def never(**_):
         raise AssertionError
@@ -303,7 +303,7 @@ class Streaming(ChatModel):
 
 
 async def test_any_kind_of_model_answers():
-    """S2-47: LangChain's, one of ours, a function; the answer is the only new message."""
+    """LangChain's, one of ours, a function; the answer is the only new message."""
     langchain = GenericFakeChatModel(messages=iter([AIMessage("盗梦 空间")]))
     cases = [(langchain, "盗梦 空间"), (lambda _: "盗梦空间", "盗梦空间"), (Streaming(), "盗梦空间")]
     for model, text in cases:
@@ -350,7 +350,7 @@ async def test_no_answer_is_an_error(model):
 
 
 async def test_both_sides_are_on_disk_once(memory):
-    """S2-48, S2-63: however often the node is run, with a turn that was begun or without."""
+    """However often the node is run, with a turn that was begun or without."""
     store = ConversationStore(memory)
     state = asking("问", turn_id="t1")
     state["messages"].append(AIMessage("答"))
@@ -367,7 +367,7 @@ async def test_both_sides_are_on_disk_once(memory):
 
 
 async def test_what_was_persisted_is_an_episode(memory):
-    """S2-48: once the background is done, the next question finds it."""
+    """Once the background is done, the next question finds it."""
     store = ConversationStore(memory)
     history = ConversationHistory(store, episodic_memory=ConversationEpisodicMemory(store))
     state = asking("《盗梦空间》的导演是谁？", turn_id="t1")
@@ -402,7 +402,7 @@ async def test_an_open_tool_call_is_no_answer(memory):
 
 
 async def test_an_index_that_fails_costs_no_turn(memory, caplog):
-    """S2-62: it follows in the background, with both texts and the id of the turn."""
+    """It follows in the background, with both texts and the id of the turn."""
     store = ConversationStore(memory)
     indexed = []
 

@@ -106,7 +106,7 @@ VIEWS = ("memory_checkpoints", "memory_messages", "memory_segment")
 
 @pytest.mark.parametrize("view", VIEWS)
 async def test_views_show_a_tenant_its_own_rows(database, view):
-    """Whoever owns them: the views of document 001's statements are read with the reader's rights."""
+    """Whoever owns them: the views that short-term memory's SQL reads are read with the reader's rights."""
 
     async def seen(connection, tenant):
         await connection.raw.execute("SELECT set_config('pagefile.tenant', $1, true)", tenant)

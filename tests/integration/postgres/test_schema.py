@@ -75,7 +75,7 @@ async def test_the_document_s_statements_run_verbatim(store, plain, clock):
 
 
 async def test_the_document_s_columns_key_and_indexes_are_there(store, plain):
-    """Documents 000, 001 and 002 name them; a uuid comes once, and the columns to look by are indexed (S0-27 … S0-30)."""
+    """The design documents name them; a uuid comes once, and the columns to look by are indexed."""
     for table, columns in COLUMNS.items():
         found = await plain.fetch(
             "SELECT column_name FROM information_schema.columns"
@@ -98,7 +98,7 @@ async def test_the_document_s_columns_key_and_indexes_are_there(store, plain):
 
 
 async def test_markers_are_written_by_the_system(store, plain):
-    """S1-26: a turn's row names its user, the rows of checkpoints and resets the system."""
+    """A turn's row names its user, the rows of checkpoints and resets the system."""
     await store.log.append(done("a"))
     await store.log.append(done("b"))
     await store.log.mark(checkpoint("k", 1))

@@ -42,7 +42,7 @@ async def test_six_model_calls(memory):
 
 
 async def test_the_table_of_contents_is_fetched_once(memory):
-    """S3-34, S3-41: the second get_toc is answered with its age and does not reach the backend."""
+    """The second get_toc is answered with its age and does not reach the backend."""
     script = Script(
         ("get_toc", {"reg_id": "angui_2024"}),
         ("get_toc", {"reg_id": "angui_2024"}),
@@ -69,7 +69,7 @@ async def test_the_table_of_contents_is_fetched_once(memory):
 
 
 async def test_pages_and_hits_are_remembered(memory):
-    """S3-35, S3-36, S3-42: what was found and read is in the next run's memory, although its history holds placeholders."""
+    """What was found and read is in the next run's memory, although its history holds placeholders."""
     script = Script(
         ("smart_search", {"query": "接地线"}), ("read_page_range", {"start": 85, "end": 86}), "好", "好"
     )
@@ -96,7 +96,7 @@ async def test_pages_and_hits_are_remembered(memory):
 
 
 async def test_reset_keeps_the_table_of_contents(memory):
-    """C3-3, extra test 25: after reset() a get_toc is served, not refused; after reset_all() it is fetched again."""
+    """After reset() a get_toc is served, not refused; after reset_all() it is fetched again."""
     script = Script(
         ("get_toc", {}),
         ("smart_search", {}),

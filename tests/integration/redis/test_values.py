@@ -1,4 +1,4 @@
-"""What is in Redis: document 001's key and JSON, for half an hour, and nothing that is not ours is believed."""
+"""What is in Redis: the key and JSON of a session, for half an hour, and nothing that is not ours is believed."""
 
 import json
 

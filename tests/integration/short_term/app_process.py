@@ -1,4 +1,4 @@
-"""One of several processes with document 001's functions: a request on each line of its input, an answer on each of its output."""
+"""One of several processes with the functions of short-term memory: a request on each line of its input, an answer on each of its output."""
 
 import json
 import sys

@@ -72,7 +72,7 @@ async def test_put_by_another_process(url, valkey):
 
 
 async def test_stopped(url, valkey, caplog):
-    """S1-52: the server is gone in the middle, for many calls; then it is back, empty."""
+    """The server is gone in the middle, for many calls; then it is back, empty."""
     async with talking(url, valkey.url) as (app, uncached, chat):
         async with unchanged(app, uncached, chat):
             valkey.kill()

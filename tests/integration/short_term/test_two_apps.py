@@ -1,4 +1,4 @@
-"""S1-49 (B14): two processes talk, read and summarise one conversation, in any order, and no turn is lost."""
+"""Two processes talk, read and summarise one conversation, in any order, and no turn is lost."""
 
 import json
 import random

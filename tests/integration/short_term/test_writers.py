@@ -23,7 +23,7 @@ PROCESSES.set_forkserver_preload(
 
 @pytest.mark.slow
 async def test_fifty_turns_of_four_processes(url, valkey):
-    """S1-66: none is lost and none counted twice; the places are 1 … 50."""
+    """None is lost and none counted twice; the places are 1 … 50."""
     async with Memory.open(url, sessions=valkey.url) as memory:
         together = PROCESSES.Barrier(WRITERS)
         shares = [range(first, TURNS, WRITERS) for first in range(WRITERS)]

@@ -60,7 +60,7 @@ async def test_the_document_s_statements_run_verbatim(store, path, clock):
 
 
 async def test_the_document_s_columns_are_there(store, path):
-    """Documents 000, 001 and 002 name them."""
+    """The design documents name them."""
     connection = apsw.Connection(str(path))
     for table, columns in COLUMNS.items():
         there = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
@@ -69,7 +69,7 @@ async def test_the_document_s_columns_are_there(store, path):
 
 
 async def test_archived_results_have_the_document_s_key_and_indexes(store, path):
-    """S0-28 … S0-30: a uuid comes once; a conversation and a thread are found by an index, and there may be no thread."""
+    """A uuid comes once; a conversation and a thread are found by an index, and there may be no thread."""
     draft = page("p")
     await store.pages.put(draft)
     await store.pages.put(replace(page("q"), page=replace(page("q").page, thread="th")))
@@ -100,7 +100,7 @@ async def test_entries_come_out_of_their_index_in_order(store, path, name):
 
 
 async def test_a_summary_counts_the_messages_it_covers(store, path):
-    """Document 002 counts messages, not turns; a side that is missing is none."""
+    """Conversation history counts messages, not turns; a side that is missing is none."""
     await store.log.append(done("a"))
     await store.log.append(done("b", None))
     await store.log.append(done("c"))
@@ -204,7 +204,7 @@ def test_every_statement_is_used_and_every_used_one_is_there():
 
 
 async def test_markers_are_written_by_the_system(tmp_path):
-    """S1-26: a turn's row names its user, the rows of checkpoints and resets the system."""
+    """A turn's row names its user, the rows of checkpoints and resets the system."""
     async with Memory.open(f"sqlite:///{tmp_path}/a.db") as memory:
         chat = memory.conversation("c", user_id="u")
         for n in range(3):

@@ -8,7 +8,7 @@ from tests.unit.text.samples import CONTEXT, FACTS, MIXED, index_of
 
 
 def refitted(query: str, texts) -> np.ndarray:
-    """What document 004 does: a vectorizer fitted over all texts and the question, for each question."""
+    """What is usually done: a vectorizer fitted over all texts and the question, for each question."""
     text = pytest.importorskip("sklearn.feature_extraction.text", reason="scikit-learn is not installed")
     vectorizer = text.TfidfVectorizer(analyzer=lambda given: list(features(given).elements()))
     matrix = vectorizer.fit_transform([query, *texts])

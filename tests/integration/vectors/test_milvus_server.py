@@ -64,7 +64,7 @@ IDS = ["o'brien", '" or 1 == 1 or "', "back\\slash\n换行", "对话😀 {c} %"]
 
 @pytest.mark.slow
 async def test_episodes_of_document_002():
-    """S2-32 to S2-36: its collection on a server; each conversation finds its own turns, whatever its id is made of."""
+    """Its collection on a server; each conversation finds its own turns, whatever its id is made of."""
     import pymilvus
 
     client = pymilvus.MilvusClient(Place.of(milvus().url).uri)

@@ -84,7 +84,7 @@ async def test_what_comes_back_under_the_same_name_is_another(store):
 
 
 async def test_vectors_are_half_precision_of_unit_length(store, path):
-    """As document 002's row says, for any program to read."""
+    """As its columns say, for any program to read."""
     await store.vectors().put(MODEL, [await said(store, CHAT, 1, (3, 4, 0, 0))])
     row = apsw.Connection(str(path)).execute("SELECT * FROM conversation_episodes").get
     place, turn, conversation, tenant, seq, user, model, blob, created = row

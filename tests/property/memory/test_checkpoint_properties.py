@@ -1,4 +1,4 @@
-"""Checkpoints lose nothing, whatever happens in whatever order (S1-49)."""
+"""Checkpoints lose nothing, whatever happens in whatever order."""
 
 import tempfile
 

@@ -1,4 +1,4 @@
-"""Checkpoints lose nothing on PostgreSQL with Redis in front either, though the cache is lost at any moment (S1-49)."""
+"""Checkpoints lose nothing on PostgreSQL with Redis in front either, though the cache is lost at any moment."""
 
 import anyio
 import pytest

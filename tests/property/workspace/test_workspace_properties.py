@@ -142,7 +142,7 @@ def test_scores_keep_their_order(scores):
 
 @given(st.lists(st.tuples(st.sampled_from(TOOLS), ANYTHING, ANYTHING), max_size=8))
 def test_nothing_a_tool_returns_raises(calls):
-    """S3-08, extra test 11: and what is remembered can be shown, and written as UTF-8."""
+    """And what is remembered can be shown, and written as UTF-8."""
     agent = AgentWithMemory("你是助手。")
     for tool, given_, result in calls:
         agent._update_memory(tool, result, given_)

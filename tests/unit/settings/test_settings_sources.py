@@ -45,7 +45,7 @@ def test_toml_in_the_working_directory():
 
 @pytest.mark.parametrize("name", ["pagefile.yaml", "pagefile.yml"])
 def test_yaml_has_the_same_keys(name: str):
-    """The `memory:` keys of document 004's config.yaml, in the section that is called `facts` here."""
+    """The `memory:` keys of a deer-flow config.yaml, in the section that is called `facts` here."""
     written(
         name,
         "facts:\n  enabled: true\n  max_injection_tokens: 1500  # ✅ 使用精确 token 计数\n"

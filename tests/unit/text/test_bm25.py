@@ -1,4 +1,4 @@
-"""Ranking by words: BM25 that grows, and document 004's TF-IDF."""
+"""Ranking by words: BM25 that grows, and TF-IDF."""
 
 import math
 import threading

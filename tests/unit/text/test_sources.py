@@ -108,7 +108,7 @@ def test_lists_of_links_and_lines_that_name_a_source():
     ids=["Python", "TypeScript", "settings", "YAML", "diff", "chapters", "code in JSON"],
 )
 def test_what_is_no_source(text: str):
-    """S0-25, S0-37: fields of programs, keys of settings and chapters are called like sources, and are none."""
+    """Fields of programs, keys of settings and chapters are called like sources, and are none."""
     assert [] == sources(text)
 
 

@@ -352,7 +352,7 @@ def test_code():
 
 
 def test_search_results():
-    """How many, their titles, and what they say; both forms of document 000, and JSON."""
+    """How many, their titles, and what they say; both written forms, and JSON."""
     text = (
         "## 检索结果\n\n"
         + "权限管理在系统设置里配置，角色决定菜单。管理员可以新建角色。" * 10

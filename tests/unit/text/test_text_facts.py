@@ -1,4 +1,4 @@
-"""Ranking facts: document 004's formula, without refitting."""
+"""Ranking facts: similarity and confidence, weighted, without refitting."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_chinese_facts_are_told_apart():
 
 
 def test_likeness_is_relative_to_the_best():
-    """So 0.6 and 0.4 speak of the same range: relevance beats confidence (C4-6)."""
+    """So 0.6 and 0.4 speak of the same range: relevance beats confidence."""
     plain = [0.6 * 0.2 + 0.4 * 1.0, 0.6 * 0.6 + 0.4 * 0.3]
     assert plain[0] > plain[1]
     assert scores([0.2, 0.6], [1.0, 0.3]).tolist() == pytest.approx([0.6 / 3 + 0.4, 0.6 + 0.12])

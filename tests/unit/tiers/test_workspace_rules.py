@@ -21,7 +21,7 @@ from pagefile.tiers.workspace.tool_names import bare_name
     ],
 )
 def test_the_tools_of_the_document(tool, remembers, cacheable):
-    """S3-08, with and without the prefix of an MCP server."""
+    """With and without the prefix of an MCP server."""
     rule = rule_for(tool, DEFAULT_RULES)
     assert (remembers, cacheable) == (rule.remembers, rule.cacheable)
 

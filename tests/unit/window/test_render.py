@@ -83,7 +83,7 @@ def test_anthropic_wraps_arguments_that_are_no_object():
 
 
 def test_plain_text_speaks_the_language_of_the_conversation():
-    """Document 001's `用户:` / `AI:` for Chinese, the English words otherwise."""
+    """`用户:` / `AI:` for Chinese, the English words otherwise."""
     assert plain_text(parts_of(a_turn())) == "用户: 头晕怎么办？\nAI: 多休息。"
     assert plain_text(parts_of(a_turn(user="dizzy?", assistant="rest."))) == "User: dizzy?\nAI: rest."
     assert plain_text(parts_of(a_turn(steps=(STEP,))), "en").splitlines()[1:3] == [

@@ -21,7 +21,7 @@ def staying(
 
 
 def test_a_page_leaves_after_the_turn_that_fetched_it():
-    """Used once, gone next turn (S0-11, S0-15)."""
+    """Used once, gone next turn."""
     assert staying([(1, "a")], 2) == []
 
 

@@ -1,4 +1,4 @@
-"""Document 000's four ways to decide that a page is needed."""
+"""Four ways to decide that a page is needed."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_the_subject_of_a_question_is_what_it_does_not_only_refer_back_with():
     "text", ["之前", "刚才说的", "上次", "as I said before", "PREVIOUSLY", "you mentioned it", "第三步"]
 )
 def test_words_that_point_back_are_recognised(text):
-    """Document 000 names 之前, 刚才 and 上次."""
+    """之前, 刚才 and 上次 are such words."""
     assert points_back(text)
 
 

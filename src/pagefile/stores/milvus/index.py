@@ -9,8 +9,8 @@ from itertools import groupby, islice
 from typing import Any, Literal, TypeVar
 
 import anyio
-import numpy as np
 
+from pagefile.arrays import np
 from pagefile.errors import SettingsError, StoreError, VectorIndexError
 from pagefile.ports import Collection, EmbeddingModel, HeldVector, Vector, VectorHit, VectorIndex, VectorRow
 from pagefile.records import JsonObject, Scope
@@ -75,6 +75,7 @@ class Recent:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._now = monotonic
+        # By age, oldest first: rows leave by time, not by use, so this is no `Lru`.
         self._rows: OrderedDict[str, tuple[float, Written]] = OrderedDict()
         self._strong_until = 0.0
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-import numpy as np
-
+from pagefile.arrays import np
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import ItemKey, ItemStore, ItemVectors, ItemWrite, KeptItem, Namespace, StoredItem, Vector
 from pagefile.records import Scope, checked_text, utc

@@ -10,6 +10,7 @@ from pagefile.ports import NO_LABELS, Beside, CheckpointDraft, Clock, ResetDraft
 from pagefile.records import CHECKPOINT_QUERY, RESET_QUERY, Checkpoint, Entry, Reset, Scope, Turn, utc
 from pagefile.stores import rules, session
 from pagefile.stores.encoding import Blob, label_values, moment
+from pagefile.stores.restoration import Restoration, check_vacant, check_whole, restoration
 from pagefile.stores.sql.pages import attach, packed_blobs
 from pagefile.stores.sql.plays import Play, Player, Row, Values, count, each, first, many, row
 from pagefile.stores.sql.reader import check_owner, check_writable
@@ -47,7 +48,7 @@ class SqlTurnLog(TurnLog):
     async def restore(self, entries: Sequence[Entry], **beside: Unpack[Beside]) -> int:
         if not entries:
             return await self._player.compute(lambda: 0)
-        plan = rules.restoration(entries, **beside)
+        plan = restoration(entries, **beside)
         now = self._now()
         packed = await packed_blobs(self._player, plan.blobs)
         return await self._player.write(lambda: self._restore(plan, packed, now))
@@ -55,25 +56,25 @@ class SqlTurnLog(TurnLog):
     def _now(self) -> datetime:
         return utc(self._clock.now())
 
-    def _restore(self, plan: rules.Restoration, blobs: Mapping[str, Blob], now: datetime) -> Play[int]:
+    def _restore(self, plan: Restoration, blobs: Mapping[str, Blob], now: datetime) -> Play[int]:
         yield from check_writable(plan.epoch, plan.fenced)
         yield from count("conversation_begun", {**keys(plan.scope), "now": now})
         yield from state_of(plan.scope)
         if (yield from row("entry_any", keys(plan.scope))) is None:
-            rules.check_whole(plan.ended)
+            check_whole(plan.ended)
             yield from self._restore_whole(plan, now)
             marks = [{**keys(plan.scope), "tier": tier, "seq": seq} for tier, seq in plan.marks.items()]
             yield from many("watermark_advance", marks)
             attached, new = plan.turns, len(plan.ended) + len(plan.open)
         else:
-            rules.check_vacant(plan)
+            check_vacant(plan)
             attached = yield from self._restore_turns(plan, now)
             new = len(attached)
         for turn in attached if blobs else ():
             yield from attach(plan.scope, turn, turn.id, blobs)
         return new
 
-    def _restore_turns(self, plan: rules.Restoration, now: datetime) -> Play[list[Turn]]:
+    def _restore_turns(self, plan: Restoration, now: datetime) -> Play[list[Turn]]:
         """Add the turns that are missing after the entries that exist."""
         ids = {**keys(plan.scope), "ids": [turn.id for turn in plan.turns]}
         found = yield from each("entries_by_id", ids, lambda one: entry_of(one, plan.scope))
@@ -86,7 +87,7 @@ class SqlTurnLog(TurnLog):
             yield from self._put_turn(turn, now, restored=False, agent=None)
         return new
 
-    def _restore_whole(self, plan: rules.Restoration, now: datetime) -> Play[None]:
+    def _restore_whole(self, plan: Restoration, now: datetime) -> Play[None]:
         reset_seq, scope, entries = 0, plan.scope, (*plan.ended, *plan.open)
         blank = (yield from session_of(scope)) is None
         for entry in entries:

@@ -5,9 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 
-import numpy as np
-
 from pagefile import ports
+from pagefile.arrays import np
 from pagefile.records import Page, Scope, Turn, utc
 from pagefile.stores import encoding, rules
 from pagefile.stores.encoding import Blob

@@ -11,7 +11,6 @@ shared its transaction are run again.
 import asyncio
 import threading
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from typing import Any, TypeVar, cast
 import apsw
 
 from pagefile.errors import ClosedError, PagefileError
+from pagefile.lru import Lru
 from pagefile.stores.sqlite.driver import Connection, InterruptedStatementError, translating
 
 T = TypeVar("T")
@@ -246,8 +246,9 @@ class Readers(_Lane):
         here.set_busy_timeout(0)
         self._here: Connection | None = here
         self._here_lock = threading.Lock()
-        #: Reads that were quick the last time, the least recent first.
-        self._quick: OrderedDict[Hashable, None] = OrderedDict()
+        #: Reads that were quick the last time.
+        self._quick: Lru[Hashable, None] = Lru(_MOST_QUICK)
+        self._quick_lock = threading.Lock()
         self._start(others)
 
     async def run(self, function: Callable[[Connection], T]) -> T:
@@ -269,7 +270,7 @@ class Readers(_Lane):
                         return self._timed(what, partial(_snapshot, self._here, function))
                 except apsw.Error:
                     # A thread waits longer, and raises a proper error.
-                    self._quick.pop(what, None)
+                    self._note(what, quick=False)
                 finally:
                     if self._here is not None:
                         _end_read(self._here)
@@ -279,13 +280,15 @@ class Readers(_Lane):
     def _timed(self, what: Hashable, read: Callable[[], T]) -> T:
         began = self._monotonic()
         result = read()
-        if self._monotonic() - began > _QUICK_S:
-            self._quick.pop(what, None)
-            return result
-        self._quick[what] = None
-        if len(self._quick) > _MOST_QUICK:
-            self._quick.popitem(last=False)
+        self._note(what, quick=self._monotonic() - began <= _QUICK_S)
         return result
+
+    def _note(self, what: Hashable, *, quick: bool) -> None:
+        with self._quick_lock:
+            if quick:
+                self._quick[what] = None
+            else:
+                self._quick.pop(what, None)
 
     async def close(self) -> None:
         await super().close()

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import anyio.to_thread
-import numpy as np
-import numpy.typing as npt
 
+from pagefile.arrays import Int32s, Int64s, Numbers, np
 from pagefile.lru import Lru
 from pagefile.ports import EmbeddingModel, Vector, VectorHit
 from pagefile.records import JsonObject, Scope
@@ -53,9 +52,9 @@ class View:
     """A block as it was at one moment; what is added later does not change it."""
 
     matrix: Matrix
-    places: npt.NDArray[np.int64]
-    codes: npt.NDArray[np.int32]
-    seqs: npt.NDArray[np.int64]
+    places: Int64s
+    codes: Int32s
+    seqs: Int64s
     ids: Sequence[str]
     names: Sequence[str]
     #: Only this conversation; None: all of them.
@@ -180,7 +179,7 @@ def vectors_of(blobs: Sequence[bytes]) -> Matrix:
     return np.frombuffer(b"".join(blobs), "<f2").reshape(len(blobs), -1).astype(np.float32)
 
 
-def _copied(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+def _copied(array: Numbers, size: int) -> Numbers:
     copy = np.empty((size, *array.shape[1:]), array.dtype)
     copy[: len(array)] = array[:size]
     return copy

@@ -186,7 +186,7 @@ async def test_any_long_result_is_archived_once(engine, workspace):
 
 
 async def test_chunks_point_to_the_page_with_the_full_text(engine, workspace):
-    """C3-4: the workspace is the view, the archive is what lasts."""
+    """The workspace is the view, the archive is what lasts."""
     page = "母线检修规定。" * 600
     kept = await workspace.absorb("read_page_range", {"reg_id": "a", "start_page": 3}, page)
     (chunk,) = workspace.notes.relevant_chunks
@@ -304,7 +304,7 @@ async def test_notes_keep_to_their_budget(workspace, budget):
 
 
 async def test_a_disabled_workspace_does_nothing():
-    """S3-43: no memory, no hint, no cached answer; a long result is still archived for its wrapper."""
+    """No memory, no hint, no cached answer; a long result is still archived for its wrapper."""
     workspace = engine_of(workspace=WorkspaceSettings(enabled=False)).tier(Workspaces).of(SCOPE)
     kept = await workspace.absorb("get_toc", {}, HUGE)
     workspace.ask("问题")
@@ -390,7 +390,7 @@ async def test_what_is_forgotten_is_gone(engine, erased, left):
 
 
 def test_a_run_knows_its_question_from_the_start(engine):
-    """S3-50: also when it was asked before anything was at hand."""
+    """Also when it was asked before anything was at hand."""
     engine.tier(Workspaces).asked(SCOPE, "", "母线失压怎么办")
     assert "母线失压怎么办" == engine.tier(Workspaces).of(SCOPE).notes.current_query
     engine.tier(Workspaces).asked(SCOPE, "", "第二个问题")
