@@ -1,0 +1,103 @@
+"""Carries a call to a provider and its answer back, in as many rounds as it takes."""
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Protocol
+
+import anyio
+
+from pagefile.gateway.session import Call
+from pagefile.integrations.fail_open import FailOpen
+
+logger = logging.getLogger("pagefile")
+
+_FAILED = HTTPStatus.BAD_REQUEST
+_EVENTS = "text/event-stream"
+#: How long writing the end of a broken answer may take, in seconds.
+CLEAN_UP_S = 5.0
+
+
+class Response(Protocol):
+    """A provider's response, whichever HTTP library brought it."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def pieces(self) -> AsyncIterator[bytes]: ...
+
+
+Post = Callable[[bytes], AbstractAsyncContextManager[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The beginning of the answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    #: Whether it is a stream of events.
+    events: bool
+
+
+def is_events(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == _EVENTS
+
+
+def is_kept(status: int) -> bool:
+    """Whether a client sends a request again that was answered with this status."""
+    return status in {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS} or status >= 500
+
+
+async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head | bytes]:
+    """The head of the answer, then its bytes. Whatever memory fails to do costs only the memory."""
+    body = await prepared(call, edge)
+    try:
+        first = True
+        while True:
+            async with post(body) as response:
+                failed, events = response.status >= _FAILED, is_events(response.headers)
+                if first:
+                    yield Head(response.status, response.headers, events)
+                if failed:
+                    whole = b"".join([piece async for piece in response.pieces()])
+                    yield whole if first or not events_were(call) else call.reply.error_event(response.status, whole)
+                    await give_up(call, edge, kept=first and is_kept(response.status))
+                    return
+                first = False
+                async for piece in response.pieces():
+                    if out := call.reply.feed(piece, events=events):
+                        yield out
+            next_body = await edge.attempt("recording an answer", call.after_round, None, always=True)
+            if next_body is None:
+                break
+            body = next_body
+        if out := call.reply.released():
+            yield out
+    finally:
+        # The client left, or the provider broke off; without effect on an answer that is in the log.
+        with anyio.CancelScope(shield=True), anyio.move_on_after(CLEAN_UP_S):
+            await give_up(call, edge, kept=True)
+
+
+def events_were(call: Call) -> bool:
+    return call.reply.events
+
+
+async def prepared(call: Call, edge: FailOpen) -> bytes:
+    """The body to send: as it came, if memory is off, fails or is slow."""
+    if call.mode == "off":
+        call.status = "off"
+        return call.raw
+    body = await edge.attempt("preparing a request", call.prepare, None)
+    if body is None:
+        call.bypass()
+        return call.raw
+    return body
+
+
+async def give_up(call: Call, edge: FailOpen, *, kept: bool) -> None:
+    if not call.ended and call.place is not None:
+        await edge.attempt("recording a broken answer", lambda: call.give_up(kept=kept), None, always=True)
