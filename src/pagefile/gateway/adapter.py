@@ -30,6 +30,11 @@ _MEDIA = frozenset(
 MEDIA_TOKENS = 1_500
 
 
+#: How streams end.
+_DONE = "[DONE]"
+_LAST = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
+
+
 class Talk(NamedTuple):
     """The conversation in a request."""
 
@@ -210,9 +215,9 @@ class Reply(ABC):
         #: What was held back, as it came.
         self._held: list[bytes] = []
         self._holding = False
+        #: Whether something arrived that is no event: the answer has a hole.
+        self._broken = False
         self._whole = b""
-        #: When the first piece that a user can see went to the client.
-        self.began = False
 
     def feed(self, piece: bytes, *, events: bool) -> bytes:
         """What goes to the client; nothing of an answer that is not a stream until its last round is over."""
@@ -220,9 +225,7 @@ class Reply(ABC):
         if not events:
             self._whole += piece
             return b""
-        out = b"".join(map(self._passed, self._splitter.feed(piece)))
-        self.began = self.began or bool(out)
-        return out
+        return b"".join(map(self._passed, self._splitter.feed(piece)))
 
     def end_round(self) -> Round:
         """The response is over."""
@@ -230,6 +233,7 @@ class Reply(ABC):
             if left := self._splitter.rest():
                 self._held.append(left)
             ended = self.round_of_events()
+            ended.stop = None if self._broken else ended.stop
         else:
             ended = self._round_of_whole()
         self.rounds.append(ended)
@@ -287,8 +291,12 @@ class Reply(ABC):
 
     def _passed(self, event: Event) -> bytes:
         data = event.json
+        self._broken = self._broken or (data is None and event.data not in {"", _DONE})
         changed = None if data is None else self.take(event, data)
         out = event.raw if changed is None else changed
+        if event.data == _DONE or event.name in _LAST:
+            # Whoever has heard the end finds the answer in the log.
+            self.hold()
         if not self._holding:
             return out
         self._held.append(out)

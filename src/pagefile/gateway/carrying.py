@@ -70,7 +70,8 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
                 async for piece in response.pieces():
                     if out := call.reply.feed(piece, events=events):
                         yield out
-            next_body = await edge.attempt("recording an answer", call.after_round, None, always=True)
+            with anyio.CancelScope(shield=True):
+                next_body = await edge.attempt("recording an answer", call.after_round, None, always=True)
             if next_body is None:
                 break
             body = next_body

@@ -150,7 +150,8 @@ class Conversations:
             if key not in by_key or by_key[key].status != "done":
                 by_key[key] = turn
         running = by_key.get(found[-1].key)
-        if running is not None and running.status == "open":
+        # One that was given up is asked again.
+        if running is not None and (running.status == "open" or (running.status == "aborted" and running is turns[-1])):
             return _Found(chat, turns, len(found) - 1, running)
         for at in range(len(found) - 2, -1, -1):
             turn = by_key.get(found[at].key)

@@ -252,8 +252,13 @@ class Call:
         """
         if self.place is None or self.ended:
             return
-        self.ended = True
         ended = self.reply.end_round()
+        if ended.stop is not None and not ended.calls:
+            # The client left when it had heard everything.
+            self.said += ended.messages
+            await self._finish(ended)
+            return
+        self.ended = True
         said = [as_json(message) for message in (*self.said, *(ended.messages if not ended.calls else ()))]
         if kept and not said:
             return
