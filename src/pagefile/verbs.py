@@ -106,7 +106,9 @@ STEP = Verb(Conversation.step, "POST /v1/turns/step", ask.AddStep, out.TurnOut, 
 COMPLETE = Verb(Conversation.complete, "POST /v1/turns/complete", ask.CompleteTurn, out.TurnOut, changes=True)
 ABORT = Verb(Conversation.abort, "POST /v1/turns/abort", ask.AbortTurn, out.TurnOut, changes=True)
 MESSAGES = Verb(Conversation.messages, "GET /v1/turns/messages", ask.MessagesParams, out.MessagesOut)
-FORK = Verb(Conversation.fork, "POST /v1/memory/conversations/fork", ask.ForkConversation, out.ForkOut, creates=True)
+FORK = Verb(
+    Conversation.fork, "POST /v1/memory/conversations/fork", ask.ForkConversation, out.ForkOut, creates=True
+)
 CONTEXT = Verb(Conversation.context, "POST /v1/context", ask.AskContext, windows.WindowOut)
 CHAT_RECALL = Verb(Conversation.recall, "POST /v1/recall", ask.AskRecall, Page[out.HitOut])
 LOAD = Verb(

@@ -42,9 +42,17 @@ def test_one_conversation_stays_one(tmp_path, ask):
         for number in range(1, 5):
             answer = said(ask(client, messages))
             assert f"answer {number}" == answer
-            messages += [{"role": "assistant", "content": answer}, {"role": "user", "content": f"And {number}?"}]
+            messages += [
+                {"role": "assistant", "content": answer},
+                {"role": "user", "content": f"And {number}?"},
+            ]
         talks = here.talks()
-        assert [[("Where do I live?", "answer 1", "done"), *((f"And {n}?", f"answer {n + 1}", "done") for n in (1, 2, 3))]] == talks
+        assert [
+            [
+                ("Where do I live?", "answer 1", "done"),
+                *((f"And {n}?", f"answer {n + 1}", "done") for n in (1, 2, 3)),
+            ]
+        ] == talks
         assert "Be brief." in here.upstream.last["messages"][0]["content"]
         assert "Bearer sk-vendor" == here.upstream.requests[-1][1]["authorization"]
 
@@ -56,7 +64,11 @@ def test_unknown_fields_pass(tmp_path, ask):
         given = {"logprobs": True, "metadata": {"x": "y"}, "extra_body": {"brand_new": {"deep": [1, None]}}}
         ask(here.openai(), QUESTION, **given)
         sent = here.upstream.last
-        assert (True, {"x": "y"}, {"deep": [1, None]}) == (sent["logprobs"], sent["metadata"], sent["brand_new"])
+        assert (True, {"x": "y"}, {"deep": [1, None]}) == (
+            sent["logprobs"],
+            sent["metadata"],
+            sent["brand_new"],
+        )
         raw = here.openai().chat.completions.with_raw_response.create(model="gpt-5", messages=QUESTION)
         assert "memory" == raw.headers["x-pagefile-status"]
         assert raw.headers["x-pagefile-bill"].startswith("/inspector/call?")
@@ -69,7 +81,10 @@ def reader(body):
     question = [message["content"] for message in body["messages"] if message["role"] == "user"][-1]
     if last["role"] == "user" and "row 1234" in question:
         told = json.dumps(body["messages"])
-        return Said("Let me look.", calls=(("load_tool_history", {"uuid": UUID.search(told)[0], "query": "row 1234"}),))
+        return Said(
+            "Let me look.",
+            calls=(("load_tool_history", {"uuid": UUID.search(told)[0], "query": "row 1234"}),),
+        )
     if last["role"] == "user":
         return Said(calls=(("read", {"path": "table"}),))
     return Said(" It is 8638." if "row 1234" in question else "read it")
@@ -88,14 +103,19 @@ def test_a_paged_out_result_is_loaded_before_the_client_sees_the_answer(tmp_path
         assert "read it" == said(ask(client, messages, tools=[READ]))
         # Of the running turn, the result is there in full.
         assert BIG == here.upstream.last["messages"][-1]["content"]
-        messages += [{"role": "assistant", "content": "read it"}, {"role": "user", "content": "What is in row 1234?"}]
+        messages += [
+            {"role": "assistant", "content": "read it"},
+            {"role": "user", "content": "What is in row 1234?"},
+        ]
         final = ask(client, messages, tools=[READ])
         assert "Let me look. It is 8638." == said(final)
         assert "stop" == final.choices[0].finish_reason
         assert final.choices[0].message.tool_calls is None
         first, second = here.upstream.bodies[-2:]
         assert BIG not in json.dumps(first)
-        assert ["read", "load_tool_history", "search_tool_history"] == [t["function"]["name"] for t in first["tools"]]
+        assert ["read", "load_tool_history", "search_tool_history"] == [
+            t["function"]["name"] for t in first["tools"]
+        ]
         assert first["messages"] == second["messages"][: len(first["messages"])]
         assert "row 1234: value 8638" in second["messages"][-1]["content"]
         (talk,) = here.talks()
@@ -113,7 +133,9 @@ def test_an_edited_message_continues_in_a_fork(tmp_path):
         asked(client, second)
         edited = [*history, {"role": "user", "content": "two, edited"}]
         answer = said(asked(client, edited))
-        asked(client, [*edited, {"role": "assistant", "content": answer}, {"role": "user", "content": "three"}])
+        asked(
+            client, [*edited, {"role": "assistant", "content": answer}, {"role": "user", "content": "three"}]
+        )
         talks = sorted([turn[0] for turn in talk] for talk in here.talks())
         assert [["one", "two"], ["one", "two, edited", "three"]] == talks
 
@@ -139,7 +161,9 @@ def test_a_fault_reaches_the_client_and_costs_no_turn(tmp_path, ask, fault):
     faults = [fault]
 
     def script(body):
-        return faults.pop() if faults and not (body.get("stream") is None and not fault.status) else Said("fine")
+        return (
+            faults.pop() if faults and not (body.get("stream") is None and not fault.status) else Said("fine")
+        )
 
     with behind(script, tmp_path) as here:
         client = here.openai()

@@ -46,13 +46,13 @@ class Upstream(StubServer):
         outer = self
 
         class Handler(QuietHandler):
-            def do_GET(self) -> None:
+            def do_GET(self) -> None:  # noqa: N802 - as http.server calls it
                 outer.requests.append((self.path, _lower(self.headers), {}))
                 self._whole(200, {"object": "list", "data": [{"id": "stub", "object": "model"}]})
 
-            do_DELETE = do_GET
+            do_DELETE = do_GET  # noqa: N815 - likewise
 
-            def do_POST(self) -> None:
+            def do_POST(self) -> None:  # noqa: N802 - likewise
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.requests.append((self.path, _lower(self.headers), body))
                 if self.path.endswith("/count_tokens"):
@@ -75,7 +75,11 @@ class Upstream(StubServer):
             def _whole(self, status: int, value: Any, headers: dict[str, str] | None = None) -> None:
                 text = json.dumps(value).encode()
                 self.send_response(status)
-                for name, one in {"content-type": "application/json", "x-request-id": "req_1", **(headers or {})}.items():
+                for name, one in {
+                    "content-type": "application/json",
+                    "x-request-id": "req_1",
+                    **(headers or {}),
+                }.items():
                     self.send_header(name, one)
                 self.send_header("content-length", str(len(text)))
                 self.end_headers()
@@ -130,12 +134,21 @@ _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 def _chat(body: dict[str, Any], said: Said, *, stream: bool) -> Any:
     head = {"id": f"chatcmpl-{next(_IDS)}", "created": 1, "model": body["model"]}
     calls = [
-        {"id": f"call_{next(_IDS)}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        {
+            "id": f"call_{next(_IDS)}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(arguments)},
+        }
         for name, arguments in said.calls
     ]
     finish = "tool_calls" if calls else "stop"
     if not stream:
-        message: dict[str, Any] = {"role": "assistant", "content": said.text or None, "refusal": None, "annotations": []}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": said.text or None,
+            "refusal": None,
+            "annotations": [],
+        }
         message |= {"tool_calls": calls} if calls else {}
         choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
         return {**head, "object": "chat.completion", "choices": [choice], "usage": _USAGE}
@@ -183,8 +196,15 @@ def _messages(body: dict[str, Any], said: Said, *, stream: bool) -> Any:
         yield "ping", {"type": "ping"}
         for index, block in enumerate(blocks):
             kind = block["type"]
-            empty = {"text": {"text": ""}, "thinking": {"thinking": "", "signature": ""}, "tool_use": {"input": {}}}[kind]
-            yield "content_block_start", {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
+            empty = {
+                "text": {"text": ""},
+                "thinking": {"thinking": "", "signature": ""},
+                "tool_use": {"input": {}},
+            }[kind]
+            yield (
+                "content_block_start",
+                {"type": "content_block_start", "index": index, "content_block": {**block, **empty}},
+            )
             deltas: list[dict[str, Any]] = []
             if kind == "text":
                 deltas = [{"type": "text_delta", "text": piece} for piece in _pieces(block["text"])]
@@ -193,7 +213,9 @@ def _messages(body: dict[str, Any], said: Said, *, stream: bool) -> Any:
                 deltas += [{"type": "signature_delta", "signature": block["signature"]}]
             else:
                 text = json.dumps(block["input"])
-                deltas = [{"type": "input_json_delta", "partial_json": part} for part in ("", text[:4], text[4:])]
+                deltas = [
+                    {"type": "input_json_delta", "partial_json": part} for part in ("", text[:4], text[4:])
+                ]
             for delta in deltas:
                 yield "content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta}
             yield "content_block_stop", {"type": "content_block_stop", "index": index}
@@ -207,10 +229,20 @@ def _messages(body: dict[str, Any], said: Said, *, stream: bool) -> Any:
 def _responses(body: dict[str, Any], said: Said, *, stream: bool) -> Any:
     items: list[dict[str, Any]] = []
     if said.thinking:
-        items.append({"type": "reasoning", "id": f"rs_{next(_IDS)}", "summary": [], "encrypted_content": "sealed"})
+        items.append(
+            {"type": "reasoning", "id": f"rs_{next(_IDS)}", "summary": [], "encrypted_content": "sealed"}
+        )
     if said.text:
         content = [{"type": "output_text", "text": said.text, "annotations": [], "logprobs": []}]
-        items.append({"type": "message", "id": f"msg_{next(_IDS)}", "role": "assistant", "status": "completed", "content": content})
+        items.append(
+            {
+                "type": "message",
+                "id": f"msg_{next(_IDS)}",
+                "role": "assistant",
+                "status": "completed",
+                "content": content,
+            }
+        )
     for name, arguments in said.calls:
         call = {"call_id": f"call_{next(_IDS)}", "name": name, "arguments": json.dumps(arguments)}
         items.append({"type": "function_call", "id": f"fc_{next(_IDS)}", "status": "completed", **call})
@@ -239,16 +271,33 @@ def _responses(body: dict[str, Any], said: Said, *, stream: bool) -> Any:
             if item["type"] == "message":
                 whole = item["content"][0]
                 empty = {**whole, "text": ""}
-                yield event("response.output_item.added", output_index=index, item={**item, "content": [], "status": "in_progress"})
+                yield event(
+                    "response.output_item.added",
+                    output_index=index,
+                    item={**item, "content": [], "status": "in_progress"},
+                )
                 yield event("response.content_part.added", **place, content_index=0, part=empty)
                 for piece in _pieces(whole["text"]):
-                    yield event("response.output_text.delta", **place, content_index=0, delta=piece, logprobs=[])
-                yield event("response.output_text.done", **place, content_index=0, text=whole["text"], logprobs=[])
+                    yield event(
+                        "response.output_text.delta", **place, content_index=0, delta=piece, logprobs=[]
+                    )
+                yield event(
+                    "response.output_text.done", **place, content_index=0, text=whole["text"], logprobs=[]
+                )
                 yield event("response.content_part.done", **place, content_index=0, part=whole)
             elif item["type"] == "function_call":
-                yield event("response.output_item.added", output_index=index, item={**item, "arguments": "", "status": "in_progress"})
+                yield event(
+                    "response.output_item.added",
+                    output_index=index,
+                    item={**item, "arguments": "", "status": "in_progress"},
+                )
                 yield event("response.function_call_arguments.delta", **place, delta=item["arguments"])
-                yield event("response.function_call_arguments.done", **place, name=item["name"], arguments=item["arguments"])
+                yield event(
+                    "response.function_call_arguments.done",
+                    **place,
+                    name=item["name"],
+                    arguments=item["arguments"],
+                )
             else:
                 yield event("response.output_item.added", output_index=index, item=item)
             yield event("response.output_item.done", output_index=index, item=item)

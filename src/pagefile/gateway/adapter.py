@@ -97,6 +97,11 @@ class Adapter(ABC):
     def text_block(self, text: str) -> Json:
         return {"type": "text", "text": text}
 
+    def with_mark(self, body: Json, before: int) -> Json:
+        """The request with a mark for the prompt cache behind its first `before` messages, where the protocol has marks."""
+        del before
+        return body
+
     @abstractmethod
     def results(self, message: Json) -> Iterator[str]:
         """The call ids of the results in a message."""
@@ -113,6 +118,16 @@ class Adapter(ABC):
         """Whether the provider holds the history."""
         del body
         return False
+
+    def previous(self, body: Json) -> str | None:
+        """What the request continues at the provider, if it says so."""
+        del body
+        return None
+
+    def with_previous(self, body: Json, name: str) -> Json:
+        """The request as a continuation of something else."""
+        del name
+        return body
 
     def answer_tokens(self, body: Json) -> int:
         given = next((body[name] for name in self.limits if isinstance(body.get(name), int)), 0)
@@ -205,6 +220,10 @@ class Reply(ABC):
 
     `feed` returns what the client gets of a piece. What ends a round is held back until it is known whether another one follows.
     """
+
+    #: The id by which the provider knows the answer, where it holds histories, and the one that the client got.
+    id: str | None = None
+    shown_id: str | None = None
 
     def __init__(self, own: frozenset[str]) -> None:
         self.own = own
@@ -353,7 +372,11 @@ def error_of(body: bytes, status: int) -> Json:
     except (ValueError, RecursionError):
         found = {}
     error = as_object(found.get("error"))
-    return error or {"type": "api_error", "message": f"The provider answered with status {status}.", "code": None}
+    return error or {
+        "type": "api_error",
+        "message": f"The provider answered with status {status}.",
+        "code": None,
+    }
 
 
 __all__ = [

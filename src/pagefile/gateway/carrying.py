@@ -48,7 +48,10 @@ def is_events(headers: Mapping[str, str]) -> bool:
 
 def is_kept(status: int) -> bool:
     """Whether a client sends a request again that was answered with this status."""
-    return status in {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS} or status >= 500
+    return (
+        status in {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS}
+        or status >= 500
+    )
 
 
 async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head | bytes]:
@@ -63,13 +66,18 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
                     yield Head(response.status, response.headers, events)
                 if failed:
                     whole = b"".join([piece async for piece in response.pieces()])
-                    yield whole if first or not events_were(call) else call.reply.error_event(response.status, whole)
+                    yield (
+                        whole
+                        if first or not events_were(call)
+                        else call.reply.error_event(response.status, whole)
+                    )
                     await give_up(call, edge, kept=first and is_kept(response.status))
                     return
                 first = False
                 async for piece in response.pieces():
                     if out := call.reply.feed(piece, events=events):
                         yield out
+            next_body: bytes | None = None
             with anyio.CancelScope(shield=True):
                 next_body = await edge.attempt("recording an answer", call.after_round, None, always=True)
             if next_body is None:

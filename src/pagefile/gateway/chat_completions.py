@@ -45,14 +45,18 @@ class ChatCompletions(Adapter):
         last = messages[leading - 1]
         content = last.get("content")
         more: Any = (
-            f"{content}\n\n{text}" if isinstance(content, str) else [*(as_list(content) or []), self.text_block(text)]
+            f"{content}\n\n{text}"
+            if isinstance(content, str)
+            else [*(as_list(content) or []), self.text_block(text)]
         )
         changed = {**last, "content": more}
         return self.with_messages(body, [*messages[: leading - 1], changed, *messages[leading:]])
 
     def _leading(self, body: Json) -> int:
         messages = self.messages(body)
-        return next((at for at, one in enumerate(messages) if one.get("role") not in _INSTRUCTING), len(messages))
+        return next(
+            (at for at, one in enumerate(messages) if one.get("role") not in _INSTRUCTING), len(messages)
+        )
 
     def results(self, message: Json) -> Iterator[str]:
         if message.get("role") == "tool":
@@ -186,7 +190,7 @@ class ChatReply(Reply):
     # -- whole answers ------------------------------------------------------------------------------------------------------
 
     def round_of(self, payload: Json) -> Round:
-        choice = next(iter(objects_in(payload.get("choices"))), {})
+        choice = next(iter(objects_in(payload.get("choices"))), Json())
         message, stop = as_object(choice.get("message")) or {}, choice.get("finish_reason")
         return self._round(message, str(stop) if stop else None, as_object(payload.get("usage")) or {})
 
@@ -194,15 +198,26 @@ class ChatReply(Reply):
         calls = objects_in(message.get("tool_calls"))
         named = [(call, as_object(call.get("function")) or {}) for call in calls]
         own = [
-            OwnCall(str(call.get("id")), str(function["name"]), said_arguments(str(function.get("arguments") or "")))
+            OwnCall(
+                str(call.get("id")),
+                str(function["name"]),
+                said_arguments(str(function.get("arguments") or "")),
+            )
             for call, function in named
             if function.get("name") in self.own
         ]
-        kept = {name: value for name, value in message.items() if name in _TAKEN_BACK and value not in (None, [], "")}
+        kept = {
+            name: value
+            for name, value in message.items()
+            if name in _TAKEN_BACK and value not in (None, [], "")
+        }
         said: Json = {"role": "assistant", "content": message.get("content"), **kept}
         foreign = len(own) < len(calls) or bool(message.get("function_call"))
         if own and foreign:
-            said = {**said, "tool_calls": [one for one, function in named if function.get("name") not in self.own]}
+            said = {
+                **said,
+                "tool_calls": [one for one, function in named if function.get("name") not in self.own],
+            }
         spoke = any(said.get(name) for name in said if name != "role")
         return Round([said] if spoke else [], own, foreign, stop, usage)
 
@@ -221,7 +236,11 @@ class ChatReply(Reply):
         message |= {"tool_calls": calls} if calls else {}
         stop = choice.get("finish_reason")
         ended = "stop" if stop == "tool_calls" and not calls else stop
-        return {**payload, "choices": [{**choice, "message": message, "finish_reason": ended}, *others], "usage": self.usage}
+        return {
+            **payload,
+            "choices": [{**choice, "message": message, "finish_reason": ended}, *others],
+            "usage": self.usage,
+        }
 
     def error_event(self, status: int, body: bytes) -> bytes:
         return encoded({"error": error_of(body, status)})

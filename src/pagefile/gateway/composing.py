@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from pagefile.gateway.adapter import Adapter, Talk
 from pagefile.gateway.exchanges import Exchange, Json, base_key
+from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.candidates import ShownTurn
 from pagefile.window.receipt import Window
 
@@ -41,11 +42,14 @@ class Composition:
         *earlier, current = self.talk.exchanges
         groups = self._earlier(earlier)
         shown = self.window.parts.current
-        running = self._as_shown(current.rest, shown) if shown is not None and self.redeemable else current.rest
+        running = (
+            self._as_shown(current.rest, shown) if shown is not None and self.redeemable else current.rest
+        )
         first, *others = current.asked
         asked = adapter.with_memory(first, self.added.memory) if self.added.memory else first
         messages = [*self.talk.preamble, *groups, asked, *others, *running]
         body = adapter.with_messages(body, messages)
+        body = adapter.with_mark(body, len(self.talk.preamble) + len(groups)) if self.added.memory else body
         body = adapter.with_system(body, self.added.system) if self.added.system else body
         if self.redeemable and self.window.parts.guide:
             body = adapter.with_tools(body, self.window.language)
@@ -83,6 +87,9 @@ class Composition:
         """The messages with their tool results as the window shows them. Some models use one id for several calls."""
         texts: dict[str, list[str]] = {}
         for _, step in sorted(shown.steps.items()):
+            # What the model loaded stays as it was loaded: it would be loaded again, and again.
+            if step.tool in LOADING_TOOLS:
+                continue
             texts.setdefault(step.call_id, []).append(step.result)
         changed: list[Json] = []
         for message in messages:

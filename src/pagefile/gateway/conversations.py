@@ -5,7 +5,7 @@ it answered again: it continues in a fork, and both branches stay.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,6 +95,15 @@ class Conversations:
         self.remember(scope, found[-1].key, chat.id)
         return Place(chat, turn, from_log=who.conversation is not None and len(found) == 1)
 
+    async def resume(self, who: Who, messages: Sequence[Json]) -> Place | None:
+        """The running turn of a conversation that the provider holds, with results of tools that were sent alone."""
+        if who.conversation is None:
+            return None
+        chat = self._chat(who, who.conversation)
+        turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
+        turn = next((one for one in reversed(turns) if one.status == "open"), None)
+        return None if turn is None else Place(chat, await chat.extend(turn, _given(messages)))
+
     def remember(self, scope: Scope, name: str, conversation: str) -> None:
         self._known[Scope(scope.tenant, scope.user), name] = conversation
 
@@ -127,7 +136,7 @@ class Conversations:
                 return best
         return best
 
-    async def _candidates(self, who: Who, found: Sequence[Exchange]) -> Any:
+    async def _candidates(self, who: Who, found: Sequence[Exchange]) -> AsyncGenerator[str]:
         for exchange in (found[-1], *found[-2:-1]):
             if (name := self._known.get((who.scope, exchange.key))) is not None:
                 yield name
@@ -151,7 +160,9 @@ class Conversations:
                 by_key[key] = turn
         running = by_key.get(found[-1].key)
         # One that was given up is asked again.
-        if running is not None and (running.status == "open" or (running.status == "aborted" and running is turns[-1])):
+        if running is not None and (
+            running.status == "open" or (running.status == "aborted" and running is turns[-1])
+        ):
             return _Found(chat, turns, len(found) - 1, running)
         for at in range(len(found) - 2, -1, -1):
             turn = by_key.get(found[at].key)
@@ -213,7 +224,10 @@ async def caught_up(chat: Conversation, turn: Turn, exchange: Exchange, shape: S
 
 
 def _given(messages: Iterable[Json]) -> list[Json]:
-    return [as_json(unmarked(spoken(message) if message.get("role") == "user" else message)) for message in messages]
+    return [
+        as_json(unmarked(spoken(message) if message.get("role") == "user" else message))
+        for message in messages
+    ]
 
 
 def _news(turn: Turn, asked: Sequence[Json], rest: Sequence[Json], shape: Shape) -> list[Json]:
@@ -229,7 +243,9 @@ def _happened(message: Message, steps: Sequence[Step]) -> list[Happened]:
     """What a message says, in the recorder's words."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     if results:
-        return [Returned(_called(steps[part.step]), (steps[part.step].result,), part.error) for part in results]
+        return [
+            Returned(_called(steps[part.step]), (steps[part.step].result,), part.error) for part in results
+        ]
     if message.role != "assistant":
         return []
     blocks: list[Any] = []

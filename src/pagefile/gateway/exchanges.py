@@ -90,7 +90,9 @@ def blocks_of(message: Mapping[str, Any], key: str = "content") -> list[Any]:
 
 def text_of(message: Mapping[str, Any]) -> str:
     texts = [as_object(block) or {} for block in blocks_of(message)]
-    said = [block["text"] for block in texts if block.get("type") in _TEXTS and isinstance(block.get("text"), str)]
+    said = [
+        block["text"] for block in texts if block.get("type") in _TEXTS and isinstance(block.get("text"), str)
+    ]
     return "\n".join(said)
 
 
@@ -115,7 +117,10 @@ def unmarked(value: Any) -> Any:
 def cache_marks(value: Any) -> int:
     """How many marks for prompt caches there are."""
     if (fields := as_object(value)) is not None:
-        return sum((name == _CACHE_MARK and inner is not None) or cache_marks(inner) for name, inner in fields.items())
+        return sum(
+            (name == _CACHE_MARK and inner is not None) or cache_marks(inner)
+            for name, inner in fields.items()
+        )
     return sum(map(cache_marks, cast("Iterable[Any]", as_list(value) or ())))
 
 
@@ -137,5 +142,7 @@ def _identity(message: Json) -> str:
         elif fields.get("type") in _TEXTS and isinstance(fields.get("text"), str):
             parts.append(fields["text"].strip())
         else:
-            parts.append(hashlib.sha256(compact(unmarked(fields)).encode("utf-8", "surrogatepass")).hexdigest())
+            parts.append(
+                hashlib.sha256(compact(unmarked(fields)).encode("utf-8", "surrogatepass")).hexdigest()
+            )
     return "\n".join(parts)

@@ -21,7 +21,9 @@ OURS = frozenset({USER, CONVERSATION, MODE, KEY})
 _SESSION = re.compile(r"_session_[0-9a-f-]+$")
 
 
-def who(headers: Mapping[str, str], body: Json, *, tenant: str | None, user: str | None, default: str | None) -> Who:
+def who(
+    headers: Mapping[str, str], body: Json, *, tenant: str | None, user: str | None, default: str | None
+) -> Who:
     """The user and the conversation of a request; `user` is that of the key, beyond which no request reaches."""
     named = headers.get(USER) or _vendors_user(body) or user or default
     if user is not None and named != user:

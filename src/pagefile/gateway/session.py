@@ -50,6 +50,9 @@ class Gateway:
     #: Rounds that the client did not see, by their turn and the client's call that ended them.
     rounds: Lru[tuple[str, str], list[Json]] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
 
+    #: The provider's id of a last round, by that of the first, which the client knows.
+    last_rounds: Lru[str, str] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+
     def __post_init__(self) -> None:
         self.conversations = Conversations(self.memory)
 
@@ -88,12 +91,9 @@ class Call:
         """Record what is new, and return the body to send."""
         began = perf_counter()
         talk = self.adapter.talk(self.body)
-        if not talk.exchanges:
-            self.status = "nothing-asked"
-            return self.raw
-        self.place = await self.gateway.conversations.open(self.who, talk.exchanges, self.adapter.shape)
-        self.status = "recorded"
-        if self.mode == "record":
+        self.place = await self._opened(talk)
+        self.status = "nothing-asked" if self.place is None else "recorded"
+        if not talk.exchanges or self.mode == "record":
             return self.raw
         talk = self._unfolded(talk)
         window = await self._window()
@@ -102,6 +102,17 @@ class Call:
         self.status = "memory"
         self.sent = body
         return dumped(body)
+
+    async def _opened(self, talk: Talk) -> Place | None:
+        conversations, previous = self.gateway.conversations, self.adapter.previous(self.body)
+        if previous is not None and (last := self.gateway.last_rounds.get(previous)) is not None:
+            self.body = self.adapter.with_previous(self.body, last)
+            self.raw = dumped(self.body)
+        if previous is not None and self.who.conversation is None:
+            self.who = replace(self.who, conversation=conversations.conversation_of(self.who, previous))
+        if not talk.exchanges:
+            return await conversations.resume(self.who, self.adapter.messages(self.body))
+        return await conversations.open(self.who, talk.exchanges, self.adapter.shape)
 
     async def _window(self) -> Window:
         place, body, adapter = self._placed, self.body, self.adapter
@@ -121,14 +132,20 @@ class Call:
         try:
             model_limits(model)
         except SettingsError:
-            room = len(self.raw) // _LEAST_CHARS_PER_TOKEN + _ROOM_FOR_MEMORY + self.adapter.answer_tokens(self.body)
+            room = (
+                len(self.raw) // _LEAST_CHARS_PER_TOKEN
+                + _ROOM_FOR_MEMORY
+                + self.adapter.answer_tokens(self.body)
+            )
             return {"window_tokens": given or max(self.gateway.memory.settings.window_tokens, room)}
         return {"window_for": model, **({"window_tokens": given} if given else {})}
 
     def _composed(self, talk: Talk, window: Window) -> Json:
         place, adapter, body = self._placed, self.adapter, self.body
         named = {adapter.tool_name(tool) for tool in adapter.tools(body)}
-        redeemable = self.gateway.settings.tools and adapter.takes_tools(body) and named.isdisjoint(LOADING_TOOLS)
+        redeemable = (
+            self.gateway.settings.tools and adapter.takes_tools(body) and named.isdisjoint(LOADING_TOOLS)
+        )
         added = self._added(window, place.turn)
         if adapter.is_stateful(body):
             return self._beside(talk, added)
@@ -232,8 +249,15 @@ class Call:
             place.turn = await self._written(place.turn, said, final=final)
         except ConflictError:
             # Another client answered the same turn meanwhile: this answer is a turn of its own.
-            again = await place.chat.begin(messages=await place.chat.messages(place.turn.id), id=version_of(place.turn.id[:32]))
+            again = await place.chat.begin(
+                messages=await place.chat.messages(place.turn.id), id=version_of(place.turn.id[:32])
+            )
             place.turn = await self._written(again, said, final=final)
+        last, shown = self.reply.id, self.reply.shown_id
+        if last is not None and shown not in (None, last):
+            self.gateway.last_rounds[shown] = last
+        for name in filter(None, (last, shown, self.adapter.previous(self.body))):
+            self.gateway.conversations.remember(place.chat.scope, name, place.chat.id)
         if ended.stop is None:
             await place.chat.abort(place.turn)
 
@@ -275,7 +299,12 @@ class Call:
             told["x-pagefile-turn"] = self.place.turn.id
         if self.window is not None and self.place is not None:
             scope = self.place.chat.scope
-            named = {"id": self.window.id, "conversation_id": self.place.chat.id, "user_id": scope.user, "tenant": scope.tenant}
+            named = {
+                "id": self.window.id,
+                "conversation_id": self.place.chat.id,
+                "user_id": scope.user,
+                "tenant": scope.tenant,
+            }
             query = urlencode({name: value for name, value in named.items() if value})
             told["x-pagefile-bill"] = f"/inspector/call?{query}"
             told["x-pagefile-window-tokens"] = str(self.window.tokens)
@@ -284,7 +313,11 @@ class Call:
 
 
 def _is_plain(message: Json) -> bool:
-    return message.keys() == {"role", "content"} and isinstance(message["content"], str) and bool(message["content"].strip())
+    return (
+        message.keys() == {"role", "content"}
+        and isinstance(message["content"], str)
+        and bool(message["content"].strip())
+    )
 
 
 def _saved(given: Json, composed: Json, window: Window) -> int:
@@ -300,4 +333,3 @@ def parsed_body(raw: bytes) -> Json | None:
         return as_object(json.loads(raw))
     except (ValueError, RecursionError):
         return None
-

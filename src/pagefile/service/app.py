@@ -38,7 +38,8 @@ _BUSY = (routes.windows, routes.turns, routes.calls, chat_turn.routes, routes.ar
 _REST = (routes.facts, transfer.routes, routes.health, reference.routes, inspector.routes)
 #: Matched in this order, so the busiest come first.
 _ROUTES: list[BaseRoute] = [route for group in (*_BUSY, *_REST) for route in group.routes]
-_ROUTES += gateway.routes
+#: The gateway's come last: they match every path of a provider's.
+_ALL_ROUTES = [*_ROUTES, *gateway.routes]
 
 
 class _Service(FastAPI):
@@ -87,7 +88,7 @@ def create_app(settings: Settings, *, metrics: Path | None = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         # Not `include_router`, which analyses each of them once more for every app.
-        routes=_ROUTES,
+        routes=_ALL_ROUTES,
         lifespan=lifespan,
         middleware=[
             *_traces(service),

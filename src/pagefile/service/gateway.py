@@ -57,7 +57,9 @@ class Upstreams:
         """Where a request goes; None if no provider is set for it."""
         settings, path = self.settings, request.url.path
         anthropic = Target(settings.anthropic_url, path, "x-api-key", settings.anthropic_api_key)
-        openai = Target(settings.openai_url, path.removeprefix("/v1"), "authorization", settings.openai_api_key)
+        openai = Target(
+            settings.openai_url, path.removeprefix("/v1"), "authorization", settings.openai_api_key
+        )
         is_anthropics = "anthropic-version" in request.headers or path.startswith("/v1/messages")
         chosen = anthropic if is_anthropics else openai
         return chosen if chosen.base is not None and ".." not in path.split("/") else None
@@ -81,7 +83,8 @@ class Target:
         kept = [
             (name, value)
             for name, value in given.items()
-            if name not in dropped and not (name in {"authorization", "x-api-key"} and (self.key or is_key(value)))
+            if name not in dropped
+            and not (name in {"authorization", "x-api-key"} and (self.key or is_key(value)))
         ]
         if self.key:
             kept.append((self.header, f"Bearer {self.key}" if self.header == "authorization" else self.key))
@@ -97,7 +100,9 @@ async def upstreams(memory: Memory, settings: Settings) -> AsyncGenerator[Upstre
         return
     timeout = httpx.Timeout(gateway.timeout_s, connect=10.0)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
-    async with httpx.AsyncClient(timeout=timeout, limits=limits, follow_redirects=False, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        timeout=timeout, limits=limits, follow_redirects=False, trust_env=False
+    ) as client:
         edge = FailOpen(memory, "gateway", timeout_s=gateway.deadline_s)
         yield Upstreams(Gateway(memory, gateway), edge, client)
 
@@ -205,8 +210,14 @@ class _Carried:
         """Byte for byte, both ways."""
         async with self._sent(raw, plain=False) as response:
             length = response.headers.get("content-length")
-            headers = self._back(response.headers, {"x-pagefile-status": "passed"}, None if length is None else int(length))
-            encoding = [("content-encoding", response.headers["content-encoding"])] if "content-encoding" in response.headers else []
+            headers = self._back(
+                response.headers, {"x-pagefile-status": "passed"}, None if length is None else int(length)
+            )
+            encoding = (
+                [("content-encoding", response.headers["content-encoding"])]
+                if "content-encoding" in response.headers
+                else []
+            )
             await self._start(send, response.status, [*headers, *encoding])
             async for piece in response.pieces():
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -221,10 +232,14 @@ class _Carried:
         headers = self.target.headers(request.headers, plain=plain)
         url = self.target.url(request.url.query)
         content = body if body or request.method in {"POST", "PUT", "PATCH"} else None
-        async with self.upstream.client.stream(request.method, url, headers=headers, content=content) as response:
+        async with self.upstream.client.stream(
+            request.method, url, headers=headers, content=content
+        ) as response:
             yield _Upstream(response, raw=not plain)
 
-    def _back(self, given: Mapping[str, str], ours: Mapping[str, str], length: int | None = None) -> list[tuple[str, str]]:
+    def _back(
+        self, given: Mapping[str, str], ours: Mapping[str, str], length: int | None = None
+    ) -> list[tuple[str, str]]:
         pairs = given.multi_items() if isinstance(given, httpx.Headers) else given.items()
         dropped = _HOP | {"content-encoding"}
         kept = [(name, value) for name, value in pairs if name.lower() not in dropped]
@@ -232,13 +247,19 @@ class _Carried:
 
     async def _start(self, send: Send, status: int, headers: list[tuple[str, str]]) -> None:
         self.began = True
-        raw = [(name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers]
+        raw = [
+            (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers
+        ]
         await send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def _failed(self, error: httpx.HTTPError, send: Send) -> None:
         """In the words that both providers' clients understand."""
         timeout = isinstance(error, httpx.TimeoutException)
-        told = {"type": "api_error", "message": f"{_UNREACHABLE}{type(error).__name__}.", "code": "upstream_unreachable"}
+        told = {
+            "type": "api_error",
+            "message": f"{_UNREACHABLE}{type(error).__name__}.",
+            "code": "upstream_unreachable",
+        }
         body = dumped({"type": "error", "error": told})
         headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
         await self._start(send, 504 if timeout else 502, headers)
@@ -261,4 +282,6 @@ class _VendorRoute(Route):
 
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-routes = [_VendorRoute("/v1/{vendor:path}", Passage(), methods=_METHODS, name="gateway", include_in_schema=False)]
+routes = [
+    _VendorRoute("/v1/{vendor:path}", Passage(), methods=_METHODS, name="gateway", include_in_schema=False)
+]
