@@ -189,11 +189,12 @@ class Call:
             rest += [message] if hidden is None else self.adapter.unfolded(message, hidden)
         return Talk(talk.preamble, [*earlier, replace(current, rest=tuple(rest))])
 
-    def bypass(self) -> None:
+    def bypassed(self) -> bytes:
         """Memory failed or was slow: the request passes as it came, and only its answer is still recorded, if its turn exists."""
         self.status = "bypassed"
         self.window, self.saved_tokens = None, 0
         self.reply = self.adapter.reply(frozenset())
+        return self.raw
 
     @property
     def _placed(self) -> Place:
