@@ -10,16 +10,12 @@ import pytest
 import pagefile
 from pagefile import BlockingMemory, Memory, Settings, SettingsError
 from pagefile.settings import ArchiveSettings, EmbedderSettings
-from tests.gateway.test_chat_completions import BIG, READ, asked, reader, said, streamed
+from tests.gateway.scripts import BIG, READ, asked, echo, reader, said, streamed
 from tests.gateway.upstream import Fault, Said, Upstream
 
 SETTINGS = Settings(
     url="memory://", embedder=EmbedderSettings(name="none"), archive=ArchiveSettings(threshold=2_000)
 )
-
-
-def echo(body):
-    return Said(f"answer {sum(message['role'] == 'user' for message in body['messages'])}")
 
 
 def of(client_class, upstream, **options):

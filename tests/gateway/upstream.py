@@ -53,7 +53,7 @@ class Upstream(StubServer):
             do_DELETE = do_GET  # noqa: N815 - likewise
 
             def do_POST(self) -> None:  # noqa: N802 - likewise
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = _read(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.requests.append((self.path, _lower(self.headers), body))
                 if self.path.endswith("/count_tokens"):
                     self._whole(200, {"input_tokens": 7})
@@ -117,6 +117,13 @@ class Upstream(StubServer):
     @property
     def last(self) -> dict[str, Any]:
         return self.bodies[-1]
+
+
+def _read(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except ValueError:
+        return {}
 
 
 def _lower(headers: Any) -> dict[str, str]:

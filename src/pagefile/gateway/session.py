@@ -21,7 +21,7 @@ from pagefile.gateway.sse import dumped
 from pagefile.integrations.recorder import as_json
 from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
-from pagefile.records import Turn
+from pagefile.records import Scope, Turn
 from pagefile.settings import GatewaySettings
 from pagefile.shapes.skeleton import as_object
 from pagefile.tiers.page_in import LOADING_TOOLS
@@ -46,12 +46,12 @@ class Gateway:
     settings: GatewaySettings
     conversations: Conversations = field(init=False)
     #: What was added in the first request of a turn: later ones add the same, so that a prompt cache holds.
-    added: Lru[str, Added] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+    added: Lru[tuple[Scope, str], Added] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
     #: Rounds that the client did not see, by their turn and the client's call that ended them.
-    rounds: Lru[tuple[str, str], list[Json]] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+    rounds: Lru[tuple[Scope, str, str], list[Json]] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
 
     #: The provider's id of a last round, by that of the first, which the client knows.
-    last_rounds: Lru[str, str] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+    last_rounds: Lru[tuple[Scope, str], str] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
 
     def __post_init__(self) -> None:
         self.conversations = Conversations(self.memory)
@@ -105,7 +105,10 @@ class Call:
 
     async def _opened(self, talk: Talk) -> Place | None:
         conversations, previous = self.gateway.conversations, self.adapter.previous(self.body)
-        if previous is not None and (last := self.gateway.last_rounds.get(previous)) is not None:
+        if (
+            previous is not None
+            and (last := self.gateway.last_rounds.get((self.who.scope, previous))) is not None
+        ):
             self.body = self.adapter.with_previous(self.body, last)
             self.raw = dumped(self.body)
         if previous is not None and self.who.conversation is None:
@@ -146,7 +149,7 @@ class Call:
         redeemable = (
             self.gateway.settings.tools and adapter.takes_tools(body) and named.isdisjoint(LOADING_TOOLS)
         )
-        added = self._added(window, place.turn)
+        added = self._added(window, place)
         if adapter.is_stateful(body):
             return self._beside(talk, added)
         composition = Composition(
@@ -169,23 +172,24 @@ class Call:
         asked = self.adapter.with_memory(first, added.memory)
         return self.adapter.with_messages(self.body, [*talk.preamble, *before, asked, *others])
 
-    def _added(self, window: Window, turn: Turn) -> Added:
-        new = Added.of(window)
-        old = self.gateway.added.get(turn.id)
+    def _added(self, window: Window, place: Place) -> Added:
+        # Turn ids are digests of what was said: equal ones exist in conversations of different users.
+        new, name = Added.of(window), (place.chat.scope, place.turn.id)
+        old = self.gateway.added.get(name)
         # A guide to placeholders that were not there at the beginning has to be added.
         if old is not None and (not window.parts.guide or window.parts.guide in old.system):
             return old
-        self.gateway.added[turn.id] = new
+        self.gateway.added[name] = new
         return new
 
     def _unfolded(self, talk: Talk) -> Talk:
         """The running exchange with our own rounds in it, as the model saw them."""
         *earlier, current = talk.exchanges
-        known, turn = self.gateway.rounds, self._placed.turn.id
+        known, place = self.gateway.rounds, self._placed
         rest: list[Json] = []
         for message in current.rest:
             call = next(iter(self.adapter.call_ids([message])), None)
-            hidden = None if call is None else known.get((turn, call))
+            hidden = None if call is None else known.get((place.chat.scope, place.turn.id, call))
             rest += [message] if hidden is None else self.adapter.unfolded(message, hidden)
         return Talk(talk.preamble, [*earlier, replace(current, rest=tuple(rest))])
 
@@ -244,7 +248,7 @@ class Call:
         self.ended = True
         place, said = self._placed, [as_json(message) for message in self.said]
         if len(self.reply.rounds) > 1 and (calls := self.adapter.call_ids(ended.messages)):
-            self.gateway.rounds[place.turn.id, calls[0]] = list(self.said)
+            self.gateway.rounds[place.chat.scope, place.turn.id, calls[0]] = list(self.said)
         final = ended.stop is not None and self.adapter.is_final(ended.messages, ended.stop)
         try:
             place.turn = await self._written(place.turn, said, final=final)
@@ -256,7 +260,7 @@ class Call:
             place.turn = await self._written(again, said, final=final)
         last, shown = self.reply.id, self.reply.shown_id
         if last is not None and shown not in (None, last):
-            self.gateway.last_rounds[shown] = last
+            self.gateway.last_rounds[self.who.scope, shown] = last
         for name in filter(None, (last, shown, self.adapter.previous(self.body))):
             self.gateway.conversations.remember(place.chat.scope, name, place.chat.id)
         if ended.stop is None:
