@@ -175,3 +175,12 @@ def test_reminders_of_a_coding_agent_are_not_the_users_words(tmp_path):
         asked(here.anthropic(), history)
         assert [["one", "two"]] == [[turn[0] for turn in talk] for talk in here.talks()]
         assert "Tuesday" in json.dumps(here.upstream.last)
+
+
+def test_what_an_agent_says_in_the_users_name_is_not_the_question(tmp_path):
+    """Codex sends the environment as a user's message of its own before the user's."""
+    with behind(echo, tmp_path) as here:
+        about = user("<environment_context><cwd>/somewhere</cwd></environment_context>")
+        asked(here.anthropic(), [about, user("one")])
+        assert [["one"]] == [[turn[0] for turn in talk] for talk in here.talks()]
+        assert about["content"] in json.dumps(here.upstream.last)

@@ -16,7 +16,7 @@ import anyio
 from pagefile.content import Message, Reasoning, Shape, Text, ToolCall, ToolResult
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
-from pagefile.gateway.exchanges import Exchange, Json, base_key, same_answer, spoken, unmarked
+from pagefile.gateway.exchanges import Exchange, Json, base_key, own_words, same_answer, unmarked
 from pagefile.integrations.recorder import Called, Happened, Returned, Said, Thought, as_json, unwritten
 from pagefile.lru import Lru
 from pagefile.ports import ConversationQuery
@@ -184,7 +184,7 @@ class Conversations:
     async def _recorded(self, chat: Conversation, exchange: Exchange, shape: Shape) -> None:
         """An exchange that is over, as the client tells it."""
         try:
-            turn = await chat.begin(messages=_given(exchange.asked), id=exchange.key)
+            turn = await chat.begin(messages=_asked(exchange), id=exchange.key)
             if turn.status != "open":
                 return
             turn = await caught_up(chat, turn, exchange, shape)
@@ -193,7 +193,7 @@ class Conversations:
             logger.warning("an earlier exchange of a client's history could not be recorded", exc_info=True)
 
     async def _running(self, chat: Conversation, exchange: Exchange, shape: Shape) -> Turn:
-        asked = _given(exchange.asked)
+        asked = _asked(exchange)
         turn: Turn | None = None
         with suppress(ConflictError):
             turn = await chat.begin(messages=asked, id=exchange.key)
@@ -219,15 +219,16 @@ async def caught_up(chat: Conversation, turn: Turn, exchange: Exchange, shape: S
     rest = _given(exchange.rest)
     if not rest:
         return turn
-    new = _news(turn, _given(exchange.asked), rest, shape)
+    new = _news(turn, _asked(exchange), rest, shape)
     return await chat.extend(turn, new) if new else turn
 
 
+def _asked(exchange: Exchange) -> list[Json]:
+    return _given(own_words(exchange.asked))
+
+
 def _given(messages: Iterable[Json]) -> list[Json]:
-    return [
-        as_json(unmarked(spoken(message) if message.get("role") == "user" else message))
-        for message in messages
-    ]
+    return [as_json(unmarked(message)) for message in messages]
 
 
 def _news(turn: Turn, asked: Sequence[Json], rest: Sequence[Json], shape: Shape) -> list[Json]:

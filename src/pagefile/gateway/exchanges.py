@@ -20,7 +20,7 @@ Json: TypeAlias = dict[str, Any]
 _VERSION = re.compile(r"~[0-9a-f]{8}$")
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 #: What coding agents put into the user's messages: it changes, and the user did not say it.
-_REMINDER = re.compile(r"\s*<system-reminder>.*</system-reminder>\s*", re.DOTALL)
+_REMINDER = re.compile(r"\s*<(system-reminder|environment_context|user_instructions)>.*</\1>\s*", re.DOTALL)
 #: Marks for prompt caches move from message to message while a conversation grows.
 _CACHE_MARK = "cache_control"
 
@@ -61,7 +61,7 @@ def exchanges(
     found: list[Exchange] = []
     digest = hashlib.blake2b(b"pagefile gateway", digest_size=16)
     for asked, rest in groups:
-        for message in asked:
+        for message in own_words(asked):
             said = _identity(message).encode("utf-8", "surrogatepass")
             digest.update(len(said).to_bytes(8, "big") + said)
         digest.update(b"\0")
@@ -96,8 +96,13 @@ def text_of(message: Mapping[str, Any]) -> str:
     return "\n".join(said)
 
 
-def spoken(message: Json) -> Json:
-    """A user's message without what an agent put there in the user's name, if anything is left then."""
+def own_words(asked: Sequence[Json]) -> list[Json]:
+    """A question without what an agent put there in the user's name, unless that is all of it."""
+    own = [_spoken(message) for message in asked if not all(map(_is_reminder, blocks_of(message)))]
+    return own or list(asked)
+
+
+def _spoken(message: Json) -> Json:
     if isinstance(message.get("content"), str):
         return message
     blocks = as_list(message.get("content")) or []
@@ -135,7 +140,7 @@ def _is_reminder(block: Any) -> bool:
 
 def _identity(message: Json) -> str:
     parts: list[str] = []
-    for block in blocks_of(spoken(message)):
+    for block in blocks_of(message):
         fields = as_object(block)
         if fields is None:
             parts.append(str(block))
