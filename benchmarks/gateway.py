@@ -73,10 +73,13 @@ async def _measured(clients: int, bare: str, gateway: str, settings: Settings, q
     for _ in range(1 if quick else 3):
         for url, times in sides.values():
             before = await _cpu(url)
-            async with httpx.AsyncClient(timeout=60, limits=httpx.Limits(max_connections=None)) as client:
-                async with anyio.create_task_group() as together:
-                    for number in range(clients):
-                        together.start_soon(_talk, client, url, f"{clients}-{number}-{time.time_ns()}", times)
+            limits = httpx.Limits(max_connections=None)
+            async with (
+                httpx.AsyncClient(timeout=60, limits=limits) as client,
+                anyio.create_task_group() as together,
+            ):
+                for number in range(clients):
+                    together.start_soon(_talk, client, url, f"{clients}-{number}-{time.time_ns()}", times)
             times.cpu += await _cpu(url) - before
     window = await _window_ms(settings)
     return list(_rows(clients, sides["bare"][1], sides["gateway"][1], window))
