@@ -41,7 +41,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "cli/__init__.py::main": "most of a short command's time, and Ctrl-C is one line there too",
     "cli/app.py::_imported": "a command's module is imported once it is asked for",
     "cli/bench.py::_found": "the benchmarks of a checkout, which no wheel has",
-    "cli/serve.py::serve": "the extra service, and half a second that no other command needs",
+    "cli/serve.py::_serve": "the extra service, and half a second that no other command needs",
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/chat_hooks.py::_imported": "a router or retriever that the settings name by its import path",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",
