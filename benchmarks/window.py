@@ -20,8 +20,7 @@ from pagefile.ports import Embedder
 from pagefile.records import JsonObject
 
 #: Sets that need no data beside the repository's own.
-OWN = ("quiet", "needed", "results", "facts", "rules")
-_EVERYDAY = frozenset({"quiet", "needed", "results"})
+OWN = (*window_everyday.SETS, "facts", "rules")
 #: Sets in files of a folder, by the pattern of the first.
 GIVEN = {
     **{name: pattern for name, (pattern, _) in READERS.items()},
@@ -32,7 +31,7 @@ SETS = (*GIVEN, *OWN)
 #: Figures that are tokens; the others are shares.
 IN_TOKENS = frozenset({"tokens", "recall tokens", "packing needs"})
 #: Sets whose kinds of messages are told apart.
-BY_KIND = frozenset({"quiet", "needed", "results", "facts", "rules", "PrecisionMemBench", "PersistBench"})
+BY_KIND = frozenset({*OWN, "PrecisionMemBench", "PersistBench"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ def _parts(
         )
 
     parts = [evidence(name) for name in READERS if name in chosen]
-    if everyday := chosen & _EVERYDAY:
+    if everyday := chosen & window_everyday.SETS.keys():
         parts.append(lambda: window_everyday.measured(bench, everyday))
     others: dict[str, _Part] = {
         "facts": lambda: window_facts.fact_sets(bench),

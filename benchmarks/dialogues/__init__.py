@@ -43,6 +43,8 @@ class Dialogue:
     gone: tuple[Overruled, ...]
     #: Whether it was written later, after the first ones had been looked at.
     kept: bool
+    #: Whether no weights are fitted to it.
+    blind: bool = False
 
     def missing(self, summary: str) -> list[str]:
         """What holds and is in no line of the summary."""
@@ -70,13 +72,13 @@ def dialogues() -> tuple[Dialogue, ...]:
 
 
 def _read(language: Language) -> Iterator[Dialogue]:
-    for name in (f"{language}.toml", f"{language}_later.toml"):
+    for name in (f"{language}.toml", f"{language}_later.toml", f"{language}_blind.toml"):
         file = Path(__file__).with_name(name)
         for one in tomllib.loads(file.read_text("utf-8"))["dialogue"]:
-            yield _dialogue(one, language)
+            yield _dialogue(one, language, blind=name.endswith("_blind.toml"))
 
 
-def _dialogue(one: dict[str, Any], language: Language) -> Dialogue:
+def _dialogue(one: dict[str, Any], language: Language, *, blind: bool) -> Dialogue:
     said = one["talk"].strip().splitlines()
     users, answers = said[::2], said[1::2]
     if len(users) != len(answers) or not all(line.startswith("> ") for line in users):
@@ -90,6 +92,7 @@ def _dialogue(one: dict[str, Any], language: Language) -> Dialogue:
         tuple(map(_parts, one["holds"])),
         tuple(Overruled(_parts(told), tuple(by.split("|"))) for told, by in gone),
         one.get("kept", False),
+        blind,
     )
 
 

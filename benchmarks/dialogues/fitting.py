@@ -85,4 +85,4 @@ def main(chosen: Sequence[Dialogue]) -> None:
 
 
 if __name__ == "__main__":
-    main([one for one in dialogues() if not (one.kept and "--first" in sys.argv)])
+    main([one for one in dialogues() if not one.blind and not (one.kept and "--first" in sys.argv)])

@@ -1,8 +1,9 @@
 """Everyday messages and the pasts they are asked in, written for this repository: what needs memory and what does not.
 
 `pasts/` has six users' turns over months; `needed.toml` and `results.toml` messages that need one of them, with what has to
-are in the window; `quiet.toml` messages that need none; `fact_sets.toml` and `fact_rules.toml` the same for facts;
-`persist_beneficial.txt` the labels of PersistBench's beneficial set, which has none of its own.
+be in the window; `quiet.toml` messages that need none. `second/` has the same for four other users: weights are fitted on the
+first set only. `fact_sets.toml` and `fact_rules.toml` are the same for facts; `persist_beneficial.txt` has the labels of
+PersistBench's beneficial set, which has none of its own.
 """
 
 import random
@@ -17,6 +18,8 @@ from typing import Any
 _HERE = Path(__file__).parent
 #: A result is as long as one that leaves the window as soon as its turn is over.
 _RESULT_CHARS = 12_000
+#: The folder of each set of users.
+FIRST, SECOND = "", "second"
 #: When all of it is asked.
 NOW = datetime(2025, 11, 3, 9, tzinfo=UTC)
 
@@ -104,9 +107,9 @@ class Helpful:
     may: frozenset[int]
 
 
-def pasts() -> dict[str, list[Told]]:
+def pasts(of: str = FIRST) -> dict[str, list[Told]]:
     """The turns of each user, oldest first."""
-    return {path.stem: _past(path) for path in sorted((_HERE / "pasts").glob("*.toml"))}
+    return {path.stem: _past(path) for path in sorted((_HERE / of / "pasts").glob("*.toml"))}
 
 
 def _past(path: Path) -> list[Told]:
@@ -115,30 +118,30 @@ def _past(path: Path) -> list[Told]:
     return sorted(turns, key=lambda turn: turn.at)
 
 
-def needed() -> list[Needed]:
+def needed(of: str = FIRST) -> list[Needed]:
     """The messages that need a turn."""
     return [
         Needed(user, kind, text, tuple(turns), tuple(says), tuple(overruled[0] if overruled else ()))
-        for user, rows in _toml(_HERE / "needed.toml").items()
+        for user, rows in _toml(_HERE / of / "needed.toml").items()
         for kind, text, turns, says, *overruled in rows
     ]
 
 
-def quiet() -> list[Quiet]:
+def quiet(of: str = FIRST) -> list[Quiet]:
     """The messages that need nothing."""
     return [
         Quiet(user, kind, one, ())
         if isinstance(one, str)
         else Quiet(user, kind, one[0], tuple((said, answer) for said, answer in one[1:]))
-        for user, kinds in _toml(_HERE / "quiet.toml").items()
+        for user, kinds in _toml(_HERE / of / "quiet.toml").items()
         for kind, messages in kinds.items()
         for one in messages
     ]
 
 
-def fetched() -> list[Fetched]:
+def fetched(of: str = FIRST) -> list[Fetched]:
     """The tool results, each with its questions."""
-    rows: Sequence[Any] = _toml(_HERE / "results.toml")["result"]
+    rows: Sequence[Any] = _toml(_HERE / of / "results.toml")["result"]
     return [
         Fetched(
             row["user"],

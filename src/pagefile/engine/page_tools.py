@@ -14,7 +14,7 @@ from pagefile.engine.log_queries import turn_in
 from pagefile.errors import HandleNotFoundError, PagefileError
 from pagefile.ports import ENDED, EntryQuery
 from pagefile.records import JsonValue, Page, Scope, Turn, checked_text
-from pagefile.text.passages import matching, read_to
+from pagefile.text.passages import matching
 from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
 from pagefile.window.placeholder import (
@@ -75,8 +75,8 @@ async def call_tool(
     wording = await engine.languages.wording(scope, str(arguments.get("query") or ""))
     if name not in {LOAD_TOOL, SEARCH_TOOL}:
         return wording.answers["unknown_tool"].format(tool=repr(name))
-    if (bad := page_in.unusable(arguments)) is not None:
-        return wording.answers[f"bad_{bad[0]}"].format(given=repr(bad[1])[:80])
+    if (complaint := page_in.complaint(name, arguments, wording)) is not None:
+        return complaint
     try:
         if name == LOAD_TOOL:
             return await _load(engine, scope, open_turn, arguments, wording)
@@ -100,9 +100,9 @@ async def _load(
         text = await _turn_text(engine, scope, uuid)
         about = asked if asked.in_part else page_in.Asked((open_turn and open_turn.user) or "")
         room = about.room(engine.settings.window_tokens // 2)
-        return await page_in.part_of(text, about, room, engine.counter.count, wording)
+        return (await page_in.part_of(text, about, room, engine.counter.count, wording)).text
     page, text = await archive.load(scope, uuid)
-    if not asked.in_part and archive.in_view(scope, open_turn and open_turn.id, page.uuid):
+    if not asked.in_part and await archive.in_view(scope, open_turn, page.uuid):
         return in_view_note(page, wording)
     room = engine.settings.window_tokens // 2 - _loaded_tokens(open_turn)
     if room < page_in.LEAST_EXCERPT_TOKENS:
@@ -128,10 +128,9 @@ async def _answer(
     else:
         room = asked.room(room)
     part = await page_in.part_of(text, asked, room, engine.counter.count, wording, implied=implied)
-    start = asked.offset or 0
-    if start >= len(text) or part == text:
-        return part
-    return part + _more(page, read_to(part, start) if asked.query else start + len(part), wording)
+    if part.text == text or (asked.offset or 0) >= len(text):
+        return part.text
+    return part.text + _more(page, part.read_on, wording)
 
 
 async def _turn_text(engine: Engine, scope: Scope, handle: str) -> str:

@@ -1,5 +1,6 @@
 """From a question to a window: read the log, let the tiers offer, compile, and record what was handed out."""
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -298,9 +299,13 @@ def _fitting(turns: Sequence[Turn], room: int, count: Count) -> int:
     return len(turns)
 
 
+#: A URL with its host, or a host with a port.
+_ADDRESS = re.compile(r"\w+://\S+|(?:localhost|[\w-]+(?:\.[\w-]+)+|\[[0-9a-f:]+\]):\d{2,5}\b")
+
+
 def _clean(notes: Sequence[str]) -> tuple[str, ...]:
-    """Notes that a store can hold: they quote errors, and third-party tiers write some themselves."""
-    return tuple([cleaned(str(said)) for said in notes])
+    """Notes that a store can hold and any client may read: they quote errors, and third-party tiers write some themselves."""
+    return tuple([_ADDRESS.sub("(its address is in the log)", cleaned(str(said))) for said in notes])
 
 
 def _call(

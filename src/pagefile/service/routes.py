@@ -241,7 +241,7 @@ async def history(request: Request, params: Annotated[ask.HistoryParams, Query()
         recent_turns=params.recent_turns or 0,
         model_context_window=params.window_tokens or 0,
     )
-    return written(out.HistoryOut.model_validate(await app.query_memory_context(asked)))
+    return written(out.HistoryOut.model_validate(await app.read_history(asked)))
 
 
 @at_verb(conversations, verbs.CHECKPOINT)

@@ -60,6 +60,8 @@ def check(settings: Settings) -> None:
 
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
+    # uvicorn shuts down in order and then raises the signal again: whoever asked politely must not read "killed".
+    signal.signal(signal.SIGTERM, lambda *_: None)
     _run(settings, uvicorn.Server(_config(settings)), listener)
 
 

@@ -25,6 +25,7 @@ from pagefile.standalone import session as sessions
 from pagefile.standalone.app_requests import HistoryText, Query
 from pagefile.standalone.conversation_store import Conversations, version_of
 from pagefile.standalone.session import FULL_HISTORY, AIMessage, MemoryContext, SessionValue
+from pagefile.standalone.waiting_queries import WaitingQueries
 from pagefile.stores.encoding import to_json
 from pagefile.stores.rules import no_head
 from pagefile.stores.session import WINDOW_TURNS
@@ -58,6 +59,7 @@ class AgentApp:
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
         self._log = Conversations(memory, tenant)
+        self._waiting = WaitingQueries(self._log)
         self._sleep = sleep
         self._asked: Lru[str, requests.Asked] = Lru(_REMEMBERED)
         # A lock lives as long as a task holds it or waits for it.
@@ -69,8 +71,16 @@ class AgentApp:
         """查询记忆上下文: the history for the prompt, and whether a summary is due.
 
         Unsummarized turns are shown as far as they fit; the newest `recent_turns` of them are dropped last. An explicit
-        `recent_turns` also brings back turns that the summary covers, as long as the window stays below its threshold.
+        `recent_turns` also brings back turns that the summary covers, as long as the window stays below its threshold. The query
+        is stored for half an hour, for the answer that may reach another process.
         """
+        return await self._queried(request, noting=True)
+
+    async def read_history(self, request: sessions.MemoryQueryRequest | None) -> MemoryContext:
+        """The same, without storing the query: no answer will be written for it here."""
+        return await self._queried(request, noting=False)
+
+    async def _queried(self, request: sessions.MemoryQueryRequest | None, *, noting: bool) -> MemoryContext:
         with _told("QueryMemoryContext error: %s"):
             asked = Query.of(request, self._log.engine.settings.max_message_chars)
             view, session = await self._read(self._log.scope(asked.conversation_id), _EVERYTHING)
@@ -89,6 +99,8 @@ class AgentApp:
             read = requests.Read.made_of(view)
             now = self._log.engine.clock.now()
             self._known(of).answered(asked, read, due=due, at=now)
+            if noting:
+                await self._waiting.put(of, asked.text, view.head.turns)
             self._log.engine.meter.observe("pagefile_token_ratio", ratio)
             self._log.engine.meter.observe("pagefile_window_tokens", tokens)
             told = shown.text, live.text, tokens, ratio, due, asked.text
@@ -97,17 +109,17 @@ class AgentApp:
     async def write_turn(self, request: sessions.MemoryWriteRequest | None) -> sessions.MemoryWriteResult:
         """写入对话轮次，更新会话状态: the row and the session, in one transaction.
 
-        Without a `user_query` the turn answers the last query that this app was asked about; pass it where calls overlap, or may
-        reach several processes. Where there is neither, the log warns that the turn is the agent's words alone.
+        Without a `user_query` the turn answers the last query that this app was asked about, or another process in the last half
+        hour; pass it where calls overlap. Where there is neither, the log warns that the turn is the agent's words alone.
         """
         with _told("WriteTurn error: %s"):
             request = requests.given(request, "a MemoryWriteRequest")
             scope = await self._log.owned(request.conversation_id, request.user_id)
             asked = self._known(request.conversation_id)
-            query = request.user_query or asked.query
+            query = request.user_query or asked.query or await self._waiting.of(scope)
             if not query:
                 logger.warning(
-                    "WriteTurn: no UserQuery, and no query was asked here; the turn has only the answer"
+                    "WriteTurn: no UserQuery, and no query waits for its answer; the turn has only the answer"
                 )
             chat = self._chat(scope, request.agent_code)
             async with self._alone(scope):

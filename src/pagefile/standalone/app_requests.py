@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.ports import LogView
@@ -15,6 +15,8 @@ from pagefile.standalone.session import SPEAKERS, MemoryQueryRequest, SessionVal
 from pagefile.stores.session import sides, summary_line
 from pagefile.text.sentences import cut
 from pagefile.tiers.checkpoints import verbatim
+from pagefile.window.turn_notes import abridged, allotted
+from pagefile.window.wording import ZH
 
 R = TypeVar("R")
 
@@ -29,6 +31,8 @@ _MAX_PENDING = 1000
 _SHARES = (1, 2, 4, 8)
 
 Count = Callable[[str], int]
+#: A turn in a history: who speaks, and what they say.
+Sides: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def format_prompt(history: str, query: str) -> str:
@@ -45,36 +49,37 @@ def counted_text(history: str, query: str) -> str:
 class HistoryText:
     summary: str | None
     safety: tuple[str, ...]
-    turns: tuple[str, ...]
+    turns: tuple[Sides, ...]
 
     @classmethod
     def of(cls, view: LogView, user: UserProfile) -> "HistoryText":
         summary = view.checkpoint.summary if view.checkpoint else None
-        return cls(summary, safety_lines(user), tuple(map(turn_lines, view.turns)))
+        return cls(summary, safety_lines(user), tuple(map(turn_sides, view.turns)))
 
     @classmethod
     def of_session(cls, session: SessionValue) -> "HistoryText":
         """What a session alone has of it, while the log cannot be read."""
         context = session.message_context
-        said = (f"{SPEAKERS[message.known_role]}: {message.content}" for message in context.window_messages)
+        said = (((SPEAKERS[one.known_role], one.content),) for one in context.window_messages)
         return cls(context.summary or None, safety_lines(session.user_snapshot), tuple(said))
 
     @property
     def text(self) -> str:
         head = [] if self.summary is None else [summary_line(self.summary)]
-        return "\n".join([*head, *self.safety, *self.turns])
+        return "\n".join([*head, *self.safety, *map(_lines, self.turns)])
 
     def fitting(self, query: str, window_tokens: int, recent_turns: int, count: Count) -> "HistoryText":
         """As much as fits into the window with the rest of the prompt; itself if everything fits.
 
-        The safety data always stays. Then come the newest `recent_turns` turns, the summary, and older turns without gaps.
+        The safety data always stays. Then come the newest `recent_turns` turns, the summary, and older turns without gaps. Turns
+        that are too large for the others to fit are abridged.
         """
         if _fits(self, query, window_tokens, count):
             return self
         room = window_tokens - count(format_prompt("\n".join(self.safety), query))
-        recent, room = _newest(self.turns[-recent_turns:], room, count)
+        recent, room = _recent(self.turns[-recent_turns:], query, room, count)
         summary, room = _shortened(self.summary, room, count)
-        older: tuple[str, ...] = ()
+        older: tuple[Sides, ...] = ()
         if len(recent) == min(recent_turns, len(self.turns)):
             older, room = _newest(self.turns[:-recent_turns], room, count)
         kept = HistoryText(summary, self.safety, older + recent)
@@ -88,10 +93,25 @@ def _fits(history: HistoryText, query: str, window_tokens: int, count: Count) ->
     return count(format_prompt(history.text, query)) <= window_tokens
 
 
-def _newest(turns: Sequence[str], room: int, count: Count) -> tuple[tuple[str, ...], int]:
-    kept: list[str] = []
+def _recent(turns: Sequence[Sides], query: str, room: int, count: Count) -> tuple[tuple[Sides, ...], int]:
+    """The newest turns that fit, large ones abridged."""
+    given = allotted([count(f"{_lines(turn)}\n") for turn in turns], room)
+    shown = zip(turns[len(turns) - len(given) :], given, strict=True)
+    return _newest([_abridged(turn, query, tokens, count) for turn, tokens in shown], room, count)
+
+
+def _abridged(turn: Sides, query: str, room: int, count: Count) -> Sides:
+    if count(f"{_lines(turn)}\n") <= room:
+        return turn
+    speakers = [f"{speaker}: " for speaker, _ in turn]
+    texts = abridged([text for _, text in turn], query, room - count("\n".join([*speakers, ""])), count, ZH)
+    return tuple((speaker, text) for (speaker, _), text in zip(turn, texts, strict=True) if text)
+
+
+def _newest(turns: Sequence[Sides], room: int, count: Count) -> tuple[tuple[Sides, ...], int]:
+    kept: list[Sides] = []
     for turn in reversed(turns):
-        cost = count(f"{turn}\n")
+        cost = count(f"{_lines(turn)}\n")
         if cost > room:
             break
         kept.append(turn)
@@ -108,8 +128,12 @@ def _shortened(summary: str | None, room: int, count: Count) -> tuple[str | None
     return None, room
 
 
-def turn_lines(turn: Turn) -> str:
-    return "\n".join(f"{SPEAKERS[role]}: {text}" for role, text in sides(turn))
+def turn_sides(turn: Turn) -> Sides:
+    return tuple((SPEAKERS[role], text) for role, text in sides(turn))
+
+
+def _lines(turn: Sides) -> str:
+    return "\n".join(f"{speaker}: {text}" for speaker, text in turn)
 
 
 def safety_lines(user: UserProfile) -> tuple[str, ...]:
@@ -142,7 +166,7 @@ class Query:
 
     def longer(self, history: HistoryText, covered: Sequence[Turn], count: Count) -> HistoryText:
         """The history with the newest of these older turns, as long as it stays below the threshold."""
-        older = list(map(turn_lines, covered))
+        older = list(map(turn_sides, covered))
         for first in range(len(older)):
             whole = replace(history, turns=(*older[first:], *history.turns))
             if count(counted_text(whole.text, self.text)) < self.threshold * self.window_tokens:

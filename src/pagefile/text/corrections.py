@@ -32,8 +32,14 @@ LIKELY = 0.2
 POSSIBLE = 0.06
 #: What is left of the probability of a statement beside a likelier one.
 _RIVAL = 0.5
-_KINDS = frozenset({"date", "weekday", "time", "count", "measure", "number", "other"})
+_KINDS = frozenset({"date", "weekday", "time", "frequency", "count", "measure", "number", "other"})
 _DIGITS = str.maketrans("一二三四五六七八九两", "1234567892")
+#: Ones, teens and tens, in the order of the table.
+_NUMBER_WORDS = {
+    word: step * (first + at)
+    for name, first, step in (("ones", 2, 1), ("teens", 10, 1), ("tens", 2, 10))
+    for at, word in enumerate(_TABLE["parts"][name].split("|"))
+}
 _QUESTION = ("?", "？")
 _MARK = "\0"
 
@@ -212,7 +218,7 @@ def _conflicts(old: _Read, new: _Read, newest: Mapping[str, int]) -> Iterator[st
 def _kind_of(kind: str) -> str:
     name, _, unit = kind.partition(":")
     if name != "number":
-        return name if name in ("date", "weekday", "time") else "other"
+        return name if name in ("date", "weekday", "time", "frequency") else "other"
     return "number" if not unit else "measure" if unit in _MEASURES else "count"
 
 
@@ -223,10 +229,10 @@ def _close(one: str, two: str) -> bool:
 
 
 def _size(number: str) -> float:
-    """A number as it is written, Chinese ones too (8万8 is 88,000); 0 if it is none."""
+    """A number as it is written, in words too (8万8 is 88,000, twenty-four 24); 0 if it is none."""
     parts = re.fullmatch(r"(\d[\d,]*(?:\.\d+)?)([万千]?)(\d?)", number.translate(_DIGITS))
     if parts is None:
-        return 0.0
+        return float(sum(_NUMBER_WORDS.get(word, 0) for word in re.split("[- ]", number)))
     unit = {"万": 10_000, "千": 1000}.get(parts[2], 1)
     return float(parts[1].replace(",", "")) * unit + int(parts[3] or 0) * unit / 10
 

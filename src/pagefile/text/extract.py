@@ -5,7 +5,7 @@ Used offline and if a model fails. It invents nothing: every sentence is from th
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -184,11 +184,16 @@ def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
             kept.pop(at - 1, None)
         if may_go(sentence.text, chance):
             kept[at] = _read_one(sentence._replace(later=False), remaining(sentence.text, pool[new].text))
-        elif new not in next_of:
-            earlier[new].append(sentence)
-        elif chance < LIKELY or not may_go(sentence.text, 1.0):
-            kept[at] = [sentence]
+        elif new not in next_of or chance < LIKELY or not may_go(sentence.text, 1.0):
+            earlier[_end_of(new, next_of, pool)].append(sentence)
     return [one for at, some in sorted(kept.items()) for one in _with_earlier(some, earlier[at])]
+
+
+def _end_of(at: int, next_of: Mapping[int, tuple[int, float]], pool: Sequence[_Sentence]) -> int:
+    """Where a sentence ends up that is perhaps overruled itself: before the last of those that are."""
+    while at in next_of and not may_go(pool[at].text, next_of[at][1]):
+        at = next_of[at][0]
+    return at
 
 
 def _first_of_each(found: Iterable[Succession]) -> list[Succession]:

@@ -17,7 +17,7 @@ from pagefile.text.sentences import cut, language
 from pagefile.text.splitting import Passage, page_slice, split
 from pagefile.text.words import terms
 
-__all__ = ["Passage", "matching", "page_slice", "read_to", "render_excerpt", "select", "selected", "split"]
+__all__ = ["Passage", "matching", "page_slice", "render_excerpt", "select", "selected", "split"]
 
 Cost = Callable[[str], int]
 _Reach = Literal["group", "where", "page"]
@@ -42,9 +42,14 @@ _NO_GAP = 30
 
 
 class Selection(list[Passage]):
-    """Passages in the order of the text; `answers` says whether any of them shares words with the question."""
+    """Passages in the order of the text."""
 
+    #: Whether any of them shares words with the question.
     answers = False
+    #: Where what answers best begins, and where in it the words of the question are.
+    found_at: tuple[int, int] = (0, 0)
+    #: Where to read on: behind what answers best, and where something is missing first.
+    read_on, gap = 0, 0
 
 
 def select(passages: Sequence[Passage], query: str, *, budget: int, cost: Cost) -> Selection:
@@ -64,15 +69,18 @@ def selected(text: str, query: str, *, budget: int, cost: Cost, zh: bool | None 
     if len(text) <= 16 * budget and cost(text) <= budget:
         whole = Selection([Passage(0, len(text), text)])
         whole.answers = not set(terms(query)).isdisjoint(terms(text))
+        whole.read_on = whole.gap = len(text)
         return whole
     page = RankedPage(text, query)
     told = language(text[:2000]) == "zh" if zh is None else zh
     marker = _marker(len(text), len(text), len(text), zh=told)
     written = partial(render_excerpt, total_chars=len(text), zh=zh)
     shown = _Shown(page.pieces, budget, cost, written, marker, page.asked_at)
-    shown.fill(page.places(_LEAST_PLACES + budget // _PER_PLACE))
+    seeds = page.places(_LEAST_PLACES + budget // _PER_PLACE)
+    shown.fill(seeds)
     made = Selection(shown.passages)
     made.answers = page.answers
+    made.found_at, made.read_on, made.gap = shown.found_at(seeds), shown.read_on(seeds), shown.gap
     return made
 
 
@@ -130,18 +138,6 @@ def _marker(start: int, end: int, total: int, where: str = "", *, zh: bool) -> s
         if zh
         else f"[… characters {start}–{end} of {total}{told}]\n"
     )
-
-
-_SHOWN = re.compile(r"(?m)^\[…(?:字符| characters) (\d+)–(\d+) ")
-
-
-def read_to(excerpt: str, start: int) -> int:
-    """Where to read on behind a rendered excerpt of what follows `start`: where what it shows without a gap ends, else its end."""
-    shown = [(int(first), int(end)) for first, end in _SHOWN.findall(excerpt)]
-    place = start
-    for first, end in shown:
-        place = end if first <= place < end else place
-    return place if place > start else max((end for _, end in shown), default=start)
 
 
 def _in_chinese(passages: Sequence[Passage]) -> bool:
@@ -205,6 +201,36 @@ class _Shown:
         for at in seeds:
             if self._take_part(at):
                 return
+
+    def found_at(self, seeds: Sequence[int]) -> tuple[int, int]:
+        """Where in the page the best of the seeds begins, and where in it the words of the question are."""
+        if not seeds:
+            return 0, 0
+        piece = self.pieces[seeds[0]]
+        words = piece.start + self.asked_at(piece.frame.text[piece.start : piece.end])
+        return piece.frame.place(piece.start), piece.frame.place(words)
+
+    def read_on(self, seeds: Sequence[int]) -> int:
+        """Behind the best seed that is shown and what follows it; if that is the end, where something is missing first."""
+        shown = [at for at in seeds if at in self._taken]
+        at = self._run_end(shown[0]) if shown else len(self.pieces)
+        if at == len(self.pieces) or (at == len(self.pieces) - 1 and self._taken[at] is self.pieces[at]):
+            return self.gap
+        return self._end(at)
+
+    @property
+    def gap(self) -> int:
+        """Where in the page something is missing first."""
+        return self._end(self._run_end(0)) if 0 in self._taken else 0
+
+    def _end(self, at: int) -> int:
+        return self._taken[at].frame.place(self._taken[at].end)
+
+    def _run_end(self, at: int) -> int:
+        """The last of the pieces that are shown one after the other."""
+        while at + 1 in self._taken and self._taken[at] is self.pieces[at]:
+            at += 1
+        return at
 
     # -- piece by piece ---------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ _MOST_STEMS = 64
 _AROUND = 0.5
 #: How much a piece counts beside another that holds the same words of the question.
 _AGAIN = 0.7
-#: A piece with fewer characters tells nothing as the beginning of a page; with fewer words it does not stand out.
+#: What has fewer characters tells nothing as the beginning of a page; a piece with fewer words does not stand out.
 _TELLS, _FEW_WORDS = 30, 3
 #: A longer run of letters is no word.
 _LONGEST_WORD = 24
@@ -67,9 +67,15 @@ class RankedPage:
         ranked = self._diverse(self._rated())[:most]
         if self.answers:
             return ranked
-        head = next((at for at, piece in enumerate(self.pieces) if piece.end - piece.start >= _TELLS), 0)
         last = len(self.pieces) - 1
-        return list(dict.fromkeys([head, *ranked[:1], last, *ranked[1 : most - 2]]))
+        return list(dict.fromkeys([self._head(), *ranked[:1], last, *ranked[1 : most - 2]]))
+
+    def _head(self) -> int:
+        """Where the text begins, behind a title: the lines of a table are short, the table is not."""
+        chars = Counter[int]()
+        for piece in self.pieces:
+            chars[piece.group] += piece.end - piece.start
+        return next((at for at, piece in enumerate(self.pieces) if chars[piece.group] >= _TELLS), 0)
 
     def _scored(self) -> list[float]:
         """How well each piece answers, for itself and by the paragraph, record or definition that it is part of."""

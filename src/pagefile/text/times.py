@@ -26,10 +26,11 @@ _EARLIEST = date(1970, 1, 1)
 _MOVING_FROM = 2018
 #: Where a period was read, one of these characters is put in its place while the rest is read; texts do not contain them.
 _FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD
-#: A year in Chinese digits, and two years that share their preposition.
+#: A year in Chinese digits.
 _SPELLED = str.maketrans("零〇○一二三四五六七八九", "000123456789")
 _SPELLED_YEAR = re.compile(r"[一二][零〇○一二三四五六七八九]{3}(?=年)")
-_YEARS = re.compile(r"(?i)\b(in|during) ((?:19|20)\d\d) (?:and|or) ((?:19|20)\d\d)\b")
+#: Years that share their preposition.
+_YEARS = re.compile(r"(?i)\b(in|during)((?: (?:19|20)\d\d,?)+) (?:and|or) ((?:19|20)\d\d)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,11 @@ class _Read(NamedTuple):
 
 def periods(text: str, today: date) -> tuple[list[Period], str]:
     """The periods a text names, relative to a day, and the text without the words that name them."""
+    given = text
     text = _SPELLED_YEAR.sub(lambda year: year[0].translate(_SPELLED), _MARK.sub(" ", text))
-    text = _YEARS.sub(r"\1 \2 and \1 \3", text)
+    for form, usual in _usual():
+        text = form.sub(usual, text)
+    text = _YEARS.sub(_each_year, text)
     read: dict[str, _Read] = {}
 
     def mark(one: _Read) -> str:
@@ -83,10 +87,17 @@ def periods(text: str, today: date) -> tuple[list[Period], str]:
 
     for pattern, name in _compiled("patterns"):
         text = pattern.sub(partial(named, name=name), text)
-    for pattern, name in _compiled("relations") if read else ():
+    if not read:
+        return [], _MARK.sub(" ", given)
+    for pattern, name in _compiled("relations"):
         text = pattern.sub(partial(related, name=name), text)
     found = [read[sign].period for sign in _MARK.findall(text)]
     return [one for one in found if one is not None], _MARK.sub(lambda sign: _left(read[sign[0]]), text)
+
+
+def _each_year(years: _Match) -> str:
+    """Years that share their preposition, each with its own."""
+    return " and ".join(f"{years[1]} {year}" for year in re.findall(r"\d{4}", years[0]))
 
 
 def _left(read: _Read) -> str:
@@ -392,6 +403,12 @@ def _compiled(kind: str) -> tuple[tuple[re.Pattern[str], str], ...]:
     parts = _TABLE["parts"]
     rows = _TABLE[kind]
     return tuple((re.compile(filled(form, parts)), row["read"]) for row in rows for form in row["forms"])
+
+
+@cache
+def _usual() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Other ways to write a date, and the usual one."""
+    return tuple((re.compile(filled(form, _TABLE["parts"])), usual) for form, usual in _TABLE["usual"])
 
 
 _MARK = re.compile(_TABLE["parts"]["m"])

@@ -27,7 +27,7 @@ from pagefile.tiers.page_recall import PageRecall
 from pagefile.tiers.page_search import PageSearch
 from pagefile.window.candidates import Block, Candidate
 from pagefile.window.measure import measured_step
-from pagefile.window.placeholder import LOAD_TOOL, loaded_note, placeholder, query_summary, says_in_view
+from pagefile.window.placeholder import LOAD_TOOL, loaded_note, placeholder, query_summary
 from pagefile.window.receipt import Window
 from pagefile.window.residency import Relevance, Strategy
 
@@ -127,8 +127,8 @@ class Archive(base.OwnTier):
         showing = rules.strategy, rules.running_tokens, rules.low_water, self._relevant, rules.resident_turns
         self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *showing)
         self._recall = PageRecall(self._search, store.pages, counter, rules.recall, self._failed)
-        # What the last window of a conversation showed whole, and in which open turn.
-        self._in_view: Lru[Scope, tuple[str | None, frozenset[str]]] = Lru(_CONVERSATIONS)
+        # What the last window that this process made for a conversation showed whole.
+        self._in_view: Lru[Scope, page_in.InView] = Lru(_CONVERSATIONS)
         if rules.retention_days or rules.max_bytes:
             self.pace = base.Pace(first_sweep_s=0.0, sweep_every_s=RETENTION_EVERY_S, together=True)
         #: How often a page was loaded: the page faults of this process.
@@ -160,13 +160,19 @@ class Archive(base.OwnTier):
         return {}
 
     def shown(self, request: base.WindowRequest, window: Window) -> bool:
-        self._in_view[request.scope] = page_in.pages_in_view(request.view, window)
+        self._in_view[request.scope] = page_in.pages_in_view(request.view, window, self._clock.now())
         return False
 
-    def in_view(self, scope: Scope, turn_id: str | None, uuid: str) -> bool:
-        """Whether the last window of an open turn, or of a conversation without one, had this page whole."""
-        turn, uuids = self._in_view.get(scope, (None, frozenset()))
-        return turn == turn_id and uuid in uuids
+    async def in_view(self, scope: Scope, turn: Turn | None, uuid: str) -> bool:
+        """Whether the last window of an open turn, or of a conversation without one, had this page whole.
+
+        A later window that another process made is judged by its receipt, which says it of open turns.
+        """
+        mine = self._in_view.get(scope)
+        for call in await self._store.calls.list(scope, limit=1):
+            if mine is None or (call.id != mine.window and call.at > mine.at):
+                return turn is not None and page_in.was_whole(call, turn, uuid)
+        return mine is not None and mine.turn == (turn and turn.id) and uuid in mine.pages
 
     async def maintain_all(self, backlog: base.Backlog) -> None:
         if backlog.sweep:
@@ -347,7 +353,7 @@ class Archive(base.OwnTier):
     async def part(self, scope: Scope, text: str, asked: page_in.Asked, budget_tokens: int) -> str:
         """The part of a text that is asked for, with our own words in the language of the conversation."""
         wording = await self._languages.wording(scope, text[:2000])
-        return await page_in.part_of(text, asked, budget_tokens, self._counter.count, wording)
+        return (await page_in.part_of(text, asked, budget_tokens, self._counter.count, wording)).text
 
     async def _relevant(self, scope: Scope, question: str) -> list[Relevance]:
         every = await self._search.find(scope, question, _RELEVANT)
@@ -367,7 +373,7 @@ class Archive(base.OwnTier):
     async def _kept_load(self, scope: Scope, step: Step) -> Step | None:
         """A step that loaded a page is stored as a note, since the page is already on disk. None if it loaded none."""
         uuid = page_in.arguments_of(step).get("uuid")
-        if says_in_view(step.result):
+        if page_in.loaded_nothing(step.result):
             return None
         try:
             page, _ = await self._pages.load(scope, uuid if isinstance(uuid, str) else "")

@@ -11,9 +11,10 @@ from pagefile.lru import Lru
 from pagefile.ports import Watermarks, WindowLog
 from pagefile.records import Checkpoint, ErasureReceipt, JsonObject, Scope, Step, Turn
 from pagefile.shapes.call_order import waiting_steps
+from pagefile.text.sentences import fitting_sentences
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers.base import Counter, Counts, OwnTier, Pace, WindowRequest, homes, off_loop
-from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules
+from pagefile.tiers.checkpoints import PREPARE_AT, Checkpoints, WindowRules, summary_tokens
 from pagefile.tiers.page_in import LOADING_TOOLS, THREAD_FROM_CHARS
 from pagefile.window.candidates import Candidate, Form, ShownTurn, shown_turn
 from pagefile.window.forms import running_turn, shown_pages, shown_summary, turn_forms
@@ -36,6 +37,9 @@ from pagefile.window.wording import ZH, Wording
 #: Checkpoints whose text for a window is cached: finding their anchors again takes almost as long as the
 #: query.
 _REMEMBERED = 256
+#: A summary that takes more than the window divided by this is shortened, whatever else is in the window: the beginning of the
+#: prompt does not depend on the question.
+SUMMARY_MOST_SHARE = 4
 
 
 #: Conversations whose fill level is tracked; for others the log must be read.
@@ -278,6 +282,11 @@ class History(OwnTier):
         named = checkpoint.archive_refs, request.known_pages, self.counter.count
         pages = shown_pages(*named, size, wording)
         text, note = self._shown(checkpoint, pages, window_tokens=size, wording=wording)
+        if self.counter.count(text) > size // SUMMARY_MOST_SHARE:
+            # Made for a larger window: as much of it as one for this window would have.
+            brief = fitting_sentences(checkpoint.summary, summary_tokens(size), self.counter.count)
+            shorter = replace(checkpoint, summary=brief)
+            text, note = self._shown(shorter, pages, window_tokens=size, wording=wording)
         form = Form(self.counter.count(text), text=text)
         covers = f"covers {checkpoint.covered_turns} turns up to {checkpoint.covered_through_seq}; {note}"
         return [Candidate(checkpoint.id, "summary", (form,), note=covers)]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeAlias
@@ -16,7 +17,7 @@ from uuid import UUID
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, PagefileError, PagePurgedError
 from pagefile.lru import Lru
 from pagefile.ports import LogView, PageKeeper, PageStore
-from pagefile.records import Scope, Step, Turn
+from pagefile.records import Scope, Step, Turn, WindowRecord
 from pagefile.text.outcomes import outcome
 from pagefile.text.passages import page_slice, render_excerpt, selected
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
@@ -27,9 +28,9 @@ from pagefile.window.eviction import HIGH_WATER, Evictions, Source
 from pagefile.window.forms import MOST_NAMED, Text
 from pagefile.window.measure import Count
 from pagefile.window.parts import escape
-from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
-from pagefile.window.receipt import Window
-from pagefile.window.wording import ZH, Language, Wording
+from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL, says_in_view
+from pagefile.window.receipt import Window, receipt_from
+from pagefile.window.wording import WORDINGS, ZH, Language, Wording
 
 #: What these tools return is already archived: it is never archived again.
 LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
@@ -37,16 +38,36 @@ LOADING_TOOLS = frozenset({LOAD_TOOL, SEARCH_TOOL})
 #: same name.
 RECALL_TOOL = "recall"
 _RECALLED = re.compile(r"(?:- )?\[\d{4}-\d\d-\d\d[\] ]")
+#: The arguments of the reading tools.
+_ARGUMENTS: Mapping[str, Sequence[str]] = {
+    LOAD_TOOL: ("uuid", "query", "offset", "limit"),
+    SEARCH_TOOL: ("query", "limit"),
+}
+#: How answers begin that load nothing.
+_EXCUSES = tuple(
+    wording.answers[name].partition("{")[0]
+    for wording in WORDINGS.values()
+    for name in ("bad_limit", "unknown_argument", "window_full", "unavailable")
+)
 #: A number as a model writes it in text.
 _DIGITS = re.compile(r"[+-]?[0-9]{1,18}")
 #: Texts of pages cached between the calls of a tool loop, in characters.
 CACHE_CHARS = 16_000_000
+#: The forms of a result in a receipt that are all of it.
+_WHOLE = frozenset({"full", "loaded"})
 #: A shorter excerpt would say nothing.
 LEAST_EXCERPT_TOKENS = 200
 #: Most tokens of the passages that answer a query, unless a limit is given.
 _ANSWER_TOKENS = 1000
 #: From this many characters on, processing a text would block the event loop.
 THREAD_FROM_CHARS = 20_000
+
+
+class Part(NamedTuple):
+    """A part of a page as a model reads it, and the offset to read on from."""
+
+    text: str
+    read_on: int
 
 
 async def excerpt(
@@ -59,7 +80,7 @@ async def excerpt(
     start: int = 0,
     limit: int | None = None,
     implied: bool = False,
-) -> str:
+) -> Part:
     """The passages of a text that answer a query, in order, with their positions, within a budget.
 
     They are sought from `start` on; `limit` bounds the characters of the answer. That nothing matches is said, unless the
@@ -73,20 +94,26 @@ async def excerpt(
         chars = 0 if limit is None else -(-len(shown) * budget_tokens // limit)
         return max(count(shown), chars)
 
-    def choose() -> str:
+    def choose() -> Part:
         ended = "".join(f"{line}\n" for line in _fitting_lines(outcome(rest), budget_tokens // 3, cost))
         budget = budget_tokens - (cost(ended) if ended else 0)
         chosen = selected(rest, query, budget=budget, cost=cost, zh=zh)
         if [(passage.start, passage.end) for passage in chosen] == [(0, len(text))]:
-            return text
+            return Part(text, len(text))
         note = "" if implied or chosen.answers or not query.strip() else nothing_matched
         if note:
             chosen = selected(rest, query, budget=budget - cost(note), cost=cost, zh=zh)
+        if not chosen and ended:
+            return Part(ended, start)
         if not chosen:
             # There is hardly room for a word, and none for its position.
-            return ended or fitting_slice(text, start, limit, budget_tokens, count)
+            begin, words = (start + place for place in chosen.found_at)
+            part = _from(text, begin, limit, budget_tokens, count)
+            return part if words < part.read_on else _from(text, words, limit, budget_tokens, count)
         placed = [replace(one, start=one.start + start, end=one.end + start) for one in chosen]
-        return ended + note + render_excerpt(placed, len(text), zh=zh)
+        # Who asked for the page and not for passages of it reads it from the beginning.
+        read_on = (implied and chosen.gap) or chosen.read_on
+        return Part(ended + note + render_excerpt(placed, len(text), zh=zh), start + read_on)
 
     return await off_loop(choose, len(text), THREAD_FROM_CHARS)
 
@@ -100,17 +127,22 @@ def _fitting_lines(lines: Sequence[str], budget: int, cost: Count) -> list[str]:
 
 async def part_of(
     text: str, asked: "Asked", budget_tokens: int, count: Count, wording: Wording, *, implied: bool = False
-) -> str:
+) -> Part:
     """The part of a page that a call asks for, within a budget; for an offset behind its end, how long it is."""
     start = asked.offset or 0
     if start >= len(text):
-        return wording.answers["behind_end"].format(offset=start, chars=len(text))
+        return Part(wording.answers["behind_end"].format(offset=start, chars=len(text)), start)
     if asked.query or not asked.in_part:
         query, limit = asked.query, asked.limit
         return await excerpt(
             text, query, budget_tokens, count, wording, start=start, limit=limit, implied=implied
         )
-    return fitting_slice(text, start, asked.limit, budget_tokens, count)
+    return _from(text, start, asked.limit, budget_tokens, count)
+
+
+def _from(text: str, offset: int, limit: int | None, budget_tokens: int, count: Count) -> Part:
+    part = fitting_slice(text, offset, limit, budget_tokens, count)
+    return Part(part, offset + len(part))
 
 
 def is_quoted(tool: str, result: str) -> bool:
@@ -162,7 +194,7 @@ class Asked(NamedTuple):
 
     @classmethod
     def by(cls, arguments: Mapping[str, object]) -> "Asked":
-        """What a model asks for; numbers may be written as text, and what makes no sense (`unusable`) is ignored."""
+        """What a model asks for; numbers may be written as text, and what makes no sense (`complaint`) is ignored."""
         query = arguments.get("query")
         offset, limit = _number(arguments.get("offset")), _number(arguments.get("limit"))
         return cls(
@@ -172,17 +204,28 @@ class Asked(NamedTuple):
         )
 
 
-def unusable(arguments: Mapping[str, object]) -> tuple[str, object] | None:
-    """The first argument of a call that makes no sense, and its value; None if all do."""
+def complaint(tool: str, arguments: Mapping[str, object], wording: Wording) -> str | None:
+    """What is wrong with the arguments of a call of our tools, in words; None if nothing is."""
     query = arguments.get("query")
     if query is not None and not isinstance(query, str):
-        return "query", query
+        return wording.answers["bad_query"].format(given=repr(query)[:80])
     for name, least in (("offset", 0), ("limit", 1)):
         value = arguments.get(name)
         number = _number(value)
         if value not in (None, "") and (number is None or number < least):
-            return name, value
+            return wording.answers[f"bad_{name}"].format(given=repr(value)[:80])
+    known = _ARGUMENTS[tool]
+    if strange := [name for name, value in arguments.items() if name not in known and value is not None]:
+        named = wording.comma.join(known)
+        return wording.answers["unknown_argument"].format(name=strange[0][:80], known=named)
+    if tool == LOAD_TOOL and arguments.get("uuid") is None:
+        return wording.answers["missing_uuid"]
     return None
+
+
+def loaded_nothing(answer: str) -> bool:
+    """Whether an answer of the load tool is only words of ours, and no part of a page."""
+    return answer.startswith(_EXCUSES) or says_in_view(answer)
 
 
 def _number(value: object) -> int | None:
@@ -223,8 +266,8 @@ def slice_of(text: str, offset: int, limit: int | None) -> str:
 
 #: A conversation, the limit, and the wording.
 _FoldKey: TypeAlias = tuple[Scope, int, str]
-#: The page, what is asked for, the budget, and the language of what is written around the passages.
-_PartKey: TypeAlias = "tuple[Scope, str, Asked, int, Language]"
+#: The page, what is asked for and whether only implied, the budget, and the language of what is written around the passages.
+_PartKey: TypeAlias = "tuple[Scope, str, Asked, bool, int, Language]"
 
 
 @dataclass(eq=False, repr=False)
@@ -365,7 +408,9 @@ class Paging:
                 forms.append(Text("loaded", text, tokens))
             if tokens > share or not forms:
                 question = Asked(request.query or "")
-                forms.append(Text("passages", *await self._part(request, uuid, question, share)))
+                forms.append(
+                    Text("passages", *await self._part(request, uuid, question, share, implied=True))
+                )
             return tuple(forms)
         except PagefileError as error:
             request.note(f"page {uuid} stays a placeholder: {error}")
@@ -384,12 +429,15 @@ class Paging:
         self._texts[scope, uuid] = text, tokens
         return text, tokens
 
-    async def _part(self, request: WindowRequest, uuid: str, asked: Asked, budget: int) -> tuple[str, int]:
-        key = request.scope, uuid, asked, budget, request.language
+    async def _part(
+        self, request: WindowRequest, uuid: str, asked: Asked, budget: int, *, implied: bool = False
+    ) -> tuple[str, int]:
+        key = request.scope, uuid, asked, implied, budget, request.language
         if key not in self._parts:
             text, _ = await self._text(request.scope, uuid)
-            chosen = await part_of(text, asked, budget, self.counter.count, request.wording)
-            self._parts[key] = chosen, self.counter.count(chosen)
+            count = self.counter.count
+            chosen = await part_of(text, asked, budget, count, request.wording, implied=implied)
+            self._parts[key] = chosen.text, count(chosen.text)
         return self._parts[key]
 
     def forget(self) -> None:
@@ -406,8 +454,17 @@ def in_blocks(view: LogView) -> Sequence[Turn]:
     return view.turns[first:]
 
 
-def pages_in_view(view: LogView, window: Window) -> tuple[str | None, frozenset[str]]:
-    """The open turn of a window, and the pages that the window shows whole."""
+class InView(NamedTuple):
+    """Which pages a window showed whole, for which open turn."""
+
+    window: str
+    at: datetime
+    turn: str | None
+    pages: frozenset[str]
+
+
+def pages_in_view(view: LogView, window: Window, at: datetime) -> InView:
+    """What a window shows whole."""
     running = view.open_turn
     turns = {turn.id: turn for turn in (*view.turns, *([] if running is None else [running]))}
     parts = window.parts
@@ -418,7 +475,15 @@ def pages_in_view(view: LogView, window: Window) -> tuple[str | None, frozenset[
         for number, result in one.steps.items()
         if (step := turns[one.turn_id].steps[number]).page and len(result.result) == step.page_chars
     }
-    return running and running.id, frozenset(filter(None, whole))
+    return InView(window.id, at, running and running.id, frozenset(filter(None, whole)))
+
+
+def was_whole(call: WindowRecord, turn: Turn, uuid: str) -> bool:
+    """Whether a recorded window of an open turn showed a page whole, at the step that fetched or loaded it."""
+    steps = {f"{turn.id}/step/{n}" for n, step in enumerate(turn.steps) if step.page == uuid}
+    return call.turn_id == turn.id and any(
+        one.kept and one.id in steps and one.form in _WHOLE for one in receipt_from(call.receipt)
+    )
 
 
 def _newest_whole(steps: Mapping[int, Step]) -> dict[int, Step]:

@@ -103,8 +103,9 @@ class PageRecall:
             return None
         if is_quoted(page.tool, text):
             return None
-        part = await part_of(text, Asked(query), budget, self.counter.count, request.wording)
-        shown = f"- {_origin(request, page)}\n{escape(part)}"
+        asked = Asked(query), budget, self.counter.count, request.wording
+        part = await part_of(text, *asked, implied=True)
+        shown = f"- {_origin(request, page)}\n{escape(part.text)}"
         form = Form(self.counter.count(shown), text=shown, name="passages")
         return Candidate(f"page:{page.uuid}", "loaded", (form,), rank, value=chosen.value)
 

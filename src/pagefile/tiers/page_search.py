@@ -257,15 +257,25 @@ class PageSearch:
                 about = {page.uuid: _about(page) for page in await self.keeper.named(scope, batch)}
                 for page in await self.index.read(scope, batch):
                     passages = page.terms
-                    if passages is None:
-                        if not segment:
-                            continue
-                        _, text = await self.pages.load(scope, page.uuid)
+                    if (
+                        passages is None
+                        and segment
+                        and (text := await self._text(scope, page.uuid)) is not None
+                    ):
                         passages = await self._segmented(scope, page, text)
+                    if passages is None:
+                        continue
                     said = "\n".join(about.get(page.uuid, ()))
                     await anyio.to_thread.run_sync(index.add, page, passages, said)
         self._indexes.trim()
         return index
+
+    async def _text(self, scope: Scope, uuid: str) -> str | None:
+        """The text of a page; None where it was purged or erased since it was listed."""
+        try:
+            return (await self.pages.load(scope, uuid))[1]
+        except HandleNotFoundError:
+            return None
 
     async def _segmented(self, scope: Scope, page: PageTerms, text: str) -> tuple[str, ...]:
         passages = await anyio.to_thread.run_sync(segmented, text, page.spans)
@@ -321,9 +331,8 @@ class PageSearch:
 
     async def _pieces(self, scope: Scope, page: Page) -> list[str]:
         """What stands out in a page; its terms are stored on the way, since its text is at hand."""
-        try:
-            _, text = await self.pages.load(scope, page.uuid)
-        except HandleNotFoundError:
+        text = await self._text(scope, page.uuid)
+        if text is None:
             return []
         for one in await self.index.read(scope, [page.uuid]):
             if one.terms is None:

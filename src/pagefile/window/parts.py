@@ -7,6 +7,7 @@ added around the turns.
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, cast
@@ -37,8 +38,14 @@ HEADINGS: Mapping[Block, Mapping[Language, str]] = {
 }
 
 
+#: Tag characters, zero-width ones and marks that turn the direction of writing: a model reads what no person sees.
+_INVISIBLE = re.compile("[\U000e0000-\U000e007f\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
 def escape(text: str) -> str:
-    """Text that cannot open or close one of our tags."""
+    """Text that cannot open or close one of our tags, and hides nothing."""
+    if not text.isascii():
+        text = _INVISIBLE.sub("", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -251,6 +258,7 @@ def plain_text(parts: Parts, tongue: Language | None = None) -> str:
     """The same conversation as one text, one line per message."""
     messages, _ = chat(replace(parts, blobs={}))
     names = _SPEAKERS[tongue or language("".join(text_of(message) for message in messages))]
+    others = re.compile(rf"^(?=(?:{'|'.join(map(re.escape, names.values()))}) *[:：])", re.MULTILINE)
     lines: list[str] = []
     for message in messages:
         name = names[str(message["role"])]
@@ -258,7 +266,8 @@ def plain_text(parts: Parts, tongue: Language | None = None) -> str:
             function = cast("Mapping[str, str]", call["function"])
             lines.append(f"{name}: [{function['name']} {function['arguments']}]")
         if text := text_of(message):
-            lines.append(f"{name}: {text}")
+            # A line inside of a message must not look like another speaker's.
+            lines.append(f"{name}: {others.sub('  ', text)}")
     return "\n".join(lines)
 
 

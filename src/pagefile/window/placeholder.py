@@ -61,7 +61,7 @@ def placeholder(page: Page, count: Callable[[str], int] | None = None, wording: 
 
 def short_placeholder(page: Page, wording: Wording = ZH) -> str:
     """The one-line form for tight budgets; it keeps the call that loads the page."""
-    about = " ".join(page.result_summary.split())[:40]
+    about = " ".join(_quoted(page.result_summary).split())[:40]
     return wording.short.format(uuid=page.uuid, chars=page.length, about=about)
 
 
@@ -80,15 +80,24 @@ def says_in_view(answer: str) -> bool:
     return _IN_VIEW.match(answer) is not None
 
 
+#: What only a placeholder may say: its rules, its head, and calls of the tools that lead back.
+_OURS = re.compile(rf"━{{3,}}|📎 *\[[^\]\n]*\]?|(?:{LOAD_TOOL}|{SEARCH_TOOL})\([^)\n]*\)?")
+
+
+def _quoted(text: str) -> str:
+    """Words of a result or a call, as a placeholder may quote them: they cannot pass for its own."""
+    return _OURS.sub("…", text) if _OURS.search(text) else text
+
+
 def _long(page: Page, wording: Wording, query_shown: int, source_shown: int, summary_shown: int) -> str:
-    sources = [f"- {source[:source_shown]}" for source in page.sources[:SOURCES_SHOWN]]
+    sources = [f"- {_quoted(source)[:source_shown]}" for source in page.sources[:SOURCES_SHOWN]]
     return _long_template(wording).format(
         uuid=page.uuid,
         tool=page.tool,
-        query=page.query_summary[:query_shown],
+        query=_quoted(page.query_summary)[:query_shown],
         time=page.created.isoformat(timespec="seconds"),
         chars=page.length,
-        summary=page.result_summary[:summary_shown],
+        summary=_quoted(page.result_summary)[:summary_shown],
         sources="\n".join(sources) or wording.no_sources,
     )
 

@@ -17,6 +17,8 @@ from pagefile.window.wording import ZH, Wording
 
 #: A turn that takes more than the window divided by this also has shorter forms, of the window divided by these.
 LARGE, SHARES = 4, (2, 4, 8)
+#: No turn is abridged to less than the room divided by this.
+_LEAST = 16
 
 
 def is_large(turn: Turn, window_tokens: int) -> bool:
@@ -139,12 +141,9 @@ def excerpts(turn: Turn, query: str, window_tokens: int, count: Count, wording: 
 
 
 def _excerpt(turn: Turn, query: str, budget: int, count: Count, wording: Wording) -> Turn:
-    call = f'{LOAD_TOOL}(uuid="{TURN_HANDLE}{turn.id}", query="…")'
-    note = wording.abridged.format(call=call)
+    note = wording.abridged.format(call=load_call(turn.id))
     room = budget - count(note) - 2 * MESSAGE_OVERHEAD
-    # The answer is what the next question is most often about: it gets what it needs, up to half.
-    answered = _passages(turn.answered, query, room // 2, count, wording)
-    said = _passages(turn.said, query, room - count(answered), count, wording)
+    said, answered = abridged((turn.said, turn.answered), query, room, count, wording)
     user, assistant = f"{said}\n{note}".strip(), answered or None
     tokens = count(user), count(answered)
     total = side_tokens(user, tokens[0]) + side_tokens(assistant, tokens[1])
@@ -152,6 +151,36 @@ def _excerpt(turn: Turn, query: str, budget: int, count: Count, wording: Wording
     return replace(turn, **sides, tokens=total, steps=(), layout=None)
 
 
-def _passages(text: str, query: str, budget: int, count: Count, wording: Wording) -> str:
+def allotted(costs: Sequence[int], room: int) -> list[int]:
+    """The tokens for each of the newest turns that fit, oldest first; fewer than its costs for one that is to be abridged.
+
+    A turn of more than a quarter of the room gets at most half of what newer ones leave, and the last sixteenth is left free.
+    """
+    large, least = room // LARGE, room // _LEAST
+    given: list[int] = []
+    for cost in reversed(costs):
+        fits = cost <= room if cost <= large else cost <= room // 2
+        if not fits and (cost <= large or room // 2 < least):
+            break
+        given.append(cost if fits else room // 2)
+        room -= given[-1]
+    return given[::-1]
+
+
+def load_call(turn_id: str) -> str:
+    """How a model loads the rest of a turn."""
+    return f'{LOAD_TOOL}(uuid="{TURN_HANDLE}{turn_id}", query="…")'
+
+
+def abridged(sides: Sequence[str], query: str, budget: int, count: Count, wording: Wording) -> list[str]:
+    """The passages of the sides of a turn that matter for the query, else their beginning and end.
+
+    The answer is what the next question is most often about: the last side gets what it needs, up to half, and so on.
+    """
     zh = wording is ZH
-    return render_excerpt(selected(text, query, budget=budget, cost=count, zh=zh), len(text), zh=zh)
+    made: list[str] = []
+    for before, text in reversed([*enumerate(sides)]):
+        chosen = selected(text, query, budget=budget // 2 if before else budget, cost=count, zh=zh)
+        made.append(render_excerpt(chosen, len(text), zh=zh))
+        budget -= count(made[-1])
+    return made[::-1]

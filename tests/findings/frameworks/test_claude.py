@@ -186,7 +186,7 @@ def spoken(answer):
     return "".join(block["text"] for block in answer["content"])
 
 
-@still_open("frameworks-F26")
+@finding("frameworks-F26")
 async def test_a_tool_that_cannot_do_it_says_why(memory):
     """A refused fact is answered with words that a model can read."""
     with promised("the tool answers"):

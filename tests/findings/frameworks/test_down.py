@@ -160,7 +160,7 @@ async def ask_claude(memory, text):
     return "ok"
 
 
-@still_open("frameworks-F18")
+@finding("frameworks-F18")
 @pytest.mark.parametrize(
     "ask", [ask_langchain, ask_graph, ask_pydantic_ai, pytest.param(ask_claude, marks=heavy("claude"))]
 )

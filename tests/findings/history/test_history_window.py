@@ -14,7 +14,7 @@ from pagefile.standalone import (
     ConversationStore,
     ConversationSummarizer,
 )
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 #: Several times as long as the window of the tests below.
 CONTRACT = "请帮我看这份合同。" + "甲方应按照约定履行义务，并在收到通知后答复。" * 150
@@ -119,7 +119,7 @@ async def test_the_turn_before_the_question_is_not_invisible(sqlite_url):
     assert "王小明" in text
 
 
-@still_open("history-F4")
+@finding("history-F4")
 async def test_the_graph_shows_the_turn_before_the_question(sqlite_url):
     """The graph's prompt has the answer of the turn before, also if that turn is larger than the window."""
     prompts = []

@@ -10,7 +10,7 @@ import pytest
 
 from pagefile import Memory
 from pagefile.standalone import AgentApp, MemoryQueryRequest, MemoryWriteRequest
-from tests.findings.marks import finding, load, still_open
+from tests.findings.marks import finding, load
 
 from .honest_summaries import LARGE_WINDOW, REFUSED, covered, lost, read, say, shown, spoken_for, summary_of
 
@@ -164,7 +164,7 @@ async def test_four_processes_share_a_conversation(postgres_url, counted):
 # -- F4: a turn that is larger than the window -----------------------------------------------------------------------------
 
 
-@still_open("history-F4")
+@finding("history-F4")
 async def test_a_history_is_not_empty_because_its_newest_turn_is_too_long(app):
     """After a turn that is larger than the window, the history has earlier turns, the answer, and fits the window."""
     for number in range(5):
@@ -219,7 +219,7 @@ async def test_more_recent_turns_than_the_checkpoint_kept(app, recent_turns):
 # -- F19: the query and the answer reach two workers -----------------------------------------------------------------------
 
 
-@still_open("history-F19")
+@finding("history-F19")
 async def test_an_answer_finds_its_query_in_another_worker(url):
     """An answer that is written without its query by another worker still belongs to what the user asked."""
     async with Memory.open(url, embedder="none") as asked, Memory.open(url, embedder="none") as answered:
@@ -228,3 +228,23 @@ async def test_an_answer_finds_its_query_in_another_worker(url):
         await AgentApp(answered).write_turn(MemoryWriteRequest("c", agent_response="好的，记住了"))
         rows = await app.query_message_by_conversation_id_asc("c")
     assert [("我对青霉素过敏", "好的，记住了")] == [(row.query, row.answer) for row in rows]
+
+
+@finding("history-F19")
+async def test_a_query_in_another_worker_is_answered_once(url):
+    """A second answer without a query is the agent's words alone, and so is one after the query's conversation was erased."""
+    async with Memory.open(url, embedder="none") as asked, Memory.open(url, embedder="none") as answered:
+        apps = AgentApp(asked), AgentApp(answered)
+        for conversation in ("c", "erased"):
+            await apps[0].query_memory_context(MemoryQueryRequest(conversation, query="我对青霉素过敏"))
+        await asked.forget(conversation_id="erased")
+        for conversation, answer in (("c", "好的"), ("c", "还在吗"), ("erased", "在吗")):
+            await apps[1].write_turn(MemoryWriteRequest(conversation, agent_response=answer))
+        rows = [
+            row
+            for name in ("c", "erased")
+            for row in await apps[0].query_message_by_conversation_id_asc(name)
+        ]
+    assert [("我对青霉素过敏", "好的"), ("", "还在吗"), ("", "在吗")] == [
+        (row.query, row.answer) for row in rows
+    ]

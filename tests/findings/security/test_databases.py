@@ -119,7 +119,7 @@ def test_the_verifier_survives_any_byte(tmp_path, counted):
     assert 0 == wrong
 
 
-@still_open("security-F12")
+@finding("security-F12")
 async def test_a_deleted_database_acknowledges_nothing(tmp_path):
     """Once the file of the database is gone, the service refuses to write and is not ready, for nothing would be kept."""
     turn = {"conversation_id": "chat", "user_id": "ada", "user": "Hello", "assistant": "Hi"}

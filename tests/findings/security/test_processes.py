@@ -10,7 +10,7 @@ import time
 import httpx
 import pytest
 
-from tests.findings.marks import finding, load, still_open
+from tests.findings.marks import finding, load
 from tests.integration.workers.serving import served
 
 from .looking import NotShownError, files_with, given
@@ -64,7 +64,7 @@ def test_a_killed_upload_leaves_nothing(tmp_path):
     assert [] == files_with(folder, "ERASED")
 
 
-@still_open("security-L6")
+@finding("security-L6")
 def test_the_service_ends_well_when_asked_to(tmp_path):
     """A service with one worker that is told to end by SIGTERM ends with the exit code 0."""
     with started(tmp_path, f"sqlite:///{tmp_path}/a.db", **PLAIN) as service:

@@ -137,7 +137,7 @@ async def test_what_commands_a_model_is_not_remembered(memory):
 
 
 async def test_each_prompt_brings_only_what_is_new(memory, stub, options):
-    """A fact is told once in a session, a new one when it comes, and everything stays under the limit."""
+    """A greeting brings nothing, the question brings its fact once, and a correction comes with the next prompt."""
     await memory.remember("用户喜欢喝龙井茶", user_id="ada")
     claude = ClaudeMemory(memory, user_id="ada")
     async with ClaudeSDKClient(claude.options(options)) as client:
@@ -148,7 +148,7 @@ async def test_each_prompt_brings_only_what_is_new(memory, stub, options):
             async for _ in client.receive_response():
                 pass
     told = [(seen(request).count("龙井茶"), seen(request).count("花生")) for request in agent_requests(stub)]
-    assert told == [(1, 0), (1, 0), (1, 1)]
+    assert told == [(0, 0), (1, 0), (1, 1)]
 
 
 async def test_much_memory_stays_under_the_limit(memory, stub, options):
@@ -156,9 +156,9 @@ async def test_much_memory_stays_under_the_limit(memory, stub, options):
     for number in range(200):
         await memory.remember(f"第{number}条事实：" + "很长的内容" * 20, user_id="ada")
     claude = ClaudeMemory(memory, user_id="ada")
-    await ask(claude.options(options), "你好")
+    await ask(claude.options(options), "第0条事实是什么？")
     (request,) = agent_requests(stub)
-    assert "第0条事实" in seen(request)
+    assert "第0条事实：很长的内容" in seen(request)
     assert "</memory>" in seen(request)
     assert "saved to" not in seen(request).lower()
 

@@ -38,9 +38,10 @@ def test_what_was_said_is_not_said_again():
 def test_what_does_not_fit_is_said_another_time():
     """A line that found no room counts as unsaid."""
     said = set()
-    memory = block(["- " + "长" * 50, "- " + "短" * 10])
-    assert "短" not in unsaid(memory, said, 150)
-    assert "短" in unsaid(memory, said, 150)
+    long, short = "- " + "长" * 50, "- " + "短" * 10
+    room = len(block([long]).text)
+    assert "短" not in unsaid(block([long, short]), said, room)
+    assert "短" in unsaid(block([long, short]), said, room)
 
 
 lines = st.lists(

@@ -28,6 +28,8 @@ async def talking(url, cache):
             await say(app, number)
         await app.checkpoint_short_memory(CONVERSATION, "用户头晕。", 3)
         await say(app, 12)
+        # What recall brings depends on the index: it is complete before anything is compared.
+        await memory.settle()
         yield app, AgentApp(uncached), memory.conversation(CONVERSATION)
 
 

@@ -35,7 +35,7 @@ class Play:
         self.url, self.sessions = url, sessions
         self.done, self.open, self.prepared = [], [], {}
         #: Open turns from before the last reset, and how many of `done` have no answer.
-        self.left, self.given_up = set(), 0
+        self.left = set()
 
     async def run(self, actions):
         async with AsyncExitStack() as stack:
@@ -76,7 +76,6 @@ class Play:
             turn = self.open.pop(value)
             await self.chat(number % 2).abort(turn)
             self.done.append(turn.id)
-            self.given_up += 1
 
     async def prepare(self, number, process):
         scope, work = self.chat(process).scope, self.work(process)
@@ -97,7 +96,7 @@ class Play:
 
     async def reset(self, number, value):
         await self.chat(number % 2).reset()
-        self.done, self.given_up, self.left = [], 0, {turn.id for turn in self.open}
+        self.done, self.left = [], {turn.id for turn in self.open}
 
     async def crash(self, number, process):
         """The process is gone with everything it had prepared; another takes its place."""

@@ -53,6 +53,27 @@ async def test_after_a_query_the_call_reads_on_behind_what_was_shown(chat: Conve
     assert int(offset) == max(ends) > 0
 
 
+@pytest.mark.parametrize("result", [BLOCK, TABLE])
+async def test_when_nothing_matches_the_call_reads_on_behind_the_beginning(chat: Conversation, result: str):
+    """The end of the page is shown too, but reading on there would skip all that is between."""
+    uuid = await page_of(chat, result)
+    text = await chat.call_tool("load_tool_history", {"uuid": uuid, "query": "giraffes"})
+    offset = int(re.findall(r"offset=(\d+)", text)[0])
+    assert 100 < offset < len(result) // 2
+    assert result[offset - 20 : offset].strip() in text
+    assert result[offset : offset + 20].strip() not in text
+
+
+async def test_a_limit_of_a_few_words_shows_what_matched_and_reads_on_there(chat: Conversation):
+    """There is no room to say where in the page it is."""
+    uuid = await page_of(chat, BLOCK)
+    text = await chat.call_tool("load_tool_history", {"uuid": uuid, "query": "crate 2345", "limit": 20})
+    part, _, more = text.partition("\n[")
+    place = BLOCK.index(part)
+    assert "2345" in BLOCK[place - 20 : place + 40]
+    assert f"offset={place + len(part)}," in more
+
+
 async def test_a_bare_load_of_a_long_page_does_not_say_that_nothing_matches(chat: Conversation):
     """The model asked for no passage. The question of its turn has no word of the page."""
     uuid = await page_of(chat, BLOCK, "Zebra?")
@@ -62,6 +83,14 @@ async def test_a_bare_load_of_a_long_page_does_not_say_that_nothing_matches(chat
     assert "no passage matches" not in text
     asked = await chat.call_tool("load_tool_history", {"uuid": uuid, "query": "giraffe"}, turn=turn)
     assert "no passage matches" in asked
+
+
+async def test_a_window_that_brings_a_long_page_does_not_say_that_nothing_matches(chat: Conversation):
+    """Its question is the user's, and the user did not ask the page."""
+    uuid = await page_of(chat, BLOCK, "Zebra?")
+    shown = (await chat.context("Giraffe elephants?", load=[uuid])).as_text()
+    assert "Sentence 0" in shown
+    assert "no passage matches" not in shown
 
 
 async def test_a_small_limit_shows_the_words_that_matched(chat: Conversation):
@@ -84,6 +113,42 @@ async def test_an_argument_that_makes_no_sense_is_named(
     text = await chat.call_tool(tool, {"uuid": uuid, "query": "crate", **given})
     ((name, value),) = given.items()
     assert text.startswith(f"[bad argument] {name}={value!r}")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "named"),
+    [
+        ("load_tool_history", {"page": 3}, "page"),
+        ("load_tool_history", {"start": 10, "query": "crate"}, "start"),
+        ("search_tool_history", {"query": "crate", "top_k": 3}, "top_k"),
+    ],
+)
+async def test_an_argument_that_the_tool_does_not_have_is_named(
+    chat: Conversation, tool: str, given: dict[str, object], named: str
+):
+    """Beside those that it has: the model would take the answer for what it asked."""
+    uuid = {"uuid": await page_of(chat, BLOCK)} if tool == "load_tool_history" else {}
+    text = await chat.call_tool(tool, {**uuid, **given})
+    assert text.startswith(f"[unknown argument] {named}")
+    assert "limit" in text
+
+
+async def test_a_load_without_a_uuid_says_what_is_missing(chat: Conversation):
+    """Not that an empty text is no uuid."""
+    assert "[missing argument] uuid" in await chat.call_tool("load_tool_history", {"query": "crate"})
+
+
+@pytest.mark.parametrize("given", [{"limit": "many"}, {"page": 3}])
+async def test_an_answer_that_names_a_bad_argument_is_recorded_as_it_is(
+    chat: Conversation, given: dict[str, object]
+):
+    """It loaded nothing: neither the turn nor its window says otherwise."""
+    asked = {"uuid": await page_of(chat, BLOCK), **given}
+    turn = await chat.begin("Which crate?")
+    answer = await chat.call_tool("load_tool_history", asked, turn=turn)
+    turn = await chat.step(turn, tool="load_tool_history", input=asked, result=answer)
+    assert (None, answer) == (turn.steps[0].page, turn.steps[0].result)
+    assert "Sentence 5 " not in (await chat.context(turn=turn)).as_text()
 
 
 async def test_numbers_as_text_and_nulls_are_fine(chat: Conversation):

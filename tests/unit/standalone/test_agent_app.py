@@ -219,10 +219,26 @@ async def test_a_window_is_never_overfull(app):
 
 
 async def test_one_turn_that_is_too_long_calls_for_a_summary(app):
-    """C1-10: nothing fits, so the ratio is small, and yet a summary is due."""
+    """C1-10, S1-08: it is abridged, so the ratio is small, and yet a summary is due."""
     await app.write_turn(MemoryWriteRequest("c", user_query="长 " * 3000, agent_response="答"))
     context = await app.query_memory_context(asking("q", model_context_window=1000))
-    assert ("", True) == (context.history, context.should_checkpoint_summary)
+    assert context.should_checkpoint_summary
+    assert context.history.startswith("用户: ")
+    assert context.history.endswith("\nAI: 答")
+    assert COUNTER.count(format_prompt(context.history, "q")) <= 1000
+
+
+async def test_several_large_turns_share_the_window(app):
+    """S1-08: of eight turns that take a third of the window each, the newest is whole, and others before it are shown in part."""
+    for number in range(8):
+        said = f"第{number}份合同。" + "甲方应按照约定履行义务。" * 60
+        await app.write_turn(MemoryWriteRequest("c", user_query=said, agent_response=f"意见{number}"))
+    context = await app.query_memory_context(asking("q", model_context_window=2000))
+    assert COUNTER.count(format_prompt(context.history, "q")) <= 2000
+    assert context.history.endswith(f"用户: {said}\nAI: 意见7")
+    shown = [number for number in range(8) if f"AI: 意见{number}" in context.history]
+    assert [4, 5, 6, 7] == shown[-4:]
+    assert list(range(8))[-len(shown) :] == shown
 
 
 # -- turns -------------------------------------------------------------------------------------------------------------

@@ -51,10 +51,14 @@ class Measured(Meter):
 )
 def test_what_is_kept_fits(summary, safety, turns, query, window, recent):
     """C1-10, S1-83: within the window wherever the safety data and the question are; a run of the newest turns; nothing else."""
+    turns = tuple((("用户", text),) for text in turns)
     whole = HistoryText(summary, safety, turns)
     kept = whole.fitting(query, window, recent, COUNTER.count)
     assert safety == kept.safety
-    assert kept.turns == turns[len(turns) - len(kept.turns) :]
+    for shown, turn in zip(reversed(kept.turns), reversed(turns), strict=False):
+        # Only large turns are abridged.
+        room = window - COUNTER.count(format_prompt("\n".join(safety), query))
+        assert shown == turn or COUNTER.count(f"用户: {turn[0][1]}\n") > room // 4
     if COUNTER.count(format_prompt("\n".join(safety), query)) <= window:
         assert COUNTER.count(format_prompt(kept.text, query)) <= window
     if COUNTER.count(format_prompt(whole.text, query)) <= window:
@@ -70,14 +74,14 @@ def test_seams_that_cost_tokens_are_paid_with_the_oldest_turn():
         # A tokenizer for which every line break costs three tokens when lines stand together.
         return len(text) + 2 * max(0, text.count("\n") - 4)
 
-    whole = HistoryText("摘要", (), tuple(f"用户: 问{n}" for n in range(6)))
+    whole = HistoryText("摘要", (), tuple((("用户", f"问{n}"),) for n in range(6)))
     for window in range(20, 90):
         kept = whole.fitting("q", window, 2, count)
         assert count(format_prompt(kept.text, "q")) <= window or (not kept.turns and kept.summary is None)
 
 
 async def test_a_query_asks_the_database_twice(clock):
-    """S1-05, S1-56, S1-67: the segment and the session, whatever came before; and no row that is not shown."""
+    """S1-05, S1-56, S1-67: the segment and the session, whatever came before, and no row that is not shown; it is stored once."""
     store = Watched(InMemoryStore(clock))
     app = AgentApp(Memory(engine_over(store, Settings(), clock, COUNTER)))
     await say(app, *range(30))
@@ -85,7 +89,11 @@ async def test_a_query_asks_the_database_twice(clock):
     await say(app, 30)
     store.verbs.clear()
     context = await app.query_memory_context(asking("q"))
-    assert ["reader.view", "sessions.get"] == store.verbs
+    assert ["reader.view", "sessions.get", "items.write"] == store.verbs
+    store.verbs.clear()
+    await app.query_memory_context(asking("q"))
+    await app.read_history(asking("another"))
+    assert 2 * ["reader.view", "sessions.get"] == store.verbs
     assert ["历史摘要: 摘要", *lines(28, 29, 30)] == context.full_history.split("\n")
 
 

@@ -1,4 +1,4 @@
-"""A verb whose statement fails ends there and then, whatever keeps its error alive: it may hold a lock."""
+"""Verbs and their statements: one that fails ends there and then, and no name is said twice."""
 
 from contextlib import suppress
 from threading import Lock
@@ -7,6 +7,7 @@ import pytest
 
 from pagefile.stores.postgres import database
 from pagefile.stores.sql import plays
+from pagefile.stores.sql.texts import statement_texts
 from pagefile.stores.sqlite import player
 
 
@@ -50,3 +51,11 @@ async def test_a_verb_whose_statement_fails_lets_go_of_its_lock(run):
             raise
     assert errors
     assert not lock.locked()
+
+
+def test_a_name_that_is_said_twice_is_refused(tmp_path):
+    """The second text would silently replace the first for the statements of all files."""
+    (tmp_path / "a.sql").write_text("-- fragment: asked\nx = :x\n\n-- name: one\nSELECT 1 WHERE {asked}\n")
+    (tmp_path / "b.sql").write_text("-- fragment: asked\ny = :y\n")
+    with pytest.raises(ValueError, match=r"b\.sql has the fragment 'asked'"):
+        statement_texts("sqlite", tmp_path)

@@ -47,3 +47,23 @@ def test_a_time_said_from_memory_is_read_with_room(text, first, last):
 def test_what_names_no_past_time_stays_as_it_is(text):
     """Names, fractions, habits and the future are left to the words."""
     assert ([], text) == periods(text, TODAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "years"),
+    [
+        ("What did I do in 2023 and 2024?", (2023, 2024)),
+        ("Where was I in 2021, 2022 or 2024?", (2021, 2022, 2024)),
+        ("2023年和2024年我去了哪里", (2023, 2024)),
+        ("2022、2023和2024年我去了哪里", (2022, 2023, 2024)),
+    ],
+)
+def test_years_that_share_a_word_are_each_read(text, years):
+    """Every one is a period of its own."""
+    assert [Period(date(year, 1, 1), date(year, 12, 31)) for year in years] == periods(text, TODAY)[0]
+
+
+def test_dozens_of_days_are_not_ten():
+    """几十天 is anything from twenty on."""
+    (found,), _ = periods("几十天前我怎么了", TODAY)
+    assert found.first <= TODAY - timedelta(days=60) < TODAY - timedelta(days=20) <= found.last

@@ -7,7 +7,9 @@ import pytest
 
 from pagefile.engine import Memory
 from pagefile.models.embedders import UniversalSentenceEncoder
+from pagefile.records import Page, Scope
 from pagefile.settings import ArchiveSettings, EmbedderSettings, Settings
+from pagefile.tiers.page_search import PageSearch
 from pagefile.tiers.vocabulary import words_in
 
 ALL_PAGES = ArchiveSettings(threshold=1, page_from=1)
@@ -83,3 +85,31 @@ async def test_an_embedder_that_is_still_loading_is_no_failure(
     assert "goes on without its model" in caplog.text
     assert "tier failed" not in caplog.text
     assert "Traceback" not in caplog.text
+
+
+async def test_a_page_that_is_purged_while_it_is_indexed_is_left_out(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+):
+    """The worker had listed it already: the others are indexed, and the log has no error."""
+    own = PageSearch._text
+
+    async def purged_before(self: PageSearch, scope: Scope, uuid: str) -> str | None:
+        if not purged:
+            purged.extend(await memory.purge(user_id="ada", uuids=[uuid]))
+        return await own(self, scope, uuid)
+
+    purged: list[Page] = []
+    monkeypatch.setattr(PageSearch, "_text", purged_before)
+    async with Memory.open("memory://", settings=WORDS) as memory:
+        chat = memory.conversation("c", user_id="ada")
+        with caplog.at_level(logging.ERROR, "pagefile"):
+            for name in ("arbitration", "elevator"):
+                await chat.record(
+                    user=name, assistant="OK.", steps=[{"tool": "read", "result": f"the {name}"}]
+                )
+            await memory.settle()
+        left = await chat.search_tool_history("arbitration elevator")
+    assert 1 == len(purged)
+    assert 1 == len(left)
+    assert purged[0].uuid != left[0].page.uuid
+    assert "" == caplog.text

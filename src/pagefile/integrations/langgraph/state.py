@@ -9,9 +9,11 @@ from langgraph.channels import UntrackedValue  # pyright: ignore[reportMissingTy
 
 from pagefile.errors import InvalidArgumentError
 from pagefile.standalone import ConversationMessage, build_general_prompt
+from pagefile.standalone.hybrid_history import pairs
 from pagefile.standalone.knowledge_base import Results, results_block
 from pagefile.text.tokens import MESSAGE_OVERHEAD
-from pagefile.window.wording import Language
+from pagefile.window.turn_notes import abridged, allotted, load_call
+from pagefile.window.wording import WORDINGS, Language, Wording
 
 
 class NodeTrace(TypedDict):
@@ -92,12 +94,17 @@ def build_prompt_from_state(
 ) -> list[BaseMessage]:
     """系统消息、长期记忆、对话背景、相关历史、检索结果、最近的消息、问题; None and empty values have no block.
 
-    Above `window_tokens`, the least important parts are dropped first: the oldest recent messages, then recalled turns, then the last
-    retrieval results. The system message, the facts, the summary, the question and what was said since are never cut.
+    Above `window_tokens`, large recent turns are abridged, and then the least important parts are dropped first: the oldest recent
+    messages, then recalled turns, then the last retrieval results. The system message, the facts, the summary, the question and
+    what was said since are never cut.
     """
     history = list(state.get("episodic_memory") or ())
     results = list(state.get("retrieval_results") or ())
     prompt = _prompt(state, system_message, history, results, language)
+    if window_tokens is not None and prompt_tokens(prompt, count) > window_tokens:
+        bare = prompt_tokens(_prompt(state, system_message, [], [], language), count)
+        history = _abridged(history, question(state), window_tokens - bare, count, WORDINGS[language])
+        prompt = _prompt(state, system_message, history, results, language)
     while window_tokens is not None and prompt_tokens(prompt, count) > window_tokens:
         if not _shortened(history, results):
             break
@@ -125,6 +132,41 @@ def _prompt(
     block = results_block(results, language)
     found = [SystemMessage(block)] if block else []
     return [*before[:place], *found, *before[place:], HumanMessage(asked.content), *since]
+
+
+def _abridged(
+    history: Sequence[ConversationMessage],
+    query: str,
+    room: int,
+    count: Callable[[str], int],
+    wording: Wording,
+) -> list[ConversationMessage]:
+    """The history with large recent turns abridged, so that others fit beside them."""
+    recalled = [message for message in history if message.get("recalled")]
+    turns = [*pairs([message for message in history if not message.get("recalled")])]
+    given = allotted([_tokens(turn, count) for turn in turns], room)
+    fitting = turns[len(turns) - len(given) :]
+    shown = [
+        _excerpt(turn, query, tokens, count, wording) for turn, tokens in zip(fitting, given, strict=True)
+    ]
+    return [*recalled, *(message for turn in shown for message in turn)]
+
+
+def _tokens(turn: Sequence[ConversationMessage], count: Callable[[str], int]) -> int:
+    return sum(count(message["content"]) + MESSAGE_OVERHEAD for message in turn)
+
+
+def _excerpt(
+    turn: list[ConversationMessage], query: str, room: int, count: Callable[[str], int], wording: Wording
+) -> list[ConversationMessage]:
+    if _tokens(turn, count) <= room:
+        return turn
+    turn_id = turn[0].get("turn_id")
+    note = f"\n{wording.abridged.format(call=load_call(turn_id))}" if turn_id else ""
+    room -= count(note) + len(turn) * MESSAGE_OVERHEAD
+    texts = abridged([message["content"] for message in turn], query, room, count, wording)
+    texts[0] += note
+    return [{**message, "content": text} for message, text in zip(turn, texts, strict=True) if text]
 
 
 def _shortened(history: list[ConversationMessage], results: Results) -> bool:

@@ -138,6 +138,7 @@ class _Erasure:
         self.counts["ai_message"] += 1 + len(stale)
         self.counts["conversation_summaries"] += bool(stale)
         yield from self._remove("attachments", "part_attachments", values)
+        yield from self._remove("items", "part_asked", values)
         current = yield from recount(turn.scope)
         yield from self._session(turn, current, counted=counted, stale=bool(stale))
         return [mark.id for mark in stale]

@@ -32,9 +32,14 @@ def statement_texts(dialect: str, *folders: Traversable) -> dict[str, str]:
     common: dict[tuple[str, str], str] = {}
     own: dict[tuple[str, str], str] = {}
     for folder in folders:
+        seen: set[tuple[str, str, str | None]] = set()
         for file in sorted(folder.iterdir(), key=lambda file: file.name):
             pieces = _PART.split(file.read_text(encoding="utf-8"))[1:]
             for kind, name, of, text in zip(*(pieces[start::4] for start in range(4)), strict=True):
+                # Names are shared by all files of a folder; only another folder may say one again.
+                if (kind, name, of) in seen:
+                    raise ValueError(f"{file.name} has the {kind} {name!r}, which is there already.")
+                seen.add((kind, name, of))
                 if of in (None, dialect):
                     (common if of is None else own)[kind, name] = _COMMENT.sub("", text).strip()
     parts = common | own

@@ -34,6 +34,28 @@ class Place:
     synchronous: Synchronous = "full"
 
 
+class FileWatch:
+    """Notices that the open file was deleted or replaced: SQLite would go on writing into a file that nobody finds again."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._opened = self._identity()
+
+    def check(self) -> None:
+        if self._identity() != self._opened:
+            raise StoreUnavailableError(
+                f"{str(self._path)!r} was deleted or replaced while it was open, so nothing more is written: put the file back, "
+                "or restore a backup, and open it again."
+            )
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+
 def open_connections(place: Place, *, readers: int) -> list[Connection]:
     """A connection that writes, unless the file is read-only, and then several that read, on a database of our schema."""
     if not place.path.parent.is_dir():

@@ -105,9 +105,16 @@ class _Lane(ABC):
 
 class Writer(_Lane):
     def __init__(
-        self, connection: Connection, place: str, *, now_and_then: Callable[[], None] | None = None
+        self,
+        connection: Connection,
+        place: str,
+        *,
+        check: Callable[[], None] = lambda: None,
+        now_and_then: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(place, "pagefile-writer")
+        #: Called before each transaction: raises if what is written would be lost.
+        self._check = check
         #: Called after every `_OFTEN` groups.
         self._now_and_then = now_and_then
         self._groups = 0
@@ -161,6 +168,7 @@ class Writer(_Lane):
         """Run a group in one transaction; returns those that must be run again."""
         try:
             with translating(self._place):
+                self._check()
                 self._connection.execute("BEGIN IMMEDIATE")
         except InterruptedStatementError:
             return group

@@ -13,7 +13,7 @@ from pagefile.stores.sql.auditor import SqlAuditor
 from pagefile.stores.sql.plain import PlainReader, PlainTurnLog
 from pagefile.stores.sql.plays import row
 from pagefile.stores.sql.store import Erased, SqlStore
-from pagefile.stores.sqlite.database import Place, Reserve, open_connections, rewrite
+from pagefile.stores.sqlite.database import FileWatch, Place, Reserve, open_connections, rewrite
 from pagefile.stores.sqlite.driver import Connection
 from pagefile.stores.sqlite.lanes import Readers, Writer
 from pagefile.stores.sqlite.piecewise_erasure import Eraser
@@ -60,8 +60,9 @@ class SqliteStore(ConnectionStore):
     def __init__(self, place: Place, connections: Sequence[Connection], clock: Clock) -> None:
         writer, *readers = connections
         self._place, self._read_only, self._reserve = place, writer.readonly("main"), Reserve(place.path)
+        self._watch = FileWatch(place.path)
         often = None if self._read_only else self._reserve.keep
-        self._writer = Writer(writer, str(place.path), now_and_then=often)
+        self._writer = Writer(writer, str(place.path), check=self._watch.check, now_and_then=often)
         self._readers = Readers(readers, str(place.path))
         super().__init__(SqlitePlayer(self._writer, self._readers), clock)
 
@@ -103,6 +104,7 @@ class SqliteStore(ConnectionStore):
         return ()
 
     async def describe(self) -> JsonObject:
+        self._watch.check()
         found: Any = await self._player.read(lambda: row("describe", {}))
         version, schema, size = found
         return {

@@ -42,8 +42,15 @@ WHERE {items_of_user} AND namespace = :namespace AND key = :key AND ttl_s IS NOT
 -- name: items_sweep
 DELETE FROM items WHERE {items_of_user} AND expires <= :now
 
+-- fragment: waiting_queries
+-- Queries that wait for their answers, by conversation.
+tenant = :tenant AND user_id = '' AND namespace = '/pagefile/asked/'
+
 -- name: erase_items
-DELETE FROM items WHERE {items_of_user}
+DELETE FROM items WHERE {items_of_user} OR ({waiting_queries} AND key {in gone})
+
+-- name: part_asked
+DELETE FROM items WHERE {waiting_queries} AND key = :conversation
 
 -- name: erase_items_of_tenant
 DELETE FROM items WHERE tenant = :tenant
