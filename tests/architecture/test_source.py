@@ -42,6 +42,7 @@ HIDDEN_IMPORTS: dict[str, str] = {
     "cli/app.py::_imported": "a command's module is imported once it is asked for",
     "cli/bench.py::_found": "the benchmarks of a checkout, which no wheel has",
     "cli/serve.py::_serve": "the extra service, and half a second that no other command needs",
+    "cli/quickstart.py::_started": "the extra service, and half a second that no other command needs",
     "cli/serve.py::_checked": "the extra service, which is there once the server is",
     "service/chat_hooks.py::_imported": "a router or retriever that the settings name by its import path",
     "service/app.py::_traces": "the extra otel, which nobody needs who makes no spans",

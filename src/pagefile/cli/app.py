@@ -26,6 +26,7 @@ NOT_THERE = 3
 COMMANDS = {
     "serve": "serve:serve",
     "gateway": "serve:gateway",
+    "quickstart": "quickstart:quickstart",
     "worker": "serve:worker",
     "record": "conversations:record",
     "show": "conversations:show",

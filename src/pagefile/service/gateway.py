@@ -26,6 +26,7 @@ from pagefile.gateway.sse import dumped
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.service.auth import open_memory, principal_of
 from pagefile.service.problems import answered, problem_of, to_problem
+from pagefile.service.span_keys import SPAN, SPAN_NAME
 from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.stores.key_secrets import is_key
@@ -165,6 +166,7 @@ class _Carried:
             together.cancel_scope.cancel()
         if call is not None:
             self._count(call, perf_counter() - started)
+            self._trace(call)
 
     def _call(self, raw: bytes) -> Call | None:
         """What memory has to do with the request; None if it only passes."""
@@ -265,6 +267,26 @@ class _Carried:
         await self._start(send, 504 if timeout else 502, headers)
         await send({"type": "http.response.body", "body": body, "more_body": False})
 
+    def _trace(self, call: Call) -> None:
+        """What OpenTelemetry's conventions for generative AI name, and nothing that anybody said."""
+        scope, model = self.request.scope, str(call.body.get("model") or "")
+        span = scope.get(SPAN)
+        if span is None:
+            return
+        scope[SPAN_NAME] = f"chat {model}".rstrip()
+        usage = call.reply.usage
+        told = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "anthropic" if call.adapter.shape == "anthropic" else "openai",
+            "gen_ai.request.model": model,
+            "gen_ai.usage.input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
+            "gen_ai.usage.output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),
+            "pagefile.gateway.status": call.status,
+        }
+        for name, value in told.items():
+            if value is not None:
+                span.set_attribute(name, value)
+
     def _count(self, call: Call, seconds: float) -> None:
         meter = self.upstream.gateway.memory.engine.meter
         meter.count("pagefile_gateway_requests_total", protocol=call.adapter.name, status=call.status)
@@ -278,7 +300,9 @@ class _VendorRoute(Route):
 
     def matches(self, scope: Scope) -> Any:
         match, child = super().matches(scope)
-        return (match, child) if is_vendors(scope.get("path", "")) else (type(match).NONE, {})
+        # Logs and spans name the route and never the path.
+        mine = is_vendors(scope.get("path", ""))
+        return (match, {**child, "route": self}) if mine else (type(match).NONE, {})
 
 
 routes = [_VendorRoute("/v1/{vendor:path}", Passage(), name="gateway", include_in_schema=False)]
