@@ -9,7 +9,7 @@ from pagefile.settings import ArchiveSettings
 from tests.acceptance.http_server import listening
 from tests.gateway.behind import Behind, behind
 from tests.gateway.scripts import BIG, READ, asked, echo, reader, said
-from tests.gateway.upstream import Said
+from tests.gateway.upstream import Fault, Said
 
 ROW = {"role": "user", "content": "What is in row 1234?"}
 
@@ -179,3 +179,19 @@ def test_a_gateway_that_was_replaced_loses_nothing(tmp_path):
         with listening(other) as url:
             asked(Behind(url, here.upstream, other).openai(), history)
         assert [["one", "two"]] == [[turn[0] for turn in talk] for talk in here.talks()]
+
+
+def test_a_provider_that_refuses_what_memory_added_gets_the_request_as_it_came(tmp_path):
+    """A server without tools, for one, answers as it would without us, and a header says so."""
+
+    def script(body):
+        names = [tool["function"]["name"] for tool in body.get("tools", [])]
+        return Fault(status=400) if "load_tool_history" in names else reader(body)
+
+    with behind(script, tmp_path) as here:
+        client = here.openai()
+        history = [*read_table(client), {"role": "user", "content": "Thank you."}]
+        raw = client.chat.completions.with_raw_response.create(model="gpt-5", messages=history, tools=[READ])
+        assert "bypassed" == raw.headers["x-pagefile-status"]
+        assert history == here.upstream.last["messages"]
+        assert ["done", "open"] == [turn[2] for turn in here.talks()[0]]

@@ -76,10 +76,13 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
         first = True
         while True:
             async with post(body) as response:
-                failed, events = response.status >= _FAILED, is_events(response.headers)
+                events = is_events(response.headers)
+                if first and call.is_refused(response.status):
+                    body = call.bypassed()
+                    continue
                 if first:
                     yield Head(response.status, response.headers, events)
-                if failed:
+                if response.status >= _FAILED:
                     whole = b"".join([piece async for piece in response.pieces()])
                     yield _failure(call, response.status, whole, first=first)
                     await _give_up(call, edge, kept=first and is_kept(response.status))
@@ -114,6 +117,9 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
         while True:
             with post(body) as response:
                 events = is_events(response.headers)
+                if first and call.is_refused(response.status):
+                    body = call.bypassed()
+                    continue
                 if first:
                     yield Head(response.status, response.headers, events)
                 if response.status >= _FAILED:

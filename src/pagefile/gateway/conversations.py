@@ -4,6 +4,7 @@ The client's history decides. Where the log goes on after the last exchange that
 it answered again: it continues in a fork, and both branches stay.
 """
 
+import hashlib
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from pagefile.content import Message, Reasoning, Shape, Text, ToolCall, ToolResu
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
 from pagefile.gateway.exchanges import Exchange, Json, base_key, own_words, same_answer, unmarked
+from pagefile.gateway.sse import dumped
 from pagefile.integrations.recorder import Called, Happened, Returned, Said, Thought, as_json, unwritten
 from pagefile.lru import Lru
 from pagefile.ports import ConversationQuery
@@ -80,6 +82,8 @@ class Conversations:
     memory: Memory
     #: The conversation of an exchange, and the conversation of a provider's response.
     _known: Lru[tuple[Scope, str], str] = field(default_factory=lambda: Lru(_REMEMBERED))
+    #: How much of a running exchange is in its turn, and the digest of the last message of it.
+    _caught: Lru[tuple[Scope, str], tuple[int, str]] = field(default_factory=lambda: Lru(_REMEMBERED))
     _locks: Lru[tuple[Scope, str], anyio.Lock] = field(default_factory=lambda: Lru(1_000))
 
     async def open(self, who: Who, found: Sequence[Exchange], shape: Shape) -> Place:
@@ -187,7 +191,7 @@ class Conversations:
             turn = await chat.begin(messages=_asked(exchange), id=exchange.key)
             if turn.status != "open":
                 return
-            turn = await caught_up(chat, turn, exchange, shape)
+            turn = await self._caught_up(chat, turn, exchange, shape)
             await (chat.complete(turn) if exchange.answer else chat.abort(turn))
         except (ConflictError, InvalidArgumentError, NotFoundError):
             logger.warning("an earlier exchange of a client's history could not be recorded", exc_info=True)
@@ -202,7 +206,24 @@ class Conversations:
             turn = await self._open_version(chat, exchange.key) or await chat.begin(
                 messages=asked, id=version_of(exchange.key)
             )
-        return await caught_up(chat, turn, exchange, shape)
+        return await self._caught_up(chat, turn, exchange, shape)
+
+    async def _caught_up(self, chat: Conversation, turn: Turn, exchange: Exchange, shape: Shape) -> Turn:
+        """The turn with what followed in the exchange and is not in it yet."""
+        if not exchange.rest:
+            return turn
+        # Reading a long run from its beginning for each of its requests would take longer and longer.
+        name = (chat.scope, turn.id)
+        count, last = self._caught.get(name, (0, ""))
+        if count > len(exchange.rest) or (count and _digest(exchange.rest[count - 1]) != last):
+            count = 0
+        try:
+            new = _news(turn, _asked(exchange), _given(exchange.rest[count:]), shape)
+        except InvalidArgumentError:
+            new = _news(turn, _asked(exchange), _given(exchange.rest), shape)
+        turn = await chat.extend(turn, new) if new else turn
+        self._caught[name] = (len(exchange.rest), _digest(exchange.rest[-1]))
+        return turn
 
     async def _open_version(self, chat: Conversation, key: str) -> Turn | None:
         turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
@@ -214,13 +235,8 @@ def version_of(key: str) -> str:
     return f"{key}~{uuid4().hex[:8]}"
 
 
-async def caught_up(chat: Conversation, turn: Turn, exchange: Exchange, shape: Shape) -> Turn:
-    """The turn with what followed in the exchange and is not in it yet."""
-    rest = _given(exchange.rest)
-    if not rest:
-        return turn
-    new = _news(turn, _asked(exchange), rest, shape)
-    return await chat.extend(turn, new) if new else turn
+def _digest(message: Json) -> str:
+    return hashlib.blake2b(dumped(unmarked(message)), digest_size=16).hexdigest()
 
 
 def _asked(exchange: Exchange) -> list[Json]:

@@ -34,6 +34,8 @@ Mode = Literal["on", "record", "off"]
 _ROOM_FOR_MEMORY = 8_000
 #: No text has fewer characters per token for long.
 _LEAST_CHARS_PER_TOKEN = 2
+#: How providers say that they do not take a request: its tools, its system text, its length.
+_REFUSING = frozenset({400, 413, 422})
 #: Turns whose additions are remembered.
 _TURNS_REMEMBERED = 2_000
 
@@ -193,8 +195,12 @@ class Call:
             rest += [message] if hidden is None else self.adapter.unfolded(message, hidden)
         return Talk(talk.preamble, [*earlier, replace(current, rest=tuple(rest))])
 
+    def is_refused(self, status: int) -> bool:
+        """Whether a provider may have refused what memory made of the request: then it gets the request as it came."""
+        return self.status == "memory" and status in _REFUSING
+
     def bypassed(self) -> bytes:
-        """Memory failed or was slow: the request passes as it came, and only its answer is still recorded, if its turn exists."""
+        """The request as it came. Memory failed, was slow, or was refused; the answer is still recorded, if its turn exists."""
         self.status = "bypassed"
         self.window, self.saved_tokens = None, 0
         self.reply = self.adapter.reply(frozenset())
