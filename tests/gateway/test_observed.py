@@ -47,6 +47,17 @@ def test_requests_are_counted(tmp_path):
         assert "pagefile_gateway_window_seconds_count 1.0" in told
 
 
+def test_the_bill_is_where_the_header_says(tmp_path):
+    """The inspector shows what the model saw of a request, and why."""
+    with behind(echo, tmp_path) as here:
+        raw = here.openai().chat.completions.with_raw_response.create(
+            model="gpt-5", messages=QUESTION, user="ada"
+        )
+        page = httpx.get(here.url + raw.headers["x-pagefile-bill"])
+        assert 200 == page.status_code
+        assert "Where do I live?" in page.text
+
+
 def test_requests_are_limited(tmp_path):
     """Too many requests, and bodies that are too large, do not reach the provider."""
     service = ServiceSettings(requests_per_minute=2, max_body_bytes=10_000)

@@ -18,6 +18,7 @@ from pagefile.gateway.composing import Added, Composition
 from pagefile.gateway.conversations import Conversations, Place, Who, version_of
 from pagefile.gateway.exchanges import Json
 from pagefile.gateway.sse import dumped
+from pagefile.inspector import urls
 from pagefile.integrations.recorder import as_json
 from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
@@ -311,13 +312,13 @@ class Call:
         if self.window is not None and self.place is not None:
             scope = self.place.chat.scope
             named = {
-                "id": self.window.id,
+                "call_id": self.window.id,
                 "conversation_id": self.place.chat.id,
                 "user_id": scope.user,
                 "tenant": scope.tenant,
             }
             query = urlencode({name: value for name, value in named.items() if value})
-            told["x-pagefile-bill"] = f"/inspector/call?{query}"
+            told["x-pagefile-bill"] = f"{urls.CALL}?{query}"
             told["x-pagefile-window-tokens"] = str(self.window.tokens)
             told["x-pagefile-tokens-saved"] = str(self.saved_tokens)
         return told
