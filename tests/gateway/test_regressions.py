@@ -1,6 +1,7 @@
 """What users of other gateways complain about: each complaint is a test here."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -144,16 +145,21 @@ def test_calls_and_results_are_never_torn_apart(tmp_path):
         assert len(here.upstream.last["messages"]) < len(messages)
 
 
-def test_two_clients_at_once_in_one_conversation(tmp_path):
-    """Two clients that answer the same history at the same time lose no turn."""
+def test_many_clients_at_once_in_one_conversation(tmp_path):
+    """Clients that go on from the same history at the same time lose no turn, and those that ask the same lose no answer."""
     with behind(echo, tmp_path) as here:
         client = here.openai()
         begun = [{"role": "user", "content": "one"}]
         history = [*begun, {"role": "assistant", "content": said(asked(client, begun))}]
-        for text in ("from the phone", "from the desk"):
-            asked(client, [*history, {"role": "user", "content": text}])
+        texts = [f"from client {number // 2}" for number in range(8)]
+
+        def ask(text):
+            return said(asked(here.openai(), [*history, {"role": "user", "content": text}]))
+
+        with ThreadPoolExecutor(8) as pool:
+            assert ["answer 2"] * 8 == list(pool.map(ask, texts))
         turns = {turn[0] for talk in here.talks() for turn in talk if turn[2] == "done"}
-        assert {"one", "from the phone", "from the desk"} == turns
+        assert {"one", *texts} == turns
 
 
 def test_a_fact_reaches_the_next_conversation(tmp_path):
