@@ -32,6 +32,10 @@ class Talk:
     asking: str
     other: str
 
+    @property
+    def other_language(self) -> Language:
+        return "zh" if self.language == "en" else "en"
+
     def document(self, chars: int, *mark: str) -> str:
         lines = [self.sentence.format(number=number) for number in range(1 + chars // 20)]
         return "\n\n".join([*mark, *lines])[:chars]

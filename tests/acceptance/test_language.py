@@ -13,6 +13,7 @@ from pagefile.standalone import answer_remember, remember_schema, tool_schemas
 from pagefile.standalone.tools import shaped
 from pagefile.testing import FakeClock
 from pagefile.text.sentences import spoken_language
+from pagefile.text.tables import table
 from pagefile.tiers.history import History
 from pagefile.window.wording import WORDINGS
 from tests.speaking import CHINESE, EN, ZH
@@ -270,7 +271,43 @@ WRONG = (
     {"offset": 10**9},
     {"query": ["0xffff"]},
     {"query": "0xffff", "limit": 30},
+    {"0xffff": 3},
 )
+
+
+def strings(value):
+    """All texts in a table, without what is filled in and the documents' own names of tools."""
+    if isinstance(value, str):
+        yield re.sub(r"\{\w+\}|get_toc\(\)", " ", value)
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from strings(inner)
+
+
+@both
+def test_everything_that_is_worded_for_a_prompt(talk):
+    """Whatever part of a prompt it belongs to, now or later: no sentence is in the other language."""
+    worded = table("pagefile.window", "wording")[talk.language]
+    assert [] == [text for text in strings(worded) if talk.foreign(text)]
+    assert worded.keys() == table("pagefile.window", "wording")[talk.other_language].keys()
+
+
+@both
+async def test_passages_that_come_by_themselves_and_results_that_left(memory, talk):
+    """A page of an earlier conversation answers the question; a run of many calls does not fit its window."""
+    earlier = memory.conversation("earlier", user_id="ada")
+    result = talk.document(9_000) + talk.earlier[1] + talk.document(9_000)
+    page = await fetched(earlier, talk, result=result)
+    await memory.settle()
+    chat = memory.conversation("c", user_id="ada")
+    turn = await chat.begin(" ".join(talk.earlier))
+    shown = ours(await chat.context(window_tokens=8_000))
+    assert f"{WORDINGS[talk.language].back.format(uuid=page)} search_docs" in shown
+    for number in range(12):
+        step = {"tool": "read_file", "input": {"query": f"{talk.query} {number}"}}
+        turn = await chat.step(turn, **step, result=f"{number} {talk.document(6_000)}")
+        shown += ours(await chat.context(window_tokens=8_000))
+    assert WORDINGS[talk.language].left.partition(":")[0] in shown
+    assert [] == talk.foreign(shown)
 
 
 @both

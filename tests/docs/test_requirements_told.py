@@ -6,8 +6,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage, HumanMessage
 
-from pagefile import Memory
+from pagefile import Memory, Settings
+from pagefile.settings import FactSettings
+from tests.integration.langchain.models import Recorder
 from tests.integration.pydantic_ai.agents import Script
 
 from .pages import DOCS
@@ -120,3 +124,29 @@ async def test_what_document_003s_files_do_is_done_where_it_is_told():
             await run.run(question)
     assert "## [1] angui_2024 P85\n母线失压时先断开断路器。" in agent.ask("然后呢？")
     assert "## [1] angui_2024 P85\n母线失压时先断开断路器。" in script.sent[-1].memory
+
+
+async def test_what_document_004s_files_do_is_done_where_it_is_told():
+    """S4-43: each place that is named chooses the fact that the question is about, and leaves the others out."""
+    places = {says: where.strip("`") for says, where, _ in rows(page("004"))}
+    prompt = import_module(places["`src/agents/memory/prompt.py`"])
+    facts = [f"The user keeps bees on roof number {number}" for number in range(200)]
+    about = "The user is allergic to penicillin"
+    data = {"facts": [{"content": fact, "confidence": 0.8} for fact in (*facts, about)]}
+    said = prompt.format_memory_for_injection(data, max_tokens=200, current_context="penicillin allergy?")
+    assert about in said
+    assert facts[-1] not in said
+    agents = "`src/agents/lead_agent/prompt.py`, `src/agents/lead_agent/agent.py`"
+    module, _, name = places[agents].partition(":")
+    model = Recorder(script=[AIMessage("No.")])
+    async with Memory.open(
+        "memory://", settings=Settings(facts=FactSettings(max_injection_tokens=200))
+    ) as memory:
+        for fact in (*facts[:40], about):
+            await memory.remember(fact, user_id="u", category="context")
+        middleware = getattr(import_module(module), name)(memory, user_id="u", conversation_id="c")
+        agent = create_agent(model, [], middleware=[middleware])
+        await agent.ainvoke({"messages": [HumanMessage("May I take penicillin, with my allergy?")]})
+    sent = "\n".join(message.text for message in model.calls[-1])
+    assert about in sent
+    assert sum(fact in sent for fact in facts) < 40

@@ -16,7 +16,7 @@ from pagefile.errors import NotFoundError, TransferError
 from pagefile.integrations.imports import read_dump, take_over
 
 _MARK = b'"pagefile-export"'
-_SAY_WHOSE = "If it is a dump of another memory, say of which: --from mem0 | redis-agent-memory | langchain | ai-message | messages | episodes."
+_SAY_WHOSE = "If it is a dump of another memory, say of which: --from mem0 | redis-agent-memory | langchain | ai-message | messages | episodes | sessions."
 
 
 @command()
@@ -45,7 +45,16 @@ def import_(
     file: Annotated[Path, Argument(help="An export, or with --from a dump of another memory.")],
     *,
     source: Annotated[
-        Literal["pagefile", "mem0", "redis-agent-memory", "langchain", "ai-message", "messages", "episodes"],
+        Literal[
+            "pagefile",
+            "mem0",
+            "redis-agent-memory",
+            "langchain",
+            "ai-message",
+            "messages",
+            "episodes",
+            "sessions",
+        ],
         Option("--from", help="Which memory the dump is from."),
     ] = "pagefile",
     conversation: Annotated[
@@ -80,7 +89,7 @@ def _take_over(cli: Invocation, file: Path, source: str, **whose: str | None) ->
             lambda memory: take_over(memory, brought, tenant=cli.tenant, **whose), must_exist=False
         )
     cli.answer({**counts, "left_out": brought.left_out}, _import_summary(counts, brought.left_out))
-    if not counts["turn"] + counts["fact"] + counts["known"]:
+    if not any(counts[kind] for kind in ("turn", "fact", "session", "known")):
         raise TransferError(f"There is nothing in {file.name!r} that could be imported.")
 
 
@@ -96,7 +105,8 @@ def _head(file: Path) -> bytes:
 
 
 def _import_summary(counts: Mapping[str, int], left_out: Mapping[str, int]) -> str:
-    told = f"Imported {plural(counts['turn'], 'turn')} and {plural(counts['fact'], 'fact')}."
+    sessions = f", {plural(counts['session'], 'session')}" if counts["session"] else ""
+    told = f"Imported {plural(counts['turn'], 'turn')}{sessions} and {plural(counts['fact'], 'fact')}."
     others = {"there already": counts["known"], "rejected": counts["rejected"], **left_out}
     left = [f"{what} ({number(count)})" for what, count in others.items() if count]
     return f"{told}\nNot imported: {', '.join(left)}." if left else told

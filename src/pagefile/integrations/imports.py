@@ -1,4 +1,4 @@
-"""Imports from other memories: mem0, redis agent-memory-server, LangChain's message histories and LangGraph's threads.
+"""Imports from other memories: mem0, redis agent-memory-server, LangChain's histories, and the tables of documents 001 and 002.
 
 Each format has a pure reader from its API's JSON to `Brought`; `take_over` writes that with the public verbs, idempotently.
 None of the packages read from is required.
@@ -8,6 +8,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,11 +20,12 @@ from uuid import NAMESPACE_URL, uuid5
 import anyio
 
 from pagefile.engine import Conversation, Memory
-from pagefile.errors import InvalidArgumentError, TransferError
+from pagefile.errors import InvalidArgumentError, NotFoundError, TransferError
 from pagefile.integrations.recorder import Called
 from pagefile.records import CHECKPOINT_QUERY, MAX_ID_CHARS, JsonObject, JsonValue, utc
 from pagefile.shapes.tool_arguments import read_arguments
 from pagefile.standalone.agent_memory import texts_in
+from pagefile.standalone.session import SESSION_KEY, SessionValue
 from pagefile.text.fact_ranking import fact_key
 
 #: The confidence of a fact that another memory's model extracted without rating it.
@@ -60,17 +62,29 @@ class BroughtTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class BroughtSession:
+    """What a session value says of the user and of what is being done: `user_snapshot` and `global_state`."""
+
+    conversation_id: str
+    user_id: str | None
+    value: Mapping[str, JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
 class Brought:
     """The contents of a dump, and what could not be imported."""
 
     turns: tuple[BroughtTurn, ...] = ()
     facts: tuple[BroughtFact, ...] = ()
+    sessions: tuple[BroughtSession, ...] = ()
     #: What was left out and how often, in words: "system messages".
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def __add__(self, other: "Brought") -> "Brought":
         left_out = Counter(self.left_out) + Counter(other.left_out)
-        return Brought(self.turns + other.turns, self.facts + other.facts, dict(left_out))
+        return Brought(
+            self.turns + other.turns, self.facts + other.facts, self.sessions + other.sessions, dict(left_out)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +367,53 @@ def from_episodes(data: object) -> Brought:
     )
 
 
+def from_sessions(data: object) -> Brought:
+    """Session values of document 001 by their keys in Redis, each as JSON or as the text of it; or a list of them.
+
+    Their messages and summaries are left out: those are rows of `ai_message`.
+    """
+    named = mapping(data) or {str(place): value for place, value in enumerate(items(data))}
+    found: list[BroughtSession] = []
+    left_out: Counter[str] = Counter()
+    for key, value in named.items():
+        session = SessionValue.of(cast("JsonObject", _parsed(value)))
+        chat = session.meta.conversation_id or key.removeprefix(SESSION_KEY % "")
+        if not mapping(_parsed(value)) or (chat == key and not isinstance(data, Mapping)):
+            left_out["values that are not sessions"] += 1
+            continue
+        said = len(session.message_context.window_messages)
+        left_out["messages of sessions, which ai_message has"] += said
+        sections = {name: _filled(session.to_json()[name]) for name in ("user_snapshot", "global_state")}
+        given = {name: section for name, section in sections.items() if section}
+        found.append(
+            BroughtSession(chat, session.meta.user_id or session.user_snapshot.user_id or None, given)
+        )
+    return Brought(sessions=tuple(found), left_out=dict(+left_out))
+
+
+def _parsed(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
+
+
+#: Fields of a session that are said elsewhere: whose it is, and the older name of what is shared.
+_SAID_ELSEWHERE = frozenset({"user_id", "entities"})
+
+
+def _filled(section: object) -> JsonObject:
+    """The fields of a section that say something."""
+    fields = mapping(section).items()
+    return {
+        name: value
+        for name, value in fields
+        if value not in (None, "", [], {}) and name not in _SAID_ELSEWHERE
+    }
+
+
 #: The reader for each format, by its name in `pagefile import --from`.
 FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "mem0": from_mem0,
@@ -361,6 +422,7 @@ FORMATS: Final[Mapping[str, Callable[[object], Brought]]] = {
     "ai-message": from_ai_message,
     "messages": from_messages,
     "episodes": from_episodes,
+    "sessions": from_sessions,
 }
 
 
@@ -384,7 +446,7 @@ async def take_over(
     conversation_id: str | None = None,
     tenant: str | None = None,
 ) -> dict[str, int]:
-    """Record the turns and remember the facts; counts what was new, known, rejected or left out.
+    """Record the turns, remember the facts and set the sessions; counts what was new, known, rejected or left out.
 
     `user_id` and `conversation_id` are those of turns and facts that name none.
     """
@@ -395,7 +457,8 @@ async def take_over(
         )
     if user_id is None and any(fact.user_id is None for fact in brought.facts):
         raise TransferError("Some of these memories name no user: say whose they are (user_id, --user-id).")
-    counts = {"turn": 0, "fact": 0, "known": 0, "rejected": 0, "left_out": sum(brought.left_out.values())}
+    left_out = sum(brought.left_out.values())
+    counts = {"turn": 0, "fact": 0, "session": 0, "known": 0, "rejected": 0, "left_out": left_out}
     by_conversation = sorted(brought.turns, key=lambda turn: turn.conversation_id or "")  # a stable sort
     for name, group in groupby(by_conversation, key=lambda turn: turn.conversation_id):
         turns = list(group)
@@ -407,7 +470,25 @@ async def take_over(
         theirs = [fact for fact in brought.facts if fact.user_id == whose]
         theirs.sort(key=lambda fact: math.inf if fact.at is None else fact.at.timestamp())
         await _remember(memory, theirs, whose or user_id or "", tenant, counts)
+    for session in brought.sessions:
+        whose = session.user_id or user_id
+        chat = memory.conversation(session.conversation_id, user_id=whose, tenant=tenant)
+        await _put(chat, session, counts)
     return counts
+
+
+async def _put(chat: Conversation, session: BroughtSession, counts: dict[str, int]) -> None:
+    """Set the fields of a session that are empty here."""
+    there: Mapping[str, Any] = {}
+    with suppress(NotFoundError):
+        there = await chat.session() or {}
+    change: dict[str, JsonObject] = {}
+    for name, section in session.value.items():
+        known = _filled(there.get(name))
+        if new := {field: value for field, value in section.items() if field not in known}:
+            change[name] = new
+    there_already = set[str]() if change else {chat.id}
+    await _write("session", chat.id, partial(chat.put_session, change), there_already, counts)
 
 
 async def _record(chat: Conversation, turns: Iterable[BroughtTurn], counts: dict[str, int]) -> None:

@@ -74,37 +74,35 @@ class AgentApp:
         `recent_turns` also brings back turns that the summary covers, as long as the window stays below its threshold. The query
         is stored for half an hour, for the answer that may reach another process.
         """
-        return await self._queried(request, noting=True)
+        with _told("QueryMemoryContext error: %s"):
+            context = await self.read_history(request)
+            read = requests.Read.of(context.read_token)
+            await self._waiting.put(context.conversation_id, context.query, read.through_seq)
+            return context
 
     async def read_history(self, request: sessions.MemoryQueryRequest | None) -> MemoryContext:
         """The same, without storing the query: no answer will be written for it here."""
-        return await self._queried(request, noting=False)
-
-    async def _queried(self, request: sessions.MemoryQueryRequest | None, *, noting: bool) -> MemoryContext:
-        with _told("QueryMemoryContext error: %s"):
-            asked = Query.of(request, self._log.engine.settings.max_message_chars)
-            view, session = await self._read(self._log.scope(asked.conversation_id), _EVERYTHING)
-            live = HistoryText.of_session(session)
-            if view is None:
-                view = LogView(no_head(self._log.scope(asked.conversation_id)), None, ())
-            else:
-                live = HistoryText.of(view, session.user_snapshot)
-            whole = await self._with_covered(live, view, asked)
-            show = partial(asked.shown, whole, self._log.engine.counter.count)
-            shown, tokens = await off_loop(show, len(whole.text) + len(asked.text), _THREAD_FROM_CHARS)
-            ratio = tokens / asked.window_tokens
-            # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
-            due = ratio >= asked.threshold or shown is not whole
-            of, mode = asked.conversation_id, session.message_context.mode
-            read = requests.Read.made_of(view)
-            now = self._log.engine.clock.now()
-            self._known(of).answered(asked, read, due=due, at=now)
-            if noting:
-                await self._waiting.put(of, asked.text, view.head.turns)
-            self._log.engine.meter.observe("pagefile_token_ratio", ratio)
-            self._log.engine.meter.observe("pagefile_window_tokens", tokens)
-            told = shown.text, live.text, tokens, ratio, due, asked.text
-            return MemoryContext(of, mode, session, *told, read.token)
+        asked = Query.of(request, self._log.engine.settings.max_message_chars)
+        view, session = await self._read(self._log.scope(asked.conversation_id), _EVERYTHING)
+        live = HistoryText.of_session(session)
+        if view is None:
+            view = LogView(no_head(self._log.scope(asked.conversation_id)), None, ())
+        else:
+            live = HistoryText.of(view, session.user_snapshot, asked.text)
+        whole = await self._with_covered(live, view, asked)
+        show = partial(asked.shown, whole, self._log.engine.counter.count)
+        shown, tokens = await off_loop(show, len(whole.text) + len(asked.text), _THREAD_FROM_CHARS)
+        ratio = tokens / asked.window_tokens
+        # A single oversized turn may leave few tokens to count, so anything dropped makes a summary due, too.
+        due = ratio >= asked.threshold or shown is not whole
+        of, mode = asked.conversation_id, session.message_context.mode
+        read = requests.Read.made_of(view)
+        now = self._log.engine.clock.now()
+        self._known(of).answered(asked, read, due=due, at=now)
+        self._log.engine.meter.observe("pagefile_token_ratio", ratio)
+        self._log.engine.meter.observe("pagefile_window_tokens", tokens)
+        told = shown.text, live.text, tokens, ratio, due, asked.text
+        return MemoryContext(of, mode, session, *told, read.token)
 
     async def write_turn(self, request: sessions.MemoryWriteRequest | None) -> sessions.MemoryWriteResult:
         """写入对话轮次，更新会话状态: the row and the session, in one transaction.

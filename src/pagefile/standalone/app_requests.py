@@ -15,7 +15,7 @@ from pagefile.standalone.session import SPEAKERS, MemoryQueryRequest, SessionVal
 from pagefile.stores.session import sides, summary_line
 from pagefile.text.sentences import cut
 from pagefile.tiers.checkpoints import verbatim
-from pagefile.window.turn_notes import abridged, allotted
+from pagefile.window.turn_notes import abridged, allotted, in_order, status_line
 from pagefile.window.wording import ZH
 
 R = TypeVar("R")
@@ -52,9 +52,11 @@ class HistoryText:
     turns: tuple[Sides, ...]
 
     @classmethod
-    def of(cls, view: LogView, user: UserProfile) -> "HistoryText":
+    def of(cls, view: LogView, user: UserProfile, query: str) -> "HistoryText":
+        """With turns that wait for their answers, except one that asks the same."""
         summary = view.checkpoint.summary if view.checkpoint else None
-        return cls(summary, safety_lines(user), tuple(map(turn_sides, view.turns)))
+        shown = in_order(view.turns, view.running, view.head.last_seq, query.strip())
+        return cls(summary, safety_lines(user), tuple(turn_sides(turn) for turn, _ in shown))
 
     @classmethod
     def of_session(cls, session: SessionValue) -> "HistoryText":
@@ -129,7 +131,12 @@ def _shortened(summary: str | None, room: int, count: Count) -> tuple[str | None
 
 
 def turn_sides(turn: Turn) -> Sides:
-    return tuple((SPEAKERS[role], text) for role, text in sides(turn))
+    """Who said what in a turn, and below it that no answer came, or none yet."""
+    said = [(SPEAKERS[role], text) for role, text in sides(turn)]
+    if said and (note := status_line(turn, ZH)):
+        speaker, text = said[-1]
+        said[-1] = speaker, f"{text}\n{note}"
+    return tuple(said)
 
 
 def _lines(turn: Sides) -> str:

@@ -7,9 +7,10 @@ LangChain's: a template would interpret braces typed by a user.
 """
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import islice
 from typing import Final, TypeAlias, TypedDict, TypeVar
+from zoneinfo import ZoneInfo
 
 from pagefile.engine import Memory
 from pagefile.engine.arguments import at_least
@@ -107,7 +108,10 @@ class ConversationHistory:
         context = await self.get_context(conversation_id)
         recent = context["recent_history"]
         history = [*await self._recalled(conversation_id, question, recent), *recent]
-        return build_general_prompt(system_message, memory_context, context["summary"], history, question)
+        head = (await self.store.view(await self.store.owned(conversation_id))).head
+        zone = ZoneInfo(head.timezone or self.store.engine.settings.timezone)
+        known = memory_context, context["summary"]
+        return build_general_prompt(system_message, *known, history, question, zone=zone)
 
     async def _recalled(
         self, conversation_id: str, query: str, recent: Messages
@@ -167,17 +171,19 @@ def build_general_prompt(
     question: str,
     *,
     language: Language = "zh",
+    zone: tzinfo = UTC,
 ) -> list[PromptMessage]:
     """The messages to send to a model; None and empty values have no block.
 
-    Recalled messages of the history get a block of their own, a line per turn, so that the recent ones stay in sequence.
+    Recalled messages of the history get a block of their own, a line per turn, so that the recent ones stay in sequence. Their
+    days are those of the `zone`.
     """
     recalled = [message for message in history or () if message.get("recalled")]
     recent = [message for message in history or () if not message.get("recalled")]
     if recent and (recent[-1]["role"], recent[-1]["content"]) == ("user", question):
         # It is written already, and waits for this answer.
         recent = recent[:-1]
-    bodies = (memory_context or "").strip(), (summary or "").strip(), episode_lines(recalled)
+    bodies = (memory_context or "").strip(), (summary or "").strip(), episode_lines(recalled, zone)
     blocks = zip(_HEADINGS[language], bodies, strict=True)
     told = [system_message, *(f"{heading}\n{body}" for heading, body in blocks if body)]
     said = [(message["role"], message["content"]) for message in recent]
@@ -188,7 +194,7 @@ def build_general_prompt(
 _build_general_prompt = build_general_prompt
 
 
-def episode_lines(recalled: Messages) -> str:
+def episode_lines(recalled: Messages, zone: tzinfo = UTC) -> str:
     """A line per turn, `- [day] user → assistant`, as many as fit."""
     lines: list[str] = []
     room = MAX_EPISODE_CHARS
@@ -196,7 +202,7 @@ def episode_lines(recalled: Messages) -> str:
         # On its own line, a text could pass for a block of the prompt.
         texts = (" ".join(message["content"].split()) for message in pair)
         said_at = pair[0]["timestamp"]
-        day = f"[{datetime.fromtimestamp(said_at, UTC):%Y-%m-%d}] " if said_at else ""
+        day = f"[{datetime.fromtimestamp(said_at, zone):%Y-%m-%d}] " if said_at else ""
         line = f"- {day}" + " → ".join(cut(text, MAX_EPISODE_CHARS // 4) for text in texts)
         room -= len(line) + 1
         if room < 0:

@@ -10,6 +10,7 @@ from pagefile.errors import StoreError
 from pagefile.lru import Lru
 from pagefile.ports import ItemWrite
 from pagefile.records import Scope
+from pagefile.standalone.app_requests import Read
 from pagefile.standalone.conversation_store import Conversations
 from pagefile.stores.session_cache import SESSION_TTL_S
 
@@ -23,12 +24,12 @@ _REMEMBERED = 10_000
 class WaitingQueries:
     def __init__(self, log: Conversations) -> None:
         self._log = log
-        #: The query of each conversation, and the turns before it: with one more, it is answered.
+        #: The query of each conversation, and the position of the last turn before it: with a later one, it is answered.
         self._stored: Lru[str, tuple[str, int]] = Lru(_REMEMBERED)
 
-    async def put(self, conversation_id: str, query: str, turns: int) -> None:
+    async def put(self, conversation_id: str, query: str, after_seq: int) -> None:
         """Store a query. A failure costs only that other processes do not know of it."""
-        engine, waiting = self._log.engine, (query, turns)
+        engine, waiting = self._log.engine, (query, after_seq)
         if not query or waiting == self._stored.get(conversation_id) or engine.incognito:
             return
         item = ItemWrite(_ASKED, conversation_id, [*waiting], SESSION_TTL_S)
@@ -45,5 +46,6 @@ class WaitingQueries:
         (found,) = await engine.store.items.get(Scope(scope.tenant), [key], now=engine.clock.now())
         if found is None:
             return ""
-        query, turns = cast("tuple[str, int]", found.value)
-        return query if turns == (await self._log.view(scope)).head.turns else ""
+        query, after_seq = cast("tuple[str, int]", found.value)
+        view = await self._log.view(scope, min_turns=1)
+        return query if Read.made_of(view).through_seq == after_seq else ""

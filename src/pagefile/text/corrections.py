@@ -29,7 +29,7 @@ _LOOK_BACK = 30
 CERTAIN = 0.4
 SURE = 0.75
 LIKELY = 0.2
-POSSIBLE = 0.06
+POSSIBLE = 0.03
 #: What is left of the probability of a statement beside a likelier one.
 _RIVAL = 0.5
 _KINDS = frozenset({"date", "weekday", "time", "frequency", "count", "measure", "number", "other"})

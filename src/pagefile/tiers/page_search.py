@@ -38,6 +38,9 @@ _BATCH = 50
 #: What a similarity of 1 is worth beside the score of words: to what the page is about, and to the piece of it that is
 #: most similar. These and the next were chosen by `pagefile bench pages` and `pagefile bench runs`.
 _MEANING, _PIECE = 60.0, 40.0
+#: What a passage with all words of a query is worth beside that, and how fast it falls with the share that is missing: few
+#: words, however rare, score little, and a name or a number is near to anything by meaning.
+_COVERED, _FALLING = 80.0, 3
 #: How many pieces of a page are embedded, and how much of each.
 _PIECES, _PIECE_CHARS = 6, 300
 #: How many pages are compared with the query word by word, what two words in a row are worth, and a query to the letter.
@@ -74,7 +77,7 @@ class Found(NamedTuple):
     coverage: float
     #: Between the query and what the page is about; 0 without an embedder.
     similarity: float
-    #: The score without what the words of other languages, pairs of words and pieces add to it.
+    #: The score without what the words of other languages, pairs of words, pieces and coverage add to it.
     points: float
 
 
@@ -343,7 +346,8 @@ class PageSearch:
 
 def _found(uuid: str, words: float, passage: _Key | None, coverage: float, near: _Near) -> Found:
     points = words + _MEANING * near.about
-    return Found(uuid, points + _PIECE * near.piece, passage, coverage, near.about, points)
+    score = points + _PIECE * near.piece + _COVERED * coverage**_FALLING
+    return Found(uuid, score, passage, coverage, near.about, points)
 
 
 def _pairs_in_common(query: str, pages: Mapping[str, Sequence[str]]) -> dict[str, float]:

@@ -92,7 +92,7 @@ def status_line(turn: Turn, wording: Wording) -> str:
 LONG_PAUSE = timedelta(hours=6)
 #: Questions about the present time, besides those that name another one.
 _PRESENT = re.compile(
-    r"今天|几号|几点|星期几|周几|礼拜几|日期|多久|多少天|\b(?:today|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time))\b",
+    r"今天|几号|几点|星期几|周几|礼拜几|日期|多久|多少天|哪[天月年]|什么时候|何时|\b(?:today|when (?:did|was|were|is|do|does|will)|how long|how many (?:days|weeks|months|years)|(?:what|which) (?:day|date|time))\b",
     re.IGNORECASE,
 )
 _READ_CHARS = 500

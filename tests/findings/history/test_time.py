@@ -7,7 +7,7 @@ import anyio
 import pytest
 from langchain_core.messages import HumanMessage
 
-from pagefile import Memory
+from pagefile import Memory, Settings
 from pagefile.integrations.langgraph import build_conversation_graph
 from pagefile.standalone import (
     AgentApp,
@@ -141,8 +141,11 @@ async def test_a_day_in_other_words(days_recalled, question):
 DAYS = {
     "2026-03-09": ("签了租房合同", "恭喜搬家"),
     "2026-05-12": ("今天买了新手机", "恭喜"),
+    "2026-05-20": ("和朋友吃了火锅", "听起来很棒"),
+    "2026-06-01": ("今天带孩子去了动物园", "孩子一定很开心"),
     "2026-06-10": ("我今天去爬了北高峰", "北高峰风景不错"),
     "2026-06-12": ("I finished the quarterly report", "Well done"),
+    "2026-06-15": ("今天开了产品评审会", "辛苦了"),
     "2026-06-16": ("今天做了体检，抽了血", "注意休息"),
 }
 
@@ -152,6 +155,19 @@ DAYS = {
     ("question", "words"),
     [
         ("上周三我做了什么？", "北高峰"),
+        ("昨天我做了什么？", "体检"),
+        ("我五月份买了什么？", "新手机"),
+        ("What did I do last Friday?", "quarterly"),
+        ("3月9日我签了什么", "租房"),
+        ("上上周一我去了哪里", "动物园"),
+        ("what did I buy in May?", "新手机"),
+        ("前天我开了什么会", "评审"),
+        ("六月十号我做了什么", "北高峰"),
+        ("周一我做了什么", "评审"),
+        ("What did I do the day before yesterday?", "评审"),
+        ("5月20日发生了什么", "火锅"),
+        ("上周我都做了些什么？", "北高峰"),
+        ("what happened on June 12?", "quarterly"),
         ("上周三我们聊了什么？", "北高峰"),
         ("5月12日我们聊了什么", "新手机"),
         ("What did we talk about on June 10?", "北高峰"),
@@ -225,6 +241,26 @@ async def test_the_prompt_of_the_graph_says_when(memory, chat):
     recalled = [text for text in prompts[-1] if "星际穿越" in text]
     assert recalled
     assert "2026-03-01" in str(recalled)
+
+
+@finding("history-F27")
+async def test_the_days_of_a_prompt_are_the_users(sqlite_url):
+    """What was said at one o'clock in Shanghai is dated with the day there, by the conversation's time zone or the setting."""
+    for settings, own in ((Settings(), "Asia/Shanghai"), (Settings(timezone="Asia/Shanghai"), None)):
+        async with Memory.open(
+            sqlite_url, settings=settings, clock=FakeClock(NOW), embedder="none"
+        ) as memory:
+            name = own or "by setting"
+            chat = memory.conversation(name, timezone=own)
+            await chat.record("凌晨下单了耳机", "好的", at=datetime(2026, 6, 1, 17, tzinfo=UTC))
+            for number in range(8):
+                await chat.record(f"闲聊{number}", "嗯")
+            await memory.settle()
+            history = ConversationHistory(
+                ConversationStore(memory), None, ConversationEpisodicMemory(ConversationStore(memory))
+            )
+            prompt = await history.build_prompt(name, "我凌晨下单的耳机是哪款？", system_message="s")
+        assert "[2026-06-02] 凌晨下单了耳机" in str(prompt)
 
 
 @finding("history-F27")

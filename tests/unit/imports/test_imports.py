@@ -21,6 +21,7 @@ from pagefile.integrations.imports import (
     from_mem0,
     from_messages,
     from_redis_agent_memory,
+    from_sessions,
     read_dump,
     take_over,
     turns_of,
@@ -221,7 +222,7 @@ async def test_taking_over_is_done_once(memory):
     """Turns and facts are there; a second time changes nothing, and what was retracted here stays so."""
     brought = from_redis_agent_memory([SESSION, LONG_TERM]) + from_mem0(MEM0)
     first = await take_over(memory, brought, user_id="ada")
-    assert first == {"turn": 2, "fact": 5, "known": 0, "rejected": 0, "left_out": 7}
+    assert first == {"turn": 2, "fact": 5, "session": 0, "known": 0, "rejected": 0, "left_out": 7}
     turns = await memory.conversation("visit-1", user_id="ada").turns()
     assert ["Ada asked about her blood pressure.", "我头晕\n先量血压。"] == [turn.text for turn in turns]
     assert datetime(2026, 3, 1, 9, tzinfo=UTC) == turns[1].at
@@ -229,7 +230,7 @@ async def test_taking_over_is_done_once(memory):
     assert ["Moved to Bergen", "对青霉素过敏"] == [fact.text for fact in facts[:2]], "the oldest first"
     await memory.retract(facts[0].id)
     again = await take_over(memory, brought, user_id="ada")
-    assert again == {"turn": 0, "fact": 0, "known": 7, "rejected": 0, "left_out": 7}
+    assert again == {"turn": 0, "fact": 0, "session": 0, "known": 7, "rejected": 0, "left_out": 7}
     assert facts[1:] == await memory.facts("ada")
 
 
@@ -353,3 +354,51 @@ def test_messages_and_episodes_become_turns():
         turn.conversation_id,
         turn.at.year,
     )
+
+
+SESSIONS = {
+    "short_term_memory:session:c": json.dumps(
+        {
+            "meta": {"conversation_id": "c", "user_id": "u", "updated_at": 1},
+            "flow_context": {"current_agent_key": "triage", "last_bot_message": "多休息", "turn_count": 3},
+            "message_context": {"summary": "", "window_messages": [{"role": "user", "content": "我头晕"}]},
+            "global_state": {"shared": {}, "agent_slots": {"dept": "心内科"}, "current_intent": "挂号"},
+            "user_snapshot": {
+                "user_id": "u",
+                "name": "王小明",
+                "allergies": ["青霉素"],
+                "history": ["高血压"],
+            },
+        }
+    ),
+    "short_term_memory:session:broken": "not JSON",
+}
+
+
+async def test_sessions_of_redis_bring_the_safety_data(memory):
+    """Allergies are in the next window; what is known here already stays, and a second time changes nothing."""
+    brought = from_sessions(SESSIONS)
+    assert {
+        "values that are not sessions": 1,
+        "messages of sessions, which ai_message has": 1,
+    } == brought.left_out
+    chat = memory.conversation("c", user_id="u")
+    await chat.put_session({"user_snapshot": {"name": "王晓明"}})
+    assert 1 == (await take_over(memory, brought))["session"]
+    again = await take_over(memory, brought)
+    assert (0, 1) == (again["session"], again["known"])
+    session = await chat.session()
+    assert ("王晓明", ["青霉素"]) == (session["user_snapshot"]["name"], session["user_snapshot"]["allergies"])
+    assert ("挂号", {"dept": "心内科"}) == (
+        session["global_state"]["current_intent"],
+        session["global_state"]["agent_slots"],
+    )
+    assert "青霉素" in str((await chat.context("我可以吃阿莫西林吗？")).messages)
+
+
+def test_the_command_imports_sessions(tmp_path, monkeypatch):
+    """As a list, too; and says what it did."""
+    monkeypatch.chdir(tmp_path)
+    dump = [json.loads(SESSIONS["short_term_memory:session:c"])]
+    (tmp_path / "sessions.json").write_text(json.dumps(dump), encoding="utf-8")
+    assert "1 session" in pagefile("import", "sessions.json", "--from", "sessions").out

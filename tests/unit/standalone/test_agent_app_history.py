@@ -11,6 +11,7 @@ from pagefile.standalone import AgentApp, MemoryWriteRequest, format_prompt
 from pagefile.standalone.app_requests import HistoryText
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FlakyStore
+from pagefile.window.wording import ZH
 from tests.engines import engine_over
 
 from .talking import COUNTER, asking, lines, say
@@ -127,3 +128,15 @@ async def test_a_very_long_history_is_counted_beside_the_event_loop(app):
     assert COUNTER.count(format_prompt(context.history, "q")) <= 16000
     assert context.history.endswith(f"用户: 问11\nAI: {long}")
     assert context.should_checkpoint_summary
+
+
+async def test_unanswered_turns_are_in_the_history(app, memory):
+    """S1-08: what a user said is shown where it was said, and that no answer came; what is asked now is not shown twice."""
+    chat = memory.conversation("c")
+    await chat.abort(await chat.begin("我对青霉素过敏"))
+    await say(app, 1)
+    await chat.begin("我可以吃阿莫西林吗")
+    await chat.begin("在吗")
+    context = await app.query_memory_context(asking("在吗"))
+    expected = ["用户: 我对青霉素过敏", ZH.unanswered, *lines(1), "用户: 我可以吃阿莫西林吗", ZH.waiting]
+    assert expected == context.history.split("\n")

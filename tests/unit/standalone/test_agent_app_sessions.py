@@ -21,6 +21,7 @@ from pagefile.standalone import (
 )
 from pagefile.stores import InMemoryStore
 from pagefile.testing import FakeClock
+from pagefile.window.wording import ZH
 from tests.engines import engine_over
 
 from .talking import COUNTER, asking, lines, say
@@ -247,12 +248,13 @@ async def test_times_without_a_zone_are_utc(app, memory):
 
 
 async def test_of_a_turn_that_was_given_up_only_the_users_words_stay(app, memory):
-    """Extra test 9: a stream that broke off leaves no half answer."""
+    """Extra test 9: a stream that broke off leaves no half answer, and the history says that none came."""
     chat = memory.conversation("c")
     turn = await chat.begin("没有回答")
     await chat.abort(await chat.step(turn, tool="search", result="半个回答"))
     await say(app, 1)
-    assert "\n".join(["用户: 没有回答", *lines(1)]) == (await app.query_memory_context(asking())).history
+    expected = ["用户: 没有回答", ZH.unanswered, *lines(1)]
+    assert expected == (await app.query_memory_context(asking())).history.split("\n")
     rows = await app.query_message_by_conversation_id_asc("c")
     assert [("没有回答", None), ("问1", "答1")] == [(row.query, row.answer or None) for row in rows]
 

@@ -58,6 +58,17 @@ async def test_a_word_of_another_language_finds_the_page():
     assert "elevator" == await searched(pages, "How often is the elevator inspected?", settings)
 
 
+@pytest.mark.parametrize("query", ["noeviction", "298417", "is it noeviction?"])
+async def test_a_rare_word_finds_the_only_page_that_has_it(query: str):
+    """Whatever else is about something more alike: to an encoder, one unusual word is like anything."""
+    filler = "cache memory policy keys are written and read all day, clients come and go. " * 80
+    pages = {"settings": f"{filler}\nmaxmemory_policy:noeviction limit 298417\n{filler}"}
+    topics = ("where one can say it", "numbers of rooms and what they say", "evictions of tenants", "policy")
+    pages |= {topic: f"{topic}. {topic}, and where it is said. " * 40 for topic in topics}
+    settings = Settings(archive=ALL_PAGES, embedder=EmbedderSettings(query_timeout_s=30))
+    assert "settings" == await searched(pages, query, settings)
+
+
 def test_chinese_words_are_told_from_pairs_of_characters():
     """A pair that is a word comes twice: as a word and as a pair."""
     assert {"仲裁", "委员会", "certif"} == words_in(

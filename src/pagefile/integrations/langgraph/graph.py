@@ -16,6 +16,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias, TypeVar, cast
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import anyio
 from langchain_core.messages import HumanMessage
@@ -184,6 +185,7 @@ class ConversationNodes:
             self.window_tokens or engine.settings.window_tokens,
             engine.counter.count,
             spoken,
+            ZoneInfo(engine.settings.timezone),
         )
 
     def _tools(self, state: ConversationState) -> chat_nodes.MemoryTools:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Any, Protocol, TypeAlias, cast
 from uuid import uuid4
 
@@ -309,6 +310,7 @@ class Wording:
     window_tokens: int | None = None
     count: Callable[[str], int] = len
     language: Language = "zh"
+    zone: tzinfo = UTC
 
 
 #: Answers a model's call of a memory tool, by its name and arguments.
@@ -357,6 +359,7 @@ async def generating(
             window_tokens=wording.window_tokens,
             count=wording.count,
             language=wording.language,
+            zone=wording.zone,
         )
         told = {"prompt_tokens": states.prompt_tokens(prompt, wording.count)}
         if state.get("debug"):

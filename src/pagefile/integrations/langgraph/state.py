@@ -1,6 +1,7 @@
 """The state of the conversation graph, which all nodes share, and the prompt that is built from it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, tzinfo
 from operator import add
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -91,6 +92,7 @@ def build_prompt_from_state(
     window_tokens: int | None = None,
     count: Callable[[str], int] = len,
     language: Language = "zh",
+    zone: tzinfo = UTC,
 ) -> list[BaseMessage]:
     """系统消息、长期记忆、对话背景、相关历史、检索结果、最近的消息、问题; None and empty values have no block.
 
@@ -100,15 +102,15 @@ def build_prompt_from_state(
     """
     history = list(state.get("episodic_memory") or ())
     results = list(state.get("retrieval_results") or ())
-    prompt = _prompt(state, system_message, history, results, language)
+    prompt = _prompt(state, system_message, history, results, language, zone)
     if window_tokens is not None and prompt_tokens(prompt, count) > window_tokens:
-        bare = prompt_tokens(_prompt(state, system_message, [], [], language), count)
+        bare = prompt_tokens(_prompt(state, system_message, [], [], language, zone), count)
         history = _abridged(history, question(state), window_tokens - bare, count, WORDINGS[language])
-        prompt = _prompt(state, system_message, history, results, language)
+        prompt = _prompt(state, system_message, history, results, language, zone)
     while window_tokens is not None and prompt_tokens(prompt, count) > window_tokens:
         if not _shortened(history, results):
             break
-        prompt = _prompt(state, system_message, history, results, language)
+        prompt = _prompt(state, system_message, history, results, language, zone)
     return prompt
 
 
@@ -122,10 +124,13 @@ def _prompt(
     history: list[ConversationMessage],
     results: Results,
     language: Language,
+    zone: tzinfo,
 ) -> list[BaseMessage]:
     asked, since = running(state)
     known = state.get("memory_context"), state.get("conversation_summary")
-    plain = build_general_prompt(system_message, *known, history, str(asked.text), language=language)
+    plain = build_general_prompt(
+        system_message, *known, history, str(asked.text), language=language, zone=zone
+    )
     *before, _ = convert_to_messages([dict(message) for message in plain])
     # Some endpoints reject a system message after the first user message.
     place = next((at for at, one in enumerate(before) if not isinstance(one, SystemMessage)), len(before))

@@ -11,7 +11,7 @@ from pagefile.text.sentences import Language, cjk_share
 from pagefile.text.sources import references
 from pagefile.text.synopsis.binary import describe_bytes
 from pagefile.text.synopsis.documents import describe_dialogue, describe_form, describe_text
-from pagefile.text.synopsis.grids import csv_grid, describe_grid, grid_in
+from pagefile.text.synopsis.grids import csv_grid, describe_grid, grid_in, vertical_grid
 from pagefile.text.synopsis.kinds import Kind, Recognised, line_count, parsed_lines, recognise
 from pagefile.text.synopsis.logs import describe_log, describe_log_rows, has_levels
 from pagefile.text.synopsis.markup import describe_html, describe_markdown, describe_xml, visible
@@ -130,6 +130,8 @@ def _data(text: str, found: Recognised, say: Voice) -> list[str]:
 
 def _command(text: str, kind: Kind, say: Voice) -> list[str] | None:
     """What a command printed: a run of tests or a build, hits, a table, a traceback."""
+    if (grid := vertical_grid(text)) is not None:
+        return describe_grid(grid, say)
     if (run := run_in(text)) is not None:
         return describe_run(run, say)
     if kind in ("csv", "tsv"):

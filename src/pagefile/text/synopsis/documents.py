@@ -26,6 +26,9 @@ _ERROR_LINE = re.compile(r"[\s│|>*]*(?:\w+ )?(?:Error|ERROR|error|FATAL|fatal|
 #: `名称：值` below a title, and `name:value` of which a whole text consists.
 _FIELD = re.compile(r"[^：:，。]{2,12}[：:]\s*\S.{0,60}")
 _NAMED_VALUE = re.compile(r"([A-Za-z_][\w.-]{2,40}):(\S[^\n]{0,200})")
+#: A line near the end that sums up what is above it.
+_TOTAL = re.compile(r"(?i)[\W_]*(?:(?:grand |net )?total|amount due|balance due|合计|总计|共计|应付).*\d")
+_END_CHARS = 3000
 _LEAD_CHARS = 240
 _SENTENCE_END = re.compile(r"[.!?。！？；;]\s|[。！？]")
 
@@ -115,10 +118,13 @@ def _output(text: str, say: Voice) -> list[str]:
     lines = [" ".join(line.split()) for line in text[:20_000].splitlines() if line.strip()]
     last = [" ".join(line.split()) for line in text[-1500:].splitlines() if line.strip()][-2:]
     bad = next((line for line in lines[1:] if line not in last and BAD.search(line[:300])), "")
+    end = [" ".join(line.split()) for line in text[-_END_CHARS:].splitlines()]
+    total = next((line for line in reversed(end) if _TOTAL.match(line) and line not in last), "")
     count = line_count(text.strip())
     return [
         say(f"{count:,} 行：", f"{count:,} lines: ") + squeeze(lines[0], 90),
         say("异常：", "Notable: ") + squeeze(bad, 90) if bad else "",
+        squeeze(total, 80),
         say("结尾：", "Ends: ") + squeeze(" | ".join(last), 150),
         squeeze(" | ".join(lines[1:12]), 250),
     ]
@@ -168,9 +174,13 @@ def describe_dialogue(text: str, say: Voice) -> list[str] | None:
         or len(names) < 3 * len(speakers)
     ):
         return None
-    opening = lines[0] if not _SPEAKER.match(lines[0]) else ""
-    told = say.listed([name for name, _ in speakers.most_common()], len(speakers), most=70)
-    said = "\n".join(line[match.end() - 1 :] if (match := _SPEAKER.match(line)) else line for line in lines)
+    # Who speaks once above all others is a field: the subject, the date.
+    first = _SPEAKER.match(lines[0])
+    opening = lines[0] if first is None or speakers[first[1]] == 1 else ""
+    often = [name for name, times in speakers.most_common() if times > 1]
+    told = say.listed(often, len(often), most=70)
+    rest = lines[1:] if opening else lines
+    said = "\n".join(line[match.end() - 1 :] if (match := _SPEAKER.match(line)) else line for line in rest)
     return [
         squeeze(opening, 90),
         say(

@@ -9,7 +9,7 @@ from itertools import islice, zip_longest
 
 from pagefile.text.synopsis.kinds import delimiter, line_count
 from pagefile.text.synopsis.records import ASKED, Flat, example, extremes, notable, tallies
-from pagefile.text.synopsis.wording import Voice
+from pagefile.text.synopsis.wording import Voice, squeeze
 
 #: Beyond this, rows are counted by line ends.
 _COUNTED_CHARS = 2_000_000
@@ -18,6 +18,12 @@ _LINE_CHARS = 1_000
 _RULE = re.compile(r"[ \t:|+=┌├└╞┏┡┣┬┼┴╪╇━─┐┤┘╡┓┩┫-]{3,}+$")
 _CELLS = re.compile(r"[|│┃]")
 _NUMBER = re.compile(r"[-+]?[\d.,:/]+(?:[KMGTkmgi]{1,3}B?|%|ms|[smhdy]\d*[smh]?)?$")
+#: The line above a row that is printed one value a line, and such a value.
+_ROW_TITLE = re.compile(r"(?m)^(?:\*{3,} \d+\. row \*{3,}|-\[ RECORD \d+ \][-+]*)[ \t]*$")
+_NAMED_CELL = re.compile(r"(?m)^[ \t]*([^\n:|]{1,60}?)[ \t]*[:|][ \t]*([^\n]*)$")
+_COUNTS = re.compile(
+    r"(?i)\b(?:total|found)\b.*\d|\d+ (?:vulnerabilit|issues|errors|findings)|[共合总]计?\s*\d"
+)
 _FOOTER = re.compile(r"\(?(\d[\d,]*) (?:rows?|行)(?: in set| affected|记录)?.*$")
 
 
@@ -31,6 +37,8 @@ class Grid:
     count: int
     exact: bool = True
     title: str = ""
+    #: A line above it that counts.
+    counts: str = ""
 
 
 def describe_grid(grid: Grid, say: Voice) -> list[str]:
@@ -41,6 +49,7 @@ def describe_grid(grid: Grid, say: Voice) -> list[str]:
     title = say(f"《{grid.title}》", f'"{grid.title}", ') if grid.title else ""
     flats: list[Flat] = [dict(zip_longest(header, row[: len(header)], fillvalue="")) for row in grid.rows]
     return [
+        squeeze(grid.counts, 90),
         say(
             f"{title}{kind}，{about}{grid.count:,} 行数据，",
             f"{title}{kind}, {about}{grid.count:,} rows, ".lstrip(),
@@ -60,6 +69,21 @@ def grid_in(text: str) -> Grid | None:
     """The table that a text consists of, drawn or aligned; None if it is none."""
     lines = [line[:_LINE_CHARS] for line in text[:64_000].splitlines() if line.strip()]
     return _drawn(text, lines) or _ruled_by_header(text, lines) or _aligned(text, lines)
+
+
+def vertical_grid(text: str) -> Grid | None:
+    r"""Rows printed one below the other, each value behind the name of its column: `\G` in mysql, `\x` in psql."""
+    if not _ROW_TITLE.search(text[:_LINE_CHARS]):
+        return None
+    rows: list[dict[str, str]] = [
+        {cell[1]: cell[2] for cell in _NAMED_CELL.finditer(part)}
+        for part in islice(_ROW_TITLE.split(text[:_COUNTED_CHARS]), 1, ASKED + 1)
+    ]
+    if len(rows) < 2 or not rows[0]:
+        return None
+    header = list(rows[0])
+    shown = [[row.get(name, "") for name in header] for row in rows]
+    return Grid("SQL", header, shown, sum(1 for _ in _ROW_TITLE.finditer(text)))
 
 
 def csv_grid(text: str) -> Grid:
@@ -91,13 +115,24 @@ def _drawn(text: str, lines: Sequence[str]) -> Grid | None:
     )
     footer = _FOOTER.match(lines[-1].strip()) if len(text) <= 64_000 else None
     count = int(footer[1].replace(",", "")) if footer else total
-    before = [line.strip(" #*\t") for line in lines[: lines.index(celled[0])] if not _RULE.match(line)]
-    name = (
-        "Markdown"
-        if lines[ruled].lstrip().startswith("|") and not lines[ruled].lstrip().startswith("|+")
-        else "SQL"
-    )
-    return Grid(name, header, rows, count, title=before[-1] if before and len(before[-1]) <= 40 else "")
+    above = [line for line in lines[: lines.index(celled[0])] if not _RULE.match(line)]
+    return Grid(_drawn_by(lines[ruled], celled[0]), header, rows, count, True, *_above(above))
+
+
+def _drawn_by(rule: str, header: str) -> str:
+    """Markdown, the client of a database, or "" for what other programs draw."""
+    if rule.lstrip().startswith("|") and not rule.lstrip().startswith("|+"):
+        return "Markdown"
+    return "SQL" if "|" in header else ""
+
+
+def _above(lines: Sequence[str]) -> tuple[str, str]:
+    """The title of a table (a heading, else the line before it, if it is short), and a line that counts."""
+    headings = [line for line in lines if line.lstrip().startswith("#")]
+    title = [line.strip(" #*\t") for line in headings or lines][-1:]
+    counts = [line.strip() for line in lines if _COUNTS.search(line) and line.strip() not in title]
+    longest = 80 if headings else 40
+    return title[0] if title and len(title[0]) <= longest else "", counts[-1] if counts else ""
 
 
 def _cells(line: str) -> list[str]:

@@ -167,6 +167,9 @@ def _lines(text: str, head: str) -> Kind | None:
     lines = _whole_lines(head)
     if _is_log(lines, "level", 80):
         return "log"
+    # A header has no time in it.
+    if lines and "\t" in lines[0] and all(_is_log(some, "stamp", 80) for some in (lines[:1], lines)):
+        return "log"
     return _delimited(lines) or ("log" if _is_log(lines, "stamp", 50) else None)
 
 

@@ -148,8 +148,12 @@ def _error_lines(lines: Sequence[str], levels: Sequence[str], text: str, say: Vo
     bad = [level in _ERRORS for level in levels]
     tail = [line[:1000] for line in text[-_LAST_CHARS:].splitlines()[-MOST_LINES // 10 :] if line]
     worse = [_level(line) in _ERRORS for line in tail]
-    if not any(bad) and not any(_ANSWERED.search(line) for line in lines[:5]):
-        bad, worse = ([_BAD.search(line) is not None for line in each] for each in (lines, tail))
+    if not any(bad):
+        # What was requested may be called so.
+        bad, worse = (
+            [bool(_BAD.search(line) and not _ANSWERED.search(line)) for line in each]
+            for each in (lines, tail)
+        )
     if not any(bad):
         return []
     first = _entry(lines, bad.index(True))

@@ -32,15 +32,17 @@ _WORTH_READING = 300
 _DECODED_CHARS = 1_000_000
 _PAIR = re.compile(r'"([^"\\\n]{1,60})"\s*:\s*"?([^"\\\n{}\[\],]{1,80})')
 _KEY = re.compile(r'"([^"\\\n]{1,80})"\s*:')
-#: What is told first of what surrounds the rows.
-_RANKS = [
-    re.compile(rf"(?i)(?:{names})=")
-    for names in (
-        r"title|summary|subject|标题|主题",
-        r"\w*(?:total|count)\w*",
-        r"\w*(?:query|name|project|city|kind)\w*|名称|地点",
+_TITLE = r"title|summary|subject|标题|主题"
+_COUNTS = r"\w*(?:total|count)\w*"
+_NAMED = r"\w*(?:query|name|project|city|kind)\w*|名称|地点"
+#: What is told first of what surrounds the rows: of a list how long it is, of a record (which has a title) its number and state.
+_OF_LISTS, _OF_RECORDS = (
+    [re.compile(rf"(?i)(?:{names})=") for names in order]
+    for order in (
+        (_TITLE, _COUNTS, _NAMED),
+        (_TITLE, r"key|number|identifier|short_?id|编号|单号", r"status|state|状态", _COUNTS, _NAMED),
     )
-]
+)
 
 
 def describe_value(value: JsonValue, text: str, say: Voice) -> list[str]:
@@ -122,8 +124,10 @@ def _around(value: JsonValue, rows: Rows, say: Voice) -> str:
             if isinstance(item, list) and len(item) > 1 and isinstance(item[0], dict)
         ]
         inner = inner.get(name) if name is not None else None
-    told.sort(key=lambda one: next((at for at, rank in enumerate(_RANKS) if rank.match(one)), len(_RANKS)))
-    return say.listed(dict.fromkeys(told), 0, most=90, name_chars=60)
+    is_record = any(map(_OF_LISTS[0].match, told))
+    ranks = _OF_RECORDS if is_record else _OF_LISTS
+    told.sort(key=lambda one: next((at for at, rank in enumerate(ranks) if rank.match(one)), len(ranks)))
+    return say.listed(dict.fromkeys(told), 0, most=120 if is_record else 90, name_chars=60)
 
 
 def _told(key: str, value: str) -> str:
@@ -145,7 +149,8 @@ def _is_worth(key: str, value: JsonValue) -> bool:
         key,
     ):
         return False
-    return len(str(value)) <= 80
+    # A title is cut, anything else that long is a text.
+    return len(str(value)) <= (400 if _OF_LISTS[0].match(f"{key.rpartition('.')[2]}=") else 80)
 
 
 def _describe_object(value: Mapping[str, JsonValue], say: Voice) -> list[str]:

@@ -118,7 +118,8 @@ def _sampled(rows: Sequence[Flat], say: Voice) -> str:
 
 #: What in a row a reader should know of.
 BAD = re.compile(
-    r"(?i)crash|error|fail|exited|evicted|killed|oom|critical|fatal|denied|refused|timed? ?out|unhealthy|异常|失败|错误|故障|超时|告警"
+    r"(?i)(?<!\bno )(?<!\b0 )(?<!\bwithout )(?:crash|error|fail|exited|evicted|killed|oom|critical|fatal|denied|refused|timed? ?out"
+    r"|unhealthy)|(?<![无未零])(?<!没有)(?<!未见)(?<!未发现)(?<!没有发现)(?:异常|失败|错误|故障|超时|告警)"
 )
 
 
@@ -181,9 +182,10 @@ def unpaired(value: JsonValue, depth: int = 12) -> JsonValue:
 def extremes(rows: Sequence[Flat], say: Voice, *, most: int = 90) -> str:
     """The rows with the highest value of a column of percentages or measures."""
     for key in islice(rows[0] if rows else {}, 20):
-        if _percent(rows[0].get(key)) is None:
+        counts_percent = "%" in key
+        if _percent(rows[0].get(key), bare=counts_percent) is None:
             continue
-        numbers = [_percent(row.get(key)) for row in rows]
+        numbers = [_percent(row.get(key), bare=counts_percent) for row in rows]
         if len(rows) > 1 and all(number is not None for number in numbers):
             top = max(range(len(rows)), key=lambda at: numbers[at] or 0)
             return (
@@ -194,8 +196,10 @@ def extremes(rows: Sequence[Flat], say: Voice, *, most: int = 90) -> str:
     return ""
 
 
-def _percent(value: JsonValue) -> float | None:
-    found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)%", value.strip()) if isinstance(value, str) else None
+def _percent(value: JsonValue, *, bare: bool) -> float | None:
+    """A percentage; a bare number if its column is called one."""
+    sign = "%?" if bare else "%"
+    found = re.fullmatch(rf"(\d{{1,3}}(?:\.\d+)?){sign}", value.strip()) if isinstance(value, str) else None
     return float(found[1]) if found else None
 
 

@@ -27,7 +27,7 @@ _ONE_TEST = re.compile(r"\s*--- (PASS|FAIL): |(ok|not ok) \d+\b")
 _WORTH = (
     "pass", "fail", "err", "test", "found", "build", "plan:", "apply", "warn", "vulnerab", "problem", "example", "finished", "package",
     "success", "fatal", "conflict", "no changes", "exception", "checks", "reformatted", "total", "❯", "×", "✗", "✕", "✖", "●", "✘",
-    "not ok", "***", "ninja", "destroyed", "replaced", "rated", "失败", "成功", "错误", "测试", "用例", "警告", "通过", "ok", "e  ",
+    "not ok", "e: ", "***", "ninja", "destroyed", "replaced", "rated", "失败", "成功", "错误", "测试", "用例", "警告", "通过", "ok", "e  ",
 )  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def _outcomes(lines: Sequence[str]) -> list[str]:
     """The last lines that count, at most two of a kind: those of tests, else of checks, then of builds."""
     found: list[str] = []
     for name, patterns in _OUTCOMES.items():
-        if name == "checks" and found:
+        if name in ("checks", "others") and found:
             continue
         told = list(dict.fromkeys(_first(patterns, lines)))
         bad = [
