@@ -165,11 +165,22 @@ def runs(
             help="A folder of recorded runs, coding-runs*.jsonl.gz and traj-*.jsonl.gz. Else $PAGEFILE_BENCH_DATA.",
         ),
     ] = None,
+    ways: Annotated[
+        str, typer.Option(metavar="NAME", help="Only the ways whose name contains this, such as pagefile.")
+    ] = "",
+    part: Annotated[
+        str, typer.Option(metavar="N/M", help="Only the Nth of M parts of the runs: 1/2 is every other one.")
+    ] = "1/1",
     quick: Quick = False,
     as_json: AsJson = False,
 ) -> None:
     """Replay recorded agent runs call by call: tokens saved, what was in view when it was needed, unchanged prefixes."""
-    report = _measured(lambda tell: runs_bench.run(data or bench_data(), quick=quick, progress=tell))
+
+    def measure(tell: Callable[[str], None]) -> runs_bench.RunsReport:
+        folder, some = data or bench_data(), runs_bench.Part.of(part)
+        return runs_bench.run(folder, quick=quick, progress=tell, ways=ways, part=some)
+
+    report = _measured(measure)
     for why in report.left_out:
         warn(why)
     if as_json:

@@ -24,7 +24,7 @@ from benchmarks.window_data import lines, people, plain
 from pagefile.models.embedders import UniversalSentenceEncoder
 from pagefile.ports import Embedder
 from pagefile.text.recall_gate import answers
-from pagefile.text.relevance import FEATURES, contrast, message_features, turn_features
+from pagefile.text.relevance import FEATURES, MESSAGE, message_features, turn_features
 from pagefile.text.speech import blended, embedded_texts, in_first_person, question_texts, said_terms
 from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import is_trivial, terms
@@ -37,6 +37,8 @@ LABELLED_WEIGHT = 30.0
 #: The weights of all messages to somebody else's past: quiet ones, needed ones, LoCoMo's.
 ELSEWHERE = {"quiet": 100.0, "needed": 40.0, "LoCoMo": 20.0}
 NEEDED_WEIGHT = 1.5
+#: Questions in another language have no words in common with the past, and there are few of them.
+FOREIGN_WEIGHT = 2.0
 
 
 class Row(NamedTuple):
@@ -78,7 +80,7 @@ class Past:
         found = [one for one in found if answers(one.parts, foreign=known.foreign)]
         if not found or is_trivial(question):
             return None
-        features = message_features(question, found, known, contrast(list(near.values())))
+        features = message_features(question, found, known)
         return Row(features, turn_features(found), np.array([float(one.key in gold) for one in found]))
 
 
@@ -174,6 +176,7 @@ async def at_home_and_elsewhere(embedder: Embedder | None) -> Iterator[tuple[Row
                 if row is not None and (user == one.user or not getattr(one, "recent", ())):
                     helps = float(kind == "needed" and user == one.user)
                     own = NEEDED_WEIGHT if helps else 1.0
+                    own *= FOREIGN_WEIGHT if helps and row.message[MESSAGE.index("foreign")] else 1.0
                     rows.append((row, helps, own if user == one.user else others))
     return iter(rows)
 

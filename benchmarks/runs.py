@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 
@@ -24,16 +25,40 @@ from benchmarks.runs_ways import (
     nothing,
     oldest_out,
 )
-from pagefile.errors import NotFoundError
+from pagefile.errors import InvalidArgumentError, NotFoundError
 from pagefile.records import JsonObject
 
 #: The windows at which others are compared, in tokens.
 WINDOWS = (32_000, 16_000, 8_000)
 #: Those of Pagefile: it keeps to them, whatever they have to hold, while the rules of others let calls and speech exceed theirs.
-POINTS = (Point(30_000, 0.5), Point(26_000, 0.3), Point(19_000, 0.2), Point(10_000, 0.6), Point(8_000, 0.6))
+POINTS = (
+    Point(30_000, 0.5),
+    Point(26_000, 0.3),
+    Point(19_000, 0.1),
+    Point(10_200, 0.7, inputs_from=400),
+    Point(8_000, 0.7, inputs_from=400),
+)
 NO_DATA = "Name a folder of recorded runs with --data or $PAGEFILE_BENCH_DATA."
 
 Progress = Callable[[str], None]
+
+
+class Part(NamedTuple):
+    """Every so many of the runs, from one on: what was tuned on the one part is measured on the other."""
+
+    first: int = 0
+    every: int = 1
+
+    @classmethod
+    def of(cls, text: str) -> "Part":
+        """`2/3`: of three parts, the second."""
+        number, _, parts = text.partition("/")
+        if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+            raise InvalidArgumentError(f"--part is {text!r}: write it as 1/2, the first of two parts.")
+        return cls(int(number) - 1, int(parts))
+
+
+EVERY_RUN = Part()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +105,24 @@ class RunsReport:
         }
 
 
-def run(data: Path | None, *, quick: bool, progress: Progress) -> RunsReport:
-    """Every way on every file of runs; with `quick`, on the first five runs of each."""
+def run(
+    data: Path | None, *, quick: bool, progress: Progress, ways: str = "", part: Part = EVERY_RUN
+) -> RunsReport:
+    """Every way on every file of runs; with `quick`, on the first five runs of each.
+
+    `ways` leaves only those whose names contain it, `part` only some of the runs.
+    """
     if data is None:
         raise NotFoundError(NO_DATA)
     started = time.perf_counter()
     lines: list[Line] = []
     left_out = _left_out()
     for path in run_files(data):
-        runs = list(islice(read_runs(path), 5 if quick else None))
+        runs = list(islice(read_runs(path), part.first, 5 if quick else None, part.every))
         played = [(one, moments(one)) for one in runs]
         source = path.name.partition(".")[0]
         with tempfile.TemporaryDirectory() as folder:
-            for way in _ways(Path(folder)):
+            for way in (one for one in _ways(Path(folder)) if ways.casefold() in one.name.casefold()):
                 progress(f"{source}: {way.name}")
                 lines.append(Line(source, way.name, len(runs), anyio.run(_score, way, played)))
     return RunsReport(lines, left_out, time.perf_counter() - started, quick)

@@ -24,6 +24,9 @@ class Chat:
     def _message(self, event: Event) -> dict[str, Any]:
         if event.kind == "user":
             return {"role": "user", "content": event.text or "…"}
+        if event.kind == "agent":
+            # What it called before and no result answered (a handoff) is not what a later result answers.
+            self._waiting.clear()
         if event.kind == "result":
             return {"role": "tool", "tool_call_id": self._waiting.pop(0), "content": event.text}
         if not calls_of(event):

@@ -17,13 +17,19 @@ from pagefile.settings import ArchiveSettings, FactSettings, Settings
 
 #: Results leave by the rule for full windows alone, from this length on, and not because their turn ended.
 PAGE_FROM, THRESHOLD = 400, 1_000_000
+_DEFAULT_INPUTS = ArchiveSettings().inputs_from
 
 
 class Point(NamedTuple):
-    """A window, and how far results are reduced when it is full."""
+    """A window, how far results are reduced when it is full, and from how many characters on arguments leave, too."""
 
     window_tokens: int
     low_water: float
+    inputs_from: int = _DEFAULT_INPUTS
+
+    def __str__(self) -> str:
+        inputs = f", inputs from {self.inputs_from}" if self.inputs_from < _DEFAULT_INPUTS else ""
+        return f"{self.window_tokens:,}, low water {self.low_water}{inputs}"
 
 
 def ruler_tokenizer(folder: Path) -> str:
@@ -47,16 +53,22 @@ class Pagefile(Way):
     """One conversation a run."""
 
     def __init__(self, folder: Path, point: Point) -> None:
-        super().__init__(f"Pagefile, {point.window_tokens:,}, low water {point.low_water}")
-        self._url = url_of(folder / f"runs-{point.window_tokens}-{point.low_water}.db")
+        super().__init__(f"Pagefile, {point}")
+        self._url = url_of(folder / f"runs-{'-'.join(map(str, point))}.db")
         self._settings = Settings(
             window_tokens=point.window_tokens,
             tokenizer=ruler_tokenizer(folder),
             language="en",
             synchronous="normal",
             calls_kept=0,
+            recall="never",
             facts=FactSettings(enabled=False),
-            archive=ArchiveSettings(threshold=THRESHOLD, page_from=PAGE_FROM, low_water=point.low_water),
+            archive=ArchiveSettings(
+                threshold=THRESHOLD,
+                page_from=PAGE_FROM,
+                low_water=point.low_water,
+                inputs_from=point.inputs_from,
+            ),
         )
         self._opened = AsyncExitStack()
         self._memory: Memory | None = None

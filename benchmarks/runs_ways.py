@@ -158,6 +158,8 @@ class _LangChain(Way):
     def _message(self, event: Event) -> Any:
         if event.kind == "user":
             return self._types.HumanMessage(event.text)
+        if event.kind == "agent":
+            self._open.clear()
         if event.kind == "result":
             call, tool = self._open.pop(0)
             return self._types.ToolMessage(event.text, tool_call_id=call, name=tool)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from benchmarks import everyday
-from benchmarks.everyday import FactSet
+from benchmarks.everyday import FactRules, FactSet
 from benchmarks.window_data import plain
 from benchmarks.window_parts import WINDOW, Bench, Line, pieces, precision, recall_tokens, seen
 from pagefile.engine import Memory
@@ -63,23 +63,30 @@ async def _fact_line(memory: Memory, way: str, one: FactSet, number: int, kind: 
 
 
 async def rules(bench: Bench) -> list[Line]:
-    """What the rules make of single sentences; a secret must not be kept, whoever extracts it."""
-    told = everyday.fact_rules()
-    step = _QUICK_STEP if bench.quick else 1
+    """What the rules make of single messages; a secret must not be kept, whoever extracts it."""
     lines: list[Line] = []
     async with bench.memory(FactSettings(extract="rules")) as memory:
-        for number, sentence in enumerate(told.secrets[::step]):
-            kept = await _extracted(memory, f"secret-{number}", sentence)
-            by_hand = await _remembered(memory, f"by-hand-{number}", sentence)
-            figures = {"kept by the rules": float(bool(kept)), "kept by remember()": float(by_hand)}
-            lines.append(_sentence("secret", number, sentence, figures))
-        for number, (sentence, phrase) in enumerate(told.plain[::step]):
-            kept = await _extracted(memory, f"plain-{number}", sentence)
-            figures = {"extracted": float(any(phrase in fact for fact in kept))}
-            lines.append(_sentence("plain", number, sentence, figures))
-        for number, sentence in enumerate(told.decoys[::step]):
-            kept = await _extracted(memory, f"decoy-{number}", sentence)
-            lines.append(_sentence("decoy", number, sentence, {"extracted": float(bool(kept))}))
+        for name, suffix in (("fact_rules", ""), ("fact_rules_more", ", more")):
+            lines += await _messages(
+                memory, everyday.fact_rules(name), suffix, _QUICK_STEP if bench.quick else 1
+            )
+    return lines
+
+
+async def _messages(memory: Memory, told: FactRules, suffix: str, step: int) -> list[Line]:
+    lines: list[Line] = []
+    for number, sentence in enumerate(told.secrets[::step]):
+        kept = await _extracted(memory, f"secret-{number}{suffix}", sentence)
+        by_hand = await _remembered(memory, f"by-hand-{number}{suffix}", sentence)
+        figures = {"kept by the rules": float(bool(kept)), "kept by remember()": float(by_hand)}
+        lines.append(_sentence(f"secret{suffix}", number, sentence, figures))
+    for number, (sentence, phrase) in enumerate(told.plain[::step]):
+        kept = await _extracted(memory, f"plain-{number}{suffix}", sentence)
+        figures = {"extracted": float(any(phrase in fact for fact in kept))}
+        lines.append(_sentence(f"plain{suffix}", number, sentence, figures))
+    for number, sentence in enumerate(told.decoys[::step]):
+        kept = await _extracted(memory, f"decoy-{number}{suffix}", sentence)
+        lines.append(_sentence(f"decoy{suffix}", number, sentence, {"extracted": float(bool(kept))}))
     return lines
 
 

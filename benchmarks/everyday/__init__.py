@@ -184,9 +184,9 @@ def fact_sets() -> list[FactSet]:
     ]
 
 
-def fact_rules() -> FactRules:
-    """Sentences for the rules."""
-    told = _toml(_HERE / "fact_rules.toml")
+def fact_rules(name: str = "fact_rules") -> FactRules:
+    """Sentences for the rules; those of "fact_rules_more" were written apart from them."""
+    told = _toml(_HERE / f"{name}.toml")
     plain = tuple((sentence, phrase) for sentence, phrase in told["plain"])
     return FactRules(tuple(told["secrets"]), plain, tuple(told["decoys"]))
 

@@ -290,6 +290,7 @@ class MemoryVerbs(Blocking[Inner]):
     remember = blocking(Memory.remember)
     facts = blocking(Memory.facts)
     retract = blocking(Memory.retract)
+    correct = blocking(Memory.correct)
     fact_revisions = blocking(Memory.fact_revisions)
     undo = blocking(Memory.undo)
     import_facts = blocking(Memory.import_facts)

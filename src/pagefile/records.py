@@ -14,7 +14,7 @@ from pagefile.errors import InvalidArgumentError
 
 Status = Literal["open", "done", "aborted"]
 #: What became of a fact: new; already known, so its confidence rises; or new, replacing one it contradicts.
-Outcome = Literal["stored", "duplicate", "superseded"]
+Outcome = Literal["stored", "duplicate", "superseded", "merged", "corrected"]
 
 DEFAULT_TENANT = "default"
 MAX_ID_CHARS = 255
@@ -116,6 +116,13 @@ class Step:
     page_chars: int = 0
     #: Characters lost because the archive could not be written.
     lost_chars: int = 0
+    #: The archived pages that hold large values of `input`, which has them too, by JSON pointer.
+    input_pages: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """The pages of its result and of its input."""
+        return (*([self.page] if self.page else []), *self.input_pages.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +370,10 @@ class Fact:
         known = self.recorded <= moment and (self.retracted is None or moment < self.retracted)
         return known and self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
 
+    def is_for(self, project: str | None, agent: str | None) -> bool:
+        """Whether conversations of a project and an agent are shown it."""
+        return self.project in {None, project} and self.agent in {None, agent}
+
 
 @dataclass(frozen=True, slots=True)
 class Revision:
@@ -371,7 +382,7 @@ class Revision:
     number: int
     scope: Scope
     at: datetime
-    #: For example "stored", "superseded", "duplicate", "retracted", "imported", "undone".
+    #: For example "stored", "superseded", "duplicate", "merged", "corrected", "retracted", "imported", "undone".
     action: str
     #: The facts before the change (None for a new one) and after it, in the same order.
     before: tuple[Fact | None, ...]

@@ -186,6 +186,14 @@ RECALL = Verb(
 REMEMBER = Verb(Memory.remember, "POST /v1/facts", ask.RememberFact, out.FactOut, creates=True)
 FACTS = Verb(Memory.facts, "GET /v1/facts", ask.FactsParams, Page[out.FactOut])
 RETRACT = Verb(Memory.retract, "POST /v1/facts/retract", ask.RetractFact, out.FactOut, changes=True)
+CORRECT = Verb(
+    Memory.correct,
+    "POST /v1/facts/correct",
+    ask.CorrectFact,
+    out.FactOut,
+    changes=True,
+    remark="409 where the fact is no longer held.",
+)
 FACT_REVISIONS = Verb(
     Memory.fact_revisions, "GET /v1/facts/revisions", ask.FactRevisionsParams, Page[out.RevisionOut]
 )

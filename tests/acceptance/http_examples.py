@@ -90,6 +90,7 @@ ORDER = [
     "POST /v1/facts/import",
     "GET /v1/facts/revisions",
     "POST /v1/facts/undo",
+    "POST /v1/facts/correct",
     "POST /v1/facts/retract",
     "POST /v1/settle",
     "GET /v1/memory/conversations/conversation",
@@ -129,8 +130,10 @@ async def prepared(client: Any, name: str, told: dict[str, Any]) -> str:
         await client.post("/v1/turns/begin", json={**here, "id": LOST_TURN, "user": "等一下"})
     if name.endswith(ABOUT_CALLS):
         return told["GET /v1/calls"]["items"][0]["id"]
-    if name == "POST /v1/facts/retract":
+    if name == "POST /v1/facts/correct":
         return told["POST /v1/facts"]["id"]
+    if name == "POST /v1/facts/retract":
+        return told["POST /v1/facts/correct"]["id"]
     if not name.endswith(ABOUT_PAGES):
         return SOME_UUID
     step = {"tool": "guideline", "input": {"topic": "高血压"}, "result": ARCHIVED}

@@ -8,9 +8,10 @@ import pytest
 from benchmarks import runs
 from benchmarks.runs_data import Event, Run, read_runs
 from benchmarks.runs_headroom import INTERPRETER
+from benchmarks.runs_messages import Chat
 from benchmarks.runs_ruler import Ruler, Score, moments
 from benchmarks.runs_ways import Row, last_whole, oldest_out
-from pagefile.errors import NotFoundError, TransferError
+from pagefile.errors import InvalidArgumentError, NotFoundError, TransferError
 
 LINE = "fn settle(ledger: &mut Ledger, entry: Entry) -> Result<Balance>;"
 RESULT = f"{'x' * 900}\n{LINE}\n{'y' * 900}"
@@ -127,3 +128,20 @@ def test_a_folder_or_a_file_without_runs_is_named(tmp_path):
     (tmp_path / "traj-x.jsonl.gz").write_bytes(b"nothing")
     with pytest.raises(TransferError, match=r"traj-x\.jsonl\.gz"):
         runs.run(tmp_path, quick=True, progress=lambda _: None)
+
+
+def test_a_part_of_the_runs_is_named_by_its_number():
+    assert (1, 3) == runs.Part.of("2/3")
+    for wrong in ("", "0/2", "3/2", "half"):
+        with pytest.raises(InvalidArgumentError, match="--part"):
+            runs.Part.of(wrong)
+
+
+def test_a_result_answers_the_last_message_that_called():
+    """A handoff that no result answered is not what a later result answers."""
+    chat = Chat()
+    handoff, search = (Event("agent", "", calls=((name, {}),)) for name in ("handoff", "search"))
+    chat.messages(handoff)
+    [called] = chat.messages(search)
+    [answer] = chat.messages(Event("result", "found"))
+    assert called["tool_calls"][0]["id"] == answer["tool_call_id"]

@@ -140,13 +140,14 @@ def test_results_hold_their_answers_once():
 
 
 def test_fact_sets_and_sentences():
-    """Three sets of sixty facts with twenty-five questions in two languages; the sentences for the rules."""
+    """Four sets of sixty facts with twenty-five questions in two languages; the sentences for the rules."""
     sets = everyday.fact_sets()
-    assert [(60, 25, 2)] * 3 == [(len(set(one.facts)), len(one.asks), len(one.away)) for one in sets]
+    assert [(60, 25, 2)] * 4 == [(len(set(one.facts)), len(one.asks), len(one.away)) for one in sets]
     assert all({"en", "zh"} == {language(question) for question, _ in one.asks} for one in sets)
-    told = everyday.fact_rules()
-    assert (24, 40, 40) == (len(told.secrets), len(told.plain), len(told.decoys))
-    assert all(phrase in sentence for sentence, phrase in told.plain)
+    for name in ("fact_rules", "fact_rules_more"):
+        told = everyday.fact_rules(name)
+        assert (24, 40, 40) == (len(told.secrets), len(told.plain), len(told.decoys))
+        assert all(phrase in sentence for sentence, phrase in told.plain)
 
 
 def test_all_of_persistbench_is_labelled():

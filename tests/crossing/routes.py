@@ -27,7 +27,7 @@ WEIGHTS = {
     "GET /v1/memory/conversations": 3, "GET /v1/memory/conversations/conversation": 3, "GET /v1/session": 3, "GET /v1/history": 3, "PUT /v1/session": 2, "GET /v1/log": 3,
     "POST /v1/checkpoints": 3, "GET /v1/checkpoints": 2, "GET /v1/resets": 1, "POST /v1/reset": 1, "POST /v1/facts": 5,
     "GET /v1/facts": 4, "GET /v1/facts/revisions": 3, "POST /v1/facts/undo": 2, "POST /v1/facts/import": 2,
-    "POST /v1/facts/retract": 3, "POST /v1/forget": 3, "GET /v1/export": 3, "POST /v1/import": 4, "POST /v1/settle": 1,
+    "POST /v1/facts/retract": 3, "POST /v1/facts/correct": 3, "POST /v1/forget": 3, "GET /v1/export": 3, "POST /v1/import": 4, "POST /v1/settle": 1,
     "GET /healthz": 1, "GET /readyz": 1, "GET /metrics": 1, "GET /openapi.json": 1, "GET /docs": 0.2, "GET /problems/{code}": 1,
     "GET /style.css": 1, "GET /": 2, "GET /index.json": 2, "GET /inspector": 1,
     "GET /inspector/conversations": 1, "GET /inspector/conversations.json": 1, "GET /inspector/conversation": 1,

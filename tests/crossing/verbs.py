@@ -19,7 +19,7 @@ from .world import Ask, Named, Reach
 
 #: How often each is played, beside the others. A verb that is not here has no recipe.
 WEIGHTS = {
-    "Memory.conversations": 2, "Memory.turns": 3, "Memory.recall": 4, "Memory.remember": 3, "Memory.facts": 3, "Memory.retract": 2,
+    "Memory.conversations": 2, "Memory.turns": 3, "Memory.recall": 4, "Memory.remember": 3, "Memory.facts": 3, "Memory.retract": 2, "Memory.correct": 2,
     "Memory.fact_revisions": 2, "Memory.undo": 1, "Memory.import_facts": 1, "Memory.settle": 1, "Memory.call": 2, "Memory.forget": 3,
     "Memory.page": 2, "Memory.pages": 2, "Memory.peek": 3, "Memory.search_tool_history": 3, "Memory.purge": 1, "Memory.export": 2,
     "Memory.import_": 2, "Memory.describe": 1, "Memory.rebuild": 1,

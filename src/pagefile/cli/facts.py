@@ -20,6 +20,7 @@ _TOLD = {
     "stored": "Remembered",
     "duplicate": "Already known, with more confidence now",
     "superseded": "Remembered instead of what was known before",
+    "merged": "Already known in other words, with more confidence now",
 }
 
 
@@ -33,7 +34,8 @@ class _ListsByDefault(TyperGroup):
 
 
 app = group(
-    "List what is held about a user (`facts USER`), how it changed; undo, retract, import.", _ListsByDefault
+    "List what is held about a user (`facts USER`), how it changed; undo, retract, correct, import.",
+    _ListsByDefault,
 )
 
 User = Annotated[str, Argument(help="The user.")]
@@ -52,9 +54,12 @@ def remember(
         str | None, Option(help="What it is about, such as residence; it replaces what was known about that.")
     ] = None,
     confidence: Annotated[float, Option(min=0, max=1, help="How sure it is.")] = 1.0,
+    project: Annotated[str | None, Option(help="Only conversations of this project are shown it.")] = None,
+    agent: Annotated[str | None, Option(help="Only conversations of this agent are shown it.")] = None,
 ) -> None:
     """Store a lasting statement about a user."""
     about: dict[str, Any] = {"category": category, "attribute": attribute, "confidence": confidence}
+    about |= {"project": project, "agent": agent}
     fact = cli.run(
         lambda memory: memory.remember(text, user_id=user_id, tenant=cli.tenant, **about), must_exist=False
     )
@@ -133,6 +138,23 @@ def retract(
 
     fact = cli.run(work)
     cli.answer(fact, f"Retracted: {clipped(fact.text)}")
+
+
+@command(app)
+def correct(
+    cli: Invocation,
+    fact_id: Annotated[
+        str, Argument(help="A fact, or the beginning of its id; `pagefile facts list USER` lists them.")
+    ],
+    text: Annotated[str, Argument(help="What is right.")],
+) -> None:
+    """Replace what a fact says; the wrong statement stays on record as retracted."""
+
+    async def work(memory: Memory) -> Fact:
+        return await memory.correct(await _full_id(memory, fact_id, cli.scope), text, tenant=cli.tenant)
+
+    fact = cli.run(work)
+    cli.answer(fact, f"Corrected: {clipped(fact.text)} (id {fact.id})")
 
 
 @command(app, "import")

@@ -416,6 +416,7 @@ class Client(Remote):
 
     remember = remote(verbs.REMEMBER)
     retract = remote(verbs.RETRACT)
+    correct = remote(verbs.CORRECT)
     undo = remote(verbs.UNDO)
 
     facts = remote(verbs.FACTS, whole=True)

@@ -90,10 +90,15 @@ class _Copy:
         made = {own for uuid, own in self.pages.items() if own != uuid}
         with suppress(ConflictError):
             async for turn in entries_of(self.engine.store.reader, EntryQuery(self.there, limit=_SLICE)):
-                made -= {step.page for step in turn.steps} if isinstance(turn, Turn) else set()
+                made -= (
+                    {uuid for step in turn.steps for uuid in step.pages} if isinstance(turn, Turn) else set()
+                )
         await self.engine.tier(Archive).erase(self.there, sorted(made))
 
     async def _with_own_page(self, step: Step) -> Step:
+        if step.input_pages:
+            pages = {pointer: await self._own_page(uuid) for pointer, uuid in step.input_pages.items()}
+            step = replace(step, input_pages=pages)
         if step.page is None:
             return step
         own = await self._own_page(step.page)

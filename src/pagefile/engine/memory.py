@@ -229,7 +229,8 @@ class Memory:
     ) -> records.Fact:
         """Store a lasting statement about a user; its `outcome` says what became of it.
 
-        A statement that is already known is a "duplicate" and raises the fact's confidence. With an
+        A statement that is already known is a "duplicate" and raises the fact's confidence; one that is known in nearly the
+        same words is "merged" with that fact, in its own words, and `undo` takes that back. With an
         `attribute` (such as "residence"), it replaces what was held about that attribute ("superseded"),
         which stays on record. A statement that contains a password, a key or a card number raises
         `FactRejectedError`.
@@ -279,6 +280,19 @@ class Memory:
         scope = self._scope(tenant, user_id)
         return await self.engine.tier(Facts).book.retract(scope, records.checked_id(fact_id, "fact id"))
 
+    async def correct(
+        self, fact_id: str, text: str, *, user_id: str | None = None, tenant: str | None = None
+    ) -> records.Fact:
+        """Replace what a fact says, and return the fact that holds from now on; if a user is named, only one of theirs.
+
+        The wrong statement stays on record as retracted, and `undo` brings it back. A fact that is no longer held
+        raises `ConflictError`.
+        """
+        scope = self._scope(tenant, user_id)
+        fact = await self.engine.tier(Facts).book.correct(scope, records.checked_id(fact_id, "fact id"), text)
+        self.engine.worker.wake(Facts.name, fact.scope)
+        return fact
+
     async def fact_revisions(
         self, user_id: str, tenant: str | None = None, *, after: int = 0
     ) -> list[records.Revision]:
@@ -307,7 +321,7 @@ class Memory:
     ) -> dict[str, int]:
         """Remember the facts and the profile of a deer-flow `memory.json`, given as a path or as data.
 
-        Counts the outcomes: stored, duplicate, superseded, rejected (blank, not text, or a secret).
+        Counts the outcomes: stored, duplicate (also in nearly the same words), superseded, rejected (blank, not text, or a secret).
         """
         scope = self._user(tenant, user_id)
         return await import_memory(self.engine.tier(Facts).book, source, scope)

@@ -303,8 +303,8 @@ class Desk:
             return await write
         except (ConflictError, NotFoundError):
             with suppress(NotFoundError, ConflictError):
-                accepted = {step.page for step in (await self.found(turn_id)).steps}
-                steps = [step for step in steps if step.page not in accepted]
+                accepted = {uuid for step in (await self.found(turn_id)).steps for uuid in step.pages}
+                steps = [step for step in steps if accepted.isdisjoint(step.pages)]
             await self.engine.withdraw(self.scope, steps)
             raise
 

@@ -122,6 +122,9 @@ async def _answer(
     """The part of a page that is asked for, within `room` tokens."""
     implied = not asked.in_part
     if implied:
+        shown = await page_in.readable(text)
+        if shown != text and engine.counter.count(shown) <= room:
+            return shown
         if page.tokens <= room:
             return text
         asked = page_in.Asked(question or page.query_summary)

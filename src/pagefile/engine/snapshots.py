@@ -40,6 +40,7 @@ DECIDING = (
     "archive.strategy",
     "archive.running_tokens",
     "archive.low_water",
+    "archive.inputs_from",
     "workspace.enabled",
     "workspace.max_tokens",
 )

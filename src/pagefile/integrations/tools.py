@@ -1,16 +1,19 @@
-"""The tools that every framework offers to a model: load and search archived results, recall past turns, remember a fact.
+"""The tools that every framework offers to a model: load and search archived results, recall past turns, remember, correct and
+retract facts.
 
 They answer with text that a model can read, are never archived again, and reach only the memory of the run's own user.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pagefile.engine import Conversation, Memory
 from pagefile.errors import PagefileError
-from pagefile.records import Turn
+from pagefile.ports import ViewRequest
+from pagefile.records import Fact, Turn
 from pagefile.standalone.tools import tool_schema
+from pagefile.text.fact_ranking import overlap, statement_key
 from pagefile.text.sentences import clip
 from pagefile.tiers.fact_book import refuse_orders
 from pagefile.window.parts import escape
@@ -19,18 +22,27 @@ from pagefile.window.wording import Language, Wording
 
 RECALL_TOOL = "recall"
 REMEMBER_TOOL = "remember"
+CORRECT_TOOL = "correct"
+RETRACT_TOOL = "retract"
+#: Those that change facts, which a run without a user has none of.
+FACT_TOOLS = (REMEMBER_TOOL, CORRECT_TOOL, RETRACT_TOOL)
 
 #: How many past turns a model is shown, and how much of each.
 _HITS = 5
 _HIT_CHARS = 800
 
 #: In the order in which they are offered.
-_TOOLS = (LOAD_TOOL, SEARCH_TOOL, RECALL_TOOL, REMEMBER_TOOL)
+TOOLS = (LOAD_TOOL, SEARCH_TOOL, RECALL_TOOL, *FACT_TOOLS)
+#: How many facts are named where a call fits several, how alike a fact has to be to what a model calls it, and the least
+#: of an id.
+_CHOICES, _ALIKE, _ID_CHARS = 5, 0.5, 4
+#: How much of an id a model is shown: the whole of one takes as many tokens as a fact.
+_SHOWN_CHARS = 8
 
 
 def memory_tool_schemas(language: Language) -> dict[str, dict[str, Any]]:
-    """The JSON schemas of `load_tool_history`, `search_tool_history`, `recall` and `remember`, by name."""
-    return {name: tool_schema(name, language) for name in _TOOLS}
+    """The JSON schemas of the tools, by name, in the order in which they are offered."""
+    return {name: tool_schema(name, language) for name in TOOLS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +63,15 @@ class ToolCaller:
             return await self._recalled(_text_of(arguments, "query"))
         if tool == REMEMBER_TOOL:
             return await self._remembered(_text_of(arguments, "text"), arguments.get("category"))
+        if tool == CORRECT_TOOL:
+            return await self._corrected(_text_of(arguments, "fact"), _text_of(arguments, "text"))
+        if tool == RETRACT_TOOL:
+            return await self._retracted(_text_of(arguments, "fact"))
         return await self.chat.call_tool(tool, arguments, turn=self.turn)
 
     async def refused(self, tool: str, error: PagefileError) -> str:
         """What the model reads if the memory refused its call."""
-        name = "not_remembered" if tool == REMEMBER_TOOL else "refused"
+        name = "not_remembered" if tool in {REMEMBER_TOOL, CORRECT_TOOL} else "refused"
         return (await self.wording()).answers[name].format(tool=tool, reason=error)
 
     async def wording(self) -> Wording:
@@ -79,10 +95,8 @@ class ToolCaller:
         scope, answers = self.chat.scope, (await self.wording()).answers
         if not text:
             return answers["missing"].format(name="text")
-        if self.incognito:
-            return answers["incognito"]
-        if scope.user is None:
-            return answers["no_user"]
+        if self.incognito or scope.user is None:
+            return answers["incognito" if self.incognito else "no_user"]
         refuse_orders(text)
         fact = await self.memory.remember(
             text,
@@ -92,7 +106,58 @@ class ToolCaller:
             confidence=self.confidence,
             source=None if self.turn is None else self.turn.id,
         )
-        return answers["remembered"].format(text=fact.text)
+        return answers["remembered"].format(text=fact.text, id=fact.id[:_SHOWN_CHARS])
+
+    async def _corrected(self, given: str, text: str) -> str:
+        answers = (await self.wording()).answers
+        if not text:
+            return answers["missing"].format(name="text")
+        fact = await self._fact(given, answers)
+        if isinstance(fact, str):
+            return fact
+        refuse_orders(text)
+        right = await self.memory.correct(fact.id, text, user_id=fact.scope.user, tenant=fact.scope.tenant)
+        return answers["corrected"].format(text=right.text, id=right.id[:_SHOWN_CHARS])
+
+    async def _retracted(self, given: str) -> str:
+        answers = (await self.wording()).answers
+        fact = await self._fact(given, answers)
+        if isinstance(fact, str):
+            return fact
+        await self.memory.retract(fact.id, user_id=fact.scope.user, tenant=fact.scope.tenant)
+        return answers["retracted"].format(text=fact.text)
+
+    async def _fact(self, given: str, answers: Mapping[str, str]) -> Fact | str:
+        """The fact that a model names by its id, the beginning of it or its words; else what to tell the model."""
+        scope = self.chat.scope
+        if not given:
+            return answers["missing"].format(name="fact")
+        if self.incognito or scope.user is None:
+            return answers["incognito" if self.incognito else "no_user"]
+        head = (
+            await self.memory.engine.store.reader.view(ViewRequest(scope, budget_tokens=0, min_turns=0))
+        ).head
+        facts = await self.memory.facts(scope.user, scope.tenant)
+        held = [fact for fact in facts if fact.is_for(head.project, head.agent)]
+        found = _named(held, given)
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return answers["no_fact"].format(given=given)
+        listed = "; ".join(f"{fact.id[:_SHOWN_CHARS]}: {escape(fact.text)}" for fact in found[:_CHOICES])
+        return answers["which_fact"].format(facts=listed)
+
+
+def _named(held: Sequence[Fact], given: str) -> list[Fact]:
+    """The facts that a model may mean, the likeliest first; one alone if there is no doubt."""
+    wanted = given.strip(" -[]()").casefold()
+    if len(wanted) >= _ID_CHARS and (found := [fact for fact in held if fact.id.startswith(wanted)]):
+        return found
+    key = statement_key(given)
+    if found := [fact for fact in held if statement_key(fact.text) == key]:
+        return found[-1:]
+    alike = {fact.id: overlap(fact.text, given) for fact in held}
+    return sorted((fact for fact in held if alike[fact.id] >= _ALIKE), key=lambda fact: -alike[fact.id])
 
 
 def _text_of(arguments: Mapping[str, Any], name: str) -> str:

@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pagefile.errors import ModelOutputError
 from pagefile.models.prompts import asking
 from pagefile.ports import ChatModel, FactExtractor, Proposal, Said
-from pagefile.text.fact_rules import stated
+from pagefile.text.fact_rules import said_by, stated
 from pagefile.text.sentences import language
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ class RuleExtractor(FactExtractor):
     """Knows a few ways in which people talk about themselves, in Chinese and English; needs no model and never fails."""
 
     async def extract(self, said: Sequence[Said]) -> list[Proposal]:
-        return [_proposal(one, found, found.confidence) for one in said for found in stated(one.text)]
+        return [
+            _proposal(one, found, found.confidence) for one in said for found in stated(one.text, one.speaker)
+        ]
 
 
 class ChatExtractor(FactExtractor):
@@ -38,17 +41,32 @@ class ChatExtractor(FactExtractor):
 
     async def extract(self, said: Sequence[Said]) -> list[Proposal]:
         lines = [
-            json.dumps({"turn": number, "text": one.text[:_READ_CHARS]}, ensure_ascii=False)
-            for number, one in enumerate(said, start=1)
+            json.dumps(_line(number, one), ensure_ascii=False) for number, one in enumerate(said, start=1)
         ]
         tongue = language(" ".join(one.text[:_READ_CHARS] for one in said))
         messages = asking("facts", tongue, "\n".join(lines))
         answer = _parsed(await self._model.complete(messages, max_tokens=2_000))
         return [
-            _proposal(said[found.turn - 1], found, 0.8 if found.confidence is None else found.confidence)
+            _of_speaker(
+                _proposal(said[found.turn - 1], found, 0.8 if found.confidence is None else found.confidence),
+                said[found.turn - 1].speaker,
+            )
             for found in answer.facts
             if found.turn <= len(said)
         ]
+
+
+def _line(number: int, one: Said) -> dict[str, int | str]:
+    who = {} if one.speaker is None else {"speaker": one.speaker}
+    return {"turn": number, **who, "text": one.text[:_READ_CHARS]}
+
+
+def _of_speaker(found: Proposal, speaker: str | None) -> Proposal:
+    """A model says "the user" of everybody who speaks of themselves."""
+    if speaker is None or found.subject not in {None, "user"}:
+        return found
+    text, subject = said_by(speaker, found.text, found.subject)
+    return replace(found, text=text, subject=subject)
 
 
 def _proposal(said: Said, found: "Stated | FoundFact", confidence: float) -> Proposal:

@@ -152,6 +152,8 @@ class Said:
     turn_id: str
     text: str
     at: datetime
+    #: Who said it, in a conversation of several people; None: the user.
+    speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,7 +309,7 @@ async def revisions(request: Request, params: Annotated[ask.FactRevisionsParams,
     return _slice(out.Page[out.RevisionOut], found, params.limit, lambda revision: revision.number)
 
 
-_add(facts, verbs.REMEMBER, verbs.RETRACT, verbs.UNDO, verbs.IMPORT_FACTS, verbs.FORGET)
+_add(facts, verbs.REMEMBER, verbs.RETRACT, verbs.CORRECT, verbs.UNDO, verbs.IMPORT_FACTS, verbs.FORGET)
 
 # -- health --------------------------------------------------------------------------------------------------------------
 

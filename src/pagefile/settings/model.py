@@ -98,6 +98,9 @@ class ArchiveSettings(_Checked, prefix="archive."):
     #: Results with more characters than this get a page too, so that the oldest can leave when many
     #: accumulate.
     page_from: Count = 2_000
+    #: Values in the arguments of a call (a script, a file) with more characters than this get a page as well, and
+    #: leave a full window once a later call came; 0: they stay. Agents copy what they wrote, so only very large ones do.
+    inputs_from: Count = 8_000
     #: What describes a page in its placeholder: an extract by type, or the chat model.
     synopsis: Literal["extract", "model"] = "extract"
     #: Results take at most this many tokens; beyond it, all but the last leave the window, except for the

@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -56,6 +56,45 @@ def _storable(value: JsonValue, depth: int = 0) -> bool:
     if isinstance(value, list):
         return all(_storable(inner, depth + 1) for inner in value)
     return not isinstance(value, float) or value - value == 0
+
+
+# -- large values -----------------------------------------------------------------------------------------------------
+
+
+def large_values(value: JsonValue, chars: int) -> dict[str, str]:
+    """The texts with more characters inside the arguments of a call, by JSON pointer: a script, a file, a list as JSON.
+
+    A value that contains a large one is not large itself, nor are the arguments as a whole: they stay an object.
+    """
+    return dict(_large(value, "", chars))
+
+
+def _large(value: JsonValue, pointer: str, chars: int) -> Iterator[tuple[str, str]]:
+    for name, inner in _members(value):
+        place = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+        text = inner if isinstance(inner, str) else compact(inner)
+        if len(text) > chars:
+            yield from [*_large(inner, place, chars)] or [(place, text)]
+
+
+def _members(value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    if isinstance(value, Mapping):
+        yield from value.items()
+    elif isinstance(value, list):
+        yield from ((str(number), inner) for number, inner in enumerate(value))
+
+
+def with_values(value: JsonValue, texts: Mapping[str, str], pointer: str = "") -> JsonValue:
+    """The arguments with other texts in some places, given by JSON pointer."""
+    if pointer in texts:
+        return texts[pointer]
+    if not any(place.startswith(f"{pointer}/") for place in texts):
+        return value
+    inner = {
+        name: with_values(one, texts, f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}")
+        for name, one in _members(value)
+    }
+    return inner if isinstance(value, Mapping) else [*inner.values()]
 
 
 # -- base64 -----------------------------------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ from pagefile.window.parts import escape
 #: Tokens reserved for corrections.
 GUARANTEED_TOKENS = 500
 CORRECTION = "correction"
-#: How many facts that do not fit are skipped in favour of shorter ones.
-_MOST_MISSES = 20
+#: No line takes fewer tokens: a dash, a word, a line break.
+_LEAST_LINE_TOKENS = 3
 #: A profile is not cut below this length.
 _LEAST_CHARS = 24
 
@@ -197,14 +197,13 @@ class _Sheet:
 
     def fill(self, title: str, lines: Sequence[str], budget: int) -> int:
         """Add the lines that fit, in order; returns their tokens. Corrections are shown after the profile."""
-        took, misses = 0, 0
+        took = 0
         for line in lines:
+            if min(self.left, budget - took) < _LEAST_LINE_TOKENS:
+                break
             opening = 0 if title in self._sections else _cost(f"{title}:") + 1
             cost = _cost(line) + opening if line else 0
             if not line or took + cost > budget or cost > self.left:
-                misses += 1
-                if misses == _MOST_MISSES:
-                    break
                 continue
             self._sections.setdefault(title, []).append(line)
             took += cost

@@ -24,13 +24,14 @@ _tools = partial(table, "pagefile.standalone", "tools")
 
 
 def tool_schema(name: str, language: Language) -> dict[str, Any]:
-    """The JSON schema of one tool of the table; its first argument is required."""
+    """The JSON schema of one tool of the table; its first argument is required, unless `required` lists others."""
     tool = _tools()[name]
     properties: dict[str, Any] = {}
     for argument, about in tool["arguments"].items():
         plain = {key: about[key] for key in about if key not in {"zh", "en"}}
         properties[argument] = {**plain, "description": about[language]}
-    parameters = {"type": "object", "properties": properties, "required": [next(iter(properties))]}
+    required = tool.get("required", [next(iter(properties))])
+    parameters = {"type": "object", "properties": properties, "required": required}
     description = "\n".join([tool[language], *([tool["also"][language]] if "also" in tool else [])])
     return {"name": name, "description": description, "parameters": parameters}
 

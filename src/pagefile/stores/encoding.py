@@ -71,10 +71,10 @@ def from_json(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
 
-_STEP_FIELDS = tuple(field.name for field in fields(Step))
-#: The fields of a step that describe its page, with their values when there is none.
+_STEP_FIELDS = tuple(field.name for field in fields(Step) if field.name != "input_pages")
+#: The fields of a step that describe the page of its result, with their values when there is none.
 _PAGE_FIELDS: dict[str, Any] = {
-    field.name: field.default for field in fields(Step)[_STEP_FIELDS.index("page") :]
+    field.name: field.default for field in fields(Step)[_STEP_FIELDS.index("page") : len(_STEP_FIELDS)]
 }
 
 
@@ -84,7 +84,8 @@ def steps_text(steps: Sequence[Step]) -> str | None:
     for step in steps:
         has_page = any(getattr(step, name) != default for name, default in _PAGE_FIELDS.items())
         names = [name for name in _STEP_FIELDS if has_page or name not in _PAGE_FIELDS]
-        said.append({name: getattr(step, name) for name in names})
+        inputs: dict[str, JsonValue] = {"input_pages": {**step.input_pages}} if step.input_pages else {}
+        said.append({name: getattr(step, name) for name in names} | inputs)
     return to_json(said) if said else None
 
 

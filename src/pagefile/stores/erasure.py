@@ -15,6 +15,7 @@ from operator import attrgetter
 from pagefile.errors import ErasedError, HandleNotFoundError, NotFoundError
 from pagefile.ports import Part
 from pagefile.records import ERASED, Checkpoint, Entry, JsonValue, Page, Reset, Scope, Step, Turn
+from pagefile.shapes.tool_arguments import with_values
 from pagefile.stores.encoding import own_json, to_json
 
 #: Tables that are also erased by owner, even where the conversation itself was never written to.
@@ -97,7 +98,7 @@ def covering(entries: Sequence[Entry], seq: int) -> list[Checkpoint]:
 
 def made_pages(turn: Turn, part: Part) -> set[str]:
     """The pages that a turn's tools made; those it only loaded belong to other turns."""
-    return {step.page for step in turn.steps if step.page and step.tool not in part.loading_tools}
+    return {uuid for step in turn.steps if step.tool not in part.loading_tools for uuid in step.pages}
 
 
 def is_page_copy(page: Page, other: Page) -> bool:
@@ -114,6 +115,11 @@ def without_pages(turn: Turn, uuids: Collection[str], part: Part) -> Turn:
         if quoted or step.page in uuids:
             note = Step(step.tool, step.input, ERASED, step.call_id, step.call_tokens, part.note_tokens)
             steps[place], tokens = note, tokens + note.result_tokens - step.result_tokens
+        if erased := {pointer for pointer, uuid in step.input_pages.items() if uuid in uuids}:
+            # Its tokens stay an upper bound until they are counted again.
+            given = with_values(step.input, dict.fromkeys(erased, ERASED))
+            pages = {pointer: uuid for pointer, uuid in step.input_pages.items() if pointer not in erased}
+            steps[place] = replace(steps[place], input=given, input_pages=pages)
     return replace(turn, steps=tuple(steps), tokens=tokens)
 
 

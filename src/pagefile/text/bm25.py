@@ -237,6 +237,28 @@ class WordIndex(SlotIndex[K]):
         total = known + unknown * rarity(number, 0)
         return (held / total, known / total) if total else (held, 0.0)
 
+    def sharing(self, key: K, words: Iterable[str], holders: int) -> dict[int, tuple[float, int]]:
+        """The slots that have words in common with a document's: the share of the words' weight, and how many.
+
+        Words that more than `holders` documents have say little, and are left out of what is shared.
+        """
+        with self._lock:
+            number, own, total = len(self._slot_of), self._slot_of.get(key), 0.0
+            found: dict[int, tuple[float, int]] = {}
+            for word in words:
+                slots = self._postings[word].slots if word in self._postings else ()
+                weight = rarity(number, len(slots))
+                total += weight
+                if len(slots) <= holders:
+                    for slot in slots:
+                        held, many = found.get(slot, (0.0, 0))
+                        found[slot] = held + weight, many + 1
+            return {
+                slot: (held / total, many)
+                for slot, (held, many) in found.items()
+                if slot != own and self._alive[slot]
+            }
+
     def _living(self, posting: Posting) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """A posting without removed documents, valid only during this search."""
         slots, counts = posting.arrays()

@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -228,20 +228,6 @@ def blended(similarities: Floats, dense: Floats | None) -> Floats:
     return np.maximum(words, _relative(np.maximum(0.0, dense - usual)))
 
 
-#: What the words in common add to the similarity of meanings.
-_WORDS_WEIGHT = 0.3
-#: The similarity of a question and its fact is lower by this if they are in different languages, and what is below the second
-#: number has nothing in common in any.
-_ACROSS_LANGUAGES, _NOT_APART = 0.04, 0.05
-_CHINESE = re.compile(f"[{HAN}]")
-#: The context counts less than the question, so that long answers about something else do not outvote it.
-CONTEXT_WEIGHT = 0.6
-#: A fact must be at least this relevant, and at least this share of the most relevant one: by meaning, and by words alone.
-#: Measured on `pagefile bench window --sets facts`; one pair of numbers serves every kind of question.
-_LEAST, _LEAST_SHARE = 0.12, 0.4
-_LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS = 0.04, 0.3
-#: The relevance at which every second fact helps, and how fast the odds change around it.
-_EVEN, _SLOPE = 0.3, 0.06
 _SUBJECT = re.compile(r"^\s*(?:(?:the )?user\b(?:['’]s\b)?|用户的?)\s*", re.IGNORECASE)
 
 
@@ -254,34 +240,6 @@ def says_nothing(question: str | None) -> bool:
     """Whether a message has no topic of its own: a greeting, a thank you, a "go on"."""
     words = (question or "").casefold().strip(" \t\n。.!！~?？,，")
     return not words or words in TRIVIAL or all(word in TRIVIAL for word in words.split())
-
-
-def relevance(asked: str, facts: Sequence[str], words: Floats, dense: Floats | None) -> Floats:
-    """How much each fact has to do with a text: by words, and by meaning if there are vectors."""
-    if dense is None:
-        return words
-    chinese = _CHINESE.search(asked) is not None
-    across = np.asarray([(_CHINESE.search(fact) is not None) != chinese for fact in facts])
-    return dense + _WORDS_WEIGHT * words + _ACROSS_LANGUAGES * (across & (dense > _NOT_APART))
-
-
-class Relevance(NamedTuple):
-    """How relevant each fact is now, and the probability that it helps; 0 if it is not relevant enough to be shown."""
-
-    relevance: Floats
-    values: Floats
-    by_words: bool
-
-    @classmethod
-    def of(cls, question: Floats, context: Sequence[Floats], *, by_words: bool) -> "Relevance":
-        """The question's relevance, or that of a part of the context, which weighs less."""
-        found = np.maximum(0.0, question)
-        for part in context:
-            found = np.maximum(found, CONTEXT_WEIGHT * part)
-        least, share = (_LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS) if by_words else (_LEAST, _LEAST_SHARE)
-        odds = 1 / (1 + np.exp((_EVEN - found) / _SLOPE))
-        cut = max(least, share * float(found.max(initial=0.0)))
-        return cls(found, np.where(found >= cut, odds, 0.0), by_words)
 
 
 def weighed(confidences: Sequence[float], *, similarity_weight: float, confidence_weight: float) -> Floats:
@@ -356,6 +314,20 @@ def statement_key(text: str) -> str:
     key = fact_key(text)
     plain = " ".join(_ARTICLES.sub(" ", statement(key)).split())
     return _SPACE_BESIDE_HAN.sub("", plain) or key
+
+
+#: Words that turn a statement around; not all of them are terms.
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|without|nor|neither|former|formerly|used to)\b|n['’]t\b|[不没未无非别]|从前|以前|曾经",
+    re.IGNORECASE,
+)
+
+
+def gist(text: str) -> str:
+    """The same for statements in the same words, endings and small words aside; "" if there are too few to tell."""
+    words = terms(statement(fact_key(text)), keep_stop_words_if_empty=False)
+    turned = " ".join(sorted(set(_NEGATION.findall(text.casefold()))))
+    return f"{' '.join(words)}|{turned}" if len(words) > 1 else ""
 
 
 def coerced_confidence(value: object, default: float = 1.0) -> float:

@@ -124,7 +124,7 @@ _FOREIGN = re.compile(
 )
 #: What announces a text that was pasted ("Translate:", "Summarize this email:"): all that follows is that text.
 _PASTED = re.compile(
-    r"(?:(?:\b(?:translate|proofread|rephrase|paraphrase|(?:summari[sz]e|rewrite|shorten|edit|analy[sz]e) the following)\b|翻译|译成|润色|校对|改写)"
+    r"(?:(?:\b(?:translate|proofread|rephrase|paraphrase|(?:summari[sz]e|rewrite|shorten|edit|analy[sz]e) the following)\b|翻译|译成|翻成|润色|校对|改写)"
     r"|(?:\b(?:this|that|the|an?|his|her|their)\b|以下|下面|这|那)[^\n:：.,;!?。，；！？]{0,30}?"
     r"(?:\b(?:e?-?mails?|messages?|letters?|articles?|texts?|posts?|comments?|paragraphs?|passages?|essays?|stor(?:y|ies)|poems?"
     r"|songs?|lyrics|documents?|reports?|pages?|transcripts?|conversations?|chats?|dialogues?|sentences?|reviews?|answers?|repl(?:y|ies))\b"
@@ -136,6 +136,11 @@ _SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]*|[。！？!?�
 _EN_END = re.compile(r"(?<=[.!?])\s+")
 _QUESTION = re.compile(
     r"[?？]|[吗呢么]\s*+(?:[。.]++\s*+)?$|^(?:谁|什么|哪|怎么|为什么|do|does|did|is|are|can|could|would|should|what|who|why|how|where)\b",
+    re.IGNORECASE,
+)
+#: A word that asks anywhere in a clause.
+_ASKS = re.compile(
+    r"[吗呢]|什么|怎么|哪|谁|几|多少|是不是|有没有|能不能|\b(?:what|who|why|how|where|which|whether|if|wonder\w*|should|could|would)\b",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
@@ -161,10 +166,13 @@ def own_words(text: str) -> str:
     return _PASTED.sub("\n", _FOREIGN.sub("\n", text))
 
 
-def stated(text: str) -> list[Stated]:
-    """The lasting statements a message makes about its author, each with its exact quote, in the order of the text."""
+def stated(text: str, author: str | None = None) -> list[Stated]:
+    """The lasting statements a message makes about its author, each with its exact quote, in the order of the text.
+
+    `author` is the name of somebody else than the user.
+    """
     found = (
-        _spoken(one, speaker)
+        _spoken(one, speaker or author)
         for speaker, said in _speeches(_SPEECH.sub(r"\1", own_words(text)))
         for sentence in _sentences(said)
         for one in _in_sentence(sentence)
@@ -188,9 +196,14 @@ def _spoken(one: Stated, speaker: str | None) -> Stated:
     """A statement with its speaker as the subject."""
     if speaker is None:
         return one
-    who = speaker if one.subject == USER else f"{speaker}'s {one.subject}"
-    text = _THE_USER.sub(lambda found: speaker + (found["of"] or ""), one.text)
-    return replace(one, text=text, subject=who)
+    text, subject = said_by(speaker, one.text, one.subject)
+    return replace(one, text=text, subject=subject)
+
+
+def said_by(speaker: str, text: str, subject: str | None) -> tuple[str, str]:
+    """What somebody says of themselves, and whom it is about: "The user lives …" becomes "Bob lives …"."""
+    about = speaker if subject in {None, USER} else f"{speaker}'s {subject}"
+    return _THE_USER.sub(lambda found: speaker + (found["of"] or ""), text), about
 
 
 def _sentences(text: str) -> Iterator[str]:
@@ -204,9 +217,18 @@ def _sentences(text: str) -> Iterator[str]:
             whole = before + piece
             sentence = whole if before and whole in text else piece
             before = ""
-            skipped = _CONDITION.match(sentence) or _REPORTED.search(sentence)
-            if not _QUESTION.search(sentence.strip()) and not skipped:
-                yield sentence.strip()
+            if _CONDITION.match(sentence) or _REPORTED.search(sentence):
+                continue
+            if stating := _stating(sentence.strip()):
+                yield stating
+
+
+def _stating(sentence: str) -> str:
+    """A sentence, or what it states before it asks: "I'm vegan, what can I cook?"."""
+    if not _QUESTION.search(sentence):
+        return sentence
+    head, comma, _ = sentence.rpartition("，") if "，" in sentence else sentence.rpartition(",")
+    return head if comma and not _QUESTION.search(head) and not _ASKS.search(head) else ""
 
 
 def _filling(value: str, quote: str) -> dict[str, str]:
@@ -227,7 +249,9 @@ def _in_sentence(sentence: str) -> Iterator[Stated]:
             end = None if correction else match.end("quote")
             quote = sentence[match.start("quote") : end].strip()
             named = {name: found.casefold() for name, found in match.groupdict().items() if found}
-            said = rule.says.format_map({**named, **_filling(value, quote)})
+            # The name of a relative keeps its capital.
+            given = f"{sentence[slice(*match.span('named'))]} " if "named" in named else ""
+            said = rule.says.format_map({**named, **_filling(value, quote), "given": given})
             attribute = rule.attribute and rule.attribute.format_map({**named, "key": fact_key(value)})
             subject = named.get("who", USER)
             yield Stated(said[:300], quote, rule.category, rule.confidence, attribute, subject)

@@ -80,6 +80,21 @@ def names_only_a_time(question: str) -> bool:
     return bool(found) and re.search(r"\w", rest) is not None and GENERAL_WORDS.issuperset(words)
 
 
+#: What only makes sense behind something that was just said: "and the other one?", 换一个, 那第三步呢.
+_GOES_ON = re.compile(
+    r"^\W*(?:and|so|but|or|ok(?:ay)?,? and|which (?:one|of)|the (?:other|first|second|third|last|latter|former)|again|say that|换|再|那|"
+    r"第[一二三四]|前者|后者|它|后面那|哪个|哪种|哪一|能再)"
+    r"|\b(?:did you (?:say|mean)|the (?:first|second|third|other|latter|former) (?:one|of)|of (?:them|those|the two)|spell (?:that|it)|"
+    r"(?:make|put|say) (?:it|that)|does it take|one of those)\b",
+    re.IGNORECASE,
+)
+
+
+def goes_on(message: str) -> bool:
+    """Whether a message leans on what was said right before it."""
+    return len(message) <= _READ_CHARS // 5 and _GOES_ON.search(message) is not None
+
+
 def points_back(question: str) -> bool:
     return _BACK.search(question) is not None
 

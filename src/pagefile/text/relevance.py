@@ -47,21 +47,38 @@ MESSAGE = (
     "material",
     "names_speaker",
     "names_time",
-    "contrast",
     "foreign",
-    "foreign_contrast",
+    "foreign_likeness",
+    "general",
+    "exercise",
 )
 #: What is known of an archived result that was found.
 PAGE = ("coverage", "similarity", "in_text", "terms")
 FEATURES: Mapping[str, tuple[str, ...]] = {"turn": TURN, "message": MESSAGE, "page": PAGE}
 #: The coverage of a message is the best among this many turns.
 _FIRST = 20
-#: Fewer similarities have no usual value.
-_FEW = 10
 #: A message that brings what it is about: a quotation, or something behind a colon.
 _MATERIAL = re.compile(r"[:：]\s*\S|“[^”]+”|「[^」]+」|\"[^\"]+\"|(?<!\w)['‘][^'’]{3,}['’](?!\w)")
 #: People speaking of themselves, which 帮我…, "tell me" are not.
 _FIRST_PERSON = re.compile(r"\b(?:i|my|mine|we|our|ours|us)\b|(?<![帮给教让请替诉])[我咱]", re.IGNORECASE)
+
+
+#: Questions about the world: why, since when, who invented it, what a word means.
+_GENERAL = re.compile(
+    r"\bwhy (?:do|does|did|is|are|was|were|can)\b|\bhow (?:do|does|did|is|are)\b|\bdifference between\b|\bhistory of\b"
+    r"|\bwho (?:invented|wrote|discovered|painted|built|composed|is the|was the (?:first|last))\b|\binvented\b"
+    r"|\borigins?\b|\bgets? (?:its|their) name|\bthe word\b|\bwhat does .* mean\b"
+    r"|为什么|为啥|发明|哪个朝代|哪国|哪个国家|最早|起源|来历|怎么来的|什么意思|区别",
+    re.IGNORECASE,
+)
+#: Exercises that bring all they need: translate, calculate, sort; a verse, a joke, another word.
+_EXERCISE = re.compile(
+    r"^\W*(?:please |can you |could you )?(?:translate|convert|calculate|compute|sort|spell|correct|fix|rephrase|reword|define)\b"
+    r"|\b(?:haiku|limerick|poem|verse|joke|riddle|rhyme|synonyms?|antonyms?)\b"
+    r"|翻译|造个?句|近义词|反义词|诗|对联|春联|谜语|笑话|从[大小]到[大小]|等于多少"
+    r"|\d\s*(?:%|percent) of\b|[\d一二三四五六七八九十百千万]\s*[加减乘除+×*/÷-]\s*以?\s*[\d一二三四五六七八九十百千万]",
+    re.IGNORECASE,
+)
 
 
 class Weights(NamedTuple):
@@ -88,11 +105,11 @@ def helps(found: Sequence[Found[Any]]) -> list[float]:
     return weights("turn", meaning=_by_meaning(found)).probability(turn_features(found)).tolist()
 
 
-def needs(message: str, found: Sequence[Found[Any]], familiarity: Familiarity, contrast: float) -> float:
+def needs(message: str, found: Sequence[Found[Any]], familiarity: Familiarity) -> float:
     """The probability that a message needs something of the turns that were found for it."""
     if not found:
         return 0.0
-    features = message_features(message, found, familiarity, contrast)
+    features = message_features(message, found, familiarity)
     return float(weights("message", meaning=_by_meaning(found)).probability(features))
 
 
@@ -128,17 +145,17 @@ def turn_features(found: Sequence[Found[Any]]) -> Floats:
     )
 
 
-def contrast(similarities: Sequence[float]) -> float:
-    """How far the most similar turn is from the usual one, in standard deviations; 0 if there are too few to tell."""
-    if len(similarities) < _FEW:
-        return 0.0
-    near = np.array(similarities)
-    return float((near.max() - np.median(near)) / (near.std() or 1.0))
+def is_general(message: str) -> bool:
+    """Whether a message asks about the world, and nobody speaks of themselves in it."""
+    return _FIRST_PERSON.search(message) is None and _GENERAL.search(message) is not None
 
 
-def message_features(
-    message: str, found: Sequence[Found[Any]], familiarity: Familiarity, contrast: float
-) -> Floats:
+def is_exercise(message: str) -> bool:
+    """Whether a message asks for work that brings all it needs, as a translation or a sum."""
+    return _EXERCISE.search(message) is not None
+
+
+def message_features(message: str, found: Sequence[Found[Any]], familiarity: Familiarity) -> Floats:
     """What a message and the turns found for it tell about whether it needs them."""
     likeness = max(one.parts["likeness"] for one in found)
     coverage = max(one.parts["coverage"] for one in found[:_FIRST])
@@ -158,9 +175,10 @@ def message_features(
             _MATERIAL.search(message) is not None,
             familiarity.names_speaker,
             max(one.parts["inside"] for one in found),
-            contrast,
             familiarity.foreign,
-            familiarity.foreign * contrast,
+            familiarity.foreign * likeness,
+            is_general(message),
+            is_exercise(message),
         ],
         dtype=np.float64,
     )

@@ -61,6 +61,10 @@ TIME_DAYS = 7.0
 TIME_ALONE = 1e-3
 #: The language of a turn is judged by this many of its words.
 _LANGUAGE_WORDS = 8
+#: A later turn that has this share of a turn's words, by their rarity, is about the same.
+SAME_SUBJECT = 0.12
+#: What a turn is about is judged by this many of its first words, and by those that no more turns than this have.
+_SUBJECT_WORDS, _SUBJECT_HOLDERS = 48, 40
 #: A longer silence ends a session.
 SILENCE_S = 6 * 3600
 
@@ -221,6 +225,22 @@ class TurnIndex(Generic[K]):
             own = "zh" if 2 * self._chinese > len(self._keys) else "en"
             speakers = named(question, self._who_speaks())
         return Familiarity(known, len(asked), language(question) != own, bool(speakers))
+
+    def newer(self, key: K, said: Sequence[str]) -> K | None:
+        """The later turn that has most of a turn's words, by their rarity, if it has enough to be about the same; no question."""
+        words = list(dict.fromkeys(said))[:_SUBJECT_WORDS]
+        with self._lock:
+            slot = self._words.slot(key)
+            if slot is None:
+                return None
+            at = self._at[slot]
+            # One word alone may be in both by chance.
+            later = [
+                (share, one)
+                for one, (share, many) in self._words.sharing(key, words, _SUBJECT_HOLDERS).items()
+                if many > 1 and share >= SAME_SUBJECT and self._at[one] > at and not self._asks[one]
+            ]
+            return self._keys[max(later)[1]] if later else None
 
     def _of(self, conversation: str | None) -> npt.NDArray[np.bool_]:
         """Which turns are of a conversation; all if none is named."""

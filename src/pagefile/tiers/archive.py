@@ -16,11 +16,13 @@ from pagefile.errors import ConflictError, ErasedError, HandleNotFoundError, Sto
 from pagefile.lru import Lru
 from pagefile.ports import Clock, Embedder, EntryQuery, Meter, PageDraft, PurgeRequest, Store, ViewRequest
 from pagefile.records import JsonObject, JsonValue, Page, PageHit, Scope, Step, Turn
+from pagefile.shapes.tool_arguments import large_values, with_values
 from pagefile.text.passages import split
 from pagefile.text.recall_gate import SOME_SIMILARITY, Gate
 from pagefile.text.sentences import Language, clip
 from pagefile.text.sources import sources
 from pagefile.text.synopsis import is_mixed, synopsis
+from pagefile.text.synopsis.binary import has_base64
 from pagefile.tiers import base, page_in
 from pagefile.tiers.languages import Languages
 from pagefile.tiers.page_recall import PageRecall
@@ -80,6 +82,8 @@ class ArchiveRules:
     running_tokens: int = 0
     #: After results left a full window, the others take this share of the room for results.
     low_water: float = 0.4
+    #: Values in the arguments of a call with more characters than this get a page, and can leave; 0: none.
+    inputs_from: int = 0
     #: Upper bound on the in-memory word index of pages.
     max_postings: int = 20_000_000
     #: Texts are purged after this many days, or beyond this size; 0 keeps them.
@@ -124,7 +128,8 @@ class Archive(base.OwnTier):
             timeout_s,
             self._failed,
         )
-        showing = rules.strategy, rules.running_tokens, rules.low_water, self._relevant, rules.resident_turns
+        limits = rules.running_tokens, rules.low_water, rules.inputs_from
+        showing = rules.strategy, *limits, self._relevant, rules.resident_turns
         self._paging = page_in.Paging(store.pages, store.page_keeper, counter, *showing)
         self._recall = PageRecall(self._search, store.pages, counter, rules.recall, self._failed)
         # What the last window that this process made for a conversation showed whole.
@@ -138,7 +143,7 @@ class Archive(base.OwnTier):
 
     async def withdraw(self, scope: Scope, steps: Sequence[Step]) -> None:
         own = [step for step in steps if step.tool not in page_in.LOADING_TOOLS]
-        await self.erase(scope, [step.page for step in own if step.page is not None])
+        await self.erase(scope, [uuid for step in own for uuid in step.pages])
 
     async def erase(self, scope: Scope, uuids: Sequence[str]) -> None:
         """Erase pages that no turn refers to."""
@@ -180,7 +185,7 @@ class Archive(base.OwnTier):
         await super().maintain_all(backlog)
 
     async def absorb(self, turn: Turn) -> bool:
-        return turn.status != "open" and any(step.page for step in turn.steps)
+        return turn.status != "open" and any(step.pages for step in turn.steps)
 
     async def maintain(self, scope: Scope) -> None:
         """Read and embed new pages, so that neither a window nor a search has to wait for it."""
@@ -220,7 +225,11 @@ class Archive(base.OwnTier):
                 running = EntryQuery(scope, statuses=frozenset({"open"}))
                 turns = [*view.turns, *await self._store.reader.entries(running)]
                 live |= {
-                    step.page for turn in turns if isinstance(turn, Turn) for step in turn.steps if step.page
+                    uuid
+                    for turn in turns
+                    if isinstance(turn, Turn)
+                    for step in turn.steps
+                    for uuid in step.pages
                 }
         return live
 
@@ -236,12 +245,16 @@ class Archive(base.OwnTier):
     # -- out of the window --------------------------------------------------------------------------------------------
 
     async def absorb_step(self, scope: Scope, raw: Step, kept: Step, turn_id: str, admit: base.Admit) -> Step:
-        """The step with its result, or with the placeholder of its page."""
+        """The step with its result, or with the placeholder of its page; large arguments have a page, and stay."""
+        raw = replace(raw, input_pages=await self._input_pages(scope, raw, turn_id, admit))
         if raw.tool == LOAD_TOOL and (loaded := await self._kept_load(scope, raw)) is not None:
             return loaded
         # Quoted results get no page, unless they are too long to be ours.
         ours = ANSWER_CHARS if page_in.is_quoted(raw.tool, raw.result) else 0
-        if len(raw.result) <= max(ours, self._rules.page_from):
+        # Bytes are not for reading: whatever their length, only their page has them.
+        look = partial(has_base64, raw.result)
+        bytes_inside = await base.off_loop(look, len(raw.result), page_in.THREAD_FROM_CHARS)
+        if len(raw.result) <= max(ours, self._rules.page_from) and not bytes_inside:
             return measured_step(raw, self._counter.count)
         try:
             page = await self.archived(scope, raw, turn_id, admit)
@@ -252,9 +265,25 @@ class Archive(base.OwnTier):
                 raise
             return self._cut(raw, error)
         kept = _with_page(raw, page)
-        if len(raw.result) > self._rules.threshold:
+        if len(raw.result) > self._rules.threshold or bytes_inside:
             kept = replace(kept, result=await self.placeholder(scope, page), whole=False)
         return measured_step(kept, self._counter.count)
+
+    async def _input_pages(self, scope: Scope, step: Step, turn_id: str, admit: base.Admit) -> dict[str, str]:
+        """Archive the large values in the arguments of a call. What cannot be archived has no page, and never leaves."""
+        if not self._rules.inputs_from or step.tool in page_in.LOADING_TOOLS:
+            return {}
+        made: dict[str, str] = {}
+        for pointer, text in large_values(step.input, self._rules.inputs_from).items():
+            rest = with_values(step.input, {pointer: f"({len(text)})"})
+            part = replace(step, input=rest, result=text, input_pages={})
+            try:
+                made[pointer] = (await self.archived(scope, part, turn_id, admit)).uuid
+            except StoreError as error:
+                if isinstance(error, ErasedError) or type(error) is ConflictError:
+                    raise
+                self.report(error)
+        return made
 
     async def archived(
         self,

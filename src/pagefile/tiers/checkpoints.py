@@ -158,7 +158,7 @@ class _Covered:
                 # A repeated anchor counts as new: the oldest are dropped first.
                 self.anchors.pop(anchor, None)
                 self.anchors[anchor] = None
-            for uuid in filter(None, (step.page for step in turn.steps)):
+            for uuid in (uuid for step in turn.steps for uuid in step.pages):
                 # So does a page that was loaded again: the last ones are named first.
                 self.archive_refs.pop(uuid, None)
                 self.archive_refs[uuid] = None

@@ -18,8 +18,8 @@ from pagefile import ports
 from pagefile.lru import Lru
 from pagefile.records import Hit, JsonObject, Scope, Turn
 from pagefile.text import relevance
-from pagefile.text.recall_gate import Gate, answers, names_only_a_time
-from pagefile.text.speech import in_first_person
+from pagefile.text.recall_gate import Gate, answers, goes_on, names_only_a_time
+from pagefile.text.speech import in_first_person, said_terms
 from pagefile.text.turn_ranking import Familiarity, Found, Placed, TurnIndex
 from pagefile.text.words import forget_words, is_trivial, terms
 from pagefile.tiers import base
@@ -27,7 +27,7 @@ from pagefile.tiers.derivation import Derivation
 from pagefile.tiers.turn_index import ANALYZER, THREAD_FROM, terms_of
 from pagefile.window import value
 from pagefile.window.candidates import Block, Candidate
-from pagefile.window.recalled import pattern_of, recalled_forms
+from pagefile.window.recalled import recalled_forms
 from pagefile.window.turn_notes import is_large
 
 _BATCH = 1000
@@ -38,6 +38,8 @@ NEAREST = 1000
 #: How many turns a window considers, and how few tokens one takes: what is not worth those is not read.
 DEPTH = 120
 _LEAST_TOKENS = 10
+#: Of how many turns it is asked whether a later one says something else.
+_CHECKED = 3
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
 TIMEOUT_S = 10.0
 #: Running turns whose selection is remembered, so that their windows stay the same through a tool loop.
@@ -73,11 +75,10 @@ class _Index:
 
 
 class _Ranking(NamedTuple):
-    """Turns ranked for a question, what is known of its words and its meaning, and a note on how they were found."""
+    """Turns ranked for a question, what is known of its words, and a note on how they were found."""
 
     found: Sequence[Found[_Key]]
     familiarity: Familiarity
-    contrast: float = 0.0
     note: str | None = None
 
 
@@ -248,27 +249,44 @@ class Episodes(base.OwnTier):
         notes = [ranking.note] if ranking.note else []
         # A conversation that was reset starts over: what came before it is found when it is searched for, and by itself never.
         here, reset = request.scope.conversation, request.view.head.reset_seq
-        fresh = [
-            one
-            for one in ranking.found
-            if one.key.turn_id not in seen and (one.key.conversation != here or one.key.seq > reset)
-        ][:DEPTH]
-        need = 1.0
+
+        def may_show(one: _Key | _Chosen) -> bool:
+            return one.turn_id not in seen and (one.conversation != here or one.seq > reset)
+
+        fresh = [one for one in ranking.found if may_show(one.key)][:DEPTH]
+        chosen = self._valued(query, fresh, ranking.familiarity, in_talk=bool(seen))
+        # More do not fit, whatever they are worth.
+        chosen = chosen[: max(1, request.window_tokens // _LEAST_TOKENS)]
+        newer = await self._newer(scope, index, chosen)
+        return _Choice(_with(chosen, [one for one in newer if may_show(one)]), notes)
+
+    def _valued(
+        self, query: str, fresh: Sequence[Found[_Key]], familiarity: Familiarity, *, in_talk: bool
+    ) -> list[_Chosen]:
+        """Those that are worth the fewest tokens a turn may take; none if the message does not need memory."""
         # Whoever asks for nothing but a time wants what was said then, whatever it was.
-        then = [one for one in fresh if one.parts["inside"]] if names_only_a_time(query) else []
-        fresh = then or fresh
-        if self.gate == "auto" and not then:
-            need = relevance.needs(query, fresh, ranking.familiarity, ranking.contrast)
-        if need < value.OPENING:
-            return _Choice((), notes)
-        values = [1.0] * len(then) or [need * chance for chance in relevance.helps(fresh)]
-        chosen = [
+        if names_only_a_time(query) and (then := [one for one in fresh if one.parts["inside"]]):
+            return [_Chosen(*one.key, one.score, 1.0) for one in then]
+        need = relevance.needs(query, fresh, familiarity) if self.gate == "auto" else 1.0
+        # What was said right before a message is in the window anyway, and may be all that it leans on.
+        if need < (value.OPENING_IN_TALK if in_talk and goes_on(query) else value.OPENING):
+            return []
+        values = [need * chance for chance in relevance.helps(fresh)]
+        return [
             _Chosen(*one.key, one.score, round(worth, 6))
             for one, worth in zip(fresh, values, strict=True)
             if value.worth(worth, _LEAST_TOKENS)
         ]
-        # More do not fit, whatever they are worth.
-        return _Choice(chosen[: max(1, request.window_tokens // _LEAST_TOKENS)], notes)
+
+    async def _newer(self, home: Scope, index: _Index, chosen: Sequence[_Chosen]) -> list[_Chosen]:
+        """What was said later about the same as the best of them, which must not be shown without it."""
+        best = sorted(chosen, key=lambda one: -(one.value or 0.0))[:_CHECKED]
+        turns = await self._turns(home, best) or ()
+        pairs = [
+            (one, index.turns.newer(_Key(*one[:3]), said_terms(turn.user or "")))
+            for one, turn in zip(best, turns, strict=False)
+        ]
+        return [_Chosen(*key, one.score, one.value) for one, key in pairs if key is not None]
 
     async def _ranked(
         self, index: _Index, scope: Scope, query: str, limit: int, asked: datetime, timeout_s: float
@@ -289,7 +307,7 @@ class Episodes(base.OwnTier):
         )
         found = await base.off_loop(search, len(index.turns), SEARCH_THREAD_FROM)
         found = [one for one in found if answers(one.parts, foreign=familiarity.foreign)]
-        return _Ranking(found, familiarity, relevance.contrast(list(meaning.values())), note)
+        return _Ranking(found, familiarity, note)
 
     def _local(self, at: datetime | None, timezone: str | None) -> datetime:
         """The time of a question by the user's clock."""
@@ -374,7 +392,7 @@ class Episodes(base.OwnTier):
     ) -> list[Candidate]:
         """Each text once, in the order of time, under the user's days."""
         zone = self._local(None, request.view.head.timezone).tzinfo
-        asked = pattern_of(dict.fromkeys(terms(request.query or "")))
+        asked = tuple(dict.fromkeys(terms(request.query or "")))
         said: dict[object, tuple[_Chosen, Turn]] = {}
         for chosen, turn in found:
             said.setdefault(_wording(turn), (chosen, turn))
@@ -414,6 +432,16 @@ class _Replayed(base.Tier):
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
         return {}
+
+
+def _with(chosen: Sequence[_Chosen], newer: Sequence[_Chosen]) -> list[_Chosen]:
+    """Each turn once, with the most that it is worth."""
+    best: dict[tuple[str, int], _Chosen] = {}
+    for one in (*chosen, *newer):
+        known = best.setdefault(one[:2], one)
+        if (one.value or 0.0) > (known.value or 0.0):
+            best[one[:2]] = one
+    return list(best.values())
 
 
 def _wording(turn: Turn) -> str:

@@ -17,7 +17,13 @@ from pagefile.errors import ConflictError, ErasedError, FactRejectedError, Inval
 from pagefile.lru import Lru
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
-from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, statement_key
+from pagefile.text.fact_ranking import (
+    FactIndex,
+    coerced_confidence,
+    confirmed_confidence,
+    gist,
+    statement_key,
+)
 from pagefile.text.fact_rules import order_in, secret_in
 from pagefile.tiers.base import Counter
 
@@ -64,6 +70,11 @@ def _says(fact: Fact) -> _Key:
     return who, statement_key(fact.text), fact.project, fact.agent
 
 
+def _means(fact: Fact) -> _Key:
+    who = None if fact.subject == USER else fact.subject
+    return who, gist(fact.text) or None, fact.project, fact.agent
+
+
 def _about(fact: Fact) -> _Key:
     return fact.subject, fact.attribute, fact.project, fact.agent
 
@@ -75,8 +86,9 @@ class Held:
         self.stamp = stamp
         self.facts: dict[str, Fact] = {}
         self.index: FactIndex[str] = FactIndex()
-        #: By what a fact says, and by what it is about: facts of two projects or agents never meet.
+        #: By what a fact says, by its gist, and by what it is about: facts of two projects or agents never meet.
         self._by_key: defaultdict[_Key, set[str]] = defaultdict(set)
+        self._by_gist: defaultdict[_Key, set[str]] = defaultdict(set)
         self._by_attribute: defaultdict[_Key, set[str]] = defaultdict(set)
         self.take(facts)
 
@@ -87,10 +99,12 @@ class Held:
         for fact in facts:
             if (before := self.facts.pop(fact.id, None)) is not None:
                 self._by_key[_says(before)].discard(fact.id)
+                self._by_gist[_means(before)].discard(fact.id)
                 self._by_attribute[_about(before)].discard(fact.id)
             if fact.retracted is None and fact.valid_to is None:
                 self.facts[fact.id] = fact
                 self._by_key[_says(fact)].add(fact.id)
+                self._by_gist[_means(fact)].add(fact.id)
                 if fact.attribute is not None:
                     self._by_attribute[_about(fact)].add(fact.id)
                 if before is None or before.text != fact.text:
@@ -101,8 +115,13 @@ class Held:
         self.index.add(added)
 
     def equal_to(self, fact: Fact) -> Fact | None:
-        """The fact that says the same, in these or nearly these words."""
+        """The fact that says the same, punctuation and the like aside."""
         return self._newest(self._by_key.get(_says(fact), ()))
+
+    def near(self, fact: Fact) -> Fact | None:
+        """The fact that says the same in nearly the same words."""
+        key = _means(fact)
+        return None if key[1] is None else self._newest(self._by_gist.get(key, ()))
 
     def about(self, fact: Fact) -> Fact | None:
         """The fact that it would replace."""
@@ -135,6 +154,12 @@ class FactBook:
             known = await self._caught_up(owner, known, stamp)
         self._held[owner] = known
         return known
+
+    async def revision(self, scope: Scope) -> int:
+        """The number of the newest change to what is held about a user; 0 if there is none, or no user."""
+        if scope.user is None:
+            return 0
+        return (await self.store.changed(Scope(scope.tenant, scope.user)))[0]
 
     async def remember(self, scope: Scope, draft: Draft) -> Fact:
         """Store a statement, and return the fact with its outcome.
@@ -174,23 +199,62 @@ class FactBook:
 
     async def retract(self, scope: Scope, fact_id: str) -> Fact:
         """Stop holding a fact; idempotent."""
+
+        def change(fact: Fact, now: datetime) -> list[Fact]:
+            return [] if fact.retracted is not None else [_retracted(fact, now)]
+
+        return await self._changed(scope, fact_id, "retracted", change)
+
+    async def correct(self, scope: Scope, fact_id: str, text: str) -> Fact:
+        """Replace what a fact says; the wrong one stays on record as retracted."""
+        text = checked_text(text, "fact").strip()
+        _check(text, None)
+
+        def change(fact: Fact, now: datetime) -> list[Fact]:
+            if fact.retracted is not None or fact.valid_to is not None:
+                raise ConflictError(
+                    f"Fact {fact_id!r} is no longer held: remember the new statement instead."
+                )
+            if fact.text == text:
+                return []
+            right = replace(
+                fact,
+                id=str(uuid4()),
+                text=text,
+                confidence=1.0,
+                recorded=max(utc(now), fact.recorded),
+                source_turn=None,
+                source_quote=None,
+                tokens=self.counter.count(text),
+                counter=self.counter.name,
+                supersedes=fact.id,
+            )
+            return [_retracted(fact, now), right]
+
+        fact = await self._changed(scope, fact_id, "corrected", change)
+        return fact if fact.id == fact_id else replace(fact, outcome="corrected")
+
+    async def _changed(
+        self, scope: Scope, fact_id: str, action: str, change: Callable[[Fact, datetime], Sequence[Fact]]
+    ) -> Fact:
+        """The last of the facts that a change gives for one, written as one revision; the fact itself if it gives none."""
         fact = await self.store.get(scope, fact_id)
         owner = Scope(fact.scope.tenant, fact.scope.user)
         for _ in range(_MOST_ATTEMPTS):
             epoch, expected = await self.epoch(), (await self.store.changed(owner))[0]
             fact = await self.store.get(scope, fact_id)
-            if fact.retracted is not None:
-                return fact
             now = self.clock.now()
-            gone = replace(fact, retracted=max(utc(now), fact.recorded))
+            written = change(fact, now)
+            if not written:
+                return fact
             try:
                 revision = await self.store.revise(
-                    owner, [gone], action="retracted", at=now, expected=expected, epoch=epoch
+                    owner, written, action=action, at=now, expected=expected, epoch=epoch
                 )
             except ConflictError:
                 continue
-            return revision.after[0]
-        raise ConflictError(f"Fact {fact_id!r} changes faster than it can be retracted: try again.")
+            return revision.after[-1]
+        raise ConflictError(f"Fact {fact_id!r} changes faster than it can be {action}: try again.")
 
     async def undo(self, scope: Scope, number: int | None) -> Revision:
         """Undo a change; the undo is a change too, and can be undone."""
@@ -209,7 +273,7 @@ class FactBook:
                 )
         now = self.clock.now()
         restored = [
-            replace(after, retracted=max(utc(now), after.recorded)) if before is None else before
+            _retracted(after, now) if before is None else before
             for before, after in zip(target.before, target.after, strict=True)
         ]
         return await self.store.revise(owner, restored, action="undone", at=now, expected=newest, epoch=epoch)
@@ -277,6 +341,10 @@ class FactBook:
         )
 
 
+def _retracted(fact: Fact, now: datetime) -> Fact:
+    return replace(fact, retracted=max(utc(now), fact.recorded))
+
+
 def _check(text: str, quote: str | None) -> None:
     if not text:
         raise InvalidArgumentError("The fact is empty: say something about the user.")
@@ -312,7 +380,15 @@ def decided(
     if (same := held.equal_to(fact)) is not None:
         confirmed = _confirmed(same, fact)
         return "duplicate", () if confirmed == same else (confirmed,)
-    if (other := held.about(fact)) is None:
+    other = held.about(fact)
+    if (near := held.near(fact)) is not None and other in {None, near} and _same_attribute(near, fact):
+        # The newer wording stays, with all that is known; undoing it brings the older one back.
+        sure = replace(
+            _confirmed(near, fact), id=fact.id, text=fact.text, tokens=fact.tokens, counter=fact.counter
+        )
+        source = {name: getattr(fact, name) for name in ("scope", "recorded", "source_turn", "source_quote")}
+        return "merged", (_retracted(near, fact.recorded), replace(sure, supersedes=near.id, **source))
+    if other is None:
         return "stored", (fact,)
     late = dated and fact.valid_from < other.valid_from
     same_log = other.source_turn is not None and fact.scope.conversation == other.scope.conversation
@@ -324,6 +400,10 @@ def decided(
     since = max(fact.valid_from, other.valid_from)
     closed = replace(other, valid_to=since)
     return "superseded", (closed, replace(fact, valid_from=since, supersedes=other.id))
+
+
+def _same_attribute(one: Fact, other: Fact) -> bool:
+    return one.attribute is None or other.attribute is None or one.attribute == other.attribute
 
 
 def _confirmed(same: Fact, fact: Fact) -> Fact:

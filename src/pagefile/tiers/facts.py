@@ -22,15 +22,21 @@ from pagefile.lru import Lru
 from pagefile.records import Fact, Scope, Turn
 from pagefile.text.fact_ranking import (
     Floats,
-    Relevance,
     diverse,
     forget_facts,
     overlap,
-    relevance,
     says_nothing,
     scores,
     statement,
     weighed,
+)
+from pagefile.text.fact_relevance import (
+    Message,
+    Relevance,
+    Similarities,
+    forget_read_facts,
+    relevance,
+    sentences_of,
 )
 from pagefile.text.fact_rules import own_words
 from pagefile.text.sentences import clip
@@ -45,9 +51,12 @@ logger = logging.getLogger("pagefile")
 
 #: Facts of this category are corrections, which have their own budget.
 CORRECTION = "correction"
+#: Facts of this category say how something is done.
+HOWTO = "howto"
 #: The dash and the line break around a fact in the memory block.
 _LINE_TOKENS = 2
-#: Facts offered beyond the budget, so that the receipt shows what would have come next.
+#: Facts are offered for this much of their budget, and then a few more, so that the receipt shows what would have come next.
+_ROOM = 1.25
 _NEXT_IN_LINE = 10
 #: More text from the last turns adds nothing about their topic.
 _CONTEXT_CHARS = 20_000
@@ -89,14 +98,15 @@ class FactExtraction:
         """Read a conversation from its watermark to its end."""
         assert scope.conversation is not None
         seq = (await self.marks.known(scope, TIER)).get(scope.conversation, 0)
-        epoch = (await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))).head.epoch
+        head = (await self.reader.view(ports.ViewRequest(scope, budget_tokens=0, min_turns=0))).head
+        epoch = head.epoch
         query = ports.EntryQuery(scope, frozenset({"turn", "checkpoint", "reset"}), ports.ENDED, limit=_BATCH)
         while True:
             entries = await self.reader.entries(replace(query, after_seq=seq))
             batch = [entry.spoken for entry in entries if isinstance(entry, Turn) and entry.counts]
             for proposal, turn in await self._proposals(batch):
                 later = frozenset(one.id for one in batch if (one.seq or 0) > (turn.seq or 0))
-                await self._keep(proposal, turn, later, epoch)
+                await self._keep(proposal, turn, later, epoch, head.project)
             last = max((entry.seq or 0 for entry in entries), default=seq)
             if last > seq:
                 await self.marks.advance(scope, TIER, last, epoch=epoch)
@@ -107,10 +117,11 @@ class FactExtraction:
     async def _proposals(self, turns: list[Turn]) -> list[tuple[ports.Proposal, Turn]]:
         by_id = {turn.id: turn for turn in turns}
         said = [
-            ports.Said(turn.id, words, turn.at)
+            ports.Said(turn.id, words, turn.at, speaker)
             for turn in turns
-            if turn.scope.user is not None and turn.user and (words := own_words(turn.user).strip())
-            if not says_nothing(words)
+            if turn.scope.user is not None
+            for speaker, text in _speeches(turn)
+            if (words := own_words(text).strip()) and not says_nothing(words)
         ]
         if not said:
             return []
@@ -124,7 +135,9 @@ class FactExtraction:
             found = await self.instead.extract(said)
         return [(one, by_id[one.turn_id]) for one in found if one.turn_id in by_id]
 
-    async def _keep(self, proposal: ports.Proposal, turn: Turn, later: frozenset[str], epoch: int) -> None:
+    async def _keep(
+        self, proposal: ports.Proposal, turn: Turn, later: frozenset[str], epoch: int, project: str | None
+    ) -> None:
         draft = Draft(
             proposal.text,
             category=proposal.category,
@@ -137,6 +150,8 @@ class FactExtraction:
             valid_from=turn.at,
             later=later,
             epoch=epoch,
+            # How things are done is a matter of the project; what is true of people goes with them.
+            project=project if proposal.category == HOWTO else None,
         )
         try:
             _check(proposal, turn)
@@ -147,6 +162,24 @@ class FactExtraction:
             logger.info("a proposed fact was refused: %s", error)
             outcome = "rejected"
         self.meter.count("pagefile_facts_total", outcome=outcome)
+
+
+def _speeches(turn: Turn) -> list[tuple[str | None, str]]:
+    """What each speaker says: by the `name` of a message, as OpenAI has it, or `speaker` in the turn's metadata; None is the user."""
+    named = [
+        (_speaker(message.given.get("name"), turn), message.text)
+        for message in turn.layout or ()
+        if message.role == "user" and isinstance(message.given, Mapping)
+    ]
+    if any(speaker is not None for speaker, _ in named):
+        return named
+    return [(_speaker((turn.metadata or {}).get("speaker"), turn), turn.user)] if turn.user else []
+
+
+def _speaker(name: object, turn: Turn) -> str | None:
+    if not isinstance(name, str) or not name.strip():
+        return None
+    return None if name.casefold() == (turn.scope.user or "").casefold() else name.strip()
 
 
 def _check(proposal: ports.Proposal, turn: Turn) -> None:
@@ -243,6 +276,7 @@ class Facts(base.OwnTier):
     async def forget(self, scope: Scope) -> base.Counts:
         self.book.forget()
         forget_facts()
+        forget_read_facts()
         self._erasures += 1
         self._vectors.drop(lambda key: base.within(key[0], scope))
         return {}
@@ -256,12 +290,15 @@ class Facts(base.OwnTier):
         return {"facts": max(0, most - around), "corrections": min(most, CORRECTIONS_TOKENS)}
 
     async def offer(self, request: base.WindowRequest) -> Sequence[Candidate]:
-        """The user's facts that may help with the question: as many as the budget may hold, and a few more."""
+        """The user's facts that may help with the question: all that are worth their tokens, and a few more."""
         if request.scope.user is None or not self.rules.enabled:
             return []
         held = await self.book.held(request.scope)
         request.traces[self.name] = held.stamp[0]
-        facts = [fact for fact in held.facts.values() if _applies(fact, request)]
+        facts = sorted(
+            (fact for fact in held.facts.values() if fact.is_for(request.project, request.agent)),
+            key=lambda fact: (fact.recorded, fact.id),
+        )
         if not facts or not self.rules.budget_tokens:
             return []
         ranked = await self.ranked(held, facts, self._topic(request), request.scope, request.note)
@@ -297,19 +334,25 @@ class Facts(base.OwnTier):
         ids = [fact.id for fact in facts]
         texts = [text for text in (topic.question, *topic.context) if text]
         words = [held.index.similarity_array(text, ids) for text in texts]
-        dense = await self._dense(facts, [(scope, text) for text in texts], note)
-        said = [fact.text for fact in facts]
-        each = [
-            relevance(texts[n], said, row, None if dense is None else dense[n]) for n, row in enumerate(words)
-        ]
+        parts = [[text, *(sentences_of(text) if text == topic.question else ())] for text in texts]
+        known = await self._known(facts, [(scope, text) for some in parts for text in some], note)
+        if known is None:
+            each = words
+        else:
+            said, vectors = [fact.text for fact in facts], _filled([known.get(_key(fact)) for fact in facts])
+            each = [
+                relevance(some[0], said, _similarities(row, [known[scope, text] for text in some], vectors))
+                for some, row in zip(parts, words, strict=True)
+            ]
         question = each[0] if topic.question else np.zeros(len(facts))
         context = each[1:] if topic.question else each
-        return Relevance.of(question, context, by_words=dense is None)
+        message = Message.of(topic.question) if topic.question else Message()
+        return Relevance.of(question, context, message, words[0], by_words=known is None)
 
-    async def _dense(
+    async def _known(
         self, facts: Sequence[Fact], keys: Sequence[tuple[Scope, str]], note: base.Note
-    ) -> list[Floats] | None:
-        """The cosine similarity of each fact to each text; None if the embedder does not answer in time."""
+    ) -> dict[tuple[Scope, str], Floats] | None:
+        """The vectors of these texts, and of the facts as far as there are any; None if the embedder does not answer in time."""
         if self.embedder is None:
             return None
         wait_s, self._asked = self.timeout_s if self._asked else _FIRST_WAIT_S, True
@@ -322,9 +365,9 @@ class Facts(base.OwnTier):
         except TimeoutError:
             note(f"facts were compared by words alone: the embedder did not answer within {wait_s:g} s")
             return None
-        if any(key not in known for key in keys):
+        if any(key not in known for key in keys) or not any(_key(fact) in known for fact in facts):
             return None
-        return [_cosines([known.get(_key(fact)) for fact in facts], known[key]) for key in keys]
+        return known
 
     async def _embedded(
         self, embedder: ports.Embedder, keys: Sequence[tuple[Scope, str]], most: int | None = None
@@ -344,22 +387,30 @@ class Facts(base.OwnTier):
 
     def _within(self, ranked: Sequence[Ranked]) -> list[Candidate]:
         offered: list[Candidate] = []
-        tokens, beyond = 0, 0
+        fitting, beyond = self._fitting(ranked), 0
         dated = self._in_conflict([one.fact for one in ranked[:_DATED_AMONG] if one.value != 0])
         for rank, one in enumerate(ranked):
             correction = one.fact.category == CORRECTION
-            if not correction and tokens > self.rules.budget_tokens and beyond >= _NEXT_IN_LINE:
-                continue
-            candidate = self.candidate(one, rank, dated=one.fact.id in dated)
-            offered.append(candidate)
-            if not correction:
-                beyond += tokens > self.rules.budget_tokens
-                tokens += candidate.tokens
+            if not correction and one.fact.id not in fitting:
+                beyond += 1
+                if beyond > _NEXT_IN_LINE:
+                    continue
+            offered.append(self.candidate(one, rank, dated=one.fact.id in dated))
         if more := len(ranked) - len(offered):
             # Mentioned together, not one by one.
             note = f"{more} facts of lower rank"
             offered.append(Candidate("facts:rest", "facts", (), len(ranked), note=note))
         return offered
+
+    def _fitting(self, ranked: Sequence[Ranked]) -> set[str]:
+        """The facts that a window may have room for: by value per token, as it chooses, where a short one may fit behind a long one."""
+        found: set[str] = set()
+        left = int(_ROOM * self.rules.budget_tokens)
+        for one in sorted(ranked, key=lambda one: -(one.value or 0.0) / max(1, one.fact.tokens)):
+            if one.value != 0 and one.fact.tokens <= left:
+                found.add(one.fact.id)
+                left -= one.fact.tokens
+        return found
 
     def _in_conflict(self, facts: Sequence[Fact]) -> set[str]:
         """Those that say something about the same thing as another one of a different day: a date tells which is newer."""
@@ -423,16 +474,19 @@ def _key(fact: Fact) -> tuple[Scope, str]:
     return fact.scope, statement(fact.text)
 
 
-def _applies(fact: Fact, request: base.WindowRequest) -> bool:
-    """Whether a fact belongs to no project and no agent, or to those of this window."""
-    return fact.project in {None, request.project} and fact.agent in {None, request.agent}
+def _filled(vectors: Sequence[Floats | None]) -> Floats:
+    """A row for each fact; one that is not embedded yet has no number."""
+    size = next(len(vector) for vector in vectors if vector is not None)
+    nothing = np.full(size, np.nan)
+    return np.asarray([nothing if vector is None else vector for vector in vectors])
 
 
-def _cosines(vectors: Sequence[Floats | None], asked: Floats) -> Floats:
-    """The similarity of each; what is not embedded yet counts as the median."""
-    known = [float(vector @ asked) for vector in vectors if vector is not None]
-    usual = float(np.median(known)) if known else 0.0
-    return np.asarray([usual if vector is None else float(vector @ asked) for vector in vectors])
+def _similarities(words: Floats, asked: Sequence[Floats], vectors: Floats) -> Similarities:
+    """The similarity of each fact to a text, to its most similar sentence and to the others; the median where there is no vector."""
+    cosines = vectors @ np.asarray(asked).T
+    cosines = np.where(np.isnan(cosines), np.nanmedian(cosines, axis=0), cosines)
+    sentence = cosines[:, 1:].max(axis=1) if len(asked) > 1 else cosines[:, 0]
+    return Similarities(words, cosines[:, 0], sentence, np.nan_to_num(vectors))
 
 
 def topic_of(turns: Sequence[Turn], query: str | None, max_turns: int) -> Topic:

@@ -209,6 +209,7 @@ class History(OwnTier):
     ) -> tuple[Form, ...]:
         """The turn from its fullest form to its shortest; one that may not fit at all has its passages, too."""
         count, wording = self.counter.count, request.wording
+        turn = request.leaving.shortened(turn, count)
         told = status_line(turn, wording)
         shown = with_lines(turn, said_at, told, count)
         forms = turn_forms(shown, request.pages, request.leaving.remains, count, wording, request.known_pages)
@@ -235,6 +236,7 @@ class History(OwnTier):
                 f"the call {step.call_id!r} of {step.tool!r} in turn {turn.id} has no result yet: it is left out"
             )
         count, known = self.counter.count, request.known_pages
+        turn = request.leaving.shortened(turn, count)
         return running_turn(turn, request.running, request.leaving, count, request.wording, known)
 
     def question(self, query: str) -> Candidate:
@@ -249,7 +251,7 @@ class History(OwnTier):
         covered = view.checkpoint is not None and bool(view.checkpoint.archive_refs)
         # A turn that is large because of its images has none: without them it is short enough.
         abridged = any(turn.forms and turn.forms[-1].name == _PASSAGES for turn in turns)
-        return bool(request.leaving.remains or away or covered or abridged)
+        return bool(request.leaving.is_near or away or covered or abridged)
 
     def _text(self, name: Literal["guide", "safety", "now"], text: str) -> list[Candidate]:
         return [Candidate(name, name, (Form(self.counter.count(text), text=text),))] if text else []

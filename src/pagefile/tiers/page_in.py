@@ -20,6 +20,7 @@ from pagefile.ports import LogView, PageKeeper, PageStore
 from pagefile.records import Scope, Step, Turn, WindowRecord
 from pagefile.text.outcomes import outcome
 from pagefile.text.passages import page_slice, render_excerpt, selected
+from pagefile.text.synopsis.binary import masked, unmasked
 from pagefile.tiers.base import Counter, WindowRequest, off_loop
 from pagefile.window import residency
 from pagefile.window.candidates import Candidate, Form
@@ -70,6 +71,11 @@ class Part(NamedTuple):
     read_on: int
 
 
+async def readable(text: str) -> str:
+    """A page as it is shown whole: without the base64 in it."""
+    return unmasked(await off_loop(partial(masked, text), len(text), THREAD_FROM_CHARS))
+
+
 async def excerpt(
     text: str,
     query: str,
@@ -88,9 +94,11 @@ async def excerpt(
     anything that the words of a question find.
     """
     nothing_matched, zh = wording.answers["nothing_matched"] + "\n", wording is ZH
+    text = await off_loop(partial(masked, text), len(text), THREAD_FROM_CHARS)
     rest = text[start:]
 
-    def cost(shown: str) -> int:
+    def cost(written: str) -> int:
+        shown = unmasked(written)
         chars = 0 if limit is None else -(-len(shown) * budget_tokens // limit)
         return max(count(shown), chars)
 
@@ -115,7 +123,8 @@ async def excerpt(
         read_on = (implied and chosen.gap) or chosen.read_on
         return Part(ended + note + render_excerpt(placed, len(text), zh=zh), start + read_on)
 
-    return await off_loop(choose, len(text), THREAD_FROM_CHARS)
+    chosen = await off_loop(choose, len(text), THREAD_FROM_CHARS)
+    return chosen._replace(text=unmasked(chosen.text))
 
 
 def _fitting_lines(lines: Sequence[str], budget: int, cost: Count) -> list[str]:
@@ -282,6 +291,8 @@ class Paging:
     running_tokens: int
     #: After results left, the others take this share of the room for results.
     low_water: float
+    #: Values in the arguments of calls with more characters than this can leave; 0: none.
+    inputs_from: int
     #: Finds the pages of a conversation that have something in common with a question, best first.
     find: Callable[[Scope, str], Awaitable[Sequence[residency.Relevance]]]
     #: Within how many turns two loads make a page stay; 0: it never does.
@@ -329,10 +340,12 @@ class Paging:
         """Page out what is too much for this window."""
         view, turn = request.view, request.view.open_turn
         turns = in_blocks(view)
-        if not any(step.page for one in (*turns, *([turn] if turn else ())) for step in one.steps):
+        if not any(step.pages for one in (*turns, *([turn] if turn else ())) for step in one.steps):
             return
         loaded = {(turn.id, n): texts[0][1:] for n, texts in current.items() if turn is not None and texts}
-        items = Source(self.counter.count, request.wording, loaded).items(turns, turn)
+        redeemable = {uuid for uuid, page in request.known_pages.items() if not page.purged}
+        source = Source(self.counter.count, request.wording, loaded, self.inputs_from, redeemable)
+        items = source.items(turns, turn)
         room = request.window_tokens - request.instructions_tokens
         limit = int(HIGH_WATER * room)
         key = request.scope, limit, request.wording.gathered
@@ -354,9 +367,15 @@ class Paging:
         self._evictions[key] = folded
         leaving = request.leaving
         leaving.pageable_tokens = folded.pageable
-        for place, out in folded.out.items():
-            leaving.remains[place] = Text("paged out", out.text, out.tokens)
-            leaving.reasons[place] = folded.reason(place)
+        leaving.is_near = folded.is_near
+        for (turn_id, number, pointer), out in folded.out.items():
+            place, reason = (turn_id, number), folded.reason((turn_id, number, pointer))
+            if pointer:
+                leaving.inputs.setdefault(place, {})[pointer] = out.text
+                leaving.reasons.setdefault(place, reason)
+            else:
+                leaving.remains[place] = Text("paged out", out.text, out.tokens)
+                leaving.reasons[place] = reason
 
     async def _wanted(self, request: WindowRequest) -> list[str]:
         """Requested pages, then those picked by the strategy, then resident ones."""
@@ -392,7 +411,7 @@ class Paging:
         """A page as it may appear in this window, from whole to a few passages; empty if it cannot be read."""
         asked = Asked.by(arguments_of(step))
         try:
-            text, tokens = await self._text(request.scope, uuid)
+            text, tokens = await self._readable(request.scope, uuid)
             half = request.window_tokens // 2
             if asked.in_part:
                 # The same part as `call_tool` returns; passages share the window with other pages.
@@ -428,6 +447,11 @@ class Paging:
         tokens = page.tokens if page.counter == self.counter.name else self.counter.count(text)
         self._texts[scope, uuid] = text, tokens
         return text, tokens
+
+    async def _readable(self, scope: Scope, uuid: str) -> tuple[str, int]:
+        text, tokens = await self._text(scope, uuid)
+        shown = await readable(text)
+        return (text, tokens) if shown == text else (shown, self.counter.count(shown))
 
     async def _part(
         self, request: WindowRequest, uuid: str, asked: Asked, budget: int, *, implied: bool = False
@@ -505,8 +529,8 @@ def _named(view: LogView) -> set[str]:
     """The pages that a window may name."""
     running = () if view.open_turn is None else view.open_turn.steps
     refs = () if view.checkpoint is None else view.checkpoint.archive_refs[-MOST_NAMED:]
-    steps = {page for *_, page in _paged(view)} | {step.page for step in running if step.page}
-    return steps.union(refs)
+    steps = [*(step for turn in view.turns for step in turn.steps), *running]
+    return {uuid for step in steps for uuid in step.pages}.union(refs)
 
 
 def _places(view: LogView) -> dict[str, tuple[str, int]]:

@@ -8,8 +8,8 @@ from pagefile.errors import PagefileError
 from pagefile.lru import Lru
 from pagefile.ports import PageStore
 from pagefile.records import Page, Scope
-from pagefile.text.recall_gate import Gate
-from pagefile.text.relevance import page_helps
+from pagefile.text.recall_gate import Gate, goes_on
+from pagefile.text.relevance import is_exercise, is_general, page_helps
 from pagefile.text.words import is_trivial
 from pagefile.tiers.base import Counter, PastWindow, WindowRequest, guarded, traced_rows
 from pagefile.tiers.page_in import Asked, is_quoted, part_of
@@ -17,9 +17,10 @@ from pagefile.tiers.page_search import Found, PageSearch
 from pagefile.window.candidates import Candidate, Form
 from pagefile.window.parts import escape
 
-#: How many pages are considered for a message, and how likely one must help: several hundred tokens of something else distract.
+#: How many pages are considered for a message, and how likely one must help, a general question more: several hundred tokens
+#: of something else distract.
 _MOST = 3
-_LEAST_VALUE = 0.17
+_LEAST_VALUE, _LEAST_FOR_GENERAL = 0.12, 0.35
 #: The tokens of a page's passages, or the window divided by this.
 PASSAGES_TOKENS, PASSAGES_SHARE = 250, 4
 #: The name of its trace.
@@ -58,6 +59,8 @@ class PageRecall:
         query = request.query or ""
         if self.gate == "never" or is_trivial(query):
             return []
+        if self.gate == "auto" and (is_exercise(query) or (request.view.turns and goes_on(query))):
+            return []
         chosen = [one for one in await self._chosen(request, query) if one.uuid not in shown]
         if chosen:
             request.traces[TRACE] = [[*one] for one in chosen]
@@ -82,13 +85,14 @@ class PageRecall:
         # Whatever fails here costs these passages, not the placeholders. No page is read for it that was not read before.
         with guarded(lambda error: request.note(f"archived results were not searched: {error}")):
             found = (await self.search.find(_home(request.scope), query, _MOST, segment=False))[:_MOST]
+        least = _LEAST_FOR_GENERAL if is_general(query) else _LEAST_VALUE
         values = [
             page_helps(query, one.coverage, one.similarity, in_text=one.passage is not None) for one in found
         ]
         return [
             _Chosen(one.uuid, round(value, 6))
             for one, value in zip(found, values, strict=True)
-            if value >= _LEAST_VALUE
+            if value >= least
         ]
 
     async def _candidate(

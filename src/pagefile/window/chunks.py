@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 Span = tuple[int, int]
@@ -27,6 +27,15 @@ KNOWN_SHARE = 0.8
 _UNRELATED = 1e-6
 #: The line above the passages of a result, about.
 _TITLE_TOKENS = 30
+#: Sources that results name (what a report cites) come before other passages, within this share of the room, and
+#: this many of a result: more is a list of links.
+SOURCE_SHARE, MOST_SOURCES = 0.3, 10
+_STRING = r'"(?:[^"\\\n]|\\.){1,200}"'
+_ADDRESS = r'"https?://[^"\s]{4,300}"'
+_SOURCE = re.compile(
+    rf'"(?:title|name)"\s*:\s*{_STRING}\s*,\s*"(?:url|link|href)"\s*:\s*{_ADDRESS}'
+    rf'|"image_url"\s*:\s*{_ADDRESS}(?:\s*,\s*"image_description"\s*:\s*{_STRING})?'
+)
 #: Shorter lines (a bracket, a blank) say nothing.
 _LINE_CHARS = 4
 _LINE_END = re.compile(r"\n|\\n")
@@ -70,13 +79,20 @@ def _line_ends(text: str, start: int, end: int) -> list[int]:
 class Chunked:
     """A result and its chunks, which are worked out once."""
 
-    def __init__(self, text: str, tokens: int) -> None:
+    def __init__(self, text: str, tokens: int, weight: float = 1.0) -> None:
         self.text = text
+        #: What a word in it is worth compared with others.
+        self.weight = weight
         self._tokens_per_char = tokens / max(1, len(text))
 
     @cached_property
     def spans(self) -> list[Span]:
         return chunk_spans(self.text)
+
+    @cached_property
+    def sources(self) -> list[Span]:
+        """Where it names a source: a title with its address, an image with its description."""
+        return [found.span() for found in islice(_SOURCE.finditer(self.text), MOST_SOURCES)]
 
     @cached_property
     def words(self) -> list[frozenset[str]]:
@@ -116,8 +132,9 @@ def interest(said: Iterable[str]) -> dict[str, float]:
 def chosen_spans(
     results: Sequence[Chunked], wanted: Mapping[str, float], room: float, known: Iterable[str] = ()
 ) -> list[list[Span]]:
-    """The chunks that stay of each result (given oldest first) within a number of tokens; `known` lines are in view."""
-    kept: list[list[Span]] = [[] for _ in results]
+    """What stays of each result (given oldest first) within a number of tokens; `known` lines are in view."""
+    kept = _named_sources(results, SOURCE_SHARE * room)
+    room -= sum(result.tokens(span) for result, spans in zip(results, kept, strict=True) for span in spans)
     seen = set(known)
     for _, age, span in sorted(_valued(results, wanted), key=lambda one: (-one.value, one.age, one.span)):
         result = results[-1 - age]
@@ -133,21 +150,41 @@ def chosen_spans(
     return [_joined(spans) for spans in kept]
 
 
+def _named_sources(results: Sequence[Chunked], room: float) -> list[list[Span]]:
+    """The sources that results name, each once, those of the newest first."""
+    kept: list[list[Span]] = [[] for _ in results]
+    seen: set[str] = set()
+    for result, spans in zip(reversed(results), reversed(kept), strict=True):
+        for start, end in result.sources:
+            source, cost = result.text[start:end], result.tokens((start, end))
+            if source in seen:
+                continue
+            if cost > room:
+                return kept
+            seen.add(source)
+            room -= cost
+            spans.append((start, end))
+    return kept
+
+
 def _valued(results: Sequence[Chunked], wanted: Mapping[str, float]) -> Iterable[_Valued]:
     common = Counter(word for result in results for chunk in result.words for word in chunk if word in wanted)
     chunks = sum(len(result.spans) for result in results)
     worth = {word: wanted[word] * math.log(1 + chunks / (1 + n)) for word, n in common.items()}
     for age, result in enumerate(reversed(results)):
-        decay = RESULT_DECAY**age
+        decay = result.weight * RESULT_DECAY**age
         for span, chunk in zip(result.spans, result.words, strict=True):
             shared = math.fsum(worth[word] for word in chunk if word in worth) or _UNRELATED
             yield _Valued(shared * decay / math.sqrt(span[1] - span[0]), age, span)
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """In order; what touches is one."""
+    """In order; what touches or overlaps is one."""
     joined: list[Span] = []
     for start, end in sorted(spans):
-        touches = joined and joined[-1][1] == start
-        joined.append((joined.pop()[0] if touches else start, end))
+        if joined and joined[-1][1] >= start:
+            before = joined.pop()
+            joined.append((before[0], max(before[1], end)))
+        else:
+            joined.append((start, end))
     return joined

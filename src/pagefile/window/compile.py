@@ -29,6 +29,8 @@ from pagefile.window.wording import WORDINGS
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.
 CUT_TURNS = 8
+#: In a smaller window the summary takes nothing of what is kept free for what the question touches.
+SUMMARY_FROM = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +180,13 @@ def compile_window(
         _pack_rest(packing, [c for c in rest if c.value is None])
         _cut_in_blocks(packing, [c for c in ordered if c.block in TURNS])
         packing.left += reserve
-        # What it covers is nowhere else in the window: it comes before single memories.
-        for summary in (c for c in rest if c.block == "summary" and c.id not in packing.kept):
-            packing.offer(summary)
+        left_out = [c for c in rest if c.block == "summary" and c.id not in packing.kept]
+        if budget.tokens >= SUMMARY_FROM:
+            # What it covers is nowhere else in the window: it comes before single memories.
+            left_out = [summary for summary in left_out if not packing.offer(summary)]
         _pack_by_value(packing, valued)
+        for summary in left_out:
+            packing.offer(summary)
         compiled = _assemble(packing, ordered, layout)
         if compiled.tokens <= budget.tokens:
             return compiled

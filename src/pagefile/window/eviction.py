@@ -7,12 +7,14 @@ such steps a window only grows at its end, which is what prompt caches need. Not
 process derives the same window from it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from pagefile.content import JsonValue, Message, Reasoning, Text, ToolCall, ToolResult
 from pagefile.records import Step, Turn
+from pagefile.shapes.tool_arguments import large_values
 from pagefile.text.passages import render_excerpt, selected
 from pagefile.text.sentences import clip, cut
 from pagefile.text.tokens import MESSAGE_OVERHEAD
@@ -21,21 +23,25 @@ from pagefile.window.measure import Count
 from pagefile.window.placeholder import query_summary
 from pagefile.window.wording import Wording
 
-#: A tool result: its turn, and the index of the step.
-Key: TypeAlias = tuple[str, int]
+#: What can leave: its turn, the index of the step, and which value of the call's arguments (a JSON pointer); "" is the result.
+Key: TypeAlias = tuple[str, int, str]
 
 #: This many of the last results stay whole, if they take no more than this share of what results keep.
 WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
-#: The newest does even if it takes this share of all the room for results.
-NEWEST_SHARE = 0.5
+#: The newest does even if it takes this share of all the room for results; a smaller one, down to the least, under this low water.
+NEWEST_LEAST, NEWEST_MOST, _LITTLE_STAYS = 0.15, 0.5, 0.4
 #: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
 HIGH_WATER = 0.875
+#: When results take this share of the limit, some are soon to leave.
+NEAR_SHARE = 0.2
 #: What was said and called last, to which the newest result answers.
 _ASKING_ITEMS = 8
 #: How much of a result its line shows, and how much of a call is shown above its passages.
 _ABOUT_CHARS, _ASKED_CHARS, _QUERY_CHARS = 40, 60, 40
 #: Between two passages of a result.
 GAP = "\n…\n"
+#: What a passage of the agent's own arguments is worth compared with one of a result: it knows what it wrote.
+OWN_WEIGHT = 0.3
 #: The share of the limit that results may take, however much is said and called.
 LEAST_ROOM = 1 / 8
 #: Of how many results passages are looked for: what is older counts next to nothing.
@@ -50,8 +56,8 @@ class Said(NamedTuple):
     tokens: int
 
 
-class Result(NamedTuple):
-    """A result that can leave."""
+class Pageable(NamedTuple):
+    """A result, or a large value in the arguments of a call, that can leave."""
 
     key: Key
     text: str
@@ -62,8 +68,12 @@ class Result(NamedTuple):
     #: What its passages are introduced with.
     title: str
 
+    @property
+    def is_input(self) -> bool:
+        return bool(self.key[2])
 
-Item: TypeAlias = Said | Result
+
+Item: TypeAlias = Said | Pageable
 
 
 class PagedOut(NamedTuple):
@@ -98,7 +108,7 @@ class Evictions:
     #: Tokens of what always stays, with the notes of all results; and those that results take beyond their notes.
     fixed: int = 0
     pageable: int = 0
-    _results: dict[Key, tuple[Result, Chunked]] = field(default_factory=dict[Key, tuple[Result, Chunked]])
+    _results: dict[Key, tuple[Pageable, Chunked]] = field(default_factory=dict[Key, tuple[Pageable, Chunked]])
 
     def follows(self, items: Sequence[Item]) -> bool:
         """Whether these begin with the items seen so far."""
@@ -110,13 +120,14 @@ class Evictions:
         """What happened next."""
         for item in items:
             self.items.append(item)
-            if isinstance(item, Result):
-                self._results[item.key] = item, Chunked(item.text, item.tokens)
-                self.fixed += MESSAGE_OVERHEAD + item.note_tokens
+            if isinstance(item, Pageable):
+                weight = OWN_WEIGHT if item.is_input else 1.0
+                self._results[item.key] = item, Chunked(item.text, item.tokens, weight)
+                self.fixed += item.note_tokens if item.is_input else MESSAGE_OVERHEAD + item.note_tokens
                 self.pageable += item.tokens - item.note_tokens
             else:
                 self.fixed += MESSAGE_OVERHEAD + item.tokens
-            if self.pageable > self._room and self._can_shrink:
+            if self.pageable > self._room and not self._newest_cut() and self._can_shrink:
                 self._page_out()
 
     @property
@@ -129,7 +140,37 @@ class Evictions:
 
     @property
     def _can_shrink(self) -> bool:
-        return any(key not in self.out or self.out[key].spans for key in self._results)
+        return any(
+            key not in self.out or self.out[key].spans for key in self._results if not self._is_last(key)
+        )
+
+    def _is_last(self, key: Key) -> bool:
+        """Whether it is an argument of the newest call, which the result that comes next answers."""
+        return bool(key[2]) and key[:2] == next(reversed(self._results))[:2]
+
+    @property
+    def _newest_share(self) -> float:
+        """Where little is to stay, less of the newest does, too."""
+        return NEWEST_MOST if self.low_water >= _LITTLE_STAYS else max(NEWEST_LEAST, self.low_water)
+
+    def _newest_cut(self) -> bool:
+        """Show the newest result in part, if that is enough: what comes before it stays as it is."""
+        result = self.items[-1]
+        if not isinstance(result, Pageable) or result.is_input:
+            return False
+        if result.tokens <= self._newest_share * self._room:
+            return False
+        excerpt = self._excerpt(result, self.steps + 1)
+        if (after := self.pageable - result.tokens + excerpt.tokens) > self._room:
+            return False
+        self.steps += 1
+        self.out[result.key], self.pageable = excerpt, after
+        return True
+
+    @property
+    def is_near(self) -> bool:
+        """Whether something left, or will if results go on coming."""
+        return bool(self.out) or self.pageable > NEAR_SHARE * self.limit
 
     @property
     def chars(self) -> int:
@@ -149,67 +190,74 @@ class Evictions:
         self.steps += 1
         room = self.low_water * self._room
         whole = self._stay_whole(room)
-        newest = self._results[next(reversed(self._results))][0]
-        cut = [newest] if newest.key not in whole and newest.key not in self.out else []
-        for result in cut:
-            self.out[result.key] = self._excerpt(result)
-        self.pageable = sum(result.tokens - result.note_tokens for result in whole.values())
-        self.pageable += sum(self.out[result.key].tokens - result.note_tokens for result in cut)
-        stay = {*whole, *(result.key for result in cut)}
+        stay = {*whole, *(key for key in self._results if self._is_last(key))}
+        newest = next((one for one, _ in reversed(self._results.values()) if not one.is_input), None)
+        if newest is not None and newest.key not in whole and newest.key not in self.out:
+            self.out[newest.key] = self._excerpt(newest, self.steps)
+            stay.add(newest.key)
+        self.pageable = sum(self._shown_tokens(key) - self._results[key][0].note_tokens for key in stay)
         older = [pair for key, pair in self._results.items() if key not in stay]
         for result, _ in older[:-_GATHERED]:
             self.out[result.key] = PagedOut(result.note, result.note_tokens, (), self.steps)
         self._gather(older[-_GATHERED:], room - self.pageable, whole)
 
-    def _excerpt(self, result: Result) -> PagedOut:
+    def _shown_tokens(self, key: Key) -> int:
+        return self.out[key].tokens if key in self.out else self._results[key][0].tokens
+
+    def _excerpt(self, result: Pageable, step: int) -> PagedOut:
         """The newest result, too long to be shown whole: what answers the question and the call, as much as a whole one might take."""
         said = [item.text for item in self.items[-_ASKING_ITEMS:] if isinstance(item, Said) and item.text]
-        room = int(NEWEST_SHARE * self._room) - result.note_tokens
+        room = int(self._newest_share * self._room) - result.note_tokens
         chosen = selected(result.text, "\n".join(said), budget=room, cost=self.count, zh=self.zh)
         shown = [render_excerpt(chosen, len(result.text), zh=self.zh)] if chosen else []
         text = "\n".join([result.note, *shown])
         spans = tuple((passage.start, passage.end) for passage in chosen)
-        return PagedOut(text, self.count(text), spans, self.steps)
+        return PagedOut(text, self.count(text), spans, step)
 
     def _gather(
-        self, older: Sequence[tuple[Result, Chunked]], room: float, whole: Mapping[Key, Result]
+        self, older: Sequence[tuple[Pageable, Chunked]], room: float, whole: Mapping[Key, Pageable]
     ) -> None:
-        """Older results become lines; their passages that the last steps point to follow the last of these."""
+        """What is older becomes lines; its passages that the last steps point to follow the last line of a result."""
+        for result, _ in older:
+            self.out[result.key] = PagedOut(result.note, result.note_tokens, (), self.steps)
+        last = next((result for result, _ in reversed(older) if not result.is_input), None)
+        if last is None:
+            return
         wanted = interest(item.text for item in reversed(self.items) if isinstance(item, Said) and item.text)
         known = [line for result in whole.values() for line in informative_lines(result.text)]
-        while older:
-            chunks = [chunked for _, chunked in older]
-            spans = chosen_spans(chunks, wanted, room, known) if room > 0 else [list[Span]() for _ in chunks]
+        while room > 0:
+            spans = chosen_spans([chunked for _, chunked in older], wanted, room, known)
             gathered = [
                 line for (one, _), kept in zip(older, spans, strict=True) for line in _passages(one, kept)
             ]
-            last = older[-1][0]
-            text = "\n".join([last.note, *([self.heading, *gathered] if gathered else [])])
-            tokens = self.count(text)
-            if not gathered or self.pageable + tokens - last.note_tokens <= self._room:
-                break
+            if not gathered:
+                return
+            text = "\n".join([last.note, self.heading, *gathered])
+            more = self.count(text) - last.note_tokens
+            if self.pageable + more <= self._room:
+                for (result, _), kept in zip(older, spans, strict=True):
+                    self.out[result.key] = self.out[result.key]._replace(spans=tuple(kept))
+                shown = self.out[last.key]
+                self.out[last.key] = shown._replace(text=text, tokens=last.note_tokens + more)
+                self.pageable += more
+                return
             # What it costs was estimated.
             room = room * 0.8 - 1
-        else:
-            return
-        for (result, _), kept in zip(older, spans, strict=True):
-            self.out[result.key] = PagedOut(result.note, result.note_tokens, tuple(kept), self.steps)
-        self.out[last.key] = self.out[last.key]._replace(text=text, tokens=tokens)
-        self.pageable += tokens - last.note_tokens
 
-    def _stay_whole(self, room: float) -> dict[Key, Result]:
+    def _stay_whole(self, room: float) -> dict[Key, Pageable]:
         """The last results that did not leave before, newest first, as far as there is room; the newest if at all possible."""
-        whole: dict[Key, Result] = {}
-        left = NEWEST_SHARE * self._room
-        for key, (result, _) in [*self._results.items()][: -WHOLE_RESULTS - 1 : -1]:
-            if key in self.out or result.tokens > left:
+        whole: dict[Key, Pageable] = {}
+        left = self._newest_share * self._room
+        results = (result for result, _ in reversed(self._results.values()) if not result.is_input)
+        for result in islice(results, WHOLE_RESULTS):
+            if result.key in self.out or result.tokens > left:
                 break
-            whole[key] = result
+            whole[result.key] = result
             left = WHOLE_SHARE * room - sum(one.tokens for one in whole.values())
         return whole
 
 
-def _passages(result: Result, spans: Sequence[Span]) -> list[str]:
+def _passages(result: Pageable, spans: Sequence[Span]) -> list[str]:
     texts = [result.text[start:end].strip("\n") for start, end in spans]
     return [result.title, GAP.join(texts)] if texts else []
 
@@ -223,8 +271,12 @@ class Source:
 
     count: Count
     wording: Wording
-    #: The full texts of archived results that are shown in full, by key, with their tokens.
-    loaded: Mapping[Key, tuple[str, int]]
+    #: The full texts of archived results that are shown in full, by turn and step, with their tokens.
+    loaded: Mapping[tuple[str, int], tuple[str, int]]
+    #: Values of a call's arguments with more characters than this can leave; 0: none.
+    inputs_from: int = 0
+    #: Pages of arguments that can be loaded: nothing else leads back to them.
+    redeemable: Container[str] = ()
 
     def items(self, turns: Iterable[Turn], running: Turn | None) -> list[Item]:
         done = [item for turn in turns for item in self._of(turn, is_running=False)]
@@ -239,7 +291,7 @@ class Source:
         if turn.user:
             yield Said(turn.user, turn.user_tokens)
         for number, step in enumerate(turn.steps):
-            yield self._call(step)
+            yield from self._call((turn.id, number), step)
             yield self._result((turn.id, number), step)
         if turn.assistant:
             yield Said(turn.assistant, turn.assistant_tokens)
@@ -252,21 +304,35 @@ class Source:
                 case Reasoning(text) if is_running:
                     yield Said("", self.count(text))
                 case ToolCall(step):
-                    yield self._call(turn.steps[step])
+                    yield from self._call((turn.id, step), turn.steps[step])
                 case ToolResult(step):
                     yield self._result((turn.id, step), turn.steps[step])
                 case _:
                     pass
 
-    def _call(self, step: Step) -> Said:
-        return Said("\n".join(strings(step.input)), step.call_tokens)
+    def _call(self, place: tuple[str, int], step: Step) -> Iterator[Item]:
+        said = "\n".join(strings(step.input))
+        inputs = [*self._inputs(place, step)]
+        yield Said(said, max(0, step.call_tokens - sum(item.tokens for item in inputs)))
+        yield from inputs
 
-    def _result(self, key: Key, step: Step) -> Item:
-        text, tokens = self.loaded.get(key, (step.result, step.result_tokens))
-        if step.page and (step.whole or key in self.loaded):
+    def _inputs(self, place: tuple[str, int], step: Step) -> Iterator[Pageable]:
+        """The large values in the arguments that have a page."""
+        for pointer, text in large_values(step.input, self.inputs_from).items() if self.inputs_from else ():
+            if (uuid := step.input_pages.get(pointer)) and uuid in self.redeemable:
+                note = input_note(uuid, text, self.wording)
+                tokens, note_tokens = self.count(text), self.count(note)
+                if note_tokens < tokens:
+                    title = passage_title(uuid, step)
+                    yield Pageable((*place, pointer), text, tokens, note, note_tokens, title)
+
+    def _result(self, place: tuple[str, int], step: Step) -> Item:
+        text, tokens = self.loaded.get(place, (step.result, step.result_tokens))
+        if step.page and (step.whole or place in self.loaded):
             note = left_note(step, text, self.wording)
             if (note_tokens := self.count(note)) < tokens:
-                return Result(key, text, tokens, note, note_tokens, passage_title(step))
+                title = passage_title(step.page, step)
+                return Pageable((*place, ""), text, tokens, note, note_tokens, title)
         return Said("", tokens)
 
 
@@ -277,10 +343,16 @@ def left_note(step: Step, text: str, wording: Wording) -> str:
     return wording.left.format(uuid=step.page, tool=step.tool, query=query, chars=len(text), about=about)
 
 
-def passage_title(step: Step) -> str:
+def input_note(uuid: str, text: str, wording: Wording) -> str:
+    """What remains of a large argument in its place: the page, the length and how it begins."""
+    about = clip(" ".join(text[: 2 * _ABOUT_CHARS].split()), _ABOUT_CHARS)
+    return wording.left_input.format(uuid=uuid, chars=len(text), about=about)
+
+
+def passage_title(uuid: str, step: Step) -> str:
     """Above passages of a page: the beginning of its uuid, and what was asked."""
     asked = clip(" ".join(" ".join(strings(step.input)).split()), _ASKED_CHARS)
-    return f"📎 {(step.page or '')[:8]} {step.tool}: {asked}"
+    return f"📎 {uuid[:8]} {step.tool}: {asked}"
 
 
 def strings(value: JsonValue) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """How turns and checkpoints can be shown in a window, from the fullest form to the shortest."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, takewhile, zip_longest
 from typing import Any, NamedTuple
 
@@ -10,12 +10,13 @@ from pagefile.records import Checkpoint, Page, Step, Turn
 from pagefile.shapes.call_order import calls_of, prepared
 from pagefile.shapes.media import named
 from pagefile.shapes.steps import ShownStep, shown_steps
+from pagefile.shapes.tool_arguments import with_values
 from pagefile.text.corrections import Statement, overruled
 from pagefile.text.extract import says_anchors
 from pagefile.text.sentences import sentences
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.window.candidates import Candidate, Form, ShownTurn, shown_turn, slim_turn
-from pagefile.window.measure import Count, layout_tokens, media_tokens, side_tokens
+from pagefile.window.measure import Count, layout_tokens, measured_call, media_tokens, side_tokens
 from pagefile.window.parts import escape
 from pagefile.window.placeholder import (
     ABOUT_SHOWN,
@@ -51,10 +52,30 @@ class Leaving:
 
     #: What remains of them, by turn and index of the step.
     remains: dict[tuple[str, int], Text]
+    #: What remains of large values in the arguments of calls, by the same key and JSON pointer.
+    inputs: dict[tuple[str, int], dict[str, str]] = field(
+        default_factory=dict[tuple[str, int], dict[str, str]]
+    )
     #: Why, by the same key.
     reasons: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
     #: Tokens of results that are shown and could leave, too.
     pageable_tokens: int = 0
+    #: Whether something left or soon will: what is said about it at the beginning of a prompt is best said early,
+    #: since prompt caches lose everything behind a change.
+    is_near: bool = False
+
+    def shortened(self, turn: Turn, count: Count) -> Turn:
+        """The turn with what remains of the arguments of its calls."""
+        if not any((turn.id, n) in self.inputs for n in range(len(turn.steps))):
+            return turn
+        steps = tuple(
+            measured_call(step, with_values(step.input, self.inputs[turn.id, n]), count)
+            if (turn.id, n) in self.inputs
+            else step
+            for n, step in enumerate(turn.steps)
+        )
+        saved = sum(a.call_tokens - b.call_tokens for a, b in zip(turn.steps, steps, strict=True))
+        return replace(turn, steps=steps, tokens=turn.tokens - saved)
 
     def note(self, turn_id: str, steps: Iterable[int]) -> str:
         """Why results of these steps left, for the receipt."""

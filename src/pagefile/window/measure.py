@@ -3,7 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from pagefile.content import Media, Message, Other, Part, Reasoning, Shape, Text, ToolCall, ToolResult
+from pagefile.content import (
+    JsonValue,
+    Media,
+    Message,
+    Other,
+    Part,
+    Reasoning,
+    Shape,
+    Text,
+    ToolCall,
+    ToolResult,
+)
 from pagefile.records import Step, Turn
 from pagefile.shapes.call_order import prepared
 from pagefile.shapes.media import shown_tokens
@@ -23,8 +34,13 @@ Count = Callable[[str], int]
 
 
 def measured_step(step: Step, count: Count) -> Step:
-    call_tokens = count(fitted_tool(step.tool, "openai")) + count(compact(step.input))
-    return replace(step, call_tokens=call_tokens, result_tokens=count(step.result))
+    return replace(measured_call(step, step.input, count), result_tokens=count(step.result))
+
+
+def measured_call(step: Step, value: JsonValue, count: Count) -> Step:
+    """The step with these arguments."""
+    call_tokens = count(fitted_tool(step.tool, "openai")) + count(compact(value))
+    return replace(step, input=value, call_tokens=call_tokens)
 
 
 def step_tokens(step: Step) -> int:

@@ -1,7 +1,7 @@
 """How a past turn is shown beside a question: on one line under its day, long sides as the passage that answers."""
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 from itertools import islice
 
 from pagefile.records import Turn
@@ -15,8 +15,10 @@ from pagefile.window.value import worth
 SAID_CHARS = 1300
 #: The length of a passage in characters, and of an answer that stays whole; in a small window a quarter of its tokens.
 PASSAGE_CHARS, LEAST_CHARS, PASSAGE_WINDOW = 450, 60, 4
-#: No side is shown at greater length than this.
+#: A longer side is never shown whole.
 MOST_CHARS = 4000
+#: Questions whose pattern is kept: one is asked of many turns.
+_QUESTIONS = 16
 #: Occurrences of words that are looked at.
 _MOST_PLACES = 40
 #: A token has about this many characters.
@@ -26,14 +28,15 @@ _SENTENCE_END = re.compile(r"[.!?]\s+|[。！？]")
 PASSAGE_SHARE = 0.85
 
 
-def pattern_of(words: Iterable[str]) -> re.Pattern[str]:
-    """Finds the words of a question in a text."""
+@lru_cache(_QUESTIONS)
+def pattern_of(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds the words of a question in a text; to compile it takes longer than all else that is done for a turn."""
     longest_first = sorted(words, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)", re.IGNORECASE)
 
 
 def recalled_forms(
-    turn: Turn, value: float, asked: re.Pattern[str], window_tokens: int, count: Count
+    turn: Turn, value: float, asked: tuple[str, ...], window_tokens: int, count: Count
 ) -> tuple[Form, ...]:
     """The turn as the passages with most of the question's words, if it is long; and whole, if that may be worth it."""
     said, answered = (" ".join((side or "").split()) for side in (turn.user, turn.assistant))
@@ -44,8 +47,11 @@ def recalled_forms(
     if (shown, reply) == (said, answered):
         return (Form(count(f"{short}\n"), text=short),)
     brief = Form(count(f"{short}\n"), text=short, name="passage", share=PASSAGE_SHARE)
-    whole = line(cut(said, MOST_CHARS), cut(answered, MOST_CHARS))
-    if not worth((1 - PASSAGE_SHARE) * value, (len(whole) - len(short)) // _TOKEN_CHARS):
+    # The head of a longer side might lack what its passage says.
+    whole = line(
+        *(side if len(side) <= MOST_CHARS else part for side, part in ((said, shown), (answered, reply)))
+    )
+    if whole == short or not worth((1 - PASSAGE_SHARE) * value, (len(whole) - len(short)) // _TOKEN_CHARS):
         return (brief,)
     return Form(count(f"{whole}\n"), text=whole), brief
 
@@ -56,9 +62,11 @@ def line(said: str, answered: str) -> str:
     return f"- {sides}" if said else f"- → {sides}"
 
 
-def passage(text: str, asked: re.Pattern[str], chars: int) -> str:
+def passage(text: str, asked: tuple[str, ...], chars: int) -> str:
     """The part of a text, of at most this many characters, that has most of the words; the beginning if none is there."""
-    places = [(match.start(), match[0].lower()) for match in islice(asked.finditer(text), _MOST_PLACES)]
+    places = [
+        (match.start(), match[0].lower()) for match in islice(pattern_of(asked).finditer(text), _MOST_PLACES)
+    ]
     best, start = 0, 0
     for n, (place, _) in enumerate(places):
         near = {word for at, word in places[n:] if at - place <= chars * 3 // 4}

@@ -14,7 +14,9 @@ from pagefile.window.candidates import Candidate, Form
 #: rarely helps; dearer, it leaves out part of what a question needs.
 PRICE = 6e-5
 #: A message that needs memory with a lower probability gets none: even a short block of memory distracts.
-OPENING = 0.4
+OPENING = 0.45
+#: The same for a message that leans on what was said right before it.
+OPENING_IN_TALK = 0.8
 
 
 def worth(value: float, tokens: int) -> bool:

@@ -38,6 +38,8 @@ class Wording:
     back: str
     left: str
     gathered: str
+    #: In place of a large argument of an older call.
+    left_input: str
     so_far: str
     #: Below what the user said: no answer came, or none yet; and how to read the rest of a turn that is shown in part.
     unanswered: str

@@ -513,8 +513,8 @@ class RememberFact(AboutUser, Body):
     subject: Id | None = None
     """Who or what the attribute belongs to; by default the user."""
     valid_from: Moment | None = Field(default=None, description="Since when it is true, else now.")
-    project: Id | None = Field(default=None, description="Where it belongs.")
-    agent: Id | None = Field(default=None, description="Who learned it.")
+    project: Id | None = Field(default=None, description="Only conversations of this project are shown it.")
+    agent: Id | None = Field(default=None, description="Only conversations of this agent are shown it.")
 
 
 class RetractFact(Body):
@@ -523,6 +523,12 @@ class RetractFact(Body):
     fact_id: Id
     user_id: Id | None = Field(default=None, description="Only if it is this user's.", examples=[USER])
     tenant: Tenant = None
+
+
+class CorrectFact(RetractFact):
+    """Replace what a fact says; the wrong statement stays on record as retracted."""
+
+    text: Text = Field(min_length=1, max_length=10_000, description="What is right.")
 
 
 class UndoFacts(AboutUser, Body):

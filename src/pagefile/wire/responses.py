@@ -70,6 +70,7 @@ class StepOut(Mirror[records.Step]):
         "page_tokens": "Tokens of the whole result in `page`.",
         "page_chars": "Characters of the whole result in `page`.",
         "lost_chars": "Characters that are gone because the archive could not be written.",
+        "input_pages": "The uuids to load large values of the input with, by JSON pointer.",
     }
 
 

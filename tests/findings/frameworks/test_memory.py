@@ -93,27 +93,40 @@ async def test_a_secret_is_not_remembered():
 SAID = {
     ("My rent in Hangzhou is 4,350 yuan a month, due on the fifth.", "4,350"): [
         "How much is my rent?",
+        "What is my rent?",
+        "remind me of the rent",
         "the rent?",
         "rent",
         "Rent amount please.",
+        "Write a standing order for the rent.",
         "I have to pay the rent tomorrow.",
         "Tell me the rent again.",
         "What did I say the rent was?",
-        "Write a standing order for the rent.",
+        "when is the rent due",
+        "Draft a mail to my landlord about the rent increase.",
     ],
     ("The wifi router is in the hall cupboard behind the coats.", "cupboard"): [
         "Where is the router?",
+        "the router?",
+        "remind me where the router is",
         "I can't find the router.",
+        "The wifi is down, help me restart the router.",
         "router location",
     ],
     ("Our cat Momo must take 2 ml of Metacam each evening.", "Metacam"): [
         "What dose does Momo get?",
         "Momo's medicine?",
+        "remind me about the cat's medicine",
         "It is evening, time for Momo's medicine.",
+        "Write a note for the cat sitter about Momo.",
+        "cat medication",
     ],
     ("我的车牌号是浙A·88X21，停在B2层。", "88X21"): [
         "我的车牌号是多少？",
+        "车牌？",
         "提醒我一下车牌",
+        "帮我填停车登记表，需要车牌号。",
+        "车停在哪一层",
         "我要登记车牌。",
     ],
 }
@@ -122,6 +135,7 @@ UNRELATED = [
     "What is 17 times 23?",
     "Write a haiku about autumn.",
     "Explain TCP slow start.",
+    "Sort this list: 3, 1, 2.",
 ]
 
 

@@ -11,7 +11,7 @@ from pagefile.integrations.langchain import PagefileMiddleware
 from pagefile.integrations.pydantic_ai import PagefileMemory
 from pagefile.settings import FactSettings
 from pagefile.standalone import MemoryMiddleware, _count_tokens, format_memory_for_injection
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 from tests.integration.langchain.models import Recorder, calls_tool
 from tests.integration.pydantic_ai.agents import Script
 
@@ -67,7 +67,7 @@ LEARNT = "The user is allergic to penicillin"
 ASKED = "What antibiotics may I take? allergic?"
 
 
-@still_open("tool-results-F9")
+@finding("tool-results-F9")
 async def test_langchain_sees_a_fact_that_was_learnt_in_the_run():
     """A fact that a tool keeps is in the memory of the next model call of the same run."""
     model = Recorder(script=[calls_tool("profile"), AIMessage("ok")])
@@ -86,7 +86,7 @@ async def test_langchain_sees_a_fact_that_was_learnt_in_the_run():
     assert [False, True] == seen
 
 
-@still_open("tool-results-F9")
+@finding("tool-results-F9")
 async def test_pydantic_ai_sees_a_fact_that_was_learnt_in_the_run():
     """A fact that a tool keeps is in the memory of the next model call of the same run."""
     script = Script(("profile", {}), "ok")

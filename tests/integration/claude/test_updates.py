@@ -44,6 +44,15 @@ def test_what_does_not_fit_is_said_another_time():
     assert "短" in unsaid(block([long, short]), said, room)
 
 
+def test_what_is_new_of_a_day_comes_under_that_day():
+    """Turns are told under their days: a day that was told before is told again with what is new of it."""
+    said = set()
+    assert "2026-05-01\n- 导演" in unsaid(block([], ["2026-05-01\n- 导演"]), said, 1000)
+    again = unsaid(block([], ["2026-04-30\n- 茶", "2026-05-01\n- 导演", "- 主演"]), said, 1000)
+    assert "2026-04-30\n- 茶\n2026-05-01\n- 主演" in again
+    assert unsaid(block([], ["2026-05-01\n- 主演"]), said, 1000) == ""
+
+
 lines = st.lists(
     st.text("ab<>/汉", min_size=1, max_size=30).map(lambda text: f"- {text}"), unique=True, max_size=12
 )

@@ -14,7 +14,7 @@ from pagefile.integrations.langchain import PagefileMiddleware, memory_tools, to
 
 from .models import Recorder, calls_tool, memories
 
-NAMES = ["load_tool_history", "search_tool_history", "recall", "remember"]
+NAMES = ["load_tool_history", "search_tool_history", "recall", "remember", "correct", "retract"]
 
 
 def thread(conversation: str, user: str | None = None) -> dict:
@@ -43,8 +43,9 @@ async def test_a_model_remembers_and_recalls(memory):
     agent = create_agent(model, [], middleware=[PagefileMiddleware(memory)])
     out = await agent.ainvoke(ask("我对青霉素过敏，家里养水獭。"), thread("a", "ada"))
     assert sorted(NAMES) == sorted(model.offered)
-    assert ["[remembered] 用户对青霉素过敏"] == results(out)
-    assert ["用户对青霉素过敏"] == [fact.text for fact in await memory.facts("ada")]
+    (fact,) = await memory.facts("ada")
+    assert "用户对青霉素过敏" == fact.text
+    assert [f"[remembered] 用户对青霉素过敏 (id {fact.id[:8]})"] == results(out)
     out = await agent.ainvoke(ask("我能用青霉素吗？我养的是什么？"), thread("b", "ada"))
     (place,) = memories(model.calls[2])
     assert "用户对青霉素过敏" in model.calls[2][place].text

@@ -210,7 +210,9 @@ async def test_the_graph_loads_what_was_paged_out(tmp_path):
 
         state = await build_conversation_graph(memory, model=model).ainvoke(asked("What was the code word?"))
         *_, last = await chat.turns()
-    assert {"load_tool_history", "search_tool_history", "recall", "remember"} == set(model.offered)
+    assert {"load_tool_history", "search_tool_history", "recall", "remember", "correct", "retract"} == set(
+        model.offered
+    )
     assert "HELIOTROPE" == state["messages"][-1].text == last.assistant
     assert ["load_tool_history"] == [step.tool for step in last.steps]
 

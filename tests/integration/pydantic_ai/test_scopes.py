@@ -96,8 +96,8 @@ async def test_recall_and_remember(memory):
     await agent.run("我的降压药是氨氯地平", conversation_id="一月")
     await agent.run("你记得吗？", conversation_id="二月")
     assert "氨氯地平" in script.sent[2].returned[0]
-    assert "[已记住] 用户服用氨氯地平" == script.sent[3].returned[1]
     (fact,) = await memory.facts("ada")
+    assert f"[已记住] 用户服用氨氯地平（编号 {fact.id[:8]}）" == script.sent[3].returned[1]
     assert ("用户服用氨氯地平", "health") == (fact.text, fact.category)
     await agent.run("我服用什么药？", conversation_id="三月")
     assert "用户服用氨氯地平" in script.sent[4].memory
@@ -218,7 +218,7 @@ def test_the_current_user_of_a_web_framework(tmp_path):
 async def test_the_tools_you_want(memory):
     """All, none or some; a name that is none of ours is refused."""
     for tools, expected in (
-        (True, ["recall", "remember", "load_tool_history", "search_tool_history"]),
+        (True, ["recall", "remember", "correct", "retract", "load_tool_history", "search_tool_history"]),
         (False, []),
         (["load_tool_history"], ["load_tool_history"]),
     ):

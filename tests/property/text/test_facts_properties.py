@@ -77,6 +77,19 @@ def test_the_budget_is_never_exceeded(facts, work, recent, max_tokens, context):
     assert text == format_memory_for_injection(data, max_tokens, context)
 
 
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=40), st.integers(0, 300))
+@settings(max_examples=40, deadline=None)
+def test_the_budget_is_used(lengths, max_tokens):
+    """No fact that was left out would still have fitted."""
+    texts = [f"fact {number} {'word ' * length}".strip() for number, length in enumerate(lengths)]
+    data = {"facts": [{"content": text, "confidence": 0.9} for text in texts]}
+    shown = format_memory_for_injection(data, max_tokens, "which word?")
+    lines = shown.splitlines()
+    left_out = [f"- {text}" for text in texts if f"- {text}" not in lines]
+    heading = "" if shown else "Facts:\n"
+    assert all(_count_tokens(f"{shown}{heading}\n{line}") >= max_tokens - 2 for line in left_out)
+
+
 @given(TEXTS)
 def test_quotes_are_quotes(text):
     """Every statement rests on words that are there, exactly so."""

@@ -9,8 +9,8 @@ from pagefile.errors import BudgetError
 from pagefile.shapes.steps import ShownStep
 from pagefile.text.tokens import MESSAGE_OVERHEAD, REPLY_OVERHEAD, open_counter
 from pagefile.window import compile as compiling
-from pagefile.window.budget import Budget
-from pagefile.window.candidates import RANK, REQUIRED, TURNS, Candidate, Form, ShownTurn
+from pagefile.window.budget import MAX_SHARE, Budget
+from pagefile.window.candidates import RANK, REQUIRED, SHARED_CAPS, TURNS, Candidate, Form, ShownTurn
 from pagefile.window.compile import CUT_TURNS, Compiled, Layout, compile_window
 from pagefile.window.parts import chat_turn, escape
 from pagefile.window.value import shortest_is_worth
@@ -273,3 +273,34 @@ def test_never_under_budget_while_something_worth_its_tokens_would_fit(
             assert full or tokens - compiled.tokens < shortest.tokens + FRAMES_TOKENS
         else:
             assert "not worth its tokens" in verdict.reason
+
+
+@given(offers(), BUDGETS)
+def test_the_limits_of_blocks_are_kept_and_used(candidates: list[Candidate], tokens: int) -> None:
+    """Facts with corrections, episodes, chunks: none is over its limit, and what one refused does not fit into the rest of it."""
+    compiled = compiled_or_none(candidates, tokens)
+    if compiled is None:
+        return
+    spent = dict.fromkeys(LIMITS, 0)
+    framed = dict.fromkeys(LIMITS, 0)
+    for verdict in (one for one in compiled.verdicts if one.kept and one.block in LIMITS):
+        for block in {verdict.block, SHARED_CAPS.get(verdict.block, verdict.block)}:
+            spent[block] += verdict.tokens
+            framed[block] = FRAMES_TOKENS
+    assert all(spent[block] <= limit for block, limit in LIMITS.items())
+    shortest = {c.id: c.forms[-1].tokens for c in candidates if c.forms}
+    for verdict in (one for one in compiled.verdicts if "own budget" in one.reason):
+        # The day above a turn and the tags of a block that shares the limit are paid for out of it.
+        beside = framed[verdict.block] + COUNT("2024-05-08\n")
+        assert shortest[verdict.id] + beside > LIMITS[verdict.block] - spent[verdict.block]
+
+
+@given(offers(), BUDGETS)
+def test_what_a_question_touches_leaves_the_conversation_its_share(candidates, tokens):
+    """Turns that a window without it would hold in the rest of the room are held beside it."""
+    alone = compiled_or_none([c for c in candidates if c.value is None], tokens - int(MAX_SHARE * tokens))
+    beside = compiled_or_none(candidates, tokens)
+    if alone is None or beside is None:
+        return
+    turns = {c.id for c in candidates if c.block in TURNS}
+    assert kept(alone) & turns <= kept(beside) & turns

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pagefile.text.relevance import FEATURES, contrast, helps, needs, page_helps, weights
+from pagefile.text.relevance import FEATURES, helps, is_exercise, needs, page_helps, weights
 from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import is_trivial, terms
 
@@ -27,7 +27,7 @@ def index():
 
 def need(index, message, similar=0.0):
     found = index.search(message, 10, meaning={0: similar} if similar else None)
-    return needs(message, found, index.familiarity(message), 0.0)
+    return needs(message, found, index.familiarity(message))
 
 
 def test_a_message_that_names_what_was_said_needs_it_more(index):
@@ -57,12 +57,47 @@ def test_a_foreign_language_is_noticed(index):
     assert not index.familiarity("How much is my rent?").foreign
 
 
-def test_few_similarities_have_no_contrast():
-    assert contrast([0.5, 0.1]) == 0.0
-    assert contrast([0.1] * 20 + [0.9]) > 3
+def test_a_general_question_needs_less_than_ones_own(index):
+    assert need(index, "Why is the rent paid in pounds?", 0.3) < need(
+        index, "Is the rent paid in pounds?", 0.3
+    )
+    assert need(index, "Write a poem about the lake.", 0.3) < need(index, "Write to me about the lake.", 0.3)
 
 
-@pytest.mark.parametrize("message", ["Good morning!", "ok, thanks a lot", "谢谢你", "早上好！"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Sort these: 14, 3, 88.",
+        "Please translate 'rent' into French.",
+        "三百六十五减一百七十八是多少？",
+        "写一首诗",
+    ],
+)
+def test_an_exercise_brings_all_it_needs(message):
+    assert is_exercise(message)
+
+
+@pytest.mark.parametrize(
+    "message", ["Write to Anna about the rent.", "房租是多少？", "Which sort of tea do I like?"]
+)
+def test_whatever_may_need_the_past_is_no_exercise(message):
+    assert not is_exercise(message)
+
+
+def test_what_was_said_later_about_the_same_is_known(index):
+    moved = "Biscuit now gets 10 mg in the morning."
+    index.add(Placed(4, "d", AT.replace(day=9), terms(moved)))
+    index.add(Placed(5, "d", AT.replace(day=9), terms("The garden is full of snow.")))
+    assert index.newer(1, terms(SAID[1])) == 4
+    assert index.newer(4, terms(moved)) is None
+    assert index.newer(0, terms(SAID[0])) is None
+    assert index.newer(99, terms(moved)) is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Good morning!", "ok, thanks a lot", "Sound.", "all good then", "谢谢你", "早上好！", "刚下班"],
+)
 def test_small_talk_is_trivial(message):
     assert is_trivial(message)
 

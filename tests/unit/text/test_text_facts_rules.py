@@ -104,3 +104,37 @@ def test_like_and_dislike_speak_of_the_same():
     """So that the later one takes the place of the earlier."""
     assert stated("我喜欢咖啡")[0].attribute == stated("我不喜欢咖啡")[0].attribute
     assert stated("I love Java")[0].attribute == stated("I hate Java")[0].attribute
+
+
+@pytest.mark.parametrize(
+    ("message", "fact"),
+    [
+        ("I'm vegan, what can I cook?", "The user is vegan"),
+        ("By the way I can't have shellfish, my throat swells up.", "The user cannot have shellfish"),
+        ("My husband Tariq works nights, so quiet hobbies please.", "The user's husband Tariq works nights"),
+        (
+            "Our deploys go out with make ship and a purge of the cache.",
+            "How to: deploys go out with make ship and a purge of the cache",
+        ),
+        ("我用的是小米手机，截图怎么弄？", "用户用的是小米手机"),
+        ("我们公司发版要先跑make ship，再清缓存。", "发版要先跑make ship，再清缓存"),
+    ],
+)
+def test_what_is_stated_before_a_question_or_in_passing(message, fact):
+    """A message that asks may state something first; relatives keep their names."""
+    assert fact in [one.text for one in stated(message)]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I'm preparing for dinner now.",
+        "我在学校等你。",
+        "我喜欢第二种写法。",
+        "If I'm vegan, what do I eat?",
+        "我不能理解这句话。",
+    ],
+)
+def test_passing_remarks_are_no_facts(message):
+    """Precision first."""
+    assert [] == stated(message)

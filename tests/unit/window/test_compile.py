@@ -160,16 +160,25 @@ def test_corrections_come_before_the_summary_and_facts():
     assert kept(compile_window(given, Budget(note + 2), count)) == {"now", "c"}
 
 
+def crowded(scale):
+    """Recent turns, a summary and recalled turns, each of which would fill a good part of a window."""
+    turns = [turn(seq, 30 * scale, block="recent") for seq in range(1, 11)]
+    recalled = [entry(f"e{n}", "episodes", "word " * 20 * scale, n)._replace(value=0.9) for n in range(6)]
+    return [current(), entry("s", "summary", "word " * 40 * scale), *turns, *recalled]
+
+
 def test_the_summary_comes_before_single_memories():
     """Recent turns leave room for what is recalled; the summary of what they follow takes it first."""
-    turns = [turn(seq, 30, block="recent") for seq in range(1, 11)]
-    recalled = [entry(f"e{n}", "episodes", "word " * 20, n)._replace(value=0.9) for n in range(6)]
-    compiled = compile_window(
-        [current(), entry("s", "summary", "word " * 40), *turns, *recalled], Budget(260), count
-    )
-    assert "s" in kept(compiled)
-    assert "t10" in kept(compiled)
-    assert compiled.tokens <= 260
+    compiled = compile_window(crowded(10), Budget(2600), count)
+    assert {"s", "t10"} <= kept(compiled)
+    assert compiled.tokens <= 2600
+
+
+def test_in_a_small_window_the_summary_takes_what_is_left():
+    """Less than 1,500 tokens are for the question and what was just said."""
+    compiled = compile_window(crowded(1), Budget(260), count)
+    assert {"t10", "e0", "e1", "e2"} <= kept(compiled)
+    assert "s" not in kept(compiled)
 
 
 def test_turns_that_were_not_read_are_named_in_the_receipt():

@@ -1,13 +1,13 @@
 """Older results leave a full window in large steps, and the passages that the last steps point to stay."""
 
 from pagefile.window.chunks import Chunked, chosen_spans, chunk_spans, interest, words
-from pagefile.window.eviction import Evictions, Item, Result, Said
+from pagefile.window.eviction import Evictions, Item, Pageable, Said
 
 LINE = "note {n}: nothing here matters to anybody, it only takes some room\n"
 
 
-def result(n: int, text: str) -> Result:
-    return Result(("t", n), text, len(text) // 4, f"📎 {n}", 2, f"📎 {n} read")
+def result(n: int, text: str) -> Pageable:
+    return Pageable(("t", n, ""), text, len(text) // 4, f"📎 {n}", 2, f"📎 {n} read")
 
 
 def folded(*items: Item, limit: int = 2000, low: float = 0.4) -> Evictions:
@@ -16,7 +16,7 @@ def folded(*items: Item, limit: int = 2000, low: float = 0.4) -> Evictions:
     return fold
 
 
-def filler(n: int, lines: int = 30) -> Result:
+def filler(n: int, lines: int = 30) -> Pageable:
     return result(n, "".join(LINE.format(n=f"{n}.{line}") for line in range(lines)))
 
 
@@ -26,8 +26,8 @@ def test_older_results_give_way_when_many_pile_up():
     assert fold.out == {}
     fold.advance([filler(4)])
     assert fold.steps == 1
-    assert set(fold.out) >= {("t", 0), ("t", 1), ("t", 2)}
-    assert ("t", 4) not in fold.out
+    assert set(fold.out) >= {("t", 0, ""), ("t", 1, ""), ("t", 2, "")}
+    assert ("t", 4, "") not in fold.out
     assert all(shown.text.startswith(f"📎 {key[1]}") for key, shown in fold.out.items())
 
 
@@ -92,3 +92,33 @@ def test_words_of_recent_steps_weigh_more():
     assert wanted["ledger"] > wanted["journal"]
     assert wanted["open"] == wanted["ledger"]
     assert words("看看账本") == {"看看", "看账", "账本"}
+
+
+def test_if_the_newest_result_alone_is_too_much_what_comes_before_it_stays():
+    """A prompt cache keeps everything before it."""
+    fold = Evictions(2000, 2000, 0.5, "Passages:", lambda text: len(text) // 4)
+    fold.advance([Said("look", 1), result(0, "a line that stays\n" * 40), Said("more", 1)])
+    fold.advance([result(1, "".join(f"entry {n} of the long list\n" for n in range(500)))])
+    assert {("t", 1, "")} == set(fold.out)
+    assert fold.pageable <= 2000
+
+
+def test_the_sources_that_results_name_stay_in_view():
+    """What a report cites at the end of a run: titles with their addresses."""
+    source = '"title": "The herring fleet", "url": "https://example.org/herring"'
+    found = f'[{{{source}, "content": "{"nothing of interest " * 60}"}}]'
+    fold = Evictions(3000, 3000, 0.5, "Passages:", lambda text: len(text) // 4)
+    fold.advance([Said("find", 1), result(0, found)])
+    for n in range(1, 10):
+        fold.advance([Said(f"module_{n}", 2), filler(n)])
+    assert ("t", 0, "") in fold.out
+    assert any(source in shown.text for shown in fold.out.values())
+
+
+def test_that_something_will_leave_is_known_before_it_does():
+    fold = Evictions(2000, 2000, 0.5, "Passages:", lambda text: len(text) // 4)
+    fold.advance([Said("look", 1), result(0, "short\n" * 20)])
+    assert not fold.is_near
+    fold.advance([result(1, "a longer line of text\n" * 100)])
+    assert fold.is_near
+    assert not fold.out

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from pagefile.records import Scope, Turn
-from pagefile.window.recalled import PASSAGE_CHARS, passage, pattern_of, recalled_forms
+from pagefile.window.recalled import PASSAGE_CHARS, passage, recalled_forms
 
 AT = datetime(2025, 3, 1, tzinfo=UTC)
 NO_TOKENS = {"user_tokens": 0, "assistant_tokens": 0, "tokens": 0, "counter": "none"}
@@ -26,7 +26,7 @@ def turn(user, assistant=None):
 
 
 def texts(said, words=(), window=4000):
-    return [form.text for form in recalled_forms(said, 0.9, pattern_of(words), window, len)]
+    return [form.text for form in recalled_forms(said, 0.9, tuple(words), window, len)]
 
 
 def test_a_short_turn_is_one_line():
@@ -48,5 +48,13 @@ def test_a_long_answer_comes_as_the_passage_that_answers():
 
 def test_a_passage_with_no_word_of_the_question_is_the_beginning():
     text = "One sentence here. " * 60
-    assert passage(text, pattern_of(["nothing"]), 100).startswith("One sentence here.")
-    assert len(passage("x" * 500, pattern_of([]), 100)) <= 102
+    assert passage(text, ("nothing",), 100).startswith("One sentence here.")
+    assert len(passage("x" * 500, (), 100)) <= 102
+
+
+def test_of_a_very_long_answer_only_the_passage_is_shown():
+    """Its head would take the room and lack the answer."""
+    filler = "There is much to see in the town. " * 200
+    answer = f"{filler}The heron is the staging host. {filler}"
+    (short,) = texts(turn("Where is it?", answer), ["heron", "stage"])
+    assert "The heron is the staging host." in short

@@ -51,7 +51,7 @@ class Pages(Check):
         entries = [row.entry for row in rows]
         steps = [(turn, step) for turn in entries if isinstance(turn, Turn) for step in turn.steps]
         refs = [(mark, ref) for mark in entries if isinstance(mark, Checkpoint) for ref in mark.archive_refs]
-        named = {step.page for _, step in steps if step.page} | {ref for _, ref in refs}
+        named = {uuid for _, step in steps for uuid in step.pages} | {ref for _, ref in refs}
         self.tally.checked["references"] += len(named)
         there = await self.audit.lengths(scope.tenant, sorted(named)) if named else {}
         found = [finding for turn, step in steps for finding in self._step(turn, step, there)]
@@ -67,6 +67,10 @@ class Pages(Check):
         if step.lost_chars:
             what = f"{call} was cut when it was recorded: {step.lost_chars:,} characters were never archived"
             yield told("note", "log-cut", what)
+        for pointer, uuid in step.input_pages.items():
+            if uuid not in there:
+                what = f"the argument {pointer!r} of call {step.call_id!r} in turn {turn.id!r} is in a page that is not there"
+                yield at_entry(turn, "damage", "page-ref", what, page=uuid)
         if step.page is None:
             if not step.whole:
                 yield told("damage", "page-ref", f"{call} is a placeholder that names no page")

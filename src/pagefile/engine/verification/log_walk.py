@@ -119,7 +119,7 @@ class LogWalk:
         self._seqs.append(turn.seq or 0)
         self._tokens.append(turn.tokens + (self._tokens[-1] if self._tokens else 0))
         self._messages.append(said + (self._messages[-1] if self._messages else 0))
-        self._pages += [(turn.seq or 0, step.page) for step in turn.steps if step.page]
+        self._pages += [(turn.seq or 0, uuid) for step in turn.steps for uuid in step.pages]
 
     def _wrong(self, checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
         covered, before = checkpoint.covered_through_seq, self.checkpoint

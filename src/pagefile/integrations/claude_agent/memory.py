@@ -5,6 +5,7 @@ has not been told yet, and a bulky result is replaced once, on arrival, by a pla
 prompt; `load_tool_history` brings back the rest. Our hooks never stop a run: they give up, log once, and count the failure.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -38,6 +39,8 @@ EXEMPT = frozenset({"Read", "Edit", "MultiEdit", "Write", "NotebookEdit", "TodoW
 _OUTPUT_LIMITS = {"MAX_MCP_OUTPUT_TOKENS": "10000000", "BASH_MAX_OUTPUT_LENGTH": "150000"}
 #: How many sessions' state is kept in memory.
 _SESSIONS = 1_000
+#: A heading in what memory tells.
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _SERVER = "pagefile"
 #: The tool through which a model returns structured output.
 _ANSWERING = "StructuredOutput"
@@ -292,10 +295,16 @@ def unsaid(memory: MemoryPart, said: set[str], most: int) -> str:
     told = MemoryPart(language=memory.language, note=not said)
     for block, texts in memory.sections.items():
         kept: list[str] = []
+        day = ""
         for line in "\n".join(texts).split("\n"):
-            if line not in said and len(told.with_section(block, [*kept, line]).text) <= most:
+            if _DAY.fullmatch(line):
+                # The heading of what follows: it comes again with whatever is new of that day.
+                day = line
+                continue
+            new = [day, line] if day and day not in kept else [line]
+            if line not in said and len(told.with_section(block, [*kept, *new]).text) <= most:
                 said.add(line)
-                kept.append(line)
+                kept += new
         told = told.with_section(block, kept)
     return told.text
 

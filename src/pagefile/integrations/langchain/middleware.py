@@ -32,6 +32,7 @@ from pagefile.integrations.recorder import step_of
 from pagefile.integrations.tools import ToolCaller
 from pagefile.lru import Lru
 from pagefile.records import Turn
+from pagefile.tiers.facts import Facts
 from pagefile.tiers.workspace import ToolRule
 from pagefile.window.parts import Parts
 from pagefile.window.wording import WORDINGS, Choice
@@ -58,7 +59,7 @@ class PagefileMiddleware(
 
     Every model call gets a request within `window_tokens`: the thread's own messages, older turns as Pagefile's summary, bulky
     results of earlier turns as placeholders, and what memory knows in one message before the user's last one. That message stays
-    the same throughout a turn. None of it enters the state. Turns and tool results are written to the log as they happen.
+    the same throughout a turn, unless a fact is learnt or retracted meanwhile. None of it enters the state. Turns and tool results are written to the log as they happen.
     A thread without a history of its own (no checkpointer) gets it from the log.
 
     Synchronous runs need a `BlockingMemory`, or a `Memory` that lives in another thread's event loop. If anything fails here, the
@@ -111,8 +112,9 @@ class PagefileMiddleware(
         self._count = engine.counter.count
         self._guides = {name: wording.guide if offer_tools else "" for name, wording in WORDINGS.items()}
         self._talks: Lru[Whose, Talk] = Lru(_TALKS)
-        #: The system text and the memory of a turn, which stay byte-identical through all its model calls.
-        self._frozen: Lru[tuple[Whose, str], tuple[str, str]] = Lru(_TALKS)
+        #: The system text and the memory of a turn, which stay byte-identical through all its model calls as long as the user's
+        #: facts are the same.
+        self._frozen: Lru[tuple[Whose, str, int], tuple[str, str]] = Lru(_TALKS)
         described = partial(tools_of, self._edge, self._whose, self._caller)
         self.tools = described(language) if offer_tools else []
         #: The same tools as they are described to the model, by language and name.
@@ -217,7 +219,8 @@ class PagefileMiddleware(
         # The guide to archived results is in every request, so that the start of the prompt does not change when the
         # first result is archived.
         system = replace(parts, guide="").system
-        system, memory = self._frozen.setdefault((who, turn.id), (system, parts.beside))
+        known = await self._edge.memory.engine.tier(Facts).book.revision(talk.chat.scope)
+        system, memory = self._frozen.setdefault((who, turn.id, known), (system, parts.beside))
         whole = replace(
             plain,
             system=view.system_with(bases[language], system),

@@ -19,7 +19,7 @@ from pagefile.errors import InvalidArgumentError, PagefileError, SettingsError
 from pagefile.integrations.fail_open import FailOpen
 from pagefile.integrations.pydantic_ai.messages import asked
 from pagefile.integrations.pydantic_ai.run import RunMemory
-from pagefile.integrations.tools import RECALL_TOOL, REMEMBER_TOOL, ToolCaller, memory_tool_schemas
+from pagefile.integrations.tools import FACT_TOOLS, RECALL_TOOL, ToolCaller, memory_tool_schemas
 from pagefile.lru import Lru
 from pagefile.records import Scope
 from pagefile.tiers.workspace import ToolRule, Workspace, Workspaces
@@ -28,7 +28,7 @@ from pagefile.window.placeholder import LOAD_TOOL, SEARCH_TOOL
 from pagefile.window.wording import WORDINGS, Choice, Language
 
 #: Every tool, in the order in which they are offered.
-TOOLS = (RECALL_TOOL, REMEMBER_TOOL, LOAD_TOOL, SEARCH_TOOL)
+TOOLS = (RECALL_TOOL, *FACT_TOOLS, LOAD_TOOL, SEARCH_TOOL)
 #: A value, or a function that finds it for a run: from its dependencies, its metadata …
 Given = str | Callable[[RunContext[Any]], str] | None
 
@@ -46,7 +46,7 @@ class PagefileMemory(AbstractCapability[Any]):
         window_tokens: memory never makes a request larger than this; by default the memory's setting.
         placement: "tail" puts what memory knows beside the question, "head" after the instructions; by default the memory's setting.
         history: True shows earlier turns to a run that brings no `message_history`.
-        tools: True offers `recall`, `remember`, `load_tool_history` and `search_tool_history` to the model; or the names of those wanted.
+        tools: True offers `recall`, `remember`, `correct`, `retract`, `load_tool_history` and `search_tool_history` to the model; or the names of those wanted.
         workspace: False shows no notes of earlier tool calls, and answers no repeated calls.
         rules: what is remembered of your own tools, and which of them are cacheable.
         timeout_s: how long a hook waits for the memory before the run continues without it.
@@ -129,9 +129,7 @@ class PagefileMemory(AbstractCapability[Any]):
         language = default if self._run is None else self._run.language
         schemas = memory_tool_schemas(language)
         anonymous = self._run is not None and self._run.chat.scope.user is None
-        offered = [
-            name for name in TOOLS if name in self._tools and not (anonymous and name == REMEMBER_TOOL)
-        ]
+        offered = [name for name in TOOLS if name in self._tools and not (anonymous and name in FACT_TOOLS)]
         return FunctionToolset([_tool(self._run, schemas[name], language) for name in offered])
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
@@ -212,7 +210,7 @@ async def _answered(run: RunMemory, name: str, arguments: dict[str, Any]) -> str
     try:
         return await caller.answer(name, arguments)
     except PagefileError as error:
-        if name != REMEMBER_TOOL:
+        if name not in FACT_TOOLS:
             raise
         return await caller.refused(name, error)
 

@@ -19,6 +19,7 @@ from pagefile.records import Step, Turn
 from pagefile.text.tokens import MESSAGE_OVERHEAD
 from pagefile.tiers import page_in
 from pagefile.tiers.archive import Archive
+from pagefile.tiers.facts import Facts
 from pagefile.tiers.workspace import ToolRule, Workspace
 from pagefile.window.parts import Language, MemoryPart, Parts, Placement
 from pagefile.window.placeholder import step_note
@@ -47,8 +48,9 @@ class RunMemory:
     notes: bool
     rules: tuple[ToolRule, ...] = ()
     turn: Turn | None = None
-    #: What memory knows about the question, and the earlier turns; constant throughout the run.
+    #: What memory knows about the question, and the earlier turns; constant as long as the user's facts are the same.
     _known: Parts | None = None
+    _revision: int = -1
     _kept: dict[requests.Key, requests.Kept] = field(default_factory=dict[requests.Key, requests.Kept])
     _excerpts: dict[str, str] = field(default_factory=dict[str, str])
     #: The run's messages so far, and the tools' original results, keyed by what the messages hold.
@@ -184,14 +186,17 @@ class RunMemory:
     async def prepared(self, request: ModelRequestContext) -> ModelRequestContext:
         """The request with what memory knows, within the window; unchanged if memory fails."""
         self.apart |= {tool.name for tool in request.model_request_parameters.output_tools}
-        if self._known is None:
-            self._known = await self.edge.attempt("recalling", self._recalled, None)
+        self._known = await self.edge.attempt("recalling", self._recalled, self._known)
         known = self._known or Parts(memory=MemoryPart(language=self.language))
         work = partial(self._prepared, request, known)
         # `always`: this needs no store, and this run's results must be shown even while the store is being skipped.
         return await self.edge.attempt("preparing a request", work, request, always=True)
 
     async def _recalled(self) -> Parts:
+        revision = await self.edge.memory.engine.tier(Facts).book.revision(self.chat.scope)
+        if self._known is not None and revision == self._revision:
+            return self._known
+        self._revision = revision
         if self.notes:
             self.workspace.ask(self.question)
         window = await self.chat.context(

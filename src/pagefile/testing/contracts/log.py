@@ -234,12 +234,13 @@ class TurnLogContract(Contract):
         assert (turn.steps, turn.tokens) == ((step(), other), 17)
 
     async def test_every_field_of_a_step_comes_back(self, store: Store) -> None:
-        """Including its page, and what was lost."""
+        """Including its pages, and what was lost."""
         result = Step("search", None, "📎", "1", 2, 3)
         paged = replace(result, page="p", whole=False, page_tokens=900, page_chars=50_000)
         lost = replace(result, input={}, result="head … tail", lost_chars=7)
-        await store.log.append(done("a", steps=[paged, lost, step()]))
-        assert (await store.reader.view(view())).turns[0].steps == (paged, lost, step())
+        inputs = replace(result, input={"script": "…"}, input_pages={"/script": "q"})
+        await store.log.append(done("a", steps=[paged, lost, inputs, step()]))
+        assert (await store.reader.view(view())).turns[0].steps == (paged, lost, inputs, step())
 
     async def test_what_the_user_said_is_counted_although_no_answer_came(self, store: Store) -> None:
         """An open turn is not counted yet, and one that was given up counts with the tokens of its user's side."""

@@ -45,6 +45,48 @@ def is_base64(text: str) -> bool:
     return mixed and len(_BASE64.sub("", "".join(lines)).strip("=")) < 4
 
 
+#: Base64 inside a text, on one line or wrapped, also in a string of JSON.
+_RUN = re.compile(
+    r"(?:data:[\w.+-]+/[\w.+-]+(?:;[\w=.-]+)*;base64,)?(?:[A-Za-z0-9+/_-]{40,}+(?:\\[rn]|[\r\n])*+)++={0,2}"
+)
+#: Shorter runs are tokens and hashes.
+_RUN_CHARS = 800
+#: Takes the place of base64 in a text whose offsets must stay what they are. Nothing real contains it.
+_FILL = "\ue000"
+
+
+def has_base64(text: str) -> bool:
+    """Whether a text contains the bytes of a file."""
+    return len(text) >= _RUN_CHARS and any(_is_file(run[0]) for run in _RUN.finditer(text))
+
+
+def masked(text: str) -> str:
+    """The text with a note in place of base64, of the same length; `unmasked` gives what can be read."""
+    return _RUN.sub(_masked_run, text) if has_base64(text) else text
+
+
+def unmasked(text: str) -> str:
+    """A text, or a part of one, that was masked, as it is shown."""
+    return text.replace(_FILL, "")
+
+
+def _masked_run(run: re.Match[str]) -> str:
+    text = run[0]
+    if not _is_file(text):
+        return text
+    body = text[url.end() :] if (url := _DATA_URL.match(text)) else text
+    kind = (url[1] if url and url[1] else "") or beginning_of(body)
+    size = sum(map(len, re.split(r"\\[rn]|\s", body))) * 3 // 4 - body[-2:].count("=")
+    note = f"[base64: {kind}, {size:,} bytes]" if kind else f"[base64: {size:,} bytes]"
+    return note.ljust(len(text), _FILL)
+
+
+def _is_file(run: str) -> bool:
+    sample = run[:2000]
+    mixed = all(re.search(letters, sample) for letters in ("[A-Z]", "[a-z]", r"\d"))
+    return len(run) >= _RUN_CHARS and mixed
+
+
 def describe_base64(text: str, say: Voice) -> str:
     """What base64 holds, and how much of it."""
     stripped = text.strip()

@@ -1,0 +1,180 @@
+"""How much each fact has to do with a message, and the probability that it helps.
+
+Similarity alone does not tell: a long message is a little similar to everything, and a short request ("a gift for my nephew?") is answered by facts
+that share few of its words. So what is required of the best fact, and of each, depends on the message: more the longer
+it is and if it is about others, less if it asks for something to be planned for whoever asks. The numbers were searched with those of
+`pagefile bench window --sets facts`, PrecisionMemBench and PersistBench as the measure; decision 65 has what they bring.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pagefile.text.sentences import HAN
+from pagefile.text.tables import table
+from pagefile.text.words import terms
+
+Floats = npt.NDArray[np.float64]
+
+_TABLE = table("pagefile.text", "fact_relevance")
+_TASK, _OWN, _FIRST, _OTHERS, _DEMANDS = (
+    re.compile(_TABLE[name], re.IGNORECASE) for name in ("task", "own", "first_person", "others", "demands")
+)
+_KIN = {word: kin for kin, words in _TABLE["kin"].items() for word in words.split()}
+_HAN_KIN = {word: kin for word, kin in _KIN.items() if not word.isascii() and re.match(f"[{HAN}]", word)}
+_NO_NAMES = frozenset(_TABLE["no_names"].split())
+_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][^\W\d_A-Z]{2,}\b")
+_WORD = re.compile(r"[^\W\d_]+")
+_CHINESE = re.compile(f"[{HAN}]")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；\n])")
+
+#: What the words in common add to the similarity of meanings.
+_WORDS_WEIGHT = 0.3
+#: The similarity of a question and its fact is lower by this if they are in different languages, and what is below the second
+#: number has nothing in common in any.
+_ACROSS_LANGUAGES, _NOT_APART = 0.04, 0.05
+#: What the most similar sentence of a message counts for, beside the whole of it, and how many are compared.
+_SENTENCE_WEIGHT, _SENTENCES = 0.7, 6
+#: What is added for the same relative, the same name, and a demand where something is planned.
+_SAME_KIN, _SAME_NAME, _SHAPES = 0.08, 0.07, 0.1
+#: A fact is as relevant as another one that it resembles, times this; and the facts that are looked at for it.
+_RESEMBLES, _RESEMBLED = 0.87, 10
+#: The context counts less than the question, so that long answers about something else do not outvote it.
+CONTEXT_WEIGHT = 0.6
+#: A fact must be at least this relevant, and at least this share of the most relevant one, and that one at least the third.
+_LEAST, _LEAST_SHARE, _OPENING = 0.1, 0.41, 0.18
+#: The share if the most relevant fact has fewer words than this in common with the message: then meaning alone decides, which is less sure.
+_FEW_WORDS, _LEAST_SHARE_BY_MEANING = 0.1, 0.3
+_LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS = 0.04, 0.3
+#: What these change by: each e-fold of the message's terms above this many, others as the topic, nobody asking for themselves (the
+#: least, the opening), each mention of what is one's own (two at most), and a request to plan something (the share, the opening).
+_SHORT_TERMS, _LONGER, _LONGER_OPENING = 10, 0.18, 0.36
+_OF_OTHERS, _OWN_THINGS, _IMPERSONAL, _IMPERSONAL_OPENING = 0.1, 0.08, 0.05, 0.02
+_PLANNED_SHARE, _PLANNED_OPENING = 0.37, 0.03
+#: The relevance at which every second fact helps, and how fast the odds change around it.
+_EVEN, _SLOPE = 0.3, 0.06
+
+
+class Message(NamedTuple):
+    """What a message tells about the facts it needs."""
+
+    terms: int = 0
+    plans: bool = False
+    own: int = 1
+    personal: bool = True
+    of_others: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> "Message":
+        return cls(
+            len(set(terms(text))),
+            _TASK.search(text) is not None,
+            min(3, len(_OWN.findall(text))),
+            _FIRST.search(text) is not None,
+            _OTHERS.search(text) is not None,
+        )
+
+    @property
+    def length(self) -> float:
+        """How much longer it is than a short one, on a logarithmic scale."""
+        return max(0.0, log(1 + self.terms) - log(1 + _SHORT_TERMS))
+
+
+class _Read(NamedTuple):
+    kin: frozenset[str]
+    names: frozenset[str]
+    demands: bool
+
+
+@lru_cache(maxsize=4096)  # the same facts are read before every model call
+def _read(text: str) -> _Read:
+    words = _WORD.findall(text.casefold())
+    kin = {_KIN[word] for word in words if word in _KIN}
+    kin |= {group for word, group in _HAN_KIN.items() if word in text}
+    names = frozenset(_NAME.findall(f" {text}")) - _NO_NAMES
+    return _Read(frozenset(kin), names, _DEMANDS.search(text) is not None)
+
+
+def forget_read_facts() -> None:
+    _read.cache_clear()
+
+
+def sentences_of(message: str) -> list[str]:
+    """The sentences to compare beside the whole message; none if it is one."""
+    found = [part.strip() for part in _SENTENCE.split(message) if len(part.strip()) > 3]
+    return found[:_SENTENCES] if len(found) > 1 else []
+
+
+class Similarities(NamedTuple):
+    """The facts' similarity to a message: by words, by meaning, to its most similar sentence, and to one another."""
+
+    words: Floats
+    meaning: Floats
+    sentence: Floats
+    vectors: Floats
+
+
+def relevance(asked: str, facts: Sequence[str], found: Similarities) -> Floats:
+    """How much each fact has to do with a message, by meaning."""
+    chinese = _CHINESE.search(asked) is not None
+    across = np.asarray([(_CHINESE.search(fact) is not None) != chinese for fact in facts])
+    dense = np.maximum(found.meaning, _SENTENCE_WEIGHT * found.sentence)
+    base = dense + _WORDS_WEIGHT * found.words + _ACROSS_LANGUAGES * (across & (dense > _NOT_APART))
+    message, read, plans = _read(asked), [_read(fact) for fact in facts], Message.of(asked).plans
+    folded = asked.casefold()
+    bonus = [
+        _SAME_KIN * bool(one.kin & message.kin)
+        + _SAME_NAME * any(name.casefold() in folded for name in one.names)
+        + _SHAPES * (plans and one.demands)
+        for one in read
+    ]
+    return np.maximum(base + np.asarray(bonus), _RESEMBLES * _resembling(base, found.vectors))
+
+
+def _resembling(base: Floats, vectors: Floats) -> Floats:
+    """The relevance of the best facts as far as another fact resembles them."""
+    best = np.argsort(-base)[:_RESEMBLED]
+    alike = vectors @ vectors[best].T
+    alike[best, np.arange(len(best))] = 0.0
+    return (alike * base[best]).max(axis=1, initial=0.0)
+
+
+class Relevance(NamedTuple):
+    """How relevant each fact is now, and the probability that it helps; 0 if it is not relevant enough to be shown."""
+
+    relevance: Floats
+    values: Floats
+    by_words: bool
+
+    @classmethod
+    def of(
+        cls, question: Floats, context: Sequence[Floats], message: Message, words: Floats, *, by_words: bool
+    ) -> "Relevance":
+        """The question's relevance, or that of a part of the context, which weighs less; `words` are its similarities by words."""
+        found = np.maximum(0.0, question)
+        for part in context:
+            found = np.maximum(found, CONTEXT_WEIGHT * part)
+        top = float(found.max(initial=0.0))
+        if by_words:
+            opening, cut = 0.0, max(_LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS * top)
+        else:
+            opening, cut = _required(message, top, named=bool(words[found.argmax()] > _FEW_WORDS))
+        odds = 1 / (1 + np.exp((_EVEN - found) / _SLOPE))
+        return cls(found, np.where((found >= cut) & (top >= opening), odds, 0.0), by_words)
+
+
+def _required(message: Message, top: float, *, named: bool) -> tuple[float, float]:
+    """What the most relevant fact must reach for any to be shown, and what each must reach."""
+    others = _OF_OTHERS * message.of_others
+    opening = _OPENING + _LONGER_OPENING * message.length + others
+    opening += _IMPERSONAL_OPENING * (not message.personal)
+    opening -= _PLANNED_OPENING * (message.plans and message.own > 0)
+    least = _LEAST + _LONGER * message.length + others
+    least += _IMPERSONAL * (not message.personal) - _OWN_THINGS * min(2, message.own)
+    share = (_LEAST_SHARE if named else _LEAST_SHARE_BY_MEANING) - _PLANNED_SHARE * message.plans
+    return opening, max(least, share * top)
