@@ -10,6 +10,7 @@ import typer
 from benchmarks import archive as archive_bench
 from benchmarks import core as core_bench
 from benchmarks import facts as facts_bench
+from benchmarks import gateway as gateway_bench
 from benchmarks import history as history_bench
 from benchmarks import inspector as inspector_bench
 from benchmarks import pages as pages_bench
@@ -197,6 +198,17 @@ def service(
 ) -> None:
     """Measure the HTTP service beside bare FastAPI routes that store and read the same rows; exit code 1 when a limit is not kept."""
     report = _measured(lambda tell: service_bench.run(quick=quick, progress=tell))
+    _tell(report, report, as_json=as_json)
+
+
+@app.command()
+def gateway(
+    *,
+    quick: Quick = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure the gateway beside a bare proxy, before a provider that answers in 500 ms; exit code 1 when a limit is not kept."""
+    report = _measured(lambda tell: gateway_bench.run(quick=quick, progress=tell))
     _tell(report, report, as_json=as_json)
 
 

@@ -30,6 +30,7 @@ from .errors import (
     TransferError,
     UnauthorizedError,
 )
+from .gateway.wrapping import wrap
 from .records import (
     Checkpoint,
     ConversationInfo,
@@ -104,4 +105,5 @@ __all__ = [
     "Verdict",
     "Window",
     "WindowRecord",
+    "wrap",
 ]

@@ -106,7 +106,9 @@ STEP = Verb(Conversation.step, "POST /v1/turns/step", ask.AddStep, out.TurnOut, 
 COMPLETE = Verb(Conversation.complete, "POST /v1/turns/complete", ask.CompleteTurn, out.TurnOut, changes=True)
 ABORT = Verb(Conversation.abort, "POST /v1/turns/abort", ask.AbortTurn, out.TurnOut, changes=True)
 MESSAGES = Verb(Conversation.messages, "GET /v1/turns/messages", ask.MessagesParams, out.MessagesOut)
-FORK = Verb(Conversation.fork, "POST /v1/conversations/fork", ask.ForkConversation, out.ForkOut, creates=True)
+FORK = Verb(
+    Conversation.fork, "POST /v1/memory/conversations/fork", ask.ForkConversation, out.ForkOut, creates=True
+)
 CONTEXT = Verb(Conversation.context, "POST /v1/context", ask.AskContext, windows.WindowOut)
 CHAT_RECALL = Verb(Conversation.recall, "POST /v1/recall", ask.AskRecall, Page[out.HitOut])
 LOAD = Verb(
@@ -140,7 +142,7 @@ CHAT_TURNS = Verb(Conversation.turns, "GET /v1/turns", ask.TurnsParams, Page[out
 LOG = Verb(Conversation.log, "GET /v1/log", ask.LogParams, out.LogPage)
 HEAD = Verb(
     Conversation.head,
-    "GET /v1/conversations/conversation",
+    "GET /v1/memory/conversations/conversation",
     ask.ConversationParams,
     out.ConversationOut,
     about="One conversation in one row.",
@@ -170,7 +172,7 @@ COSTS = Verb(Conversation.costs, "GET /v1/costs", ask.CostsParams, Page[windows.
 # -- a memory ----------------------------------------------------------------------------------------------------------
 
 CONVERSATIONS = Verb(
-    Memory.conversations, "GET /v1/conversations", ask.ConversationsParams, Page[out.ConversationOut]
+    Memory.conversations, "GET /v1/memory/conversations", ask.ConversationsParams, Page[out.ConversationOut]
 )
 TURNS = Verb(Memory.turns, "GET /v1/turns/done", ask.DoneTurnsParams, Page[out.TurnOut], name="done_turns")
 RECALL = Verb(

@@ -186,7 +186,7 @@ async def test_whoever_erases_says_what(empty):
     async with serving(settings()) as client:
         await client.post("/v1/turns", headers=ada, json={"conversation_id": "c", **WORDS})
         check(await client.post("/v1/forget", headers=ada, json=empty), 422, "validation")
-        assert 1 == len((await client.get("/v1/conversations", headers=ada)).json()["items"])
+        assert 1 == len((await client.get("/v1/memory/conversations", headers=ada)).json()["items"])
         erased = await client.post("/v1/forget", headers=ada, json={"conversation_id": "c"})
         assert ("ada", 1) == (erased.json()["user_id"], erased.json()["counts"]["ai_message"])
 
@@ -221,7 +221,7 @@ async def test_a_user_s_key_opens_no_other_conversation():
             ):
                 told.add(check(answer, 403, "forbidden")["detail"])
         assert 1 == len(told)
-        left = await client.get("/v1/conversations", headers=tenant)
+        left = await client.get("/v1/memory/conversations", headers=tenant)
         assert {("bobs", 1), ("nobodys", 1)} == {
             (chat["conversation_id"], chat["turns"]) for chat in left.json()["items"]
         }
@@ -255,9 +255,9 @@ async def test_a_key_can_be_shown_in_two_ways():
             {**bearer, "X-API-Key": key["key"]},
             {"Authorization": "Basic Zm9vOmJhcg==", "X-API-Key": key["key"]},
         ):
-            assert 200 == (await client.get("/v1/conversations", headers=headers)).status_code, headers
+            assert 200 == (await client.get("/v1/memory/conversations", headers=headers)).status_code, headers
         for headers in ({**bearer, "X-API-Key": other["key"]}, {"Authorization": "Basic Zm9vOmJhcg=="}, {}):
-            answer = await client.get("/v1/conversations", headers=headers)
+            answer = await client.get("/v1/memory/conversations", headers=headers)
             check(answer, 401, "unauthorized")
             assert "Bearer" == answer.headers["www-authenticate"]
 
@@ -273,7 +273,7 @@ async def test_a_key_that_is_shown_is_always_checked(require):
     async with Memory.open() as memory:
         await memory.engine.store.keys.add(expired)
     async with serving(settings(require_keys=require)) as client:
-        path = "/v1/conversations"
+        path = "/v1/memory/conversations"
         assert 200 == (await client.get(path, headers=revoked)).status_code
         await anyio.to_thread.run_sync(pagefile, "keys", "revoke", gone["id"])
         told = {
@@ -342,10 +342,10 @@ async def test_the_last_use_is_kept_coarsely():
         store = app.state.memory.engine.store
         async with serving(settings()) as client:
             for _ in range(2):
-                await client.get("/v1/conversations", headers=bearer)
+                await client.get("/v1/memory/conversations", headers=bearer)
                 first = (await store.keys.get(key["id"])).last_used
                 assert datetime.now(UTC) - first < timedelta(minutes=1)
-            await client.get("/v1/conversations", headers=bearer)
+            await client.get("/v1/memory/conversations", headers=bearer)
             assert first == (await store.keys.get(key["id"])).last_used
     assert timedelta(hours=1) == LAST_USED_EVERY
 
@@ -372,8 +372,8 @@ async def test_secrets_are_in_no_log(caplog):
     secret = key["key"].rpartition("_")[2]
     wrong = {"X-API-Key": key["key"].replace(key["id"], "aaaaaaaaaaaa")}
     async with serving(settings(require_keys=True)) as client:
-        await client.get("/v1/conversations", headers=bearer)
-        await client.get("/v1/conversations", headers=wrong)
+        await client.get("/v1/memory/conversations", headers=bearer)
+        await client.get("/v1/memory/conversations", headers=wrong)
         await client.get("/v1/turns", headers=bearer)
         await client.get("/nowhere", headers=bearer)
         await client.post("/v1/turns", headers=bearer, json={"conversation_id": "c", "tenant": "x", **WORDS})

@@ -135,7 +135,7 @@ async def test_lists_go_on_page_by_page(client):
     assert [f"t{number}" for number in range(5)] == seen
     newest = await listed(client, "/v1/turns", **HERE, limit=2, newest=True)
     assert ["t3", "t4"] == [turn["id"] for turn in newest["items"]]
-    found = await listed(client, "/v1/conversations", user_id="用户-1")
+    found = await listed(client, "/v1/memory/conversations", user_id="用户-1")
     assert [("诊疗/2026:7", 5)] == [(one["conversation_id"], one["turns"]) for one in found["items"]]
 
 

@@ -92,7 +92,7 @@ async def test_a_user_brings_only_what_is_theirs(filled):
     told = await imported(filled, text, 422, tenant="elsewhere", user_id="用户-1")
     assert "transfer" == told["code"]
     assert "别人的话" not in json.dumps(told, ensure_ascii=False)
-    listed = await filled.get("/v1/conversations", params={"tenant": "elsewhere"})
+    listed = await filled.get("/v1/memory/conversations", params={"tenant": "elsewhere"})
     assert [] == listed.json()["items"]
 
 
@@ -125,7 +125,7 @@ async def test_what_is_no_export_is_refused(client, text):
     assert "秘密" not in told["detail"]
     assert "elephant" not in told["detail"]
     assert "/tmp" not in told["detail"]
-    assert [] == (await client.get("/v1/conversations")).json()["items"]
+    assert [] == (await client.get("/v1/memory/conversations")).json()["items"]
 
 
 @pytest.mark.anyio
@@ -177,14 +177,14 @@ async def test_nothing_of_another_user_is_changed_by_an_import(filled):
 @pytest.mark.anyio
 async def test_one_conversation(filled):
     """A conversation in one row; a stranger's is not there."""
-    answer = await filled.get("/v1/conversations/conversation", params=HERE)
+    answer = await filled.get("/v1/memory/conversations/conversation", params=HERE)
     assert (200, 3) == (answer.status_code, answer.json()["turns"])
     for other in (
         {**HERE, "user_id": "用户-2"},
         {**HERE, "tenant": "elsewhere"},
         {"conversation_id": "nobody's"},
     ):
-        answer = await filled.get("/v1/conversations/conversation", params=other)
+        answer = await filled.get("/v1/memory/conversations/conversation", params=other)
         assert (404, "not-found") == (answer.status_code, answer.json()["code"])
 
 
@@ -197,7 +197,7 @@ async def test_one_conversation(filled):
         ("/v1/checkpoints", {"conversation_id": "c"}, "seq"),
         ("/v1/turns", {"conversation_id": "c"}, "id"),
         ("/v1/calls", {"conversation_id": "c"}, "id"),
-        ("/v1/conversations", {}, "conversation_id"),
+        ("/v1/memory/conversations", {}, "conversation_id"),
     ],
 )
 async def test_every_list_can_be_read_in_slices(client, path, whose, key):

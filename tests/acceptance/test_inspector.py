@@ -368,12 +368,12 @@ async def test_erasing_asks_for_the_name_and_gives_a_receipt(client):
     where = f"{urls.ERASE}?conversation_id=mine"
     refused = await sent(client, where, {"confirm": "min"})
     assert 422 == refused.status_code
-    assert 2 == len((await client.get("/v1/conversations")).json()["items"])
+    assert 2 == len((await client.get("/v1/memory/conversations")).json()["items"])
     done = await sent(client, where, {"confirm": "mine"})
     assert 200 == done.status_code
     assert "ai_message" in done.text
     assert ["other"] == [
-        one["conversation_id"] for one in (await client.get("/v1/conversations")).json()["items"]
+        one["conversation_id"] for one in (await client.get("/v1/memory/conversations")).json()["items"]
     ]
 
 
@@ -548,7 +548,7 @@ async def test_the_key_is_kept_where_no_script_and_no_other_site_gets_it(locked)
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     assert "chat-amy" in (await client.get(urls.CONVERSATIONS, headers=HTML)).text
-    assert 401 == (await client.get("/v1/conversations")).status_code
+    assert 401 == (await client.get("/v1/memory/conversations")).status_code
     token = client.cookies["pagefile_form"]
     await client.post(urls.LOGOUT, data={"token": token}, headers=HTML)
     assert 401 == (await client.get(urls.CONVERSATIONS, headers=HTML)).status_code

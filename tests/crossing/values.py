@@ -277,7 +277,7 @@ FIELDS: dict[str, Callable[[Ask], object]] = {
     "POST /v1/forget page": now_and_then(some("page")),
     "Memory.forget turn_id": now_and_then(some("turn")),
     "Memory.forget page": now_and_then(some("page")),
-    "POST /v1/conversations/fork id": lambda ask: OUT if ask.chance(0.4) else conversation(ask),
+    "POST /v1/memory/conversations/fork id": lambda ask: OUT if ask.chance(0.4) else conversation(ask),
     "POST /v1/turns/step call_id": one_of(OUT, "call_1", "call_2"),
     "POST /v1/turns/begin messages": opening,
     "POST /v1/turns/extend messages": lambda ask: messages(ask)[1:],

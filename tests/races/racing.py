@@ -200,7 +200,7 @@ class Service:
     async def look(self, chats, users):
         """Every mark that any route shows, by route."""
         found: dict[str, dict[str, str]] = {}
-        asked = [("GET", "/v1/conversations", {}), ("GET", "/v1/pages", {}), ("GET", "/v1/export", {})]
+        asked = [("GET", "/v1/memory/conversations", {}), ("GET", "/v1/pages", {}), ("GET", "/v1/export", {})]
         for user in users:
             asked += [
                 (m, p, {"user_id": user}) for m, p in (("GET", "/v1/facts"), ("GET", "/v1/facts/revisions"))

@@ -25,6 +25,8 @@ NOT_THERE = 3
 #: The module of each command, imported only when the command or its help is requested.
 COMMANDS = {
     "serve": "serve:serve",
+    "gateway": "serve:gateway",
+    "quickstart": "quickstart:quickstart",
     "worker": "serve:worker",
     "record": "conversations:record",
     "show": "conversations:show",

@@ -30,10 +30,41 @@ def serve(
     ] = None,
 ) -> None:
     """Start the HTTP service; Ctrl-C stops it."""
+    _serve(cli, {"service.host": host, "service.port": port, "service.workers": workers})
+
+
+@command(tenant=False, json=False)
+def gateway(
+    cli: Invocation,
+    *,
+    openai_url: Annotated[
+        str | None, Option(help="Where requests of OpenAI's protocols go, such as https://api.openai.com/v1.")
+    ] = None,
+    anthropic_url: Annotated[
+        str | None,
+        Option(help="Where requests of Anthropic's protocol go, such as https://api.anthropic.com."),
+    ] = None,
+    user: Annotated[str | None, Option(help="Whose memory it is where a request does not say so.")] = None,
+    host: Annotated[str | None, Option(help="Where to listen, 127.0.0.1 unless set.")] = None,
+    port: Annotated[int | None, Option(help="The port, 8780 unless set.")] = None,
+) -> None:
+    """Start the service with the gateway: agents get memory by changing their base URL. Ctrl-C stops it.
+
+    The same as `serve` with the settings `gateway.openai_url` and `gateway.anthropic_url`.
+    """
+    said = {"service.host": host, "service.port": port}
+    urls = {"gateway.openai_url": openai_url, "gateway.anthropic_url": anthropic_url, "gateway.user_id": user}
+    _serve(cli, {**said, **urls}, check_gateway=True)
+
+
+def _serve(cli: Invocation, said: dict[str, object], *, check_gateway: bool = False) -> None:
     from pagefile.service.workers import check, serve_many, serve_one  # noqa: PLC0415 - slow to import, and no other command needs it
 
-    said = {"service.host": host, "service.port": port, "service.workers": workers}
     settings = cli.loaded(said, patient=False).settings
+    if check_gateway and not has_gateway(settings):
+        raise SettingsError(
+            "No provider is set: give --openai-url or --anthropic-url, or set gateway.openai_url or gateway.anthropic_url."
+        )
     check(settings)
     # Report a database that cannot be opened as an error, not as a traceback from the server's startup.
     cli.run(partial(_checked, settings), settings=settings, must_exist=False)
@@ -76,10 +107,22 @@ def _listening(service: ServiceSettings) -> socket.socket:
     return listener
 
 
+def has_gateway(settings: Settings) -> bool:
+    return settings.gateway.openai_url is not None or settings.gateway.anthropic_url is not None
+
+
 def _greeting(settings: Settings) -> str:
     host = f"[{settings.service.host}]" if ":" in settings.service.host else settings.service.host
     url = f"http://{host}:{settings.service.port}"
-    return f"Pagefile serves {shown(settings.url)} at {url} (the API: {url}/docs). Ctrl-C stops it."
+    served = f"Pagefile serves {shown(settings.url)} at {url} (the API: {url}/docs). Ctrl-C stops it."
+    if not has_gateway(settings):
+        return served
+    bases = {
+        "OpenAI": (settings.gateway.openai_url, "/v1"),
+        "Anthropic": (settings.gateway.anthropic_url, ""),
+    }
+    lines = [f"Base URL for {name}: {url}{path} → {shown(to)}" for name, (to, path) in bases.items() if to]
+    return "\n".join([served, *lines])
 
 
 @command(tenant=False, json=False)

@@ -58,6 +58,16 @@ METRICS: tuple[Metric, ...] = (
     _histogram(
         "pagefile_background_waiting", "Conversations waiting for background work when one begins.", _WAITING
     ),
+    _counter(
+        "pagefile_gateway_requests_total",
+        "Requests through the gateway, and what memory did.",
+        "protocol",
+        "status",
+    ),
+    _histogram(
+        "pagefile_gateway_seconds", "Time of gateway requests, answers included.", _SECONDS, "protocol"
+    ),
+    _histogram("pagefile_gateway_window_seconds", "Time that memory added to gateway requests.", _SECONDS),
     Metric("pagefile_tasks", "gauge", "Tasks that run in the process that answers."),
 )
 

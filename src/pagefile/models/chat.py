@@ -5,6 +5,7 @@ between two pieces, the connection breaks, a piece is not JSON, or the answer en
 """
 
 import re
+import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from json import JSONDecodeError
@@ -130,8 +131,10 @@ def _empty(model: str) -> ModelOutputError:
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What the client raises: its own errors and, in the middle of a stream, those of its dependencies."""
-    import httpx  # noqa: PLC0415 - the extra openai brings both
-    import openai  # noqa: PLC0415 - likewise, and slow to import
+    """What the client raises: its own errors and, in the middle of a stream, those of the HTTP library it is built on."""
+    import openai  # noqa: PLC0415 - an extra, and slow to import
 
-    return openai.OpenAIError, httpx.HTTPError, JSONDecodeError
+    # Which library that is depends on the client's version; the one in use is loaded.
+    libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
+    http = (library.HTTPError for library in libraries if library is not None)
+    return openai.OpenAIError, JSONDecodeError, *http

@@ -28,13 +28,16 @@ from pagefile.errors import AccessError, ClosedError, PagefileError, TooManyRequ
 from pagefile.inspector import urls
 from pagefile.service.exposure import requires_keys
 from pagefile.service.problems import refused
+from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import ServiceSettings
-from pagefile.stores.key_secrets import presented
+from pagefile.stores.key_secrets import is_key, presented
 
 logger = logging.getLogger("pagefile.service")
 
 #: How stale a key's last-used time may be; saves a write per request.
 LAST_USED_EVERY = timedelta(hours=1)
+#: Holds our key where a provider's occupies the usual headers.
+OWN_HEADER = "x-pagefile-key"
 #: The inspector's sign-in pages and their assets.
 SIGNING_IN = frozenset({urls.LOGIN, urls.LOGOUT, urls.STYLE, urls.SCRIPT, urls.ICON})
 #: Paths that need no key: API documentation and health checks. None of them exposes any memory.
@@ -43,6 +46,7 @@ PUBLIC = frozenset({"/", "/docs", "/style.css", "/openapi.json", "/healthz", "/r
 TELLS_MORE = frozenset({"/", "/healthz"})
 #: Routes that name no tenant, and why that is safe: their responses expose no memory.
 FOR_EVERYBODY: Mapping[str, str] = {
+    "/v1/{vendor:path}": "the gateway takes the tenant and the user from the key itself",
     "/v1/tools": "the tools to offer are the same for everyone",
     "/v1/settle": "it only waits, and says whether it waited long enough",
     "/metrics": "totals of the whole service, without names; where keys are required, it needs one",
@@ -108,12 +112,13 @@ class AuthMiddleware:
             await self._app(scope, receive, send)
 
     async def _admitted(self, scope: Scope) -> Principal:
-        shown, public = _presented_key(Headers(scope=scope)), is_public(scope["path"])
+        shown, public = _presented_key(Headers(scope=scope), scope["path"]), is_public(scope["path"])
         if public and (shown is None or scope["path"] not in TELLS_MORE):
             return Principal(is_known=not self._require)
         if shown is None and self._require:
             raise UnauthorizedError(
-                "This service requires a key: send `Authorization: Bearer pf_…` or `X-API-Key: pf_…`; `pagefile keys add` makes one."
+                "This service requires a key: send `Authorization: Bearer pf_…`, `X-API-Key: pf_…` or `X-Pagefile-Key: pf_…`; "
+                "`pagefile keys add` makes one."
             )
         principal = Principal() if shown is None else await _holder(scope["app"], shown)
         wait = 0 if public else self._limit.wait_s(principal.key_id or "")
@@ -131,12 +136,19 @@ def principal_of(request: Request) -> Principal:
     return cast("Principal", request.scope[_STATE])
 
 
-def _presented_key(headers: Headers) -> str | None:
-    """The key of a request. Headers that hold anything but a key are ignored: they may be meant for a proxy."""
+def _presented_key(headers: Headers, path: str) -> str | None:
+    """The key of a request. Headers that hold anything but a key are ignored: they may be meant for a proxy.
+
+    On paths of a provider, the headers that it uses hold its own keys, unless they have the form of one of ours.
+    """
     scheme, _, token = headers.get("authorization", "").partition(" ")
     named = {token.strip()} if scheme.lower() == "bearer" else set[str]()
     if "x-api-key" in headers:
         named.add(headers["x-api-key"].strip())
+    if is_vendors(path):
+        named = {key for key in named if is_key(key)}
+    if OWN_HEADER in headers:
+        named = {key for key in named if is_key(key)} | {headers[OWN_HEADER].strip()}
     if len(named) > 1:
         raise UnauthorizedError("The request contains two different keys: send one.")
     return named.pop() if named else None

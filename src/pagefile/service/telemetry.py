@@ -8,6 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.errors import MissingExtraError
+from pagefile.service.span_keys import SPAN, SPAN_NAME
 
 try:
     from opentelemetry import propagate, trace
@@ -29,6 +30,7 @@ class Traces:
         with self._tracer.start_as_current_span(
             method, context=caller, kind=SpanKind.SERVER, attributes={"http.request.method": method}
         ) as span:
+            scope[SPAN] = span
 
             async def sent(message: Message) -> None:
                 if message["type"] == "http.response.start":
@@ -43,5 +45,5 @@ class Traces:
             finally:
                 route = getattr(scope.get("route"), "path", None)
                 if route is not None:
-                    span.update_name(f"{method} {route}")
+                    span.update_name(scope.get(SPAN_NAME) or f"{method} {route}")
                     span.set_attribute("http.route", route)

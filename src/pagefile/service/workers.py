@@ -61,8 +61,12 @@ def check(settings: Settings) -> None:
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
     # uvicorn shuts down in order and then raises the signal again: whoever asked politely must not read "killed".
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.signal(signal.SIGTERM, _ended_already)
     _run(settings, uvicorn.Server(_config(settings)), listener)
+
+
+def _ended_already(_signal: int, _frame: FrameType | None) -> None:
+    """The server is down by now."""
 
 
 def _run(settings: Settings, server: uvicorn.Server, listener: socket.socket) -> None:

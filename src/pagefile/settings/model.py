@@ -220,6 +220,36 @@ class ChatSettings(_Checked, prefix="chat."):
 
 
 @dataclass(frozen=True, slots=True)
+class GatewaySettings(_Checked, prefix="gateway."):
+    """The gateway: providers' own protocols, with memory, for clients that only change their base URL."""
+
+    #: Where requests of OpenAI's protocols go, such as "https://api.openai.com/v1"; without it these are not served.
+    openai_url: str | None = None
+    #: Sent there instead of the client's own key. Never printed and never logged.
+    openai_api_key: str | None = None
+    #: Where requests of Anthropic's protocol go, such as "https://api.anthropic.com"; without it these are not served.
+    anthropic_url: str | None = None
+    #: Sent there instead of the client's own key. Never printed and never logged.
+    anthropic_api_key: str | None = None
+    #: "on": requests get their window; "record": they are recorded and pass as they came; "off": they pass. A request can
+    #: choose less with the header `x-pagefile-mode`.
+    mode: Literal["on", "record", "off"] = "on"
+    #: How long a request waits for memory, in seconds; after that it passes as it came.
+    deadline_s: Annotated[float, Limit(above=True)] = 2.0
+    #: Whose memory it is where neither the request nor a key says so. Without one, each conversation remembers only itself.
+    user_id: str | None = None
+    #: The size of the windows; 0 is the model's own, and for models that are not known whatever the client sends.
+    window_tokens: Count = 0
+    #: Whether models are offered `load_tool_history` and `search_tool_history` where tool results left the window. Without them,
+    #: tool results stay in requests.
+    tools: bool = True
+    #: How often in a row a model may call them before it has to answer.
+    max_rounds: Positive = 4
+    #: How long to wait for a provider's next bytes, in seconds.
+    timeout_s: Annotated[float, Limit(above=True)] = 600.0
+
+
+@dataclass(frozen=True, slots=True)
 class ServiceSettings(_Checked, prefix="service."):
     """The HTTP service."""
 
@@ -323,6 +353,7 @@ class Settings(_Checked):
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     chat: ChatSettings = field(default_factory=ChatSettings)
     service: ServiceSettings = field(default_factory=ServiceSettings)
+    gateway: GatewaySettings = field(default_factory=GatewaySettings)
 
 
 #: Settings that had another name before, by that name: refused with the new one where people write settings, and

@@ -95,6 +95,11 @@ def bench_data(environ: Mapping[str, str] | None = None) -> Path | None:
     return Path(named) if named else None
 
 
+def child_environment() -> dict[str, str]:
+    """The environment of this process, for one that it starts."""
+    return dict(os.environ)
+
+
 def handed_down(name: str, value: str | None) -> None:
     """Set or remove a variable for child processes: some libraries can only be configured this way."""
     os.environ.pop(name, None)

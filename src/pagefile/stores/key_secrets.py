@@ -42,6 +42,11 @@ def presented(written: str) -> Presented | None:
     return None if found is None else Presented(found[1], found[2])
 
 
+def is_key(text: str) -> bool:
+    """Whether a header's value has the form of a key of ours, right or wrong."""
+    return text.strip().removeprefix("Bearer ").removeprefix("bearer ").strip().startswith("pf_")
+
+
 def new_key(
     name: str, scope: Scope, *, created: datetime, expires: datetime | None = None
 ) -> tuple[ApiKey, str]:

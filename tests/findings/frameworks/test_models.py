@@ -9,7 +9,7 @@ import pytest
 from pagefile import Memory, PagefileError, Settings
 from pagefile.models import OpenAIChat
 from pagefile.settings import FactSettings, ModelSettings
-from tests.findings.marks import finding, still_open
+from tests.findings.marks import finding
 
 from .openai_stub import CompletionsStub
 from .promises import promised
@@ -133,7 +133,7 @@ def without_httpx(monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx", None)
 
 
-@still_open("frameworks-F13")
+@finding("frameworks-F13")
 @pytest.mark.usefixtures("without_httpx")
 @pytest.mark.parametrize("told", [(500, "down"), "one two BROKEN"], ids=["refused", "garbled"])
 async def test_a_broken_stream_is_an_error_of_ours(told):
@@ -145,7 +145,7 @@ async def test_a_broken_stream_is_an_error_of_ours(told):
     assert isinstance(raised, PagefileError)
 
 
-@still_open("frameworks-F13")
+@finding("frameworks-F13")
 @pytest.mark.usefixtures("without_httpx")
 async def test_a_server_that_is_not_there_is_an_error_of_ours():
     """With the extra `openai` alone, a server that cannot be reached is an error of Pagefile's."""
@@ -156,7 +156,7 @@ async def test_a_server_that_is_not_there_is_an_error_of_ours():
     assert isinstance(raised, PagefileError)
 
 
-@still_open("frameworks-F13")
+@finding("frameworks-F13")
 @pytest.mark.usefixtures("without_httpx")
 async def test_leaving_a_stream_early_raises_nothing():
     """With the extra `openai` alone, whoever has heard enough may leave."""

@@ -1,0 +1,83 @@
+"""`quickstart`: an agent of one's own behind the gateway, for as long as it runs."""
+
+import socket
+import subprocess
+import threading
+from contextlib import closing
+from typing import Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from pagefile.cli.invocation import Invocation, command
+from pagefile.cli.output import say
+from pagefile.errors import SettingsError
+from pagefile.settings import Settings
+from pagefile.settings.sources import child_environment, shown
+
+_START_S = 60.0
+#: What agents read, what it is called in the settings, where it leads unless it is set, and what the gateway has behind its address.
+_PROVIDERS = (
+    ("OPENAI_BASE_URL", "openai_url", "https://api.openai.com/v1", "/v1"),
+    ("ANTHROPIC_BASE_URL", "anthropic_url", "https://api.anthropic.com", ""),
+)
+
+
+@command(tenant=False, json=False)
+def quickstart(
+    cli: Invocation,
+    agent: Annotated[list[str], Argument(help="The command that starts your agent, behind `--`.")],
+    *,
+    user: Annotated[str, Option(help="Whose memory it is.")] = "me",
+) -> None:
+    """Run your agent with memory: `pagefile quickstart -- claude`.
+
+    A gateway runs as long as the agent does. The agent's base URLs are set for that process alone, so there is nothing to undo;
+    requests go where they went before.
+    """
+    environment = child_environment()
+    given = {name: environment.get(variable) or usual for variable, name, usual, _ in _PROVIDERS}
+    settings = cli.loaded(
+        {"gateway.user_id": user, **{f"gateway.{name}": url for name, url in given.items()}}, patient=False
+    ).settings
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server, thread = _started(settings, listener)
+        try:
+            say(f"Memory: {shown(settings.url)}, of {user!r}. Look at it at {url}. Set for this run only:")
+            for variable, name, _, path in _PROVIDERS:
+                say(f"  {variable}={url}{path}  → {shown(given[name])}")
+                environment[variable] = f"{url}{path}"
+            code = _run(agent, environment)
+        finally:
+            server.should_exit = True
+            thread.join(_START_S)
+    raise typer.Exit(code)
+
+
+def _started(settings: Settings, listener: socket.socket) -> tuple[Any, threading.Thread]:
+    import uvicorn  # noqa: PLC0415 - the extra service, which no other command needs
+
+    from pagefile.service.app import create_app  # noqa: PLC0415 - likewise
+
+    server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    waited = threading.Event()
+    for _ in range(int(_START_S * 100)):
+        if server.started:
+            return server, thread
+        if not thread.is_alive():
+            break
+        waited.wait(0.01)
+    raise SettingsError("The gateway did not start: `pagefile serve` says why.")
+
+
+def _run(agent: list[str], environment: dict[str, str]) -> int:
+    try:
+        return subprocess.run(agent, env=environment, check=False).returncode  # noqa: S603 - the command that the user typed
+    except OSError as error:
+        raise SettingsError(
+            f"{agent[0]!r} cannot be started ({error.strerror}): give the command of your agent."
+        ) from error

@@ -1,0 +1,283 @@
+"""Finds the conversation that a client's history belongs to, and records what the log does not have of it.
+
+The client's history decides. Where the log goes on after the last exchange that the client has, the client edited a message or had
+it answered again: it continues in a fork, and both branches stay.
+"""
+
+import hashlib
+import logging
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import anyio
+
+from pagefile.content import Message, Reasoning, Shape, Text, ToolCall, ToolResult
+from pagefile.engine import Conversation, Memory
+from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
+from pagefile.gateway.exchanges import Exchange, Json, base_key, own_words, same_answer, unmarked
+from pagefile.gateway.sse import dumped
+from pagefile.integrations.recorder import Called, Happened, Returned, Said, Thought, as_json, unwritten
+from pagefile.lru import Lru
+from pagefile.ports import ConversationQuery
+from pagefile.records import Scope, Step, Turn
+from pagefile.shapes.parser import parsed
+
+logger = logging.getLogger("pagefile")
+
+#: How the ids of conversations begin that a client did not name.
+PREFIX = "gw-"
+#: Turns read of a conversation, and conversations looked through for one that this process does not know.
+_NEWEST_TURNS, _NEWEST_CONVERSATIONS = 20, 30
+#: Exchanges and turns remembered.
+_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Whose request it is."""
+
+    user: str | None = None
+    tenant: str | None = None
+    #: The conversation that the client names.
+    conversation: str | None = None
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(tenant=self.tenant, user=self.user) if self.tenant is not None else Scope(user=self.user)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A conversation that has part of the history."""
+
+    chat: Conversation
+    turns: Sequence[Turn]
+    #: The last exchange that it has; the running one if that is open.
+    at: int
+    turn: Turn
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether other turns were answered after it."""
+        place = [one.id for one in self.turns].index(self.turn.id)
+        later = self.turns[place + 1 :]
+        return any(one.status == "done" and base_key(one.id) != base_key(self.turn.id) for one in later)
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a request belongs."""
+
+    chat: Conversation
+    turn: Turn
+    #: Whether the client has no history of its own, and names the conversation: then it gets that of the log.
+    from_log: bool = False
+
+
+@dataclass(slots=True)
+class Conversations:
+    memory: Memory
+    #: The conversation of an exchange, and the conversation of a provider's response.
+    _known: Lru[tuple[Scope, str], str] = field(default_factory=lambda: Lru(_REMEMBERED))
+    #: How much of a running exchange is in its turn, and the digest of the last message of it.
+    _caught: Lru[tuple[Scope, str], tuple[int, str]] = field(default_factory=lambda: Lru(_REMEMBERED))
+    _locks: Lru[tuple[Scope, str], anyio.Lock] = field(default_factory=lambda: Lru(1_000))
+
+    async def open(self, who: Who, found: Sequence[Exchange], shape: Shape) -> Place:
+        """The conversation with everything but the answer to the last exchange, which is an open turn."""
+        scope, place = who.scope, (who.scope, who.conversation or found[0].key)
+        if place not in self._locks:
+            self._locks[place] = anyio.Lock()
+        async with self._locks[place]:
+            chat, known = await self._conversation(who, found)
+            for exchange in found[known:-1]:
+                await self._recorded(chat, exchange, shape)
+            turn = await self._running(chat, found[-1], shape)
+        self.remember(scope, found[-1].key, chat.id)
+        return Place(chat, turn, from_log=who.conversation is not None and len(found) == 1)
+
+    async def resume(self, who: Who, messages: Sequence[Json]) -> Place | None:
+        """The running turn of a conversation that the provider holds, with results of tools that were sent alone."""
+        if who.conversation is None:
+            return None
+        chat = self._chat(who, who.conversation)
+        turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
+        turn = next((one for one in reversed(turns) if one.status == "open"), None)
+        return None if turn is None else Place(chat, await chat.extend(turn, _given(messages)))
+
+    def remember(self, scope: Scope, name: str, conversation: str) -> None:
+        self._known[Scope(scope.tenant, scope.user), name] = conversation
+
+    def conversation_of(self, who: Who, name: str) -> str | None:
+        return self._known.get((who.scope, name))
+
+    # -- which conversation -----------------------------------------------------------------------------------------------
+
+    async def _conversation(self, who: Who, found: Sequence[Exchange]) -> tuple[Conversation, int]:
+        """The conversation, and how many of the exchanges it has."""
+        best = await self._best(who, found)
+        if best is None:
+            return self._chat(who, who.conversation or f"{PREFIX}{uuid4().hex}"), 0
+        last = len(found) - 1
+        if best.at == last or not best.goes_on or (who.conversation == best.chat.id and not last):
+            return best.chat, min(best.at + (best.turn.status != "open"), last)
+        return await self._forked(best, found[-1].key), best.at + 1
+
+    async def _best(self, who: Who, found: Sequence[Exchange]) -> _Found | None:
+        best: _Found | None = None
+        seen: set[str] = set()
+        async for name in self._candidates(who, found):
+            if name in seen:
+                continue
+            seen.add(name)
+            one = await self._matched(self._chat(who, name), found)
+            if one is not None and (best is None or (one.at, not one.goes_on) > (best.at, not best.goes_on)):
+                best = one
+            if best is not None and best.at >= len(found) - 2 and not best.goes_on:
+                return best
+        return best
+
+    async def _candidates(self, who: Who, found: Sequence[Exchange]) -> AsyncGenerator[str]:
+        for exchange in (found[-1], *found[-2:-1]):
+            if (name := self._known.get((who.scope, exchange.key))) is not None:
+                yield name
+        if who.conversation is not None:
+            yield who.conversation
+        if len(found) < 2:
+            return
+        start = PREFIX if who.conversation is None else f"{who.conversation}~"
+        query = ConversationQuery(who.scope, limit=_NEWEST_CONVERSATIONS)
+        for head in await self.memory.engine.store.reader.heads(query):
+            name = head.scope.conversation or ""
+            if head.scope.user == who.user and name.startswith(start):
+                yield name
+
+    async def _matched(self, chat: Conversation, found: Sequence[Exchange]) -> _Found | None:
+        turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
+        by_key: dict[str, Turn] = {}
+        for turn in turns:
+            key = base_key(turn.id)
+            if key not in by_key or by_key[key].status != "done":
+                by_key[key] = turn
+        running = by_key.get(found[-1].key)
+        # One that was given up is asked again.
+        if running is not None and (
+            running.status == "open" or (running.status == "aborted" and running is turns[-1])
+        ):
+            return _Found(chat, turns, len(found) - 1, running)
+        for at in range(len(found) - 2, -1, -1):
+            turn = by_key.get(found[at].key)
+            if turn is not None and same_answer(turn.assistant or "", found[at].answer):
+                return _Found(chat, turns, at, turn)
+        return None
+
+    async def _forked(self, found: _Found, key: str) -> Conversation:
+        root = found.chat.id.partition("~")[0]
+        with suppress(ConflictError):
+            return await found.chat.fork(found.turn, id=f"{root}~{key[:12]}")
+        return await found.chat.fork(found.turn, id=f"{root}~{uuid4().hex[:12]}")
+
+    def _chat(self, who: Who, name: str) -> Conversation:
+        return self.memory.conversation(name, user_id=who.user, tenant=who.tenant)
+
+    # -- what is new ------------------------------------------------------------------------------------------------------
+
+    async def _recorded(self, chat: Conversation, exchange: Exchange, shape: Shape) -> None:
+        """An exchange that is over, as the client tells it."""
+        try:
+            turn = await chat.begin(messages=_asked(exchange), id=exchange.key)
+            if turn.status != "open":
+                return
+            turn = await self._caught_up(chat, turn, exchange, shape)
+            await (chat.complete(turn) if exchange.answer else chat.abort(turn))
+        except (ConflictError, InvalidArgumentError, NotFoundError):
+            logger.warning("an earlier exchange of a client's history could not be recorded", exc_info=True)
+
+    async def _running(self, chat: Conversation, exchange: Exchange, shape: Shape) -> Turn:
+        asked = _asked(exchange)
+        turn: Turn | None = None
+        with suppress(ConflictError):
+            turn = await chat.begin(messages=asked, id=exchange.key)
+        if turn is None or turn.status != "open":
+            # It was answered or given up before: this is another attempt.
+            turn = await self._open_version(chat, exchange.key) or await chat.begin(
+                messages=asked, id=version_of(exchange.key)
+            )
+        return await self._caught_up(chat, turn, exchange, shape)
+
+    async def _caught_up(self, chat: Conversation, turn: Turn, exchange: Exchange, shape: Shape) -> Turn:
+        """The turn with what followed in the exchange and is not in it yet."""
+        if not exchange.rest:
+            return turn
+        # Reading a long run from its beginning for each of its requests would take longer and longer.
+        name = (chat.scope, turn.id)
+        count, last = self._caught.get(name, (0, ""))
+        if count > len(exchange.rest) or (count and _digest(exchange.rest[count - 1]) != last):
+            count = 0
+        try:
+            new = _news(turn, _asked(exchange), _given(exchange.rest[count:]), shape)
+        except InvalidArgumentError:
+            new = _news(turn, _asked(exchange), _given(exchange.rest), shape)
+        turn = await chat.extend(turn, new) if new else turn
+        self._caught[name] = (len(exchange.rest), _digest(exchange.rest[-1]))
+        return turn
+
+    async def _open_version(self, chat: Conversation, key: str) -> Turn | None:
+        turns = await chat.turns(newest=True, limit=_NEWEST_TURNS)
+        return next((one for one in turns if base_key(one.id) == key and one.status == "open"), None)
+
+
+def version_of(key: str) -> str:
+    """The id of another turn for the same exchange."""
+    return f"{key}~{uuid4().hex[:8]}"
+
+
+def _digest(message: Json) -> str:
+    return hashlib.blake2b(dumped(unmarked(message)), digest_size=16).hexdigest()
+
+
+def _asked(exchange: Exchange) -> list[Json]:
+    return _given(own_words(exchange.asked))
+
+
+def _given(messages: Iterable[Json]) -> list[Json]:
+    return [as_json(unmarked(message)) for message in messages]
+
+
+def _news(turn: Turn, asked: Sequence[Json], rest: Sequence[Json], shape: Shape) -> list[Json]:
+    """The messages after the last one that the turn has. A client may have changed how they are written, not what they say."""
+    found = parsed([*asked, *rest], shape)
+    said = [_happened(message, found.steps) for message in found.messages[len(asked) :]]
+    new = {id(one) for one in unwritten(turn, [one for group in said for one in group])}
+    known = [place for place, group in enumerate(said) if group and not any(id(one) in new for one in group)]
+    return list(rest[known[-1] + 1 :] if known else rest)
+
+
+def _happened(message: Message, steps: Sequence[Step]) -> list[Happened]:
+    """What a message says, in the recorder's words."""
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    if results:
+        return [
+            Returned(_called(steps[part.step]), (steps[part.step].result,), part.error) for part in results
+        ]
+    if message.role != "assistant":
+        return []
+    blocks: list[Any] = []
+    for part in message.parts:
+        match part:
+            case Text(text):
+                blocks.append(text)
+            case Reasoning(text, sealed):
+                blocks.append(Thought(text, sealed, anthropic=message.shape == "anthropic"))
+            case ToolCall(number):
+                blocks.append(_called(steps[number]))
+            case _:
+                pass
+    return [Said(tuple(blocks))]
+
+
+def _called(step: Step) -> Called:
+    return Called(step.tool, step.input, step.call_id)

@@ -1,0 +1,153 @@
+"""A client's history as exchanges: what the user said, and everything up to what the user said next.
+
+The key of an exchange is a digest of what the user said up to it. It is the id of its turn in the log, so that a history
+is known again however often it is sent, by any worker, after a restart, and in a fork.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from pagefile.shapes.skeleton import as_list, as_object
+from pagefile.shapes.tool_arguments import compact
+
+#: A message of a request, as the client wrote it.
+Json: TypeAlias = dict[str, Any]
+
+#: Turns that answer the same exchange once more, after an attempt that ended, have this behind their key.
+_VERSION = re.compile(r"~[0-9a-f]{8}$")
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+#: What coding agents put into the user's messages: it changes, and the user did not say it.
+_REMINDER = re.compile(r"\s*<(system-reminder|environment_context|user_instructions)>.*</\1>\s*", re.DOTALL)
+#: Marks for prompt caches move from message to message while a conversation grows.
+_CACHE_MARK = "cache_control"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    asked: tuple[Json, ...]
+    #: What followed: the model's messages, tool results, instructions in between.
+    rest: tuple[Json, ...] = ()
+    key: str = ""
+
+    @property
+    def messages(self) -> tuple[Json, ...]:
+        return *self.asked, *self.rest
+
+    @property
+    def answer(self) -> str:
+        """Everything the model said in it."""
+        return "\n".join(text for message in self.rest if _is_models(message) if (text := text_of(message)))
+
+
+def exchanges(
+    messages: Sequence[Json], asks: Callable[[Json], bool]
+) -> tuple[tuple[Json, ...], list[Exchange]]:
+    """What comes before the user's first message, and the exchanges, each with its key."""
+    groups: list[tuple[list[Json], list[Json]]] = []
+    preamble: list[Json] = []
+    for message in messages:
+        if asks(message):
+            # Consecutive messages of a user are one question.
+            if not groups or groups[-1][1]:
+                groups.append(([], []))
+            groups[-1][0].append(message)
+        elif groups:
+            groups[-1][1].append(message)
+        else:
+            preamble.append(message)
+    found: list[Exchange] = []
+    digest = hashlib.blake2b(b"pagefile gateway", digest_size=16)
+    for asked, rest in groups:
+        for message in own_words(asked):
+            said = _identity(message).encode("utf-8", "surrogatepass")
+            digest.update(len(said).to_bytes(8, "big") + said)
+        digest.update(b"\0")
+        found.append(Exchange(tuple(asked), tuple(rest), digest.hexdigest()))
+    return tuple(preamble), found
+
+
+def base_key(turn_id: str) -> str:
+    """The key of the exchange that a turn belongs to."""
+    return _VERSION.sub("", turn_id)
+
+
+def same_answer(one: str, other: str) -> bool:
+    """Whether two texts are the same answer: clients trim them, drop thoughts from them, and keep half of one that was cut."""
+    first, second = "".join(one.split()), "".join(other.split())
+    return not first or not second or first in second or second in first
+
+
+def blocks_of(message: Mapping[str, Any], key: str = "content") -> list[Any]:
+    """The content of a message as blocks; a plain text is one."""
+    content = message.get(key)
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return as_list(content) or []
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    texts = [as_object(block) or {} for block in blocks_of(message)]
+    said = [
+        block["text"] for block in texts if block.get("type") in _TEXTS and isinstance(block.get("text"), str)
+    ]
+    return "\n".join(said)
+
+
+def own_words(asked: Sequence[Json]) -> list[Json]:
+    """A question without what an agent put there in the user's name, unless that is all of it."""
+    own = [_spoken(message) for message in asked if not all(map(_is_reminder, blocks_of(message)))]
+    return own or list(asked)
+
+
+def _spoken(message: Json) -> Json:
+    if isinstance(message.get("content"), str):
+        return message
+    blocks = as_list(message.get("content")) or []
+    said = [block for block in blocks if not _is_reminder(block)]
+    return {**message, "content": said} if said and len(said) < len(blocks) else message
+
+
+def unmarked(value: Any) -> Any:
+    """The same JSON without marks for prompt caches."""
+    if (fields := as_object(value)) is not None:
+        return {name: unmarked(inner) for name, inner in fields.items() if name != _CACHE_MARK}
+    if (listed := as_list(value)) is not None:
+        return [unmarked(inner) for inner in listed]
+    return value
+
+
+def cache_marks(value: Any) -> int:
+    """How many marks for prompt caches there are."""
+    if (fields := as_object(value)) is not None:
+        return sum(
+            (name == _CACHE_MARK and inner is not None) or cache_marks(inner)
+            for name, inner in fields.items()
+        )
+    return sum(map(cache_marks, cast("Iterable[Any]", as_list(value) or ())))
+
+
+def _is_models(message: Json) -> bool:
+    return message.get("role") == "assistant"
+
+
+def _is_reminder(block: Any) -> bool:
+    text = (as_object(block) or {}).get("text")
+    return isinstance(text, str) and _REMINDER.fullmatch(text) is not None
+
+
+def _identity(message: Json) -> str:
+    parts: list[str] = []
+    for block in blocks_of(message):
+        fields = as_object(block)
+        if fields is None:
+            parts.append(str(block))
+        elif fields.get("type") in _TEXTS and isinstance(fields.get("text"), str):
+            parts.append(fields["text"].strip())
+        else:
+            parts.append(
+                hashlib.sha256(compact(unmarked(fields)).encode("utf-8", "surrogatepass")).hexdigest()
+            )
+    return "\n".join(parts)

@@ -1,0 +1,347 @@
+"""One request through the gateway: recorded, given its window, answered in as many rounds as the model calls our tools.
+
+A call does no HTTP. Whoever carries it sends what `prepare` returns, feeds the response to `reply`, and asks after each response
+whether another round follows. The service does that for its routes, and transports do it for wrapped clients.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Literal
+from urllib.parse import quote, urlencode
+
+from pagefile.engine import Memory
+from pagefile.errors import ConflictError, PagefileError, SettingsError
+from pagefile.gateway.adapter import Adapter, OwnCall, Reply, Round, Talk
+from pagefile.gateway.composing import Added, Composition
+from pagefile.gateway.conversations import Conversations, Place, Who, version_of
+from pagefile.gateway.exchanges import Json
+from pagefile.gateway.sse import dumped
+from pagefile.inspector import urls
+from pagefile.integrations.recorder import as_json
+from pagefile.integrations.tools import ToolCaller
+from pagefile.lru import Lru
+from pagefile.records import Scope, Turn
+from pagefile.settings import GatewaySettings
+from pagefile.shapes.skeleton import as_object
+from pagefile.tiers.page_in import LOADING_TOOLS
+from pagefile.window.budget import model_limits
+from pagefile.window.receipt import Window
+
+Mode = Literal["on", "record", "off"]
+
+#: Room for what memory adds, where the size of the model's window is not known.
+_ROOM_FOR_MEMORY = 8_000
+#: No text has fewer characters per token for long.
+_LEAST_CHARS_PER_TOKEN = 2
+#: How providers say that they do not take a request: its tools, its system text, its length.
+_REFUSING = frozenset({400, 413, 422})
+#: Turns whose additions are remembered.
+_TURNS_REMEMBERED = 2_000
+
+
+@dataclass(slots=True)
+class Gateway:
+    """What all requests of a process share."""
+
+    memory: Memory
+    settings: GatewaySettings
+    conversations: Conversations = field(init=False)
+    #: What was added in the first request of a turn: later ones add the same, so that a prompt cache holds.
+    added: Lru[tuple[Scope, str], Added] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+    #: Rounds that the client did not see, by their turn and the client's call that ended them.
+    rounds: Lru[tuple[Scope, str, str], list[Json]] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+
+    #: The provider's id of a last round, by that of the first, which the client knows.
+    last_rounds: Lru[tuple[Scope, str], str] = field(default_factory=lambda: Lru(_TURNS_REMEMBERED))
+
+    def __post_init__(self) -> None:
+        self.conversations = Conversations(self.memory)
+
+
+@dataclass(slots=True)
+class Call:
+    """A request on its way, and its answer."""
+
+    gateway: Gateway
+    adapter: Adapter
+    who: Who
+    #: The body as the client sent it.
+    raw: bytes
+    body: Json
+    mode: Mode = "on"
+    #: What was done with the request: a word for `x-pagefile-status`.
+    status: str = "bypassed"
+    place: Place | None = None
+    window: Window | None = None
+    saved_tokens: int = 0
+    window_s: float = 0.0
+    #: The request of the current round.
+    sent: Json = field(default_factory=dict[str, Any])
+    offered: bool = False
+    reply: Reply = field(init=False)
+    #: What the model said and was told, of all rounds.
+    said: list[Json] = field(default_factory=list[Json])
+    ended: bool = False
+
+    def __post_init__(self) -> None:
+        self.reply = self.adapter.reply(frozenset())
+
+    # -- before ---------------------------------------------------------------------------------------------------------
+
+    async def prepare(self) -> bytes:
+        """Record what is new, and return the body to send."""
+        began = perf_counter()
+        talk = self.adapter.talk(self.body)
+        self.place = await self._opened(talk)
+        self.status = "nothing-asked" if self.place is None else "recorded"
+        if not talk.exchanges or self.mode == "record":
+            return self.raw
+        talk = self._unfolded(talk)
+        window = await self._window()
+        body = self._composed(talk, window)
+        self.window, self.window_s = window, perf_counter() - began
+        self.status = "memory"
+        self.sent = body
+        return dumped(body)
+
+    async def _opened(self, talk: Talk) -> Place | None:
+        conversations, previous = self.gateway.conversations, self.adapter.previous(self.body)
+        if (
+            previous is not None
+            and (last := self.gateway.last_rounds.get((self.who.scope, previous))) is not None
+        ):
+            self.body = self.adapter.with_previous(self.body, last)
+            self.raw = dumped(self.body)
+        if previous is not None and self.who.conversation is None:
+            self.who = replace(self.who, conversation=conversations.conversation_of(self.who, previous))
+        if not talk.exchanges:
+            return await conversations.resume(self.who, self.adapter.messages(self.body))
+        return await conversations.open(self.who, talk.exchanges, self.adapter.shape)
+
+    async def _window(self) -> Window:
+        place, body, adapter = self._placed, self.body, self.adapter
+        tools = adapter.tools(body)
+        return await place.chat.context(
+            turn=place.turn,
+            tools=tools,
+            answer_tokens=adapter.answer_tokens(body) + adapter.media_tokens(body),
+            instructions=adapter.system(body) or None,
+            placement="tail",
+            **self._size(),
+        )
+
+    def _size(self) -> dict[str, Any]:
+        """The budget: the setting, within the model's own window; a window that is not known leaves nothing out."""
+        model, given = str(self.body.get("model") or ""), self.gateway.settings.window_tokens
+        try:
+            model_limits(model)
+        except SettingsError:
+            room = (
+                len(self.raw) // _LEAST_CHARS_PER_TOKEN
+                + _ROOM_FOR_MEMORY
+                + self.adapter.answer_tokens(self.body)
+            )
+            return {"window_tokens": given or max(self.gateway.memory.settings.window_tokens, room)}
+        return {"window_for": model, **({"window_tokens": given} if given else {})}
+
+    def _composed(self, talk: Talk, window: Window) -> Json:
+        place, adapter, body = self._placed, self.adapter, self.body
+        named = {adapter.tool_name(tool) for tool in adapter.tools(body)}
+        redeemable = (
+            self.gateway.settings.tools and adapter.takes_tools(body) and named.isdisjoint(LOADING_TOOLS)
+        )
+        added = self._added(window, place)
+        if adapter.is_stateful(body):
+            return self._beside(talk, added)
+        composition = Composition(
+            adapter, body, talk, window, added, redeemable=redeemable, from_log=place.from_log
+        )
+        composed = composition.composed()
+        self.offered = redeemable and bool(window.parts.guide)
+        if self.offered:
+            self.reply = adapter.reply(LOADING_TOOLS)
+        self.saved_tokens = _saved(self.body, composed, window)
+        return composed
+
+    def _beside(self, talk: Talk, added: Added) -> Json:
+        """Only the memory block: the provider holds the history."""
+        *earlier, current = talk.exchanges
+        if not added.memory or current.rest:
+            return self.body
+        before = [message for exchange in earlier for message in exchange.messages]
+        first, *others = current.asked
+        asked = self.adapter.with_memory(first, added.memory)
+        return self.adapter.with_messages(self.body, [*talk.preamble, *before, asked, *others])
+
+    def _added(self, window: Window, place: Place) -> Added:
+        # Turn ids are digests of what was said: equal ones exist in conversations of different users.
+        new, name = Added.of(window), (place.chat.scope, place.turn.id)
+        old = self.gateway.added.get(name)
+        # A guide to placeholders that were not there at the beginning has to be added.
+        if old is not None and (not window.parts.guide or window.parts.guide in old.system):
+            return old
+        self.gateway.added[name] = new
+        return new
+
+    def _unfolded(self, talk: Talk) -> Talk:
+        """The running exchange with our own rounds in it, as the model saw them."""
+        *earlier, current = talk.exchanges
+        known, place = self.gateway.rounds, self._placed
+        rest: list[Json] = []
+        for message in current.rest:
+            call = next(iter(self.adapter.call_ids([message])), None)
+            hidden = None if call is None else known.get((place.chat.scope, place.turn.id, call))
+            rest += [message] if hidden is None else self.adapter.unfolded(message, hidden)
+        return Talk(talk.preamble, [*earlier, replace(current, rest=tuple(rest))])
+
+    def is_refused(self, status: int) -> bool:
+        """Whether a provider may have refused what memory made of the request: then it gets the request as it came."""
+        return self.status == "memory" and status in _REFUSING
+
+    def bypassed(self) -> bytes:
+        """The request as it came. Memory failed, was slow, or was refused; the answer is still recorded, if its turn exists."""
+        self.status = "bypassed"
+        self.window, self.saved_tokens = None, 0
+        self.reply = self.adapter.reply(frozenset())
+        return self.raw
+
+    @property
+    def _placed(self) -> Place:
+        if self.place is None:
+            raise SettingsError("The request was not prepared.")
+        return self.place
+
+    # -- after ----------------------------------------------------------------------------------------------------------
+
+    async def after_round(self) -> bytes | None:
+        """What to send next if the model called our tools; None if the answer is complete, which is then in the log."""
+        ended = self.reply.end_round()
+        if self.place is None:
+            return None
+        if ended.calls and not ended.foreign and ended.stop is not None and not self._exhausted:
+            return await self._next(ended)
+        self.said += ended.messages
+        await self._finish(ended)
+        return None
+
+    @property
+    def _exhausted(self) -> bool:
+        return len(self.reply.rounds) > self.gateway.settings.max_rounds
+
+    async def _next(self, ended: Round) -> bytes:
+        answers = [(call, await self._answer(call)) for call in ended.calls]
+        told = [*ended.messages, *self.adapter.own_results(answers)]
+        self.said += told
+        body = self.adapter.with_messages(self.sent, [*self.adapter.messages(self.sent), *told])
+        if self._exhausted:
+            # Now the model must answer with what it has.
+            body = self.adapter.without_tools(body, LOADING_TOOLS)
+        self.sent = body
+        self.reply.continue_round()
+        return dumped(body)
+
+    async def _answer(self, call: OwnCall) -> str:
+        place = self._placed
+        caller = ToolCaller(self.gateway.memory, place.chat, place.turn)
+        try:
+            return await caller.answer(call.tool, call.arguments)
+        except PagefileError as error:
+            return await caller.refused(call.tool, error)
+
+    async def _finish(self, ended: Round) -> None:
+        """The answer, in the log; a turn whose model waits for the client's tools stays open."""
+        self.ended = True
+        place, said = self._placed, [as_json(message) for message in self.said]
+        if len(self.reply.rounds) > 1 and (calls := self.adapter.call_ids(ended.messages)):
+            self.gateway.rounds[place.chat.scope, place.turn.id, calls[0]] = list(self.said)
+        final = ended.stop is not None and self.adapter.is_final(ended.messages, ended.stop)
+        try:
+            place.turn = await self._written(place.turn, said, final=final)
+        except ConflictError:
+            # Another client answered the same turn meanwhile: this answer is a turn of its own.
+            again = await place.chat.begin(
+                messages=await place.chat.messages(place.turn.id), id=version_of(place.turn.id[:32])
+            )
+            place.turn = await self._written(again, said, final=final)
+        last, shown = self.reply.id, self.reply.shown_id
+        if last is not None and shown not in (None, last):
+            self.gateway.last_rounds[self.who.scope, shown] = last
+        for name in filter(None, (last, shown, self.adapter.previous(self.body))):
+            self.gateway.conversations.remember(place.chat.scope, name, place.chat.id)
+        if ended.stop is None:
+            await place.chat.abort(place.turn)
+
+    async def _written(self, turn: Turn, said: Sequence[Json], *, final: bool) -> Turn:
+        chat = self._placed.chat
+        if final and len(said) == 1 and turn.layout is None and _is_plain(said[0]):
+            return await chat.complete(turn, str(said[0]["content"]))
+        turn = await chat.extend(turn, said) if said else turn
+        return await chat.complete(turn) if final else turn
+
+    async def give_up(self, *, kept: bool) -> None:
+        """The answer will not come: the client left, or the provider broke off or refused.
+
+        What was said until then is in the log, and the turn is marked as unanswered. If nothing was said and the same request may
+        come again (`kept`), its turn waits for it.
+        """
+        if self.place is None or self.ended:
+            return
+        ended = self.reply.end_round()
+        if ended.stop is not None and not ended.calls:
+            # The client left when it had heard everything.
+            self.said += ended.messages
+            await self._finish(ended)
+            return
+        self.ended = True
+        said = [as_json(message) for message in (*self.said, *(ended.messages if not ended.calls else ()))]
+        if kept and not said:
+            return
+        turn = self.place.turn
+        turn = await self.place.chat.extend(turn, said) if said else turn
+        await self.place.chat.abort(turn)
+
+    # -- what the client is told -----------------------------------------------------------------------------------------
+
+    def headers(self) -> dict[str, str]:
+        told = {"x-pagefile-status": self.status}
+        if self.place is not None:
+            told["x-pagefile-conversation"] = quote(self.place.chat.id, safe="~:/ ")
+            told["x-pagefile-turn"] = self.place.turn.id
+        if self.window is not None and self.place is not None:
+            scope = self.place.chat.scope
+            named = {
+                "call_id": self.window.id,
+                "conversation_id": self.place.chat.id,
+                "user_id": scope.user,
+                "tenant": scope.tenant,
+            }
+            query = urlencode({name: value for name, value in named.items() if value})
+            told["x-pagefile-bill"] = f"{urls.CALL}?{query}"
+            told["x-pagefile-window-tokens"] = str(self.window.tokens)
+            told["x-pagefile-tokens-saved"] = str(self.saved_tokens)
+        return told
+
+
+def _is_plain(message: Json) -> bool:
+    return (
+        message.keys() == {"role", "content"}
+        and isinstance(message["content"], str)
+        and bool(message["content"].strip())
+    )
+
+
+def _saved(given: Json, composed: Json, window: Window) -> int:
+    """About how many tokens the request has less than the client's: what is known of both is their size."""
+    before, after = len(dumped(given)), len(dumped(composed))
+    per_token = max(1.0, len(dumped(window.messages)) / max(1, window.tokens))
+    return max(0, round((before - after) / per_token))
+
+
+def parsed_body(raw: bytes) -> Json | None:
+    """The JSON object in a body; None for anything else, which is for the provider to judge."""
+    try:
+        return as_object(json.loads(raw))
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,308 @@
+"""The gateway's routes: providers' protocols, carried to the provider that the operator set.
+
+Where a request goes is a setting and never part of it. Keys of providers pass through, or are replaced by the one in the settings;
+they are neither stored nor logged.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, cast
+
+import anyio
+import httpx
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from pagefile.engine import Memory
+from pagefile.errors import PagefileError
+from pagefile.gateway import ADAPTERS, identity
+from pagefile.gateway.carrying import Head, carry
+from pagefile.gateway.session import Call, Gateway, Mode, parsed_body
+from pagefile.gateway.sse import dumped
+from pagefile.integrations.fail_open import FailOpen
+from pagefile.service.auth import open_memory, principal_of
+from pagefile.service.problems import answered, problem_of, to_problem
+from pagefile.service.span_keys import SPAN, SPAN_NAME
+from pagefile.service.vendor_paths import is_vendors
+from pagefile.settings import GatewaySettings, Settings
+from pagefile.stores.key_secrets import is_key
+
+#: Headers of one connection, or written by whoever sends a message on.
+_HOP = frozenset(
+    {
+        "connection", "content-length", "date", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "server",
+        "te", "trailer", "transfer-encoding", "upgrade",
+    }
+)  # fmt: skip
+_MODES: Mapping[str, int] = {"on": 2, "record": 1, "off": 0}
+_UNREACHABLE = "The provider cannot be reached: "
+
+
+@dataclass(slots=True)
+class Upstreams:
+    """The providers, and the memory before them."""
+
+    gateway: Gateway
+    edge: FailOpen
+    client: httpx.AsyncClient
+
+    @property
+    def settings(self) -> GatewaySettings:
+        return self.gateway.settings
+
+    def target(self, request: Request) -> "Target | None":
+        """Where a request goes; None if no provider is set for it."""
+        settings, path = self.settings, request.url.path
+        anthropic = Target(settings.anthropic_url, path, "x-api-key", settings.anthropic_api_key)
+        openai = Target(
+            settings.openai_url, path.removeprefix("/v1"), "authorization", settings.openai_api_key
+        )
+        is_anthropics = "anthropic-version" in request.headers or path.startswith("/v1/messages")
+        chosen = anthropic if is_anthropics else openai
+        return chosen if chosen.base is not None and ".." not in path.split("/") else None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    base: str | None
+    path: str
+    #: The header that holds its key, and the key if the settings have one.
+    header: str
+    key: str | None
+
+    def url(self, query: str) -> str:
+        return f"{(self.base or '').rstrip('/')}{self.path}" + (f"?{query}" if query else "")
+
+    def headers(self, given: Headers, *, plain: bool) -> list[tuple[str, str]]:
+        """The client's headers without ours; `plain` for an answer that has to be read."""
+        named = {word.strip().lower() for word in given.get("connection", "").split(",")}
+        dropped = _HOP | identity.OURS | named | ({"accept-encoding"} if plain else set[str]())
+        kept = [
+            (name, value)
+            for name, value in given.items()
+            if name not in dropped
+            and not (name in {"authorization", "x-api-key"} and (self.key or is_key(value)))
+        ]
+        if self.key:
+            kept.append((self.header, f"Bearer {self.key}" if self.header == "authorization" else self.key))
+        return [*kept, ("accept-encoding", "identity")] if plain else kept
+
+
+@asynccontextmanager
+async def upstreams(memory: Memory, settings: Settings) -> AsyncGenerator[Upstreams | None]:
+    """The providers of a running service; None if none is set."""
+    gateway = settings.gateway
+    if gateway.openai_url is None and gateway.anthropic_url is None:
+        yield None
+        return
+    timeout = httpx.Timeout(gateway.timeout_s, connect=10.0)
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+    async with httpx.AsyncClient(
+        timeout=timeout, limits=limits, follow_redirects=False, trust_env=False
+    ) as client:
+        edge = FailOpen(memory, "gateway", timeout_s=gateway.deadline_s)
+        yield Upstreams(Gateway(memory, gateway), edge, client)
+
+
+@dataclass(frozen=True, slots=True)
+class _Upstream:
+    response: httpx.Response
+    raw: bool = False
+
+    @property
+    def status(self) -> int:
+        return self.response.status_code
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.response.headers
+
+    def pieces(self) -> AsyncIterator[bytes]:
+        return self.response.aiter_raw() if self.raw else self.response.aiter_bytes()
+
+
+class Passage:
+    """The endpoint of every path that belongs to a provider."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        upstream = cast("Upstreams | None", request.app.state.upstreams)
+        target = None if upstream is None else upstream.target(request)
+        if upstream is None or target is None:
+            open_memory(request.app)
+            detail = "This is a provider's route: set gateway.openai_url or gateway.anthropic_url, and start again."
+            await answered(to_problem("route-not-found", detail))(scope, receive, send)
+            return
+        try:
+            await _Carried(upstream, target, request).answer(send)
+        except PagefileError as error:
+            await answered(problem_of(error))(scope, receive, send)
+
+
+@dataclass(slots=True)
+class _Carried:
+    upstream: Upstreams
+    target: Target
+    request: Request
+    began: bool = False
+
+    async def answer(self, send: Send) -> None:
+        raw = await self.request.body()
+        call = self._call(raw)
+        started = perf_counter()
+        async with anyio.create_task_group() as together:
+            together.start_soon(self._until_gone, together.cancel_scope)
+            try:
+                await (self._pass(raw, send) if call is None else self._carry(call, send))
+            except httpx.HTTPError as error:
+                if self.began:
+                    # Closing the connection tells the client that the answer is not complete.
+                    raise
+                await self._failed(error, send)
+            together.cancel_scope.cancel()
+        if call is not None:
+            self._count(call, perf_counter() - started)
+            self._trace(call)
+
+    def _call(self, raw: bytes) -> Call | None:
+        """What memory has to do with the request; None if it only passes."""
+        request = self.request
+        adapter = ADAPTERS.get(request.url.path.removeprefix("/v1"))
+        body = parsed_body(raw) if adapter is not None and request.method == "POST" else None
+        if adapter is None or body is None:
+            return None
+        principal = principal_of(request)
+        settings = self.upstream.settings
+        who = identity.who(
+            request.headers, body, tenant=principal.tenant, user=principal.user, default=settings.user_id
+        )
+        return Call(self.upstream.gateway, adapter, who, raw, body, self._mode(settings.mode))
+
+    def _mode(self, most: Mode) -> Mode:
+        asked = self.request.headers.get(identity.MODE, most)
+        return cast("Mode", min(asked if asked in _MODES else most, most, key=_MODES.__getitem__))
+
+    async def _until_gone(self, scope: anyio.CancelScope) -> None:
+        while (await self.request.receive())["type"] != "http.disconnect":
+            pass
+        scope.cancel()
+
+    async def _carry(self, call: Call, send: Send) -> None:
+        head: Head | None = None
+        async with aclosing(carry(call, self.upstream.edge, self._post)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Head):
+                    head = piece
+                    if head.events:
+                        await self._start(send, head.status, self._back(head.headers, call.headers()))
+                elif head is not None and head.events:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                elif head is not None:
+                    await self._start(send, head.status, self._back(head.headers, call.headers(), len(piece)))
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if head is not None and not self.began:
+            await self._start(send, head.status, self._back(head.headers, call.headers(), 0))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _pass(self, raw: bytes, send: Send) -> None:
+        """Byte for byte, both ways."""
+        async with self._sent(raw, plain=False) as response:
+            length = response.headers.get("content-length")
+            headers = self._back(
+                response.headers, {"x-pagefile-status": "passed"}, None if length is None else int(length)
+            )
+            encoding = (
+                [("content-encoding", response.headers["content-encoding"])]
+                if "content-encoding" in response.headers
+                else []
+            )
+            await self._start(send, response.status, [*headers, *encoding])
+            async for piece in response.pieces():
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _post(self, body: bytes) -> Any:
+        return self._sent(body, plain=True)
+
+    @asynccontextmanager
+    async def _sent(self, body: bytes, *, plain: bool) -> AsyncGenerator[_Upstream]:
+        request = self.request
+        headers = self.target.headers(request.headers, plain=plain)
+        url = self.target.url(request.url.query)
+        content = body if body or request.method in {"POST", "PUT", "PATCH"} else None
+        async with self.upstream.client.stream(
+            request.method, url, headers=headers, content=content
+        ) as response:
+            yield _Upstream(response, raw=not plain)
+
+    def _back(
+        self, given: Mapping[str, str], ours: Mapping[str, str], length: int | None = None
+    ) -> list[tuple[str, str]]:
+        pairs = given.multi_items() if isinstance(given, httpx.Headers) else given.items()
+        dropped = _HOP | {"content-encoding"}
+        kept = [(name, value) for name, value in pairs if name.lower() not in dropped]
+        return [*kept, *ours.items(), *([] if length is None else [("content-length", str(length))])]
+
+    async def _start(self, send: Send, status: int, headers: list[tuple[str, str]]) -> None:
+        self.began = True
+        raw = [
+            (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers
+        ]
+        await send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def _failed(self, error: httpx.HTTPError, send: Send) -> None:
+        """In the words that both providers' clients understand."""
+        timeout = isinstance(error, httpx.TimeoutException)
+        told = {
+            "type": "api_error",
+            "message": f"{_UNREACHABLE}{type(error).__name__}.",
+            "code": "upstream_unreachable",
+        }
+        body = dumped({"type": "error", "error": told})
+        headers = [("content-type", "application/json"), ("content-length", str(len(body)))]
+        await self._start(send, 504 if timeout else 502, headers)
+        await send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def _trace(self, call: Call) -> None:
+        """What OpenTelemetry's conventions for generative AI name, and nothing that anybody said."""
+        scope, model = self.request.scope, str(call.body.get("model") or "")
+        span = scope.get(SPAN)
+        if span is None:
+            return
+        scope[SPAN_NAME] = f"chat {model}".rstrip()
+        usage = call.reply.usage
+        told = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "anthropic" if call.adapter.shape == "anthropic" else "openai",
+            "gen_ai.request.model": model,
+            "gen_ai.usage.input_tokens": usage.get("input_tokens", usage.get("prompt_tokens")),
+            "gen_ai.usage.output_tokens": usage.get("output_tokens", usage.get("completion_tokens")),
+            "pagefile.gateway.status": call.status,
+        }
+        for name, value in told.items():
+            if value is not None:
+                span.set_attribute(name, value)
+
+    def _count(self, call: Call, seconds: float) -> None:
+        meter = self.upstream.gateway.memory.engine.meter
+        meter.count("pagefile_gateway_requests_total", protocol=call.adapter.name, status=call.status)
+        meter.observe("pagefile_gateway_seconds", seconds, protocol=call.adapter.name)
+        if call.window is not None:
+            meter.observe("pagefile_gateway_window_seconds", call.window_s)
+
+
+class _VendorRoute(Route):
+    """Matches every path of a provider's, whatever the method."""
+
+    def matches(self, scope: Scope) -> Any:
+        match, child = super().matches(scope)
+        # Logs and spans name the route and never the path.
+        mine = is_vendors(scope.get("path", ""))
+        return (match, {**child, "route": self}) if mine else (type(match).NONE, {})
+
+
+routes = [_VendorRoute("/v1/{vendor:path}", Passage(), name="gateway", include_in_schema=False)]

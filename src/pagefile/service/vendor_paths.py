@@ -1,0 +1,18 @@
+"""The paths that belong to providers: their requests pass to them, with their own keys."""
+
+_VERSION = "/v1/"
+#: What OpenAI and Anthropic have under their version. Ours are elsewhere, so that a misspelt route of ours goes nowhere.
+_RESOURCES = frozenset(
+    {
+        "audio", "batches", "completions", "containers", "conversations", "embeddings", "files", "fine_tuning", "images",
+        "messages", "models", "moderations", "responses", "skills", "uploads", "vector_stores", "videos",
+    }
+)  # fmt: skip
+_CHAT = "/v1/chat/completions"
+
+
+def is_vendors(path: str) -> bool:
+    """Whether a path is a provider's."""
+    if path == _CHAT or path.startswith(f"{_CHAT}/"):
+        return True
+    return path.startswith(_VERSION) and path.removeprefix(_VERSION).partition("/")[0] in _RESOURCES

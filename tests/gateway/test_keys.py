@@ -1,0 +1,130 @@
+"""Who may use the gateway, and what becomes of keys."""
+
+import logging
+from datetime import UTC, datetime
+
+import httpx
+import openai
+import pytest
+
+from pagefile import Scope
+from pagefile.settings import ServiceSettings
+from pagefile.stores.key_secrets import new_key
+from tests.gateway.behind import behind
+from tests.gateway.scripts import QUESTION, asked, echo
+from tests.gateway.upstream import Fault
+
+KEYED = {"service": ServiceSettings(require_keys=True)}
+
+
+@pytest.fixture
+def keyed(tmp_path):
+    with behind(echo, tmp_path, **KEYED) as here, here.memory() as memory:
+        keys = {name: _key(memory, name, user) for name, user in (("tenant", None), ("ada", "ada"))}
+        yield here, keys
+
+
+def _key(memory, name, user):
+    key, text = new_key(name, Scope("clinic", user), created=datetime.now(UTC))
+    memory.loop.wait(lambda: memory.inner.engine.store.keys.add(key))
+    return text
+
+
+def test_a_key_is_required(keyed):
+    here, keys = keyed
+    with pytest.raises(openai.AuthenticationError):
+        asked(here.openai(), QUESTION)
+    assert [] == here.upstream.requests
+    asked(here.openai(default_headers={"x-pagefile-key": keys["tenant"]}), QUESTION)
+    _, headers, _ = here.upstream.requests[-1]
+    assert "Bearer sk-vendor" == headers["authorization"]
+    assert "x-pagefile-key" not in headers
+
+
+def test_our_key_in_the_vendors_header_does_not_leave(tmp_path, keyed):
+    here, keys = keyed
+    client = openai.OpenAI(base_url=f"{here.url}/v1", api_key=keys["ada"], max_retries=0)
+    asked(client, QUESTION)
+    assert "authorization" not in here.upstream.requests[-1][1]
+
+
+def test_a_key_of_one_user_reaches_no_other(keyed):
+    here, keys = keyed
+    client = here.openai(default_headers={"x-pagefile-key": keys["ada"]})
+    with pytest.raises(openai.PermissionDeniedError):
+        asked(client, QUESTION, extra_headers={"x-pagefile-user": "bob"})
+    asked(client, QUESTION, user="bob")
+    with here.memory() as memory:
+        (turn,) = memory.turns(user_id="ada", tenant="clinic")
+        assert ("clinic", "ada") == (turn.scope.tenant, turn.scope.user)
+        assert [] == list(memory.turns(user_id="bob", tenant="clinic"))
+
+
+def test_the_gateways_own_key_replaces_the_clients(tmp_path):
+    given = {"openai_api_key": "sk-held", "anthropic_api_key": "sk-ant-held"}
+    with behind(echo, tmp_path, gateway=given) as here:
+        asked(here.openai(), QUESTION)
+        assert "Bearer sk-held" == here.upstream.requests[-1][1]["authorization"]
+        message = [{"role": "user", "content": "one"}]
+        here.anthropic().messages.create(model="claude-opus-4-6", max_tokens=10, messages=message)
+        headers = here.upstream.requests[-1][1]
+        assert "sk-ant-held" == headers["x-api-key"]
+        assert "authorization" not in headers
+
+
+def test_no_key_is_logged_or_stored(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    with behind(echo, tmp_path) as here:
+        asked(here.openai(), QUESTION)
+        here.anthropic().messages.create(
+            model="claude-opus-4-6", max_tokens=10, messages=[{"role": "user", "content": "one"}]
+        )
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("pagefile")]
+    assert not [line for line in ours if "sk-" in line]
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    assert b"Where do I live?" in stored
+    assert b"sk-vendor" not in stored
+    assert b"sk-ant-vendor" not in stored
+
+
+def test_a_request_does_not_choose_where_it_goes(tmp_path):
+    """No path, header or field leads anywhere but to the provider that is set."""
+    with behind(echo, tmp_path) as here:
+        for path in (
+            "/v1/models/../../secret",
+            "/v1/models/%2e%2e/%2e%2e/secret",
+            "/v1/models//evil.example/x",
+        ):
+            answer = httpx.get(f"{here.url}{path}", headers={"host": "127.0.0.1"})
+            assert answer.status_code in {200, 404}
+        assert all(path.startswith("/v1/") for path, _, _ in here.upstream.requests)
+        body = {
+            "model": "gpt-5",
+            "messages": QUESTION,
+            "base_url": "http://evil.example",
+            "api_base": "http://evil.example",
+        }
+        assert 200 == httpx.post(f"{here.url}/v1/chat/completions", json=body).status_code
+
+
+BODIES = (
+    b"", b"[]", b"nonsense", b'{"model": 1}', b'{"messages": "x"}', b'{"messages": [1, null, {}]}',
+    b'{"messages": [{"role": "user"}]}', b'{"messages": [{"role": "user", "content": [{"type": 5}]}]}',
+    b'{"messages": [{"role": "tool", "tool_call_id": 3, "content": {}}], "tools": 7}',
+    b'{"messages": [{"role": "user", "content": "\\ud800"}]}', b'{"messages": [{"role": ["user"], "content": "x"}]}',
+    b'{"input": {"a": 1}}', b'{"input": [{"type": "function_call_output"}], "previous_response_id": "resp_x"}',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+def test_what_is_no_request_is_for_the_provider_to_judge(tmp_path, path):
+    """Nothing that a client sends is answered with a failure of ours."""
+    with behind(echo_anything, tmp_path) as here:
+        headers = {"content-type": "application/json"}
+        for body in BODIES:
+            answer = httpx.post(f"{here.url}{path}", content=body, headers=headers)
+            assert (400, True) == (answer.status_code, "overloaded_error" in answer.text), body
+
+
+def echo_anything(_):
+    return Fault(status=400)

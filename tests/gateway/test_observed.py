@@ -1,0 +1,100 @@
+"""What the service does with every request it also does with the gateway's: spans, metrics, limits, repeated requests."""
+
+import httpx
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from pagefile.settings import ServiceSettings
+from tests.gateway.behind import behind
+from tests.gateway.scripts import QUESTION, asked, echo, streamed
+from tests.gateway.upstream import Fault
+
+BODY = {"model": "gpt-5", "messages": QUESTION}
+
+
+@pytest.fixture
+def spans(monkeypatch):
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
+    return exporter
+
+
+@pytest.mark.parametrize("ask", [asked, streamed])
+def test_a_span_has_the_names_of_generative_ai(tmp_path, spans, ask):
+    with behind(echo, tmp_path, service=ServiceSettings(tracing=True)) as here:
+        options = {"stream_options": {"include_usage": True}} if ask is streamed else {}
+        ask(here.openai(), QUESTION, **options)
+    (span,) = spans.get_finished_spans()
+    assert "chat gpt-5" == span.name
+    told = span.attributes
+    assert ("chat", "openai", "gpt-5") == tuple(
+        told[f"gen_ai.{name}"] for name in ("operation.name", "provider.name", "request.model")
+    )
+    assert (10, 5) == (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"])
+    assert "Where do I live?" not in span.to_json()
+
+
+def test_requests_are_counted(tmp_path):
+    with behind(echo, tmp_path) as here:
+        asked(here.openai(), QUESTION)
+        told = httpx.get(f"{here.url}/metrics").text
+        assert 'pagefile_gateway_requests_total{protocol="chat",status="memory"} 1.0' in told
+        assert "pagefile_gateway_window_seconds_count 1.0" in told
+
+
+def test_the_bill_is_where_the_header_says(tmp_path):
+    """The inspector shows what the model saw of a request, and why."""
+    with behind(echo, tmp_path) as here:
+        raw = here.openai().chat.completions.with_raw_response.create(
+            model="gpt-5", messages=QUESTION, user="ada"
+        )
+        page = httpx.get(here.url + raw.headers["x-pagefile-bill"])
+        assert 200 == page.status_code
+        assert "Where do I live?" in page.text
+
+
+def test_requests_are_limited(tmp_path):
+    """Too many requests, and bodies that are too large, do not reach the provider."""
+    service = ServiceSettings(requests_per_minute=2, max_body_bytes=10_000)
+    with behind(echo, tmp_path, service=service) as here:
+        url = f"{here.url}/v1/chat/completions"
+        assert 413 == httpx.post(url, json={**BODY, "padding": "x" * 20_000}).status_code
+        assert [200, 200, 429] == [httpx.post(url, json=BODY).status_code for _ in range(3)]
+        assert 2 == len(here.upstream.requests)
+
+
+def test_a_request_that_is_sent_twice_is_carried_out_once(tmp_path):
+    with behind(echo, tmp_path) as here:
+        headers = {"idempotency-key": "stainless-retry-1"}
+        url = f"{here.url}/v1/chat/completions"
+        first, second = (httpx.post(url, json=BODY, headers=headers) for _ in range(2))
+        assert first.content == second.content
+        assert "true" == second.headers["idempotency-replayed"]
+        assert 1 == len(here.upstream.requests)
+        assert 1 == sum(map(len, here.talks()))
+
+
+def test_a_page_of_another_site_cannot_spend_tokens(tmp_path):
+    with behind(echo, tmp_path) as here:
+        url = f"{here.url}/v1/chat/completions"
+        assert 403 == httpx.post(url, json=BODY, headers={"origin": "https://evil.example"}).status_code
+        assert 415 == httpx.post(url, content="{}", headers={"content-type": "text/plain"}).status_code
+        assert [] == here.upstream.requests
+
+
+def test_a_provider_that_is_not_there(tmp_path):
+    """The answer is an error in the providers' words, and the turn waits to be asked again."""
+    with behind(echo, tmp_path, gateway={"openai_url": "http://127.0.0.1:9/v1"}) as here:
+        answer = httpx.post(f"{here.url}/v1/chat/completions", json=BODY)
+        assert (502, "upstream_unreachable") == (answer.status_code, answer.json()["error"]["code"])
+        assert [["open"]] == [[turn[2] for turn in talk] for talk in here.talks()]
+
+
+def test_a_slow_provider_costs_nothing_but_time(tmp_path):
+    with behind(lambda _: Fault(sleep_s=0.3, said=echo({"messages": QUESTION})), tmp_path) as here:
+        assert "answer 1" == asked(here.openai(), QUESTION).choices[0].message.content

@@ -1,0 +1,203 @@
+"""What users of other gateways complain about: each complaint is a test here."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from pagefile.settings import ArchiveSettings
+from tests.acceptance.http_server import listening
+from tests.gateway.behind import Behind, behind
+from tests.gateway.scripts import BIG, READ, asked, echo, reader, said
+from tests.gateway.upstream import Fault, Said
+
+ROW = {"role": "user", "content": "What is in row 1234?"}
+
+
+def read_table(client):
+    """A history in which a bulky result was read."""
+    messages = [{"role": "user", "content": "Read the table."}]
+    call = asked(client, messages, tools=[READ]).choices[0].message
+    messages += [json.loads(call.model_dump_json(exclude_none=True))]
+    messages += [{"role": "tool", "tool_call_id": call.tool_calls[0].id, "content": BIG}]
+    return [*messages, {"role": "assistant", "content": said(asked(client, messages, tools=[READ]))}]
+
+
+def test_what_was_loaded_is_not_taken_away_again(tmp_path):
+    """A result that the model loaded stays as it was loaded while the turn lasts: there is no loop of loading."""
+    with behind(reader, tmp_path) as here:
+        client = here.openai()
+        asked(client, [*read_table(client), ROW], tools=[READ])
+        loads = [
+            json.dumps(body["messages"][-1])
+            for body in here.upstream.bodies
+            if body["messages"][-1]["role"] == "tool"
+        ]
+        assert 2 == len(loads)
+        assert "row 1234: value 8638" in loads[-1]
+
+
+def test_originals_outlive_a_restart(tmp_path):
+    """A gateway that is started again knows the conversation, and can still load what left the window."""
+    with behind(reader, tmp_path) as here:
+        history = read_table(here.openai())
+        upstream, settings = here.upstream, here.settings
+        with listening(settings) as url:
+            again = Behind(url, upstream, settings)
+            assert "Let me look. It is 8638." == said(asked(again.openai(), [*history, ROW], tools=[READ]))
+            assert 1 == len(again.talks())
+
+
+@pytest.mark.parametrize(
+    "options", [{"tools": [READ], "tool_choice": "none"}, {"tools": [READ], "n": 2}], ids=str
+)
+def test_no_placeholder_without_a_tool_to_redeem_it(tmp_path, options):
+    """Where the model cannot call our tools, results stay in the request."""
+    with behind(reader, tmp_path) as here:
+        client = here.openai()
+        history = read_table(client)
+        asked(client, [*history, {"role": "user", "content": "Thank you."}], **options)
+        sent = here.upstream.last
+        assert BIG in [message["content"] for message in sent["messages"] if message["role"] == "tool"]
+        assert ["read"] == [tool["function"]["name"] for tool in sent["tools"]]
+
+
+def test_switched_off_tools_leave_results_where_they_are(tmp_path):
+    with behind(reader, tmp_path, gateway={"tools": False}) as here:
+        client = here.openai()
+        asked(client, [*read_table(client), {"role": "user", "content": "Thank you."}], tools=[READ])
+        assert BIG in [
+            message["content"] for message in here.upstream.last["messages"] if message["role"] == "tool"
+        ]
+
+
+def test_the_prefix_stays_the_same_for_a_prompt_cache(tmp_path):
+    """Of twenty requests, each begins with what the one before it had, up to that one's question."""
+    with behind(echo, tmp_path) as here:
+        client, messages = here.openai(), [{"role": "system", "content": "Be brief."}]
+        for number in range(20):
+            messages.append({"role": "user", "content": f"Tell me about number {number}, and why."})
+            messages.append({"role": "assistant", "content": said(asked(client, messages))})
+        for before, after in zip(here.upstream.bodies, here.upstream.bodies[1:], strict=False):
+            prefix = before["messages"][:-1]
+            assert prefix == after["messages"][: len(prefix)]
+
+
+def test_within_a_turn_the_whole_request_is_a_prefix(tmp_path):
+    """While tools run, a request begins with all of the one before it."""
+
+    def script(body):
+        done = sum(message["role"] == "tool" for message in body["messages"])
+        return Said("done") if done == 5 else Said(calls=(("read", {"part": done}),))
+
+    with behind(script, tmp_path) as here:
+        client, messages = here.openai(), [{"role": "user", "content": "Read all five parts of the report."}]
+        for number in range(5):
+            message = asked(client, messages, tools=[READ]).choices[0].message
+            messages.append(json.loads(message.model_dump_json(exclude_none=True)))
+            messages.append(
+                {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": f"Part {number}: fine."}
+            )
+        asked(client, messages, tools=[READ])
+        for before, after in zip(here.upstream.bodies, here.upstream.bodies[1:], strict=False):
+            assert before["messages"] == after["messages"][: len(before["messages"])]
+        ((turn,),) = here.talks()
+        assert ("done", "done") == turn[1:]
+
+
+def test_no_tokens_that_nobody_agreed_to(tmp_path):
+    """One request of a client is one request to the provider: memory calls no model by itself."""
+    with behind(echo, tmp_path) as here:
+        client, messages = here.openai(), []
+        for number in range(12):
+            messages.append({"role": "user", "content": f"My number {number} is {number * 7}. " * 30})
+            messages.append({"role": "assistant", "content": said(asked(client, messages))})
+        with here.memory() as memory:
+            memory.settle()
+        assert 12 == len(here.upstream.requests)
+
+
+def test_calls_and_results_are_never_torn_apart(tmp_path):
+    """However small the window, every result in a request has its call, and every call its result."""
+
+    def script(body):
+        last = body["messages"][-1]
+        return Said("fine") if last["role"] == "tool" else Said(calls=(("read", {}), ("read", {"b": 1})))
+
+    with behind(
+        script, tmp_path, gateway={"window_tokens": 2_000}, archive=ArchiveSettings(threshold=100_000)
+    ) as here:
+        client, messages = here.openai(), []
+        for number in range(12):
+            messages.append({"role": "user", "content": f"Question {number}"})
+            call = asked(client, messages, tools=[READ]).choices[0].message
+            messages.append(json.loads(call.model_dump_json(exclude_none=True)))
+            messages += [
+                {"role": "tool", "tool_call_id": one.id, "content": f"result {number} " * 60}
+                for one in call.tool_calls
+            ]
+            messages.append({"role": "assistant", "content": said(asked(client, messages, tools=[READ]))})
+        for body in here.upstream.bodies:
+            calls = [c["id"] for m in body["messages"] for c in m.get("tool_calls") or ()]
+            results = [m["tool_call_id"] for m in body["messages"] if m["role"] == "tool"]
+            assert sorted(calls) == sorted(results)
+        assert len(here.upstream.last["messages"]) < len(messages)
+
+
+def test_many_clients_at_once_in_one_conversation(tmp_path):
+    """Clients that go on from the same history at the same time lose no turn, and those that ask the same lose no answer."""
+    with behind(echo, tmp_path) as here:
+        client = here.openai()
+        begun = [{"role": "user", "content": "one"}]
+        history = [*begun, {"role": "assistant", "content": said(asked(client, begun))}]
+        texts = [f"from client {number // 2}" for number in range(8)]
+
+        def ask(text):
+            return said(asked(here.openai(), [*history, {"role": "user", "content": text}]))
+
+        with ThreadPoolExecutor(8) as pool:
+            assert ["answer 2"] * 8 == list(pool.map(ask, texts))
+        turns = {turn[0] for talk in here.talks() for turn in talk if turn[2] == "done"}
+        assert {"one", *texts} == turns
+
+
+def test_a_fact_reaches_the_next_conversation(tmp_path):
+    """What is known of a user is in the requests of every client of that user, and of nobody else's."""
+    with behind(echo, tmp_path) as here:
+        with here.memory() as memory:
+            memory.remember("Ada is allergic to nuts.", user_id="ada")
+        for user, known in (("ada", True), ("bob", False)):
+            asked(here.openai(), [{"role": "user", "content": "Am I allergic to nuts?"}], user=user)
+            assert known == ("allergic to nuts." in json.dumps(here.upstream.last["messages"])), user
+
+
+def test_a_gateway_that_was_replaced_loses_nothing(tmp_path):
+    """Settings of one gateway are not those of another: the log is all they share."""
+    with behind(echo, tmp_path) as here:
+        asked(here.openai(), [{"role": "user", "content": "one"}])
+        other = replace(here.settings, window_tokens=4_000)
+        history = [
+            {"role": "user", "content": "one"},
+            {"role": "assistant", "content": "answer 1"},
+            {"role": "user", "content": "two"},
+        ]
+        with listening(other) as url:
+            asked(Behind(url, here.upstream, other).openai(), history)
+        assert [["one", "two"]] == [[turn[0] for turn in talk] for talk in here.talks()]
+
+
+def test_a_provider_that_refuses_what_memory_added_gets_the_request_as_it_came(tmp_path):
+    """A server without tools, for one, answers as it would without us, and a header says so."""
+
+    def script(body):
+        names = [tool["function"]["name"] for tool in body.get("tools", [])]
+        return Fault(status=400) if "load_tool_history" in names else reader(body)
+
+    with behind(script, tmp_path) as here:
+        client = here.openai()
+        history = [*read_table(client), {"role": "user", "content": "Thank you."}]
+        raw = client.chat.completions.with_raw_response.create(model="gpt-5", messages=history, tools=[READ])
+        assert "bypassed" == raw.headers["x-pagefile-status"]
+        assert history == here.upstream.last["messages"]
+        assert ["done", "open"] == [turn[2] for turn in here.talks()[0]]

@@ -1,0 +1,138 @@
+"""OpenAI's Responses through the gateway, with OpenAI's own client."""
+
+import json
+import re
+
+import pytest
+
+from tests.gateway.behind import behind
+from tests.gateway.upstream import Said
+
+BIG = "\n".join(f"row {number}: value {number * 7}" for number in range(2_000))
+READ = {
+    "type": "function",
+    "name": "read",
+    "parameters": {"type": "object", "properties": {}},
+    "strict": False,
+}
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def asked(client, given, **options):
+    return client.responses.create(model="gpt-5", input=given, **options)
+
+
+def streamed(client, given, **options):
+    with client.responses.stream(model="gpt-5", input=given, **options) as stream:
+        for _ in stream:
+            pass
+        return stream.get_final_response()
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def users(body):
+    given = body["input"]
+    return (
+        [given]
+        if isinstance(given, str)
+        else [item["content"] for item in given if item.get("role") == "user"]
+    )
+
+
+def echo(body):
+    return Said(f"answer {len(users(body))}", thinking="hm")
+
+
+@pytest.mark.parametrize("ask", [asked, streamed])
+def test_one_conversation_stays_one(tmp_path, ask):
+    """A client that sends its items back, reasoning among them, has one conversation."""
+    with behind(echo, tmp_path) as here:
+        client, items = here.openai(), [user("one")]
+        for number in range(1, 4):
+            response = ask(client, items, instructions="Be brief.")
+            assert f"answer {number}" == response.output_text
+            items += [item.model_dump(exclude_none=True) for item in response.output] + [
+                user(f"And {number}?")
+            ]
+        assert [["one", "And 1?", "And 2?"]] == [[turn[0] for turn in talk] for talk in here.talks()]
+        assert ["sealed", "sealed"] == [
+            item["encrypted_content"]
+            for item in here.upstream.last["input"]
+            if item.get("type") == "reasoning"
+        ]
+
+
+@pytest.mark.parametrize("ask", [asked, streamed])
+def test_a_history_at_the_provider_is_one_conversation(tmp_path, ask):
+    """With `previous_response_id` only what is new is sent, and the log has the whole conversation."""
+    with behind(echo, tmp_path) as here:
+        client = here.openai()
+        first = ask(client, "one")
+        second = ask(client, "two", previous_response_id=first.id)
+        assert first.id == here.upstream.last["previous_response_id"]
+        ask(client, "three", previous_response_id=second.id)
+        assert [["one", "two", "three"]] == [[turn[0] for turn in talk] for talk in here.talks()]
+        assert "two" not in json.dumps(here.upstream.last["input"])
+
+
+def test_tool_results_sent_alone_join_their_turn(tmp_path):
+    def script(body):
+        return Said("done") if not users(body) else Said(calls=(("read", {}),))
+
+    with behind(script, tmp_path) as here:
+        client = here.openai()
+        first = asked(client, "Read it.", tools=[READ])
+        call = first.output[-1]
+        result = {"type": "function_call_output", "call_id": call.call_id, "output": BIG}
+        assert "done" == asked(client, [result], previous_response_id=first.id, tools=[READ]).output_text
+        ((turn,),) = here.talks()
+        assert ("Read it.", "done", "done") == turn
+
+
+def reader(body):
+    given = body["input"]
+    last = given[-1] if isinstance(given, list) else {}
+    question = users(body)[-1]
+    if "row 1234" in question and last.get("type") != "function_call_output":
+        return Said(
+            "Let me look.",
+            calls=(("load_tool_history", {"uuid": UUID.search(json.dumps(given))[0], "query": "row 1234"}),),
+        )
+    if last.get("type") == "function_call_output":
+        return Said(" It is 8638." if "row 1234" in question else "read it")
+    return Said(calls=(("read", {}),), thinking="hm")
+
+
+@pytest.mark.parametrize("ask", [asked, streamed])
+def test_a_paged_out_result_is_loaded_before_the_client_sees_the_answer(tmp_path, ask):
+    with behind(reader, tmp_path) as here:
+        client = here.openai()
+        items = [user("Read the table.")]
+        first = ask(client, items, tools=[READ])
+        items += [item.model_dump(exclude_none=True) for item in first.output]
+        items += [{"type": "function_call_output", "call_id": first.output[-1].call_id, "output": BIG}]
+        second = ask(client, items, tools=[READ])
+        assert "read it" == second.output_text
+        items += [
+            *(item.model_dump(exclude_none=True) for item in second.output),
+            user("What is in row 1234?"),
+        ]
+        final = ask(client, items, tools=[READ])
+        assert "Let me look. It is 8638." == final.output_text
+        assert ["message", "message"] == [item.type for item in final.output]
+        assert 20 == final.usage.input_tokens
+        before, after = here.upstream.bodies[-2:]
+        assert BIG not in json.dumps(before)
+        assert before["input"] == after["input"][: len(before["input"])]
+        assert "8638" in after["input"][-1]["output"]
+        (talk,) = here.talks()
+        assert ["done", "done"] == [turn[2] for turn in talk]
+
+
+def test_conversations_of_the_provider_pass(tmp_path):
+    with behind(echo, tmp_path) as here:
+        here.openai().get("/conversations/conv_1", cast_to=object)
+        assert "/v1/conversations/conv_1" == here.upstream.requests[-1][0]
