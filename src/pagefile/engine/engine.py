@@ -357,7 +357,7 @@ class Engine:
     async def _erase_elsewhere(self) -> tuple[Counts, list[str]]:
         counts, left = await self.elsewhere.erase()
         if any(CACHE_NAME in line for line in left):
-            # Other processes believe what the cache holds for a moment: nobody reads it once this returns.
+            # Other processes trust cached values for `TRUST_S`: wait until that has passed.
             await anyio.sleep(TRUST_S)
         return counts, left
 

@@ -269,7 +269,7 @@ async def stream(request: Request, body: wire.AskChat) -> Response:
     takes effect, and `done` with the turn's place and exact tokens, or `error` with a problem document. Lines that begin with a colon
     are heartbeats. The model's calls of `load_tool_history` and `search_tool_history` are answered here.
 
-    Every event has an id. Who loses the line sends the same request again with the `Last-Event-ID`, and gets what came after that event;
+    Every event has an id. A client that loses its connection repeats the request with the `Last-Event-ID`, and gets what came after that event;
     the same `id` or `Idempotency-Key` alone brings the whole answer, which the model is asked for once. A turn that is done is answered
     from the log. `POST /v1/turns/abort` stops an answer.
     """
@@ -308,7 +308,7 @@ async def resume(request: Request, params: Annotated[wire.ResumeParams, Query()]
     found = await _answer_of(turn, chat, cast("Streams", request.app.state.streams), last)
     if found is None:
         raise ConflictError(
-            f"Turn {turn.id!r} is open, and nobody answers it here: send its message again with its id."
+            f"Turn {turn.id!r} is open, but no answer is in progress here: send its message again with its id."
         )
     return found
 

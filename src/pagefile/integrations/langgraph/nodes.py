@@ -321,7 +321,7 @@ MAX_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class MemoryTools:
-    """Pagefile's own tools, whose calls are answered inside of `generate`."""
+    """Pagefile's own tools, whose calls are answered inside `generate`."""
 
     schemas: Tools
     call: CallTool
