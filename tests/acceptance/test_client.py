@@ -407,7 +407,10 @@ async def test_a_fork_is_made_once(app):
         asked = [
             await Breaking(app).handle_async_request(
                 httpx.Request(
-                    "POST", f"{BASE}/v1/memory/conversations/fork", json=fork, headers={"Idempotency-Key": "k"}
+                    "POST",
+                    f"{BASE}/v1/memory/conversations/fork",
+                    json=fork,
+                    headers={"Idempotency-Key": "k"},
                 )
             )
             for _ in range(2)

@@ -230,7 +230,10 @@ def test_a_rotated_key_ends_for_every_worker(tmp_path):
 
         def codes(key):
             headers = {"Authorization": f"Bearer {key}"}
-            return {service.call("GET", "/v1/memory/conversations", headers=headers).status_code for _ in range(12)}
+            return {
+                service.call("GET", "/v1/memory/conversations", headers=headers).status_code
+                for _ in range(12)
+            }
 
         assert len(service.started()) == 3
         assert codes(old) == {200}

@@ -14,7 +14,7 @@ from pagefile.tiers.workspace.results import Plain
 WORDS: Mapping[str, Sequence[str]] = table("pagefile.tiers.workspace", "tool_words")
 
 #: What a tool does: a kind of read, a change to what it names, an arbitrary change, or none of these.
-Deed = Literal["toc", "search", "page", "list", "changes", "runs", "apart"]
+Effect = Literal["toc", "search", "page", "list", "changes", "runs", "apart"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[\u3400-\u9fff]+")
 _SEPARATORS = re.compile(r"[|&;\n]+")
@@ -52,7 +52,7 @@ def _is_one_of(word: str, group: str) -> bool:
     return word in known or (not word.isascii() and any(one in word for one in known if not one.isascii()))
 
 
-def deed(tool: str, arguments: Plain = None) -> Deed | None:
+def effect(tool: str, arguments: Plain = None) -> Effect | None:
     """What a call does; None if nothing tells, so that it may do anything."""
     name = bare_name(tool)
     words = [*_telling(words_of(name)), name.casefold()]
