@@ -72,7 +72,7 @@ class Sessions:
         return await self._get(scope, operator=False)
 
     async def get_for_operator(self, scope: Scope) -> JsonObject | None:
-        """The same whoever owns the conversation, for code that knows conversations but no users."""
+        """The same without an owner check, for code that knows conversations but not users."""
         return await self._get(scope, operator=True)
 
     async def read(self, scope: Scope, view: Callable[[], Awaitable[LogView]]) -> SessionRead:
@@ -97,7 +97,7 @@ class Sessions:
         await self._put(scope)
 
     async def change(self, scope: Scope, change: Callable[[JsonObject | None], JsonObject]) -> None:
-        """Replace what is stored by what is made of it; no other change comes in between."""
+        """Atomically replace the stored value with the result of `change`."""
         await self._store.sessions.change(scope, change)
         await self._put(scope)
 
@@ -335,7 +335,7 @@ def _is_of(cached: CachedSession, scope: Scope) -> bool:
 
 
 class FollowedLog(TurnLog):
-    """A turn log whose writes are told to the sessions beside it."""
+    """A turn log that notifies the session store of its writes."""
 
     def __init__(self, log: TurnLog, changed: Callable[[Scope], Awaitable[None]]) -> None:
         self._log = log

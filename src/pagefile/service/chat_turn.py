@@ -126,7 +126,7 @@ class ChatRun:
         work = find_route(decide, asked.message, asked.session_id or self.chat.id, asked.agent_type)
         found = await self._tried("router", degraded, work)
         self.route = found or Route(agent_type=asked.agent_type or DEFAULT_AGENT)
-        # Whoever sets a retriever and no router wants every question looked up.
+        # With a retriever and no router, every question is looked up.
         self.retrieves = retriever is not None and (decide is None or self.route.use_retrieval)
         told = {"kb_prefix": self.route.kb_prefix, "agent_type": self.route.agent_type}
         await tell(_ended("route", began, **told, use_retrieval=self.retrieves, degraded=degraded))
@@ -217,7 +217,7 @@ class ChatRun:
     # -- helpers ------------------------------------------------------------------------------------------------------------
 
     async def _tried(self, what: str, degraded: list[str], work: Awaitable[R]) -> R | None:
-        """What somebody else's code returns in time; a failure is noted, logged and counted, and costs no answer."""
+        """The result of third-party code, if it comes in time; a failure is noted, logged and counted, and the question is answered without it."""
 
         async def in_time() -> R:
             with anyio.fail_after(self.hooks.settings.timeout_s):
@@ -316,7 +316,7 @@ async def resume(request: Request, params: Annotated[wire.ResumeParams, Query()]
 async def _answer_of(
     turn: Turn, chat: Conversation, streams: Streams, last: EventId | None
 ) -> Response | None:
-    """The answer of a turn that is done or being answered; None if nobody does."""
+    """The answer of a turn that is done or in progress; None if neither."""
     if turn.status == "done":
         if last is not None and last.is_end and last.turn_id == turn.id:
             return Response(status_code=204)

@@ -31,7 +31,7 @@ _BESIDE = 24
 
 
 def anchor_phrases(text: str) -> list[str]:
-    """The anchors of a text with the words around them, once each: a number alone tells nobody what it counts."""
+    """The anchors of a text, each once, with the words around them: a bare number does not say what it counts."""
     found: dict[str, None] = {}
     for clause in (match[0].rstrip(". ") for piece in sentences(text) for match in _CLAUSE.finditer(piece)):
         matches = _ANCHOR.finditer(clause)
@@ -190,7 +190,7 @@ def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
 
 
 def _end_of(at: int, next_of: Mapping[int, tuple[int, float]], pool: Sequence[_Sentence]) -> int:
-    """Where a sentence ends up that is perhaps overruled itself: before the last of those that are."""
+    """The last successor of a sentence in a chain of possible corrections, which it is shown before."""
     while at in next_of and not may_go(pool[at].text, next_of[at][1]):
         at = next_of[at][0]
     return at
@@ -207,7 +207,7 @@ def _first_of_each(found: Iterable[Succession]) -> list[Succession]:
 
 
 def _with_earlier(some: Sequence[_Sentence], earlier: Sequence[_Sentence]) -> list[_Sentence]:
-    """Sentences after what the first of them perhaps overrules, which becomes one sentence."""
+    """Puts the statements that the first sentence may supersede before it, joined into one."""
     if not earlier or not some:
         return [*earlier, *some]
     first, text = some[0], earlier[0].text

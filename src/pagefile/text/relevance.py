@@ -55,7 +55,7 @@ PAGE = ("coverage", "similarity", "in_text", "terms")
 FEATURES: Mapping[str, tuple[str, ...]] = {"turn": TURN, "message": MESSAGE, "page": PAGE}
 #: The coverage of a message is the best among this many turns.
 _FIRST = 20
-#: A message that brings what it is about: a quotation, or something behind a colon.
+#: A message that contains its own material: a quotation, or text after a colon.
 _MATERIAL = re.compile(r"[:：]\s*\S|“[^”]+”|「[^」]+」|\"[^\"]+\"|(?<!\w)['‘][^'’]{3,}['’](?!\w)")
 #: People speaking of themselves, which 帮我…, "tell me" are not.
 _FIRST_PERSON = re.compile(r"\b(?:i|my|mine|we|our|ours|us)\b|(?<![帮给教让请替诉])[我咱]", re.IGNORECASE)
@@ -144,12 +144,12 @@ def turn_features(found: Sequence[Found[Any]]) -> Floats:
 
 
 def is_general(message: str) -> bool:
-    """Whether a message asks about the world, and nobody speaks of themselves in it."""
+    """Whether a message asks about general knowledge, without reference to the user."""
     return _FIRST_PERSON.search(message) is None and _GENERAL.search(message) is not None
 
 
 def is_exercise(message: str) -> bool:
-    """Whether a message asks for work that brings all it needs, as a translation or a sum."""
+    """Whether a message asks for self-contained work, such as a translation or a sum."""
     return _EXERCISE.search(message) is not None
 
 

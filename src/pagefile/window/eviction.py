@@ -170,7 +170,7 @@ class Evictions:
 
     @property
     def is_near(self) -> bool:
-        """Whether something left, or will if results go on coming."""
+        """Whether a result was paged out, or soon will be if more results come."""
         return bool(self.out) or self.pageable > NEAR_SHARE * self.limit
 
     @property
@@ -218,7 +218,7 @@ class Evictions:
     def _gather(
         self, older: Sequence[tuple[Pageable, Chunked]], room: float, whole: Mapping[Key, Pageable]
     ) -> None:
-        """What is older becomes lines; its passages that the last steps point to follow the last line of a result."""
+        """Older results become one line each; passages of them that the last steps refer to follow the line of the last result."""
         for result, _ in older:
             self.out[result.key] = PagedOut(result.note, result.note_tokens, (), self.steps)
         last = next((result for result, _ in reversed(older) if not result.is_input), None)
