@@ -59,9 +59,13 @@ class PageRecall:
         query = request.query or ""
         if self.gate == "never" or is_trivial(query):
             return []
-        if self.gate == "auto" and (is_exercise(query) or (request.view.turns and goes_on(query))):
+        if self.gate == "auto" and is_exercise(query):
             return []
         chosen = [one for one in await self._chosen(request, query) if one.uuid not in shown]
+        if self.gate == "auto" and request.view.turns and goes_on(query):
+            # It leans on what was just said: on the results of these turns, if on any.
+            here = {step.page for turn in request.view.turns for step in turn.steps}
+            chosen = [one for one in chosen if one.uuid in here]
         if chosen:
             request.traces[TRACE] = [[*one] for one in chosen]
         found = [await self._candidate(request, one, query, rank) for rank, one in enumerate(chosen)]

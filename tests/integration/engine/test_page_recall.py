@@ -42,6 +42,16 @@ async def test_nothing_comes_that_was_not_asked_for(memory, message):
     assert passages(window) == ""
 
 
+async def test_a_follow_up_reaches_the_results_of_its_own_conversation(memory):
+    """ "And …?" leans on what was just fetched; in another conversation it leans on nothing that is archived."""
+    asked = "And what about bicycles via Skipton?"
+    window = await memory.conversation("fetched", user_id="maya").context(asked, window_tokens=4000)
+    assert "reservation needed on Saturdays only" in passages(window)
+    other = memory.conversation("other", user_id="maya")
+    await other.record("Recommend a pump.", "Any floor pump will do.")
+    assert passages(await other.context(asked, window_tokens=4000)) == ""
+
+
 async def test_nobody_elses(memory):
     """Only pages of the same user."""
     window = await memory.conversation("theirs", user_id="dan").context(
