@@ -150,7 +150,7 @@ class FactExtraction:
             valid_from=turn.at,
             later=later,
             epoch=epoch,
-            # How things are done is a matter of the project; what is true of people goes with them.
+            # Procedures belong to the project; facts about people apply in every project.
             project=project if proposal.category == HOWTO else None,
         )
         try:
@@ -284,7 +284,7 @@ class Facts(base.OwnTier):
     # -- choosing those for a window ----------------------------------------------------------------------------------
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
-        """Corrections count against the limit of facts as well, and so does what is written around both."""
+        """Corrections and the text around both blocks count against the limit of facts too."""
         most = share_of(window_tokens, self.rules.budget_tokens)
         around = max(self.counter.count(MemoryPart({"facts": ("",)}, tongue).text) for tongue in WORDINGS)
         return {"facts": max(0, most - around), "corrections": min(most, CORRECTIONS_TOKENS)}
@@ -323,7 +323,7 @@ class Facts(base.OwnTier):
             return [Ranked(facts[i], float(scored[i])) for i in order[:TOP_BY_CONFIDENCE]]
         helps = found.values * weighed(sure, **weights)
         if found.by_words:
-            # Words miss what a question means: the best of the others are shown as before there were vectors.
+            # Words alone miss paraphrases: the most confident facts get a minimum value.
             helps[order[:TOP_BY_CONFIDENCE]] = np.maximum(_UNKNOWN_VALUE, helps[order[:TOP_BY_CONFIDENCE]])
         order = [order[place] for place in diverse([facts[i].text for i in order])]
         return [Ranked(facts[i], float(scored[i]), float(f"{helps[i]:.3g}")) for i in order]
