@@ -40,6 +40,7 @@ from pagefile.text.fact_relevance import (
 )
 from pagefile.text.fact_rules import own_words
 from pagefile.text.sentences import clip
+from pagefile.text.words import terms
 from pagefile.tiers import base
 from pagefile.tiers.fact_book import USER, Draft, FactBook, Held, refuse_orders
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
@@ -322,7 +323,7 @@ class Facts(base.OwnTier):
         if found is None:
             return [Ranked(facts[i], float(scored[i])) for i in order[:TOP_BY_CONFIDENCE]]
         helps = found.values * weighed(sure, **weights)
-        if found.by_words:
+        if found.by_words and terms(topic.question or ""):
             # Words alone miss paraphrases: the most confident facts get a minimum value.
             helps[order[:TOP_BY_CONFIDENCE]] = np.maximum(_UNKNOWN_VALUE, helps[order[:TOP_BY_CONFIDENCE]])
         order = [order[place] for place in diverse([facts[i].text for i in order])]

@@ -34,7 +34,7 @@ NEWEST_LEAST, NEWEST_MOST, _LITTLE_STAYS = 0.15, 0.5, 0.4
 #: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
 HIGH_WATER = 0.875
 #: When results take this share of the limit, some are soon to leave.
-NEAR_SHARE = 0.2
+NEAR_SHARE = 0.7
 #: How many of the last messages and calls form the query for the newest result.
 _ASKING_ITEMS = 8
 #: How much of a result its line shows, and how much of a call is shown above its passages.
