@@ -145,48 +145,43 @@ FORBIDDEN: tuple[type[Exception], ...] = (asyncpg.InsufficientPrivilegeError,)
 _FAILURES = (
     Failure(
         (TimeoutError, asyncpg.LockNotAvailableError),
-        errors.StoreUnavailableError,
         "{place} did not answer in time: look at the server's load and locks, or raise `command_timeout` in the URL.",
     ),
     Failure(
         LOST,
-        errors.StoreUnavailableError,
         "{place} cannot be reached ({why}): check that the server runs and that host and port are right.",
     ),
     Failure(
         (asyncpg.DiskFullError,),
-        errors.StoreFullError,
         "The disk of {place} is full: free some space; everything already recorded is safe.",
+        errors.StoreFullError,
     ),
     Failure(
         (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError),
-        errors.StoreUnavailableError,
         "{place} refused the connection ({why}): check user, password and database name in the URL.",
     ),
     Failure(
         (asyncpg.TooManyConnectionsError, asyncpg.QueryCanceledError),
-        errors.StoreUnavailableError,
         "{place} is too busy ({why}): try again, or give it more connections.",
     ),
     Failure(
         (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError),
-        errors.SchemaVersionError,
         (
             "The tables in {place} are not those of this version of Pagefile ({why}): they were changed or removed. "
             "Open the store again to bring them up to date."
         ),
+        errors.SchemaVersionError,
     ),
     Failure(
         (asyncpg.InsufficientPrivilegeError,),
-        errors.StoreUnavailableError,
         "{place} does not allow this ({why}): grant the user of the URL the right to create and use tables.",
     ),
     Failure(
         (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError),
-        errors.StoreCorruptError,
         "{place} is damaged ({why}): restore it from a backup.",
+        errors.StoreCorruptError,
     ),
-    Failure((Exception,), errors.StoreError, "{place} failed: {why}."),
+    Failure((Exception,), "{place} failed: {why}.", errors.StoreError),
 )
 
 

@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from pagefile.errors import StoreError
+from pagefile.errors import StoreError, StoreUnavailableError
 
 
 class Failure(NamedTuple):
     kinds: tuple[type[Exception], ...]
-    error: type[StoreError]
-    #: With `{place}`, and `{why}` for the driver's own text.
+    #: With `{place}`, `{kind}` for the name of the driver's error, and `{why}` for its text.
     text: str
+    #: Most often the store is sound, and can be used again later.
+    error: type[StoreError] = StoreUnavailableError
 
 
 def translated(error: Exception, failures: Sequence[Failure], place: str, why: str) -> StoreError:

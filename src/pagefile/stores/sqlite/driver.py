@@ -67,46 +67,42 @@ class InterruptedStatementError(Exception):
 _FAILURES = (
     Failure(
         (apsw.FullError,),
-        errors.StoreFullError,
         (
             "The disk of {place!r} is full: free some space, or erase what is no longer wanted, for which room is kept in "
             "reserve. Everything recorded before is safe."
         ),
+        errors.StoreFullError,
     ),
     Failure(
         (apsw.NotADBError,),
-        errors.StoreCorruptError,
         "{place!r} is not a SQLite database: move the file away or name another one. It was left untouched.",
+        errors.StoreCorruptError,
     ),
     Failure(
         (apsw.CorruptError,),
-        errors.StoreCorruptError,
         (
             "{place!r} is damaged ({why}): restore a backup, or save what can be read with "
             "`sqlite3 FILE .recover` into a new file."
         ),
+        errors.StoreCorruptError,
     ),
     Failure(
         (apsw.BusyError, apsw.LockedError),
-        errors.StoreUnavailableError,
         "{place!r} is held by another process for too long: end the program that keeps it locked, or try again.",
     ),
     Failure(
         (apsw.ReadOnlyError, apsw.PermissionsError),
-        errors.StoreUnavailableError,
         "{place!r} cannot be written: give this user write permission to the file and to its directory.",
     ),
     Failure(
         (apsw.CantOpenError,),
-        errors.StoreUnavailableError,
         "{place!r} cannot be opened: make sure that its directory exists and that this user may read and write there.",
     ),
     Failure(
         (apsw.IOError,),
-        errors.StoreUnavailableError,
         "The disk of {place!r} failed ({why}): check the disk, then open it again.",
     ),
-    Failure((apsw.Error,), errors.StoreError, "SQLite refused ({kind}: {why}) on {place!r}."),
+    Failure((apsw.Error,), "SQLite refused ({kind}: {why}) on {place!r}.", errors.StoreError),
 )
 
 
