@@ -48,6 +48,36 @@ def test_our_key_in_the_vendors_header_does_not_leave(tmp_path, keyed):
     assert "authorization" not in here.upstream.requests[-1][1]
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "BEARER", "bearer "])
+def test_our_key_does_not_leave_however_its_scheme_is_written(keyed, scheme):
+    here, keys = keyed
+    headers = {"authorization": f"{scheme} {keys['ada']}"}
+    body = {"model": "gpt-5", "messages": QUESTION}
+    assert 200 == httpx.post(f"{here.url}/v1/chat/completions", json=body, headers=headers).status_code
+    assert "authorization" not in here.upstream.requests[-1][1]
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages/count_tokens"])
+def test_cookies_go_neither_way(tmp_path, path):
+    """What a provider sets for one user is not sent with another's request, and ours stay here."""
+    with behind(echo, tmp_path) as here:
+        body = {"model": "gpt-5", "messages": QUESTION}
+        first = httpx.post(f"{here.url}{path}", json=body, headers={"x-pagefile-user": "ada"})
+        assert "set-cookie" not in first.headers
+        httpx.post(f"{here.url}{path}", json=body, headers={"x-pagefile-user": "bob"})
+        assert "cookie" not in here.upstream.requests[-1][1]
+        httpx.post(f"{here.url}{path}", json=body, headers={"cookie": "pagefile_key=pf_secret"})
+        assert "cookie" not in here.upstream.requests[-1][1]
+
+
+def test_what_any_connection_header_names_stays_here(tmp_path):
+    with behind(echo, tmp_path) as here:
+        headers = [("connection", "keep-alive"), ("connection", "x-hop"), ("x-hop", "1"), ("x-end", "1")]
+        httpx.get(f"{here.url}/v1/models", headers=headers)
+        _, sent, _ = here.upstream.requests[-1]
+        assert ("x-end" in sent, "x-hop" in sent) == (True, False)
+
+
 def test_a_key_of_one_user_reaches_no_other(keyed):
     here, keys = keyed
     client = here.openai(default_headers={"x-pagefile-key": keys["ada"]})

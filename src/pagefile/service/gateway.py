@@ -7,6 +7,7 @@ they are neither stored nor logged.
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import perf_counter
 from typing import Any, cast
 
@@ -31,11 +32,11 @@ from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.stores.key_secrets import is_key
 
-#: Headers of one connection, or written by whoever sends a message on.
+#: Headers of one connection, or written by whoever sends a message on. Cookies are this host's: the inspector's is a key.
 _HOP = frozenset(
     {
-        "connection", "content-length", "date", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "server",
-        "te", "trailer", "transfer-encoding", "upgrade",
+        "connection", "content-length", "cookie", "date", "host", "keep-alive", "proxy-authenticate", "proxy-authorization",
+        "server", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
 _MODES: Mapping[str, int] = {"on": 2, "record": 1, "off": 0}
@@ -79,7 +80,7 @@ class Target:
 
     def headers(self, given: Headers, *, plain: bool) -> list[tuple[str, str]]:
         """The client's headers without ours; `plain` for an answer that has to be read."""
-        named = {word.strip().lower() for word in given.get("connection", "").split(",")}
+        named = {word.strip().lower() for word in ",".join(given.getlist("connection")).split(",")}
         dropped = _HOP | identity.OURS | named | ({"accept-encoding"} if plain else set[str]())
         kept = [
             (name, value)
@@ -101,8 +102,10 @@ async def upstreams(memory: Memory, settings: Settings) -> AsyncGenerator[Upstre
         return
     timeout = httpx.Timeout(gateway.timeout_s, connect=10.0)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+    # All users share the client: it must not keep what a provider set for one of them.
+    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     async with httpx.AsyncClient(
-        timeout=timeout, limits=limits, follow_redirects=False, trust_env=False
+        timeout=timeout, limits=limits, cookies=cookies, follow_redirects=False, trust_env=False
     ) as client:
         edge = FailOpen(memory, "gateway", timeout_s=gateway.deadline_s)
         yield Upstreams(Gateway(memory, gateway), edge, client)
