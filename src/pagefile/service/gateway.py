@@ -4,12 +4,14 @@ Where a request goes is a setting and never part of it. Keys of providers pass t
 they are neither stored nor logged.
 """
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import perf_counter
 from typing import Any, cast
+from urllib.parse import quote
 
 import anyio
 import httpx
@@ -39,6 +41,9 @@ _HOP = frozenset(
         "server", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
+#: What stands for itself in a path (RFC 3986), and what is already encoded.
+_IN_PATHS = "/%!$&'()*+,;=:@~"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MODES: Mapping[str, int] = {"on": 2, "record": 1, "off": 0}
 _UNREACHABLE = "The provider cannot be reached: "
 
@@ -57,14 +62,16 @@ class Upstreams:
 
     def target(self, request: Request) -> "Target | None":
         """Where a request goes; None if no provider is set for it."""
-        settings, path = self.settings, request.url.path
-        anthropic = Target(settings.anthropic_url, path, "x-api-key", settings.anthropic_api_key)
+        settings, path = self.settings, cast("str", request.scope["path"])
+        # As the client wrote it: decoding and encoding again would change which segments it has.
+        sent = quote(request.scope["raw_path"], safe=_IN_PATHS)
+        anthropic = Target(settings.anthropic_url, sent, "x-api-key", settings.anthropic_api_key)
         openai = Target(
-            settings.openai_url, path.removeprefix("/v1"), "authorization", settings.openai_api_key
+            settings.openai_url, sent.removeprefix("/v1"), "authorization", settings.openai_api_key
         )
         is_anthropics = "anthropic-version" in request.headers or path.startswith("/v1/messages")
         chosen = anthropic if is_anthropics else openai
-        return chosen if chosen.base is not None and ".." not in path.split("/") else None
+        return chosen if chosen.base is not None and _stays_below(path) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,12 @@ class Target:
         if self.key:
             kept.append((self.header, f"Bearer {self.key}" if self.header == "authorization" else self.key))
         return [*kept, ("accept-encoding", "identity")] if plain else kept
+
+
+def _stays_below(path: str) -> bool:
+    """Whether no server reads a decoded path as one that leads upwards, or as more than a path."""
+    names = {name.partition(";")[0] for name in path.replace("\\", "/").split("/")}
+    return ".." not in names and _CONTROL.search(path) is None
 
 
 @asynccontextmanager
@@ -137,7 +150,10 @@ class Passage:
         target = None if upstream is None else upstream.target(request)
         if upstream is None or target is None:
             open_memory(request.app)
-            detail = "This is a provider's route: set gateway.openai_url or gateway.anthropic_url, and start again."
+            detail = (
+                "This is a provider's route: set gateway.openai_url or gateway.anthropic_url, and start again. "
+                "Its path may not have `..` or control characters."
+            )
             await answered(to_problem("route-not-found", detail))(scope, receive, send)
             return
         try:
@@ -174,7 +190,7 @@ class _Carried:
     def _call(self, raw: bytes) -> Call | None:
         """What memory has to do with the request; None if it only passes."""
         request = self.request
-        adapter = ADAPTERS.get(request.url.path.removeprefix("/v1"))
+        adapter = ADAPTERS.get(request.scope["path"].removeprefix("/v1"))
         body = parsed_body(raw) if adapter is not None and request.method == "POST" else None
         if adapter is None or body is None:
             return None
@@ -235,7 +251,7 @@ class _Carried:
     async def _sent(self, body: bytes, *, plain: bool) -> AsyncGenerator[_Upstream]:
         request = self.request
         headers = self.target.headers(request.headers, plain=plain)
-        url = self.target.url(request.url.query)
+        url = self.target.url(request.scope["query_string"].decode("latin-1"))
         content = body if body or request.method in {"POST", "PUT", "PATCH"} else None
         async with self.upstream.client.stream(
             request.method, url, headers=headers, content=content
