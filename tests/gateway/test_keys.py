@@ -14,7 +14,7 @@ from pagefile.settings import ServiceSettings
 from pagefile.stores.key_secrets import new_key
 from tests.gateway.behind import behind
 from tests.gateway.scripts import QUESTION, asked, echo
-from tests.gateway.upstream import Fault
+from tests.gateway.upstream import Fault, Said
 
 KEYED = {"service": ServiceSettings(require_keys=True)}
 
@@ -100,6 +100,65 @@ def test_the_gateways_own_key_replaces_the_clients(tmp_path):
         headers = here.upstream.requests[-1][1]
         assert "sk-ant-held" == headers["x-api-key"]
         assert "authorization" not in headers
+
+
+@pytest.fixture
+def held(tmp_path):
+    """The provider's key is the gateway's, and two users have keys of ours."""
+    given = {"openai_api_key": "sk-held", "anthropic_api_key": "sk-ant-held"}
+    with behind(anything, tmp_path, gateway=given, **KEYED) as here, here.memory() as memory:
+        yield here, {name: {"x-pagefile-key": _key(memory, name, name)} for name in ("ada", "bob")}
+
+
+def anything(_):
+    return Said("fine")
+
+
+OTHERS = [
+    "GET chat/completions",
+    "GET files",
+    "DELETE files/x",
+    "GET responses/resp_1",
+    "POST batches",
+    "DELETE models/x",
+]
+
+
+@pytest.mark.parametrize("asked_for", OTHERS)
+def test_the_held_key_opens_nothing_that_others_left_at_the_provider(held, asked_for):
+    here, keys = held
+    method, path = asked_for.split()
+    body = {"json": {}} if method == "POST" else {}
+    assert 403 == httpx.request(method, f"{here.url}/v1/{path}", headers=keys["ada"], **body).status_code
+    assert [] == here.upstream.requests
+
+
+def test_the_held_key_is_used_on_its_own_account_and_for_the_list_of_models(held):
+    here, keys = held
+    headers = {**keys["ada"], "openai-organization": "org-x", "openai-project": "proj-x"}
+    assert 200 == httpx.get(f"{here.url}/v1/models", headers=headers).status_code
+    _, sent, _ = here.upstream.requests[-1]
+    assert {"openai-organization", "openai-project"}.isdisjoint(sent)
+
+
+def test_with_the_held_key_a_user_continues_only_own_responses(held):
+    here, keys = held
+
+    def asks(user, **fields):
+        body = {"model": "gpt-5", "input": "What is it?", **fields}
+        return httpx.post(f"{here.url}/v1/responses", json=body, headers=keys[user])
+
+    first = asks("bob").json()["id"]
+    assert 200 == asks("bob", previous_response_id=first).status_code
+    for named in (
+        {"previous_response_id": first},
+        {"conversation": "conv_1"},
+        {"conversation": {"id": "conv_1"}},
+    ):
+        assert 403 == asks("ada", **named).status_code
+    headers = {**keys["ada"], "content-type": "application/json"}
+    assert 403 == httpx.post(f"{here.url}/v1/responses", content=b"packed", headers=headers).status_code
+    assert 2 == len(here.upstream.requests)
 
 
 def test_no_key_is_logged_or_stored(tmp_path, caplog):

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from pagefile.engine import Memory
-from pagefile.errors import PagefileError
+from pagefile.errors import AccessError, PagefileError
 from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry
 from pagefile.gateway.session import Call, Gateway, Mode, parsed_body
@@ -32,6 +32,7 @@ from pagefile.service.problems import answered, problem_of, to_problem
 from pagefile.service.span_keys import SPAN, SPAN_NAME
 from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
+from pagefile.shapes.skeleton import as_object
 from pagefile.stores.key_secrets import is_key
 
 #: Headers of one connection, or written by whoever sends a message on. Cookies are this host's: the inspector's is a key.
@@ -43,8 +44,11 @@ _HOP = frozenset(
 )  # fmt: skip
 #: What stands for itself in a path (RFC 3986), and what is already encoded.
 _IN_PATHS = "/%!$&'()*+,;=:@~"
+#: Headers that say on whose account a key of OpenAI's is used: they belong to the client's own.
+_OF_A_KEY = frozenset({"openai-organization", "openai-project"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MODES: Mapping[str, int] = {"on": 2, "record": 1, "off": 0}
+_LEAVE_NOTHING = frozenset({("POST", "/v1/embeddings"), ("POST", "/v1/messages/count_tokens")})
 _UNREACHABLE = "The provider cannot be reached: "
 
 
@@ -89,6 +93,7 @@ class Target:
         """The client's headers without ours; `plain` for an answer that has to be read."""
         named = {word.strip().lower() for word in ",".join(given.getlist("connection")).split(",")}
         dropped = _HOP | identity.OURS | named | ({"accept-encoding"} if plain else set[str]())
+        dropped |= _OF_A_KEY if self.key else frozenset[str]()
         kept = [
             (name, value)
             for name, value in given.items()
@@ -172,6 +177,8 @@ class _Carried:
     async def answer(self, send: Send) -> None:
         raw = await self.request.body()
         call = self._call(raw)
+        if self.target.key and principal_of(self.request).tenant is not None:
+            self._refuse_others(call)
         started = perf_counter()
         async with anyio.create_task_group() as together:
             together.start_soon(self._until_gone, together.cancel_scope)
@@ -200,6 +207,23 @@ class _Carried:
             request.headers, body, tenant=principal.tenant, user=principal.user, default=settings.user_id
         )
         return Call(self.upstream.gateway, adapter, who, raw, body, self._mode(settings.mode))
+
+    def _refuse_others(self, call: Call | None) -> None:
+        """One key of the provider's serves all holders of our keys: refuse what reaches anything that another left there."""
+        method, path = self.request.method, cast("str", self.request.scope["path"])
+        if call is None:
+            reads = method == "GET" and f"{path}/".startswith("/v1/models/")
+            if not reads and (method, path) not in _LEAVE_NOTHING:
+                raise AccessError(
+                    "The gateway holds the provider's key: with a key of Pagefile's, only JSON requests for answers, "
+                    "embeddings, token counts and the list of models pass."
+                )
+            return
+        known, given = self.upstream.gateway.conversations, call.body
+        for value in filter(None, (given.get("conversation"), given.get("previous_response_id"))):
+            name = (as_object(value) or {}).get("id", value)
+            if not isinstance(name, str) or known.conversation_of(call.who, name) is None:
+                raise AccessError("This user has no such response or conversation here: send the history.")
 
     def _mode(self, most: Mode) -> Mode:
         asked = self.request.headers.get(identity.MODE, most)
