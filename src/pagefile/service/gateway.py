@@ -242,10 +242,10 @@ class _Carried:
                     head = piece
                     if head.events:
                         await self._start(send, head.status, self._back(head.headers, call.headers()))
-                elif head is not None and head.events:
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
                 elif head is not None:
-                    await self._start(send, head.status, self._back(head.headers, call.headers(), len(piece)))
+                    if not self.began:
+                        length = None if call.reply.overrun else len(piece)
+                        await self._start(send, head.status, self._back(head.headers, call.headers(), length))
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
         if head is not None and not self.began:
             await self._start(send, head.status, self._back(head.headers, call.headers(), 0))
