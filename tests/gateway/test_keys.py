@@ -212,6 +212,24 @@ def test_a_path_that_may_lead_elsewhere_is_not_found(tmp_path, name):
         assert [] == here.upstream.requests
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{"x-pagefile-user": "bob"}, {"x-pagefile-mode": "off"}, {"authorization": "Bearer sk-wrong"}],
+    ids=str,
+)
+def test_an_answer_is_replayed_only_to_the_same_caller(tmp_path, other):
+    given = {"x-pagefile-user": "ada", "authorization": "Bearer sk-vendor", "idempotency-key": "one"}
+    body = {"model": "gpt-5", "messages": QUESTION}
+    with behind(echo, tmp_path) as here:
+
+        def asks(headers):
+            return httpx.post(f"{here.url}/v1/chat/completions", json=body, headers=headers)
+
+        assert 200 == asks(given).status_code
+        assert "true" == asks(given).headers["idempotency-replayed"]
+        assert asks({**given, **other}).status_code in {409, 422}
+
+
 BODIES = (
     b"", b"[]", b"nonsense", b'{"model": 1}', b'{"messages": "x"}', b'{"messages": [1, null, {}]}',
     b'{"messages": [{"role": "user"}]}', b'{"messages": [{"role": "user", "content": [{"type": 5}]}]}',
