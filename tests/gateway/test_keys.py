@@ -90,6 +90,16 @@ def test_a_key_of_one_user_reaches_no_other(keyed):
         assert [] == list(memory.turns(user_id="bob", tenant="clinic"))
 
 
+def test_a_key_of_one_user_does_not_name_anothers_conversation(keyed):
+    here, keys = keyed
+    url, body = f"{here.url}/v1/chat/completions", {"model": "gpt-5", "messages": QUESTION}
+    named = {"x-pagefile-conversation": "trip"}
+    bobs = {**named, "x-pagefile-key": keys["tenant"], "x-pagefile-user": "bob"}
+    assert 200 == httpx.post(url, json=body, headers=bobs).status_code
+    assert 403 == httpx.post(url, json=body, headers={**named, "x-pagefile-key": keys["ada"]}).status_code
+    assert 1 == len(here.upstream.requests)
+
+
 def test_the_gateways_own_key_replaces_the_clients(tmp_path):
     given = {"openai_api_key": "sk-held", "anthropic_api_key": "sk-ant-held"}
     with behind(echo, tmp_path, gateway=given) as here:

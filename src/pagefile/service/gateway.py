@@ -7,7 +7,8 @@ they are neither stored nor logged.
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import perf_counter
 from typing import Any, cast
@@ -18,7 +19,8 @@ import httpx
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from pagefile.engine import Memory
 from pagefile.errors import AccessError, PagefileError
@@ -27,7 +29,9 @@ from pagefile.gateway.carrying import Head, carry
 from pagefile.gateway.session import Call, Gateway, Mode, parsed_body
 from pagefile.gateway.sse import dumped
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.service.auth import open_memory, principal_of
+from pagefile.lru import Lru
+from pagefile.records import Scope
+from pagefile.service.auth import NOT_YOURS, is_anothers, open_memory, principal_of
 from pagefile.service.problems import answered, problem_of, to_problem
 from pagefile.service.span_keys import SPAN, SPAN_NAME
 from pagefile.service.vendor_paths import is_vendors
@@ -57,8 +61,15 @@ class Upstreams:
     """The providers, and the memory before them."""
 
     gateway: Gateway
-    edge: FailOpen
     client: httpx.AsyncClient
+    #: One per user: a history that takes long to record must not cost everybody the memory.
+    _edges: Lru[Scope, FailOpen] = field(default_factory=lambda: Lru(1_000))
+
+    def edge(self, call: Call) -> FailOpen:
+        whose = call.who.scope
+        if whose not in self._edges:
+            self._edges[whose] = FailOpen(self.gateway.memory, "gateway", timeout_s=self.settings.deadline_s)
+        return self._edges[whose]
 
     @property
     def settings(self) -> GatewaySettings:
@@ -125,8 +136,7 @@ async def upstreams(memory: Memory, settings: Settings) -> AsyncGenerator[Upstre
     async with httpx.AsyncClient(
         timeout=timeout, limits=limits, cookies=cookies, follow_redirects=False, trust_env=False
     ) as client:
-        edge = FailOpen(memory, "gateway", timeout_s=gateway.deadline_s)
-        yield Upstreams(Gateway(memory, gateway), edge, client)
+        yield Upstreams(Gateway(memory, gateway), client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +159,7 @@ class _Upstream:
 class Passage:
     """The endpoint of every path that belongs to a provider."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         upstream = cast("Upstreams | None", request.app.state.upstreams)
         target = None if upstream is None else upstream.target(request)
@@ -179,7 +189,10 @@ class _Carried:
         call = self._call(raw)
         if self.target.key and principal_of(self.request).tenant is not None:
             self._refuse_others(call)
+        if call is not None and principal_of(self.request).user is not None:
+            await self._refuse_anothers(call)
         started = perf_counter()
+        refused: PagefileError | None = None
         async with anyio.create_task_group() as together:
             together.start_soon(self._until_gone, together.cancel_scope)
             try:
@@ -189,7 +202,14 @@ class _Carried:
                     # Closing the connection tells the client that the answer is not complete.
                     raise
                 await self._failed(error, send)
+            except PagefileError as error:
+                if self.began:
+                    raise
+                # Out of the group it would come as one of several.
+                refused = error
             together.cancel_scope.cancel()
+        if refused is not None:
+            raise refused
         if call is not None:
             self._count(call, perf_counter() - started)
             self._trace(call)
@@ -225,6 +245,15 @@ class _Carried:
             if not isinstance(name, str) or known.conversation_of(call.who, name) is None:
                 raise AccessError("This user has no such response or conversation here: send the history.")
 
+    async def _refuse_anothers(self, call: Call) -> None:
+        own, memory = (
+            replace(call.who.scope, conversation=call.who.conversation),
+            self.upstream.gateway.memory,
+        )
+        check = partial(is_anothers, memory, own)
+        if await self.upstream.edge(call).attempt("looking for a conversation's owner", check, False):
+            raise AccessError(NOT_YOURS)
+
     def _mode(self, most: Mode) -> Mode:
         asked = self.request.headers.get(identity.MODE, most)
         return cast("Mode", min(asked if asked in _MODES else most, most, key=_MODES.__getitem__))
@@ -236,7 +265,7 @@ class _Carried:
 
     async def _carry(self, call: Call, send: Send) -> None:
         head: Head | None = None
-        async with aclosing(carry(call, self.upstream.edge, self._post)) as pieces:
+        async with aclosing(carry(call, self.upstream.edge(call), self._post)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Head):
                     head = piece
@@ -341,7 +370,7 @@ class _Carried:
 class _VendorRoute(Route):
     """Matches every path of a provider's, whatever the method."""
 
-    def matches(self, scope: Scope) -> Any:
+    def matches(self, scope: AsgiScope) -> Any:
         match, child = super().matches(scope)
         # Logs and spans name the route and never the path.
         mine = is_vendors(scope.get("path", ""))
