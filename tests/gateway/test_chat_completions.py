@@ -179,3 +179,12 @@ def test_models_and_other_paths_pass(tmp_path):
         assert ["stub"] == [model.id for model in here.openai().models.list()]
     with behind(echo, tmp_path, gateway={"openai_url": None}) as here, pytest.raises(openai.NotFoundError):
         here.openai().models.list()
+
+
+def test_an_empty_answer_is_not_that_of_a_conversation_in_the_log(tmp_path):
+    """Whoever knows only the question of another does not continue that conversation."""
+    with behind(echo, tmp_path) as here:
+        client, question = here.openai(), {"role": "user", "content": "hi"}
+        asked(client, [question])
+        asked(client, [question, {"role": "assistant", "content": ""}, {"role": "user", "content": "What?"}])
+        assert 2 == len(here.talks())

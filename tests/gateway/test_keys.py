@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 import httpx
 import openai
 import pytest
+from starlette.datastructures import Headers
 
 from pagefile import Scope
+from pagefile.service.gateway import Target
 from pagefile.settings import ServiceSettings
 from pagefile.stores.key_secrets import new_key
 from tests.gateway.behind import behind
 from tests.gateway.scripts import QUESTION, asked, echo
-from tests.gateway.upstream import Fault
+from tests.gateway.upstream import Fault, Said
 
 KEYED = {"service": ServiceSettings(require_keys=True)}
 
@@ -48,6 +50,34 @@ def test_our_key_in_the_vendors_header_does_not_leave(tmp_path, keyed):
     assert "authorization" not in here.upstream.requests[-1][1]
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "BEARER", "bearer "])
+def test_our_key_does_not_leave_however_its_scheme_is_written(keyed, scheme):
+    here, keys = keyed
+    headers = {"authorization": f"{scheme} {keys['ada']}"}
+    body = {"model": "gpt-5", "messages": QUESTION}
+    assert 200 == httpx.post(f"{here.url}/v1/chat/completions", json=body, headers=headers).status_code
+    assert "authorization" not in here.upstream.requests[-1][1]
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages/count_tokens"])
+def test_cookies_go_neither_way(tmp_path, path):
+    """What a provider sets for one user is not sent with another's request, and ours stay here."""
+    with behind(echo, tmp_path) as here:
+        body = {"model": "gpt-5", "messages": QUESTION}
+        first = httpx.post(f"{here.url}{path}", json=body, headers={"x-pagefile-user": "ada"})
+        assert "set-cookie" not in first.headers
+        httpx.post(f"{here.url}{path}", json=body, headers={"x-pagefile-user": "bob"})
+        assert "cookie" not in here.upstream.requests[-1][1]
+        httpx.post(f"{here.url}{path}", json=body, headers={"cookie": "pagefile_key=pf_secret"})
+        assert "cookie" not in here.upstream.requests[-1][1]
+
+
+def test_what_any_connection_header_names_stays_here():
+    given = [("connection", "keep-alive"), ("connection", "x-hop"), ("x-hop", "1"), ("x-end", "1")]
+    headers = Headers(raw=[(name.encode(), value.encode()) for name, value in given])
+    assert [("x-end", "1")] == Target(None, "/models", "authorization", None).headers(headers, plain=False)
+
+
 def test_a_key_of_one_user_reaches_no_other(keyed):
     here, keys = keyed
     client = here.openai(default_headers={"x-pagefile-key": keys["ada"]})
@@ -60,6 +90,16 @@ def test_a_key_of_one_user_reaches_no_other(keyed):
         assert [] == list(memory.turns(user_id="bob", tenant="clinic"))
 
 
+def test_a_key_of_one_user_does_not_name_anothers_conversation(keyed):
+    here, keys = keyed
+    url, body = f"{here.url}/v1/chat/completions", {"model": "gpt-5", "messages": QUESTION}
+    named = {"x-pagefile-conversation": "trip"}
+    bobs = {**named, "x-pagefile-key": keys["tenant"], "x-pagefile-user": "bob"}
+    assert 200 == httpx.post(url, json=body, headers=bobs).status_code
+    assert 403 == httpx.post(url, json=body, headers={**named, "x-pagefile-key": keys["ada"]}).status_code
+    assert 1 == len(here.upstream.requests)
+
+
 def test_the_gateways_own_key_replaces_the_clients(tmp_path):
     given = {"openai_api_key": "sk-held", "anthropic_api_key": "sk-ant-held"}
     with behind(echo, tmp_path, gateway=given) as here:
@@ -70,6 +110,65 @@ def test_the_gateways_own_key_replaces_the_clients(tmp_path):
         headers = here.upstream.requests[-1][1]
         assert "sk-ant-held" == headers["x-api-key"]
         assert "authorization" not in headers
+
+
+@pytest.fixture
+def held(tmp_path):
+    """The provider's key is the gateway's, and two users have keys of ours."""
+    given = {"openai_api_key": "sk-held", "anthropic_api_key": "sk-ant-held"}
+    with behind(anything, tmp_path, gateway=given, **KEYED) as here, here.memory() as memory:
+        yield here, {name: {"x-pagefile-key": _key(memory, name, name)} for name in ("ada", "bob")}
+
+
+def anything(_):
+    return Said("fine")
+
+
+OTHERS = [
+    "GET chat/completions",
+    "GET files",
+    "DELETE files/x",
+    "GET responses/resp_1",
+    "POST batches",
+    "DELETE models/x",
+]
+
+
+@pytest.mark.parametrize("asked_for", OTHERS)
+def test_the_held_key_opens_nothing_that_others_left_at_the_provider(held, asked_for):
+    here, keys = held
+    method, path = asked_for.split()
+    body = {"json": {}} if method == "POST" else {}
+    assert 403 == httpx.request(method, f"{here.url}/v1/{path}", headers=keys["ada"], **body).status_code
+    assert [] == here.upstream.requests
+
+
+def test_the_held_key_is_used_on_its_own_account_and_for_the_list_of_models(held):
+    here, keys = held
+    headers = {**keys["ada"], "openai-organization": "org-x", "openai-project": "proj-x"}
+    assert 200 == httpx.get(f"{here.url}/v1/models", headers=headers).status_code
+    _, sent, _ = here.upstream.requests[-1]
+    assert {"openai-organization", "openai-project"}.isdisjoint(sent)
+
+
+def test_with_the_held_key_a_user_continues_only_own_responses(held):
+    here, keys = held
+
+    def asks(user, **fields):
+        body = {"model": "gpt-5", "input": "What is it?", **fields}
+        return httpx.post(f"{here.url}/v1/responses", json=body, headers=keys[user])
+
+    first = asks("bob").json()["id"]
+    assert 200 == asks("bob", previous_response_id=first).status_code
+    for named in (
+        {"previous_response_id": first},
+        {"conversation": "conv_1"},
+        {"conversation": {"id": "conv_1"}},
+    ):
+        assert 403 == asks("ada", **named).status_code
+    headers = {**keys["ada"], "content-type": "application/json"}
+    assert 403 == httpx.post(f"{here.url}/v1/responses", content=b"packed", headers=headers).status_code
+    assert 2 == len(here.upstream.requests)
 
 
 def test_no_key_is_logged_or_stored(tmp_path, caplog):
@@ -105,6 +204,40 @@ def test_a_request_does_not_choose_where_it_goes(tmp_path):
             "api_base": "http://evil.example",
         }
         assert 200 == httpx.post(f"{here.url}/v1/chat/completions", json=body).status_code
+
+
+@pytest.mark.parametrize("name", ["org%2Fname", "%252e%252e", "%3Fx=1", "a%23b", "%E5%AD%97"])
+def test_a_path_arrives_as_it_was_sent(tmp_path, name):
+    with behind(echo, tmp_path) as here:
+        assert 200 == httpx.get(f"{here.url}/v1/models/{name}?limit=2").status_code
+        assert [f"/v1/models/{name}?limit=2"] == [path for path, _, _ in here.upstream.requests]
+
+
+@pytest.mark.parametrize(
+    "name", ["%01", "x%0d%0ay", "%2e%2e/%2e%2e/x", "..;/x", "%2e%2e;a=1/x", "%5c..%5c.."]
+)
+def test_a_path_that_may_lead_elsewhere_is_not_found(tmp_path, name):
+    with behind(echo, tmp_path) as here:
+        assert 404 == httpx.get(f"{here.url}/v1/models/{name}").status_code
+        assert [] == here.upstream.requests
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"x-pagefile-user": "bob"}, {"x-pagefile-mode": "off"}, {"authorization": "Bearer sk-wrong"}],
+    ids=str,
+)
+def test_an_answer_is_replayed_only_to_the_same_caller(tmp_path, other):
+    given = {"x-pagefile-user": "ada", "authorization": "Bearer sk-vendor", "idempotency-key": "one"}
+    body = {"model": "gpt-5", "messages": QUESTION}
+    with behind(echo, tmp_path) as here:
+
+        def asks(headers):
+            return httpx.post(f"{here.url}/v1/chat/completions", json=body, headers=headers)
+
+        assert 200 == asks(given).status_code
+        assert "true" == asks(given).headers["idempotency-replayed"]
+        assert asks({**given, **other}).status_code in {409, 422}
 
 
 BODIES = (

@@ -1,5 +1,7 @@
 """What the service does with every request it also does with the gateway's: spans, metrics, limits, repeated requests."""
 
+import asyncio
+
 import httpx
 import pytest
 from opentelemetry import trace
@@ -7,6 +9,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from pagefile.errors import StoreUnavailableError
+from pagefile.gateway.session import Call
 from pagefile.settings import ServiceSettings
 from tests.gateway.behind import behind
 from tests.gateway.scripts import QUESTION, asked, echo, streamed
@@ -77,6 +81,34 @@ def test_a_request_that_is_sent_twice_is_carried_out_once(tmp_path):
         assert "true" == second.headers["idempotency-replayed"]
         assert 1 == len(here.upstream.requests)
         assert 1 == sum(map(len, here.talks()))
+
+
+def test_a_slow_memory_of_one_user_costs_no_other_the_memory(tmp_path, monkeypatch):
+    prepare = Call.prepare
+
+    async def slow(call):
+        if call.who.user == "ada":
+            await asyncio.sleep(30)
+        return await prepare(call)
+
+    monkeypatch.setattr(Call, "prepare", slow)
+    with behind(echo, tmp_path, gateway={"deadline_s": 3.0}) as here:
+        url = f"{here.url}/v1/chat/completions"
+        answers = [
+            httpx.post(url, json=BODY, headers={"x-pagefile-user": name}, timeout=30)
+            for name in ("ada", "bob")
+        ]
+        assert ["bypassed", "memory"] == [answer.headers["x-pagefile-status"] for answer in answers]
+
+
+def test_an_error_that_is_to_be_raised_is_told(tmp_path, monkeypatch):
+    async def failing(_):
+        raise StoreUnavailableError("The database is away.")
+
+    monkeypatch.setattr(Call, "prepare", failing)
+    with behind(echo, tmp_path, on_tier_error="raise") as here:
+        answer = httpx.post(f"{here.url}/v1/chat/completions", json=BODY)
+        assert (503, "application/problem+json") == (answer.status_code, answer.headers["content-type"])
 
 
 def test_a_page_of_another_site_cannot_spend_tokens(tmp_path):

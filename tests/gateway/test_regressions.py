@@ -1,11 +1,13 @@
 """What users of other gateways complain about: each complaint is a test here."""
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from pagefile.integrations.tools import ToolCaller
 from pagefile.settings import ArchiveSettings
 from tests.acceptance.http_server import listening
 from tests.gateway.behind import Behind, behind
@@ -36,6 +38,25 @@ def test_what_was_loaded_is_not_taken_away_again(tmp_path):
         ]
         assert 2 == len(loads)
         assert "row 1234: value 8638" in loads[-1]
+
+
+@pytest.mark.parametrize("slow", [False, True], ids=["fails", "slow"])
+def test_the_model_answers_without_a_result_that_cannot_be_loaded(tmp_path, monkeypatch, slow):
+    """The client gets an answer and not half of one, and the turn is complete."""
+
+    async def answer(*_):
+        if not slow:
+            raise RuntimeError("a bug of ours")
+        await asyncio.sleep(30)
+
+    with behind(reader, tmp_path, gateway={"deadline_s": 4.0}) as here:
+        client = here.openai()
+        history = read_table(client)
+        monkeypatch.setattr(ToolCaller, "answer", answer)
+        assert "Let me look. It is 8638." == said(asked(client, [*history, ROW], tools=[READ]))
+        assert "[load_tool_history]" in here.upstream.last["messages"][-1]["content"]
+        ((*_, (_, _, status)),) = here.talks()
+        assert "done" == status
 
 
 def test_originals_outlive_a_restart(tmp_path):

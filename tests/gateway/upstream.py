@@ -78,6 +78,7 @@ class Upstream(StubServer):
                 for name, one in {
                     "content-type": "application/json",
                     "x-request-id": "req_1",
+                    "set-cookie": "vendor=one; Path=/",
                     **(headers or {}),
                 }.items():
                     self.send_header(name, one)

@@ -30,6 +30,8 @@ _MEDIA = frozenset(
 MEDIA_TOKENS = 1_500
 
 
+#: The most that is held of an answer: of one event, or of an answer that is not a stream.
+MOST_BYTES = 16_000_000
 #: How streams end.
 _DONE = "[DONE]"
 _LAST = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
@@ -236,15 +238,22 @@ class Reply(ABC):
         self._holding = False
         #: Whether something arrived that is not a valid event: the answer is incomplete.
         self._broken = False
-        self._whole = b""
+        #: Whether it is too large to be held: the rest passes as it comes, and the answer is not recorded.
+        self.overrun = False
+        self._pieces: list[bytes] = []
+        self._size = 0
 
     def feed(self, piece: bytes, *, events: bool) -> bytes:
         """What goes to the client; nothing of an answer that is not a stream until its last round is over."""
         self.events = events
-        if not events:
-            self._whole += piece
-            return b""
-        return b"".join(map(self._passed, self._splitter.feed(piece)))
+        if self.overrun:
+            return piece
+        if events:
+            out = b"".join(map(self._passed, self._splitter.feed(piece)))
+            return out + self._let_go() if self._splitter.waiting > MOST_BYTES else out
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return self._let_go() if self._size > MOST_BYTES else b""
 
     def end_round(self) -> Round:
         """The response is over."""
@@ -262,7 +271,7 @@ class Reply(ABC):
         """Another round follows: the end of this one is not for the client."""
         self._held.clear()
         self._holding = False
-        self._whole = b""
+        self._drop()
         self.next_round()
 
     def released(self) -> bytes:
@@ -321,6 +330,18 @@ class Reply(ABC):
         self._held.append(out)
         return b""
 
+    def _let_go(self) -> bytes:
+        """Everything that was held back."""
+        self.overrun = self._broken = True
+        held = [*self._held, self._splitter.rest(), *self._pieces]
+        self._held.clear()
+        self._drop()
+        return b"".join(held)
+
+    def _drop(self) -> None:
+        self._pieces.clear()
+        self._size = 0
+
     def hold(self) -> None:
         """Hold back this event and what follows."""
         self._holding = True
@@ -331,14 +352,15 @@ class Reply(ABC):
 
     def _payload(self) -> Json | None:
         try:
-            return as_object(json.loads(self._whole))
+            return as_object(json.loads(b"".join(self._pieces)))
         except (ValueError, RecursionError):
             return None
 
     def _delivered(self) -> bytes:
         payload = self._payload()
         touched = len(self.rounds) > 1 or (self.rounds and self.rounds[-1].calls)
-        return self._whole if payload is None or not touched else dumped(self.merged(payload))
+        whole = b"".join(self._pieces)
+        return whole if payload is None or not touched else dumped(self.merged(payload))
 
 
 def summed(one: Mapping[str, Any], other: Mapping[str, Any]) -> Json:

@@ -94,6 +94,7 @@ async def carry(call: Call, edge: FailOpen, post: Post) -> AsyncGenerator[Head |
             next_body: bytes | None = None
             with anyio.CancelScope(shield=True):
                 next_body = await edge.attempt("recording an answer", call.after_round, None, always=True)
+            next_body = next_body or call.next_without_memory()
             if next_body is None:
                 break
             body = next_body
@@ -131,6 +132,7 @@ def carry_blocking(call: Call, edge: FailOpen, post: BlockingPost) -> Generator[
                     if out := call.reply.feed(piece, events=events):
                         yield out
             next_body = edge.attempt_blocking("recording an answer", call.after_round, None, always=True)
+            next_body = next_body or call.next_without_memory()
             if next_body is None:
                 break
             body = next_body

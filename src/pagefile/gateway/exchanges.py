@@ -74,10 +74,13 @@ def base_key(turn_id: str) -> str:
     return _VERSION.sub("", turn_id)
 
 
-def same_answer(one: str, other: str) -> bool:
-    """Whether two texts are the same answer: clients trim them, drop thoughts from them, and keep half of one that was cut."""
-    first, second = "".join(one.split()), "".join(other.split())
-    return not first or not second or first in second or second in first
+def same_answer(logged: str, told: str) -> bool:
+    """Whether a client tells the answer in the log: clients trim it, drop thoughts from it, and keep half of one that was cut.
+
+    Where the log has none, the client may tell any; one that tells none has no part in an answer that the log has.
+    """
+    ours, theirs = "".join(logged.split()), "".join(told.split())
+    return not ours or (bool(theirs) and (ours in theirs or theirs in ours))
 
 
 def blocks_of(message: Mapping[str, Any], key: str = "content") -> list[Any]:

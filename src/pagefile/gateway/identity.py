@@ -1,13 +1,14 @@
 """Whose request it is: what its headers, its vendor's fields and its key say."""
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
 
-from pagefile.errors import AccessError
+from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.gateway.conversations import Who
 from pagefile.gateway.exchanges import Json
-from pagefile.records import checked_id
+from pagefile.records import MAX_ID_CHARS, checked_id, checked_text
 from pagefile.shapes.skeleton import as_object
 
 USER = "x-pagefile-user"
@@ -17,8 +18,10 @@ KEY = "x-pagefile-key"
 #: Headers that are for us, and not for the provider.
 OURS = frozenset({USER, CONVERSATION, MODE, KEY})
 
-#: What a coding agent sends as its user: the account or the device, and a session that covers unrelated histories.
-_SESSION = re.compile(r"_session_[0-9a-f-]+$")
+#: What Claude Code sends as its user: the device and the account, then a session that covers unrelated histories.
+_CLAUDE_CODE = re.compile(
+    r"(user_[0-9a-f]+_account_[0-9a-f-]*)_session_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+)
 
 
 def who(
@@ -39,15 +42,31 @@ def who(
 
 
 def _vendors_user(body: Json) -> str | None:
+    """The first of the vendors' fields that can name a user; whether they are well formed is for the provider to judge."""
     metadata = as_object(body.get("metadata")) or {}
-    given = metadata.get("user_id") or body.get("safety_identifier") or body.get("user")
+    named = (_claude_codes(metadata.get("user_id")), body.get("safety_identifier"), body.get("user"))
+    return next((user for given in named if (user := _usable(given)) is not None), None)
+
+
+def _usable(given: object) -> str | None:
     if not isinstance(given, str) or not given.strip():
         return None
     try:
-        # Claude Code sends an object as text.
+        checked_text(given, "user_id")
+    except InvalidArgumentError:
+        return None
+    # Cut ids could be the same for different users.
+    return given if len(given) <= MAX_ID_CHARS else hashlib.sha256(given.encode()).hexdigest()
+
+
+def _claude_codes(given: object) -> object:
+    """A user id without Claude Code's session, if it has one: newer versions send an object as text."""
+    if not isinstance(given, str):
+        return None
+    if (found := _CLAUDE_CODE.fullmatch(given)) is not None:
+        return found[1]
+    try:
         parts = as_object(json.loads(given)) if given.startswith("{") else None
-    except ValueError:
+    except (ValueError, RecursionError):
         parts = None
-    if parts is not None:
-        given = str(parts.get("account_uuid") or parts.get("device_id") or given)
-    return _SESSION.sub("", given)[:255]
+    return given if parts is None else str(parts.get("account_uuid") or parts.get("device_id") or given)

@@ -28,6 +28,7 @@ from pagefile.shapes.skeleton import as_object
 from pagefile.tiers.page_in import LOADING_TOOLS
 from pagefile.window.budget import model_limits
 from pagefile.window.receipt import Window
+from pagefile.window.wording import WORDINGS
 
 Mode = Literal["on", "record", "off"]
 
@@ -83,6 +84,8 @@ class Call:
     reply: Reply = field(init=False)
     #: The model's messages and tool results of all rounds.
     said: list[Json] = field(default_factory=list[Json])
+    #: A round whose calls of our tools have no answers yet.
+    unanswered: Round | None = None
     ended: bool = False
 
     def __post_init__(self) -> None:
@@ -221,7 +224,8 @@ class Call:
         if self.place is None:
             return None
         if ended.calls and not ended.foreign and ended.stop is not None and not self._exhausted:
-            return await self._next(ended)
+            self.unanswered = ended
+            return self._next(ended, [await self._answer(call) for call in ended.calls])
         self.said += ended.messages
         await self._finish(ended)
         return None
@@ -230,9 +234,17 @@ class Call:
     def _exhausted(self) -> bool:
         return len(self.reply.rounds) > self.gateway.settings.max_rounds
 
-    async def _next(self, ended: Round) -> bytes:
-        answers = [(call, await self._answer(call)) for call in ended.calls]
-        told = [*ended.messages, *self.adapter.own_results(answers)]
+    def next_without_memory(self) -> bytes | None:
+        """The next round if memory failed to answer the model's calls or was slow: the model is told so. None if none wait."""
+        ended, window = self.unanswered, self.window
+        if ended is None or window is None:
+            return None
+        refused = WORDINGS[window.language].answers["refused"]
+        return self._next(ended, [refused.format(tool=call.tool, reason="") for call in ended.calls])
+
+    def _next(self, ended: Round, answers: Sequence[str]) -> bytes:
+        self.unanswered = None
+        told = [*ended.messages, *self.adapter.own_results(list(zip(ended.calls, answers, strict=True)))]
         self.said += told
         body = self.adapter.with_messages(self.sent, [*self.adapter.messages(self.sent), *told])
         if self._exhausted:

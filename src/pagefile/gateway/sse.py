@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from pagefile.shapes.skeleton import as_object
 
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+#: The longest.
+_END_BYTES = 4
 _LINE = re.compile(r"\r\n|\n|\r")
 
 
@@ -30,21 +32,31 @@ class EventSplitter:
     """Turns pieces of a stream into events."""
 
     def __init__(self) -> None:
-        self._left = b""
+        self._left = bytearray()
+        #: How much of it has no end of an event, except perhaps the beginning of one.
+        self._searched = 0
+
+    @property
+    def waiting(self) -> int:
+        """The bytes of the event that is not complete."""
+        return len(self._left)
 
     def feed(self, piece: bytes) -> list[Event]:
         self._left += piece
         events: list[Event] = []
-        start = 0
-        for end in _END.finditer(self._left):
-            events.append(_event(self._left[start : end.end()]))
-            start = end.end()
-        self._left = self._left[start:]
+        start, place = 0, max(0, self._searched - _END_BYTES + 1)
+        while (end := _END.search(self._left, place)) is not None:
+            place = end.end()
+            events.append(_event(bytes(self._left[start:place])))
+            start = place
+        del self._left[:start]
+        self._searched = len(self._left)
         return events
 
     def rest(self) -> bytes:
         """What a stream ended with, without the end of an event."""
-        left, self._left = self._left, b""
+        left = bytes(self._left)
+        self._left, self._searched = bytearray(), 0
         return left
 
 

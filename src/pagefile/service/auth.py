@@ -54,6 +54,8 @@ FOR_EVERYBODY: Mapping[str, str] = {
 #: Routes where the user is never filled in: an erasure must name its target explicitly.
 SAID_ALOUD = frozenset({"/v1/forget"})
 
+NOT_YOURS = "This key may not use this conversation: use an id of your own."
+
 _STATE = "pagefile.principal"
 _GUARDED = "__pagefile_guarded__"
 
@@ -267,11 +269,14 @@ async def _narrowed(value: R, principal: Principal, request: Request) -> R:
             raise AccessError("This needs a key for the whole tenant; this key is for one user.")
         mine["user_id"] = _own(value, "user_id", principal.user)
         own = records.Scope(mine["tenant"], principal.user, getattr(value, "conversation_id", None))
-        owner = open_memory(request.app).engine.store.reader.owner
-        # Conversations of others, and those without a user, need a tenant key; new ones do not.
-        if own.conversation is not None and await owner(own) not in {None, own}:
-            raise AccessError("This key may not use this conversation: use an id of your own.")
+        if await is_anothers(open_memory(request.app), own):
+            raise AccessError(NOT_YOURS)
     return cast("R", value.model_copy(update=mine))
+
+
+async def is_anothers(memory: Memory, own: records.Scope) -> bool:
+    """Whether a user's key may not use a conversation: those of others, and those without a user, need a tenant key."""
+    return own.conversation is not None and await memory.engine.store.reader.owner(own) not in {None, own}
 
 
 def _own(value: BaseModel, name: str, own: str) -> str:

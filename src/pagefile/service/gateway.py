@@ -4,41 +4,55 @@ Where a request goes is a setting and never part of it. Keys of providers pass t
 they are neither stored nor logged.
 """
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import perf_counter
 from typing import Any, cast
+from urllib.parse import quote
 
 import anyio
 import httpx
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
+from starlette.types import Scope as AsgiScope
 
 from pagefile.engine import Memory
-from pagefile.errors import PagefileError
+from pagefile.errors import AccessError, PagefileError
 from pagefile.gateway import ADAPTERS, identity
 from pagefile.gateway.carrying import Head, carry
 from pagefile.gateway.session import Call, Gateway, Mode, parsed_body
 from pagefile.gateway.sse import dumped
 from pagefile.integrations.fail_open import FailOpen
-from pagefile.service.auth import open_memory, principal_of
+from pagefile.lru import Lru
+from pagefile.records import Scope
+from pagefile.service.auth import NOT_YOURS, is_anothers, open_memory, principal_of
 from pagefile.service.problems import answered, problem_of, to_problem
 from pagefile.service.span_keys import SPAN, SPAN_NAME
 from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
+from pagefile.shapes.skeleton import as_object
 from pagefile.stores.key_secrets import is_key
 
-#: Hop-by-hop headers, and those that a proxy writes itself.
+#: Hop-by-hop headers, those that a proxy writes itself, and cookies, which are this host's: the inspector's is a key.
 _HOP = frozenset(
     {
-        "connection", "content-length", "date", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "server",
-        "te", "trailer", "transfer-encoding", "upgrade",
+        "connection", "content-length", "cookie", "date", "host", "keep-alive", "proxy-authenticate", "proxy-authorization",
+        "server", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
+#: What stands for itself in a path (RFC 3986), and what is already encoded.
+_IN_PATHS = "/%!$&'()*+,;=:@~"
+#: Headers that say on whose account a key of OpenAI's is used: they belong to the client's own.
+_OF_A_KEY = frozenset({"openai-organization", "openai-project"})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MODES: Mapping[str, int] = {"on": 2, "record": 1, "off": 0}
+_LEAVE_NOTHING = frozenset({("POST", "/v1/embeddings"), ("POST", "/v1/messages/count_tokens")})
 _UNREACHABLE = "The provider cannot be reached: "
 
 
@@ -47,8 +61,15 @@ class Upstreams:
     """The providers, and the memory before them."""
 
     gateway: Gateway
-    edge: FailOpen
     client: httpx.AsyncClient
+    #: One per user: a history that takes long to record must not cost everybody the memory.
+    _edges: Lru[Scope, FailOpen] = field(default_factory=lambda: Lru(1_000))
+
+    def edge(self, call: Call) -> FailOpen:
+        whose = call.who.scope
+        if whose not in self._edges:
+            self._edges[whose] = FailOpen(self.gateway.memory, "gateway", timeout_s=self.settings.deadline_s)
+        return self._edges[whose]
 
     @property
     def settings(self) -> GatewaySettings:
@@ -56,14 +77,16 @@ class Upstreams:
 
     def target(self, request: Request) -> "Target | None":
         """Where a request goes; None if no provider is set for it."""
-        settings, path = self.settings, request.url.path
-        anthropic = Target(settings.anthropic_url, path, "x-api-key", settings.anthropic_api_key)
+        settings, path = self.settings, cast("str", request.scope["path"])
+        # As the client wrote it: decoding and encoding again would change which segments it has.
+        sent = quote(request.scope["raw_path"], safe=_IN_PATHS)
+        anthropic = Target(settings.anthropic_url, sent, "x-api-key", settings.anthropic_api_key)
         openai = Target(
-            settings.openai_url, path.removeprefix("/v1"), "authorization", settings.openai_api_key
+            settings.openai_url, sent.removeprefix("/v1"), "authorization", settings.openai_api_key
         )
         is_anthropics = "anthropic-version" in request.headers or path.startswith("/v1/messages")
         chosen = anthropic if is_anthropics else openai
-        return chosen if chosen.base is not None and ".." not in path.split("/") else None
+        return chosen if chosen.base is not None and _stays_below(path) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +102,9 @@ class Target:
 
     def headers(self, given: Headers, *, plain: bool) -> list[tuple[str, str]]:
         """The client's headers without ours; `plain` for an answer that has to be read."""
-        named = {word.strip().lower() for word in given.get("connection", "").split(",")}
+        named = {word.strip().lower() for word in ",".join(given.getlist("connection")).split(",")}
         dropped = _HOP | identity.OURS | named | ({"accept-encoding"} if plain else set[str]())
+        dropped |= _OF_A_KEY if self.key else frozenset[str]()
         kept = [
             (name, value)
             for name, value in given.items()
@@ -92,6 +116,12 @@ class Target:
         return [*kept, ("accept-encoding", "identity")] if plain else kept
 
 
+def _stays_below(path: str) -> bool:
+    """Whether no server reads a decoded path as one that leads upwards, or as more than a path."""
+    names = {name.partition(";")[0] for name in path.replace("\\", "/").split("/")}
+    return ".." not in names and _CONTROL.search(path) is None
+
+
 @asynccontextmanager
 async def upstreams(memory: Memory, settings: Settings) -> AsyncGenerator[Upstreams | None]:
     """The providers of a running service; None if none is set."""
@@ -101,11 +131,12 @@ async def upstreams(memory: Memory, settings: Settings) -> AsyncGenerator[Upstre
         return
     timeout = httpx.Timeout(gateway.timeout_s, connect=10.0)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+    # All users share the client: it must not keep what a provider set for one of them.
+    cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     async with httpx.AsyncClient(
-        timeout=timeout, limits=limits, follow_redirects=False, trust_env=False
+        timeout=timeout, limits=limits, cookies=cookies, follow_redirects=False, trust_env=False
     ) as client:
-        edge = FailOpen(memory, "gateway", timeout_s=gateway.deadline_s)
-        yield Upstreams(Gateway(memory, gateway), edge, client)
+        yield Upstreams(Gateway(memory, gateway), client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +159,16 @@ class _Upstream:
 class Passage:
     """The endpoint of every path that belongs to a provider."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         upstream = cast("Upstreams | None", request.app.state.upstreams)
         target = None if upstream is None else upstream.target(request)
         if upstream is None or target is None:
             open_memory(request.app)
-            detail = "This is a provider's route: set gateway.openai_url or gateway.anthropic_url, and start again."
+            detail = (
+                "This is a provider's route: set gateway.openai_url or gateway.anthropic_url, and start again. "
+                "Its path may not have `..` or control characters."
+            )
             await answered(to_problem("route-not-found", detail))(scope, receive, send)
             return
         try:
@@ -153,7 +187,12 @@ class _Carried:
     async def answer(self, send: Send) -> None:
         raw = await self.request.body()
         call = self._call(raw)
+        if self.target.key and principal_of(self.request).tenant is not None:
+            self._refuse_others(call)
+        if call is not None and principal_of(self.request).user is not None:
+            await self._refuse_anothers(call)
         started = perf_counter()
+        refused: PagefileError | None = None
         async with anyio.create_task_group() as together:
             together.start_soon(self._until_gone, together.cancel_scope)
             try:
@@ -163,7 +202,14 @@ class _Carried:
                     # Closing the connection tells the client that the answer is not complete.
                     raise
                 await self._failed(error, send)
+            except PagefileError as error:
+                if self.began:
+                    raise
+                # Out of the group it would come as one of several.
+                refused = error
             together.cancel_scope.cancel()
+        if refused is not None:
+            raise refused
         if call is not None:
             self._count(call, perf_counter() - started)
             self._trace(call)
@@ -171,7 +217,7 @@ class _Carried:
     def _call(self, raw: bytes) -> Call | None:
         """What memory has to do with the request; None if it only passes."""
         request = self.request
-        adapter = ADAPTERS.get(request.url.path.removeprefix("/v1"))
+        adapter = ADAPTERS.get(request.scope["path"].removeprefix("/v1"))
         body = parsed_body(raw) if adapter is not None and request.method == "POST" else None
         if adapter is None or body is None:
             return None
@@ -181,6 +227,32 @@ class _Carried:
             request.headers, body, tenant=principal.tenant, user=principal.user, default=settings.user_id
         )
         return Call(self.upstream.gateway, adapter, who, raw, body, self._mode(settings.mode))
+
+    def _refuse_others(self, call: Call | None) -> None:
+        """One key of the provider's serves all holders of our keys: refuse what reaches anything that another left there."""
+        method, path = self.request.method, cast("str", self.request.scope["path"])
+        if call is None:
+            reads = method == "GET" and f"{path}/".startswith("/v1/models/")
+            if not reads and (method, path) not in _LEAVE_NOTHING:
+                raise AccessError(
+                    "The gateway holds the provider's key: with a key of Pagefile's, only JSON requests for answers, "
+                    "embeddings, token counts and the list of models pass."
+                )
+            return
+        known, given = self.upstream.gateway.conversations, call.body
+        for value in filter(None, (given.get("conversation"), given.get("previous_response_id"))):
+            name = (as_object(value) or {}).get("id", value)
+            if not isinstance(name, str) or known.conversation_of(call.who, name) is None:
+                raise AccessError("This user has no such response or conversation here: send the history.")
+
+    async def _refuse_anothers(self, call: Call) -> None:
+        own, memory = (
+            replace(call.who.scope, conversation=call.who.conversation),
+            self.upstream.gateway.memory,
+        )
+        check = partial(is_anothers, memory, own)
+        if await self.upstream.edge(call).attempt("looking for a conversation's owner", check, False):
+            raise AccessError(NOT_YOURS)
 
     def _mode(self, most: Mode) -> Mode:
         asked = self.request.headers.get(identity.MODE, most)
@@ -193,16 +265,16 @@ class _Carried:
 
     async def _carry(self, call: Call, send: Send) -> None:
         head: Head | None = None
-        async with aclosing(carry(call, self.upstream.edge, self._post)) as pieces:
+        async with aclosing(carry(call, self.upstream.edge(call), self._post)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Head):
                     head = piece
                     if head.events:
                         await self._start(send, head.status, self._back(head.headers, call.headers()))
-                elif head is not None and head.events:
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
                 elif head is not None:
-                    await self._start(send, head.status, self._back(head.headers, call.headers(), len(piece)))
+                    if not self.began:
+                        length = None if call.reply.overrun else len(piece)
+                        await self._start(send, head.status, self._back(head.headers, call.headers(), length))
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
         if head is not None and not self.began:
             await self._start(send, head.status, self._back(head.headers, call.headers(), 0))
@@ -232,7 +304,7 @@ class _Carried:
     async def _sent(self, body: bytes, *, plain: bool) -> AsyncGenerator[_Upstream]:
         request = self.request
         headers = self.target.headers(request.headers, plain=plain)
-        url = self.target.url(request.url.query)
+        url = self.target.url(request.scope["query_string"].decode("latin-1"))
         content = body if body or request.method in {"POST", "PUT", "PATCH"} else None
         async with self.upstream.client.stream(
             request.method, url, headers=headers, content=content
@@ -298,7 +370,7 @@ class _Carried:
 class _VendorRoute(Route):
     """Matches every path of a provider's, whatever the method."""
 
-    def matches(self, scope: Scope) -> Any:
+    def matches(self, scope: AsgiScope) -> Any:
         match, child = super().matches(scope)
         # Logs and spans name the route and never the path.
         mine = is_vendors(scope.get("path", ""))

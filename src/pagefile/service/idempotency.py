@@ -22,8 +22,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pagefile.errors import PagefileError
+from pagefile.gateway import identity
 from pagefile.service.auth import memory_in, principal_of
 from pagefile.service.problems import answered, refused, to_problem
+from pagefile.service.vendor_paths import is_vendors
 
 HEADER = "Idempotency-Key"
 KEPT_S = 24 * 3600.0
@@ -32,6 +34,8 @@ MAX_BYTES = 32_000_000
 
 #: Streamed, or too large to keep; repeating them does no harm.
 _NOT_KEPT = frozenset({"/v1/import", "/v1/chat/stream"})
+#: What says in headers whose request it is on a provider's path, and what memory has to do with it.
+_VENDORS_CALLER = (identity.USER, identity.CONVERSATION, identity.MODE, "authorization", "x-api-key")
 _REPLAYED = (b"idempotency-replayed", b"true")
 
 
@@ -145,7 +149,11 @@ def _worth_keeping(messages: list[Message]) -> bool:
 
 def _digest(scope: Scope, body: bytes) -> bytes:
     asked = hashlib.blake2b(digest_size=16)
-    for part in (scope["path"].encode("utf-8", "surrogatepass"), scope["query_string"], body):
+    parts = [scope["path"].encode("utf-8", "surrogatepass"), scope["query_string"], body]
+    if is_vendors(scope["path"]):
+        headers = Headers(scope=scope)
+        parts += [headers.get(name, "").encode("latin-1") for name in _VENDORS_CALLER]
+    for part in parts:
         asked.update(len(part).to_bytes(8, "big"))
         asked.update(part)
     return asked.digest()

@@ -44,7 +44,8 @@ def presented(written: str) -> Presented | None:
 
 def is_key(text: str) -> bool:
     """Whether a header's value has the form of a key of ours, right or wrong."""
-    return text.strip().removeprefix("Bearer ").removeprefix("bearer ").strip().startswith("pf_")
+    scheme, _, token = text.strip().partition(" ")
+    return (token.strip() if scheme.lower() == "bearer" else scheme).startswith("pf_")
 
 
 def new_key(
