@@ -153,3 +153,18 @@ async def test_each_call_has_pages_of_its_own():
         assert 2 == len(set(uuids))
         for uuid in uuids:
             assert (await chat.load(uuid)).endswith(SCRIPT)
+
+
+async def test_a_turn_erased_after_its_result_takes_the_pages_of_its_arguments_along(store_url):
+    async with Memory.open(store_url, settings=CHOSEN) as memory:
+        chat = memory.conversation("c", user_id="u")
+        turn = await chat.begin("Write it.")
+        turn = await chat.step(turn, tool="write_file", input={"content": SCRIPT}, result="written\n" * 200)
+        done = await chat.complete(turn, "Done.")
+        (step,) = done.steps
+        await memory.forget(user_id="u", page=step.page)
+        [kept] = await chat.turns()
+        assert step.input_pages == kept.steps[0].input_pages
+        await memory.forget(user_id="u", conversation_id="c", turn_id=done.id)
+        with pytest.raises(LookupError):
+            await chat.load(step.input_pages["/content"])
