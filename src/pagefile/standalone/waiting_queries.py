@@ -8,7 +8,7 @@ from typing import cast
 
 from pagefile.errors import StoreError
 from pagefile.lru import Lru
-from pagefile.ports import ItemWrite
+from pagefile.ports import OWN_NAMESPACE, ItemWrite
 from pagefile.records import Scope
 from pagefile.standalone.app_requests import Read
 from pagefile.standalone.conversation_store import Conversations
@@ -16,7 +16,7 @@ from pagefile.stores.session_cache import SESSION_TTL_S
 
 logger = logging.getLogger("pagefile")
 
-_ASKED = ("pagefile", "asked")
+_ASKED = (OWN_NAMESPACE, "asked")
 #: How many conversations' queries are remembered, to store each once.
 _REMEMBERED = 10_000
 
