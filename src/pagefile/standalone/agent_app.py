@@ -114,7 +114,7 @@ class AgentApp:
             request = requests.given(request, "a MemoryWriteRequest")
             scope = await self._log.owned(request.conversation_id, request.user_id)
             asked = self._known(request.conversation_id)
-            query = request.user_query or asked.query or await self._waiting.of(scope)
+            query = request.user_query or await self._query_for_answer(scope, asked)
             if not query:
                 logger.warning(
                     "WriteTurn: no UserQuery, and no query waits for its answer; the turn has only the answer"
@@ -127,6 +127,19 @@ class AgentApp:
                 asked.query = ""
             mode, updated_at = await self._mode(scope), int(turn.created.timestamp())
             return sessions.MemoryWriteResult(request.conversation_id, mode, updated_at)
+
+    async def _query_for_answer(self, scope: Scope, asked: requests.Asked) -> str:
+        """The query that was asked here last, unless turns were written or erased since: another process may have answered it."""
+        if not asked.query or asked.last is None:
+            return await self._waiting.of(scope)
+        now = requests.Read.made_of(await self._log.view(scope, min_turns=1))
+        if now == asked.last:
+            return asked.query
+        if (later := await self._waiting.of(scope)) or now.epoch != asked.last.epoch:
+            # The turn that answered it may be among those that were erased.
+            return later
+        since = [turn.user async for turn in self._log.turns_after(scope, asked.last.through_seq)]
+        return "" if asked.query in since else asked.query
 
     async def _mode(self, scope: Scope) -> str:
         """The mode after a write, which no failure from here on must undo; the document's fields are in the session from now on."""
