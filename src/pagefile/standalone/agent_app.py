@@ -85,6 +85,7 @@ class AgentApp:
         asked = Query.of(request, self._log.engine.settings.max_message_chars)
         view, session = await self._read(self._log.scope(asked.conversation_id), _EVERYTHING)
         live = HistoryText.of_session(session)
+        log_read = view is not None
         if view is None:
             view = LogView(no_head(self._log.scope(asked.conversation_id)), None, ())
         else:
@@ -98,7 +99,9 @@ class AgentApp:
         of, mode = asked.conversation_id, session.message_context.mode
         read = requests.Read.made_of(view)
         now = self._log.engine.clock.now()
-        self._known(of).answered(asked, read, due=due, at=now)
+        known = self._known(of)
+        known.answered(asked, read, due=due, at=now)
+        known.query_after = read if log_read else None
         self._log.engine.meter.observe("pagefile_token_ratio", ratio)
         self._log.engine.meter.observe("pagefile_window_tokens", tokens)
         told = shown.text, live.text, tokens, ratio, due, asked.text
@@ -130,15 +133,16 @@ class AgentApp:
 
     async def _query_for_answer(self, scope: Scope, asked: requests.Asked) -> str:
         """The query that was asked here last, unless turns were written or erased since: another process may have answered it."""
-        if not asked.query or asked.last is None:
-            return await self._waiting.of(scope)
+        after = asked.query_after
+        if not asked.query or after is None:
+            return asked.query or await self._waiting.of(scope)
         now = requests.Read.made_of(await self._log.view(scope, min_turns=1))
-        if now == asked.last:
+        if now == after:
             return asked.query
-        if (later := await self._waiting.of(scope)) or now.epoch != asked.last.epoch:
+        if (later := await self._waiting.of(scope)) or now.epoch != after.epoch:
             # The turn that answered it may be among those that were erased.
             return later
-        since = [turn.user async for turn in self._log.turns_after(scope, asked.last.through_seq)]
+        since = [turn.user async for turn in self._log.turns_after(scope, after.through_seq)]
         return "" if asked.query in since else asked.query
 
     async def _mode(self, scope: Scope) -> str:
