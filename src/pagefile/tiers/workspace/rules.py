@@ -15,7 +15,7 @@ from pagefile.tiers.workspace.found import document_of, page_source, page_text, 
 from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory
 from pagefile.tiers.workspace.outline import compact, entries
 from pagefile.tiers.workspace.results import Plain, Result, canonical
-from pagefile.tiers.workspace.tool_names import bare_name, deed, is_volatile, is_web
+from pagefile.tiers.workspace.tool_names import bare_name, effect, is_volatile, is_web
 
 Kind = Literal["toc", "search", "page", "nothing"]
 
@@ -95,7 +95,7 @@ def rule_for(tool: str, rules: Iterable[ToolRule], arguments: Plain = None) -> T
 
 
 def _suggested(tool: str, arguments: Plain) -> ToolRule:
-    does = deed(tool, arguments)
+    does = effect(tool, arguments)
     if does in (None, "changes", "runs", "apart"):
         return ToolRule("*", changes=does != "apart")
     volatile = is_volatile(tool, arguments)
