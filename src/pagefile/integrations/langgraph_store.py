@@ -14,7 +14,7 @@ from pagefile.engine import Memory
 from pagefile.errors import MissingExtraError, ModelOutputError, SettingsError
 from pagefile.integrations.fail_open import MemoryLoop
 from pagefile.models.embedders import of_unit_length
-from pagefile.ports import ItemKey, ItemWrite, Namespace, StoredItem, Vector
+from pagefile.ports import OWN_NAMESPACE, ItemKey, ItemWrite, Namespace, StoredItem, Vector
 from pagefile.records import DEFAULT_TENANT, JsonValue, Scope, checked_id
 from pagefile.shapes.skeleton import as_list
 
@@ -119,7 +119,8 @@ class PagefileStore(base.BaseStore):
     async def _listed(self, op: base.ListNamespacesOp) -> list[Namespace]:
         known = await self._items.namespaces(self._scope, (), now=self._now())
         conditions = op.match_conditions or ()
-        kept = (name for name in known if all(_matches(condition, name) for condition in conditions))
+        given = (name for name in known if not _is_own(name))
+        kept = (name for name in given if all(_matches(condition, name) for condition in conditions))
         cut = {name if op.max_depth is None else name[: op.max_depth] for name in kept}
         return sorted(cut)[op.offset : op.offset + op.limit]
 
@@ -134,7 +135,7 @@ class PagefileStore(base.BaseStore):
         ranked: list[tuple[StoredItem, float | None]]
         if op.query and self._index is not None:
             ranked = await self._ranked(op, self._index)
-        elif op.filter:
+        elif op.filter or not op.namespace_prefix:
             ranked = [(item, None) for item in (await self._passing(op))[op.offset : op.offset + op.limit]]
         else:
             newest = await self._items.under(self._scope, op.namespace_prefix, now=self._now(), **page)
@@ -148,7 +149,8 @@ class PagefileStore(base.BaseStore):
         asked = await index.embedded([op.query or ""])
         now = self._now()
         near = await self._items.vectors(self._scope, op.namespace_prefix, index.model(), now=now)
-        scores = {(one.namespace, one.key): float(np.max(one.rows @ asked[0])) for one in near}
+        given = (one for one in near if not _is_own(one.namespace))
+        scores = {(one.namespace, one.key): float(np.max(one.rows @ asked[0])) for one in given}
         best = sorted(scores, key=lambda key: -scores[key])
         end = op.offset + op.limit
         if op.filter or len(best) < end:
@@ -160,7 +162,8 @@ class PagefileStore(base.BaseStore):
 
     async def _passing(self, op: base.SearchOp) -> list[StoredItem]:
         every = await self._items.under(self._scope, op.namespace_prefix, now=self._now())
-        return [item for item in every if _passes(item.value, op.filter or {})]
+        given = (item for item in every if not _is_own(item.namespace))
+        return [item for item in given if _passes(item.value, op.filter or {})]
 
     # -- helpers --------------------------------------------------------------------------------------------------------
 
@@ -233,15 +236,28 @@ def _checked(ops: Iterable[base.Op]) -> list[base.Op]:
     asked = list(ops)
     for op in asked:
         if isinstance(op, base.GetOp | base.PutOp):
-            _check_labels(op.namespace)
+            _check_namespace(op.namespace)
         elif isinstance(op, base.SearchOp):
-            _check_labels(op.namespace_prefix)
+            _check_namespace(op.namespace_prefix)
         elif isinstance(op, base.ListNamespacesOp):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
             for condition in op.match_conditions or ():
                 _check_labels(condition.path)
         else:
             raise ValueError(f"Unknown operation type: {type(op).__name__}")  # noqa: TRY004 - what LangGraph's own stores raise
     return asked
+
+
+def _is_own(namespace: Namespace) -> bool:
+    # Callers are not type-checked: it may be a list.
+    return tuple(namespace[:1]) == (OWN_NAMESPACE,)
+
+
+def _check_namespace(namespace: Namespace) -> None:
+    _check_labels(namespace)
+    if _is_own(namespace):
+        raise base.InvalidNamespaceError(
+            f"Namespaces that begin with {OWN_NAMESPACE!r} are reserved for Pagefile itself: choose another first label."
+        )
 
 
 def _check_labels(namespace: Iterable[object]) -> None:

@@ -9,11 +9,22 @@ from typing import TypeAlias
 from pagefile.ports.derived import Vector
 from pagefile.records import JsonValue, Scope
 
-__all__ = ["ItemKey", "ItemStore", "ItemVectors", "ItemWrite", "KeptItem", "Namespace", "StoredItem"]
+__all__ = [
+    "OWN_NAMESPACE",
+    "ItemKey",
+    "ItemStore",
+    "ItemVectors",
+    "ItemWrite",
+    "KeptItem",
+    "Namespace",
+    "StoredItem",
+]
 
 Namespace: TypeAlias = tuple[str, ...]
 #: A namespace and a key in it.
 ItemKey: TypeAlias = tuple[Namespace, str]
+#: The first label of namespaces for Pagefile's own items, which applications neither see nor write.
+OWN_NAMESPACE = "pagefile"
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ class AgentApp:
         asked = Query.of(request, self._log.engine.settings.max_message_chars)
         view, session = await self._read(self._log.scope(asked.conversation_id), _EVERYTHING)
         live = HistoryText.of_session(session)
+        log_read = view is not None
         if view is None:
             view = LogView(no_head(self._log.scope(asked.conversation_id)), None, ())
         else:
@@ -98,7 +99,9 @@ class AgentApp:
         of, mode = asked.conversation_id, session.message_context.mode
         read = requests.Read.made_of(view)
         now = self._log.engine.clock.now()
-        self._known(of).answered(asked, read, due=due, at=now)
+        known = self._known(of)
+        known.answered(asked, read, due=due, at=now)
+        known.query_after = read if log_read else None
         self._log.engine.meter.observe("pagefile_token_ratio", ratio)
         self._log.engine.meter.observe("pagefile_window_tokens", tokens)
         told = shown.text, live.text, tokens, ratio, due, asked.text
@@ -114,7 +117,7 @@ class AgentApp:
             request = requests.given(request, "a MemoryWriteRequest")
             scope = await self._log.owned(request.conversation_id, request.user_id)
             asked = self._known(request.conversation_id)
-            query = request.user_query or asked.query or await self._waiting.of(scope)
+            query = request.user_query or await self._query_for_answer(scope, asked)
             if not query:
                 logger.warning(
                     "WriteTurn: no UserQuery, and no query waits for its answer; the turn has only the answer"
@@ -127,6 +130,20 @@ class AgentApp:
                 asked.query = ""
             mode, updated_at = await self._mode(scope), int(turn.created.timestamp())
             return sessions.MemoryWriteResult(request.conversation_id, mode, updated_at)
+
+    async def _query_for_answer(self, scope: Scope, asked: requests.Asked) -> str:
+        """The query that was asked here last, unless turns were written or erased since: another process may have answered it."""
+        after = asked.query_after
+        if not asked.query or after is None:
+            return asked.query or await self._waiting.of(scope)
+        now = requests.Read.made_of(await self._log.view(scope, min_turns=1))
+        if now == after:
+            return asked.query
+        if (later := await self._waiting.of(scope)) or now.epoch != after.epoch:
+            # The turn that answered it may be among those that were erased.
+            return later
+        since = [turn.user async for turn in self._log.turns_after(scope, after.through_seq)]
+        return "" if asked.query in since else asked.query
 
     async def _mode(self, scope: Scope) -> str:
         """The mode after a write, which no failure from here on must undo; the document's fields are in the session from now on."""

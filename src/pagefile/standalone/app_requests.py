@@ -226,6 +226,8 @@ class Asked:
     """The state that calls about a conversation leave for the next turn and checkpoint."""
 
     query: str = ""
+    #: How far the log went when the query was asked; None if it could not be read.
+    query_after: Read | None = None
     window_tokens: int = defaultModelContextWindow
     #: The last history that was returned, and the turns written here since: what the caller knows of.
     last: Read | None = None

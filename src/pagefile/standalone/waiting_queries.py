@@ -7,8 +7,7 @@ import logging
 from typing import cast
 
 from pagefile.errors import StoreError
-from pagefile.lru import Lru
-from pagefile.ports import ItemWrite
+from pagefile.ports import OWN_NAMESPACE, ItemWrite
 from pagefile.records import Scope
 from pagefile.standalone.app_requests import Read
 from pagefile.standalone.conversation_store import Conversations
@@ -16,29 +15,26 @@ from pagefile.stores.session_cache import SESSION_TTL_S
 
 logger = logging.getLogger("pagefile")
 
-_ASKED = ("pagefile", "asked")
-#: How many conversations' queries are remembered, to store each once.
-_REMEMBERED = 10_000
+_ASKED = (OWN_NAMESPACE, "asked")
 
 
 class WaitingQueries:
     def __init__(self, log: Conversations) -> None:
         self._log = log
-        #: The query of each conversation, and the position of the last turn before it: with a later one, it is answered.
-        self._stored: Lru[str, tuple[str, int]] = Lru(_REMEMBERED)
 
     async def put(self, conversation_id: str, query: str, after_seq: int) -> None:
-        """Store a query. A failure costs only that other processes do not know of it."""
-        engine, waiting = self._log.engine, (query, after_seq)
-        if not query or waiting == self._stored.get(conversation_id) or engine.incognito:
+        """Store a query with the position of the last turn before it: once there is a later turn, it is answered.
+
+        A failure costs only that other processes do not know of it.
+        """
+        engine = self._log.engine
+        if not query or engine.incognito:
             return
-        item = ItemWrite(_ASKED, conversation_id, [*waiting], SESSION_TTL_S)
+        item = ItemWrite(_ASKED, conversation_id, [query, after_seq], SESSION_TTL_S)
         try:
             await engine.store.items.write(Scope(self._log.tenant), [item], now=engine.clock.now())
         except StoreError as error:
             logger.warning("QueryMemoryContext: the query is not known to other processes: %s", error)
-        else:
-            self._stored[conversation_id] = waiting
 
     async def of(self, scope: Scope) -> str:
         """The query of a conversation that is not answered yet; "" if there is none."""

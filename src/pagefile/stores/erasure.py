@@ -113,7 +113,8 @@ def without_pages(turn: Turn, uuids: Collection[str], part: Part) -> Turn:
         # What a search over pages found is quoted beside the uuid.
         quoted = step.tool in part.loading_tools and any(uuid in step.result for uuid in uuids)
         if quoted or step.page in uuids:
-            note = Step(step.tool, step.input, ERASED, step.call_id, step.call_tokens, part.note_tokens)
+            call = step.tool, step.input, ERASED, step.call_id, step.call_tokens
+            note = Step(*call, part.note_tokens, input_pages=step.input_pages)
             steps[place], tokens = note, tokens + note.result_tokens - step.result_tokens
         if erased := {pointer for pointer, uuid in step.input_pages.items() if uuid in uuids}:
             # Its tokens stay an upper bound until they are counted again.

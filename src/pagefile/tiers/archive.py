@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -274,9 +274,12 @@ class Archive(base.OwnTier):
         if not self._rules.inputs_from or step.tool in page_in.LOADING_TOOLS:
             return {}
         made: dict[str, str] = {}
-        for pointer, text in large_values(step.input, self._rules.inputs_from).items():
-            rest = with_values(step.input, {pointer: f"({len(text)})"})
-            part = replace(step, input=rest, result=text, input_pages={})
+        large = large_values(step.input, self._rules.inputs_from)
+        rest = _without(step.input, large)
+        for pointer, text in large.items():
+            # A call of its own: an equal call is answered with the result, never with an argument.
+            own = with_values(rest, {pointer: f"({len(text)})"})
+            part = replace(step, input=own, result=text, input_pages={})
             try:
                 made[pointer] = (await self.archived(scope, part, turn_id, admit)).uuid
             except StoreError as error:
@@ -433,14 +436,14 @@ def _draft(
     scope: Scope, step: Step, turn_id: str, counter: base.Counter, mixed: Language | None
 ) -> PageDraft:
     """The slow part of archiving a page, without side effects."""
-    text = step.result
+    text, given = step.result, _without(step.input, step.input_pages)
     content_hash = hashlib.sha256(text.encode()).hexdigest()
     page = Page(
         uuid=_uuid(scope, turn_id, step.call_id, content_hash),
         scope=scope,
         tool=step.tool,
-        input=step.input,
-        query_summary=query_summary(step.input),
+        input=given,
+        query_summary=query_summary(given),
         result_summary=synopsis(text, mixed=mixed)[:SUMMARY_CHARS],
         length=len(text),
         sources=tuple(sources(text)),
@@ -451,6 +454,11 @@ def _draft(
         call_hash=call_hash(step.tool, step.input),
     )
     return PageDraft(page, text, tuple((passage.start, passage.end) for passage in split(text)))
+
+
+def _without(value: JsonValue, pointers: Iterable[str]) -> JsonValue:
+    """The arguments of a call with a note in place of each value that has a page: its text is erased with that page alone."""
+    return with_values(value, {pointer: f"(📎 {pointer})" for pointer in pointers})
 
 
 #: Placeholder in a draft until the clock is read.

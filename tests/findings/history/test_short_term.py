@@ -248,3 +248,48 @@ async def test_a_query_in_another_worker_is_answered_once(url):
     assert [("我对青霉素过敏", "好的"), ("", "还在吗"), ("", "在吗")] == [
         (row.query, row.answer) for row in rows
     ]
+
+
+async def test_a_query_asked_again_replaces_that_of_another_worker(url):
+    """The last query waits, though this worker has already stored the same one."""
+    async with Memory.open(url, embedder="none") as one, Memory.open(url, embedder="none") as other:
+        app = AgentApp(one)
+        for asked, query in ((app, "q1"), (AgentApp(other), "q2"), (app, "q1")):
+            await asked.query_memory_context(MemoryQueryRequest("c", query=query))
+        await AgentApp(other).write_turn(MemoryWriteRequest("c", agent_response="a1"))
+        rows = await app.query_message_by_conversation_id_asc("c")
+    assert [("q1", "a1")] == [(row.query, row.answer) for row in rows]
+
+
+async def test_a_query_that_another_worker_answered_is_not_answered_again(url):
+    async with Memory.open(url, embedder="none") as one, Memory.open(url, embedder="none") as other:
+        first, second = AgentApp(one), AgentApp(other)
+        await first.query_memory_context(MemoryQueryRequest("c", query="q1"))
+        await second.write_turn(MemoryWriteRequest("c", agent_response="a1"))
+        await second.query_memory_context(MemoryQueryRequest("c", query="q2"))
+        await first.write_turn(MemoryWriteRequest("c", agent_response="a2"))
+        rows = await first.query_message_by_conversation_id_asc("c")
+    assert [("q1", "a1"), ("q2", "a2")] == [(row.query, row.answer) for row in rows]
+
+
+async def test_answers_of_two_workers_that_overlap_keep_their_queries(url):
+    async with Memory.open(url, embedder="none") as one, Memory.open(url, embedder="none") as other:
+        apps = AgentApp(one), AgentApp(other)
+        for app, query in zip(apps, ("q1", "q2"), strict=True):
+            await app.query_memory_context(MemoryQueryRequest("c", query=query))
+        for app, answer in zip(reversed(apps), ("a2", "a1"), strict=True):
+            await app.write_turn(MemoryWriteRequest("c", agent_response=answer))
+        rows = await apps[0].query_message_by_conversation_id_asc("c")
+    assert [("q2", "a2"), ("q1", "a1")] == [(row.query, row.answer) for row in rows]
+
+
+async def test_a_query_whose_turn_was_erased_does_not_come_back(url):
+    async with Memory.open(url, embedder="none") as one, Memory.open(url, embedder="none") as other:
+        app = AgentApp(one)
+        await app.query_memory_context(MemoryQueryRequest("c", query="q1"))
+        await AgentApp(other).write_turn(MemoryWriteRequest("c", agent_response="a1"))
+        [turn] = await other.conversation("c").turns()
+        await other.forget(conversation_id="c", turn_id=turn.id)
+        await app.write_turn(MemoryWriteRequest("c", agent_response="a2"))
+        *_, last = await one.conversation("c").turns()
+    assert (None, "a2") == (last.user, last.assistant)

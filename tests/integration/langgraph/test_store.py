@@ -14,6 +14,7 @@ from pagefile import BlockingMemory, ClosedError, Memory, ModelOutputError, Sett
 from pagefile import Settings as PagefileSettings
 from pagefile.integrations.langgraph import ConversationState
 from pagefile.integrations.langgraph_store import PagefileStore
+from pagefile.standalone import AgentApp, MemoryQueryRequest
 from pagefile.testing import FakeClock, HashingEmbedder
 from tests.integration.postgres.serving import fresh_url
 
@@ -83,6 +84,27 @@ async def test_labels_are_checked_in_batches_too(opened, label):
 
 
 # -- whose it is ---------------------------------------------------------------------------------------------------------
+
+
+async def test_what_pagefile_stores_for_itself_is_not_an_item_of_the_graph(opened):
+    """A query that waits for its answer belongs to its conversation."""
+    await AgentApp(opened).query_memory_context(MemoryQueryRequest("c", query="我对青霉素过敏"))
+    store = PagefileStore(opened, index={})
+    await store.aput(NOTES, "a", {"text": "绿茶"})
+    for options in ({}, {"query": "青霉素"}, {"filter": {"text": "绿茶"}}):
+        assert ["a"] == [item.key for item in await store.asearch((), **options)]
+    assert [] == await store.asearch((), offset=1)
+    assert [NOTES] == await store.alist_namespaces()
+    own = "pagefile", "asked"
+    for op in (
+        GetOp(own, "c"),
+        SearchOp(own[:1]),
+        SearchOp([*own]),
+        PutOp(own, "c", {}),
+        PutOp(own, "c", None),
+    ):
+        with pytest.raises(InvalidNamespaceError, match="another first label"):
+            await store.abatch([op])
 
 
 async def test_users_and_tenants_never_meet(opened):

@@ -12,6 +12,7 @@ from pagefile.standalone import (
     FULL_HISTORY,
     SUMMARY_N,
     AgentApp,
+    MemoryWriteRequest,
     format_prompt,
 )
 from tests.waiting import PATIENCE_S
@@ -51,6 +52,19 @@ async def test_then_the_full_mode_is_saved(app, store, pauses, caplog, memory):
     store.mend()
     await app.checkpoint_short_memory("c", "第二", 2)
     assert SUMMARY_N == (await app.query_memory_context(asking())).mode
+
+
+async def test_a_query_asked_during_an_outage_keeps_its_answer(app, store, memory):
+    """Whatever was written, or erased elsewhere, before it."""
+    await say(app, 1, conversation_id="other")
+    await memory.forget(conversation_id="other")
+    await say(app, 1)
+    store.fail({"reader.view", "items.write"})
+    await app.query_memory_context(asking("问1"))
+    store.mend()
+    await app.write_turn(MemoryWriteRequest("c", agent_response="答"))
+    rows = await app.query_message_by_conversation_id_asc("c")
+    assert [("问1", "答1"), ("问1", "答")] == [(row.query, row.answer) for row in rows]
 
 
 async def test_a_store_that_is_all_down_is_told(app, store, caplog):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -153,3 +154,54 @@ async def test_each_call_has_pages_of_its_own():
         assert 2 == len(set(uuids))
         for uuid in uuids:
             assert (await chat.load(uuid)).endswith(SCRIPT)
+
+
+async def test_a_turn_erased_after_its_result_takes_the_pages_of_its_arguments_along(store_url):
+    async with Memory.open(store_url, settings=CHOSEN) as memory:
+        chat = memory.conversation("c", user_id="u")
+        turn = await chat.begin("Write it.")
+        turn = await chat.step(turn, tool="write_file", input={"content": SCRIPT}, result="written\n" * 200)
+        done = await chat.complete(turn, "Done.")
+        (step,) = done.steps
+        await memory.forget(user_id="u", page=step.page)
+        [kept] = await chat.turns()
+        assert step.input_pages == kept.steps[0].input_pages
+        await memory.forget(user_id="u", conversation_id="c", turn_id=done.id)
+        with pytest.raises(LookupError):
+            await chat.load(step.input_pages["/content"])
+
+
+async def test_an_erased_argument_is_in_no_other_page(tmp_path):
+    """Neither as another page's input nor in the placeholder of the result."""
+    rules = ArchiveSettings(threshold=1000, page_from=500, inputs_from=2000)
+    async with Memory.open("memory://", settings=replace(CHOSEN, archive=rules)) as memory:
+        chat = memory.conversation("c", user_id="u")
+        turn = await chat.begin("Write them.")
+        given = {"a": "TOPSECRET lorem\n" * 200, "b": SCRIPT}
+        turn = await chat.step(turn, tool="write_files", input=given, result="written\n" * 200)
+        done = await chat.complete(turn, "Done.")
+        await memory.forget(user_id="u", page=done.steps[0].input_pages["/a"])
+        await memory.export(tmp_path / "all.jsonl")
+        assert "TOPSECRET" not in (tmp_path / "all.jsonl").read_text()
+        assert SCRIPT == await chat.load(done.steps[0].input_pages["/b"])
+
+
+async def test_pages_do_not_repeat_the_arguments_that_have_pages_of_their_own():
+    async with Memory.open("memory://", settings=CHOSEN) as memory:
+        chat = memory.conversation("c", user_id="u")
+        turn = await chat.begin("Write them.")
+        given = {"path": "/tmp", **{f"file{n}": f"# {n}\n{SCRIPT}" for n in range(8)}}
+        turn = await chat.step(turn, tool="write_files", input=given, result="written\n" * 200)
+        pages = [await chat.page(uuid) for uuid in turn.steps[0].pages]
+        assert 9 == len({page.call_hash for page in pages})
+        assert all("/tmp" == page.input["path"] and len(str(page.input)) < 400 for page in pages)
+
+
+async def test_an_equal_call_with_large_arguments_is_found():
+    rules = ArchiveSettings(threshold=100_000, page_from=500, inputs_from=2000, reuse_s=60)
+    async with Memory.open("memory://", settings=replace(CHOSEN, archive=rules)) as memory:
+        chat = memory.conversation("c", user_id="u")
+        turn = await chat.begin("Run it.")
+        turn = await chat.step(turn, tool="run", input={"code": SCRIPT}, result="done\n" * 200)
+        assert turn.steps[0].page == (await chat.fetched("run", {"code": SCRIPT})).uuid
+        assert await chat.fetched("run", {"code": f"{SCRIPT}#"}) is None
