@@ -16,7 +16,7 @@ _JSON_LIKE = {"json", "tomllib", "yaml"}
 IMPORTS, RESULTS, STREAMS, FILES, TIME = (
     "test_imports.py", "test_tool_results.py", "test_streams_and_sessions.py", "test_settings_and_addresses.py", "test_bounded_time.py",
 )  # fmt: skip
-DUMPS, MESSAGES = "test_dumps.py", "test_messages.py"
+DUMPS, MESSAGES, GATEWAY = "test_dumps.py", "test_messages.py", "test_gateway.py"
 OWN = "reads only what Pagefile itself wrote or ships"
 
 #: By place: the test that gives it bad input, or why none is needed.
@@ -57,6 +57,13 @@ READERS: dict[str, str] = {
     "stores/encoding.py::text_steps": OWN,
     "stores/encoding.py::moment": STREAMS,
     "stores/milvus/schema.py::model_of": OWN,
+    "gateway/adapter.py::Reply._payload": GATEWAY,
+    "gateway/adapter.py::error_of": GATEWAY,
+    "gateway/adapter.py::said_arguments": GATEWAY,
+    "gateway/identity.py::_claude_codes": GATEWAY,
+    "gateway/session.py::parsed_body": GATEWAY,
+    "gateway/sse.py::Event.json": GATEWAY,
+    "integrations/imports.py::_parsed": DUMPS,
     "stores/milvus/driver.py::Place.of": FILES,
     "stores/postgres/address.py::Place.of": FILES,
     "stores/postgres/migration.py::dump_command": FILES,

@@ -29,7 +29,10 @@ VALUES = st.recursive(
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
-    with behind(lambda _: Fault(status=400), tmp_path_factory.mktemp("gateway")) as here, httpx.Client() as client:
+    with (
+        behind(lambda _: Fault(status=400), tmp_path_factory.mktemp("gateway")) as here,
+        httpx.Client() as client,
+    ):
         yield here.url, client
 
 
@@ -38,7 +41,7 @@ def gateway(tmp_path_factory):
 def test_a_body_reaches_the_provider(gateway, path, body):
     """Its answer comes back, whatever the body is."""
     url, client = gateway
-    text = json.dumps(body)
+    text = json.dumps(body, default=str)
     answer = client.post(f"{url}{path}", content=text, headers={"content-type": "application/json"})
     assert 400 == answer.status_code, answer.text
     assert "overloaded_error" in answer.text
