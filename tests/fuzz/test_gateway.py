@@ -11,8 +11,6 @@ from pagefile.gateway.sse import EventSplitter
 from tests.gateway.behind import behind
 from tests.gateway.upstream import Fault
 
-from .values import JSONISH
-
 PATHS = ("/v1/chat/completions", "/v1/messages", "/v1/responses")
 KEYS = st.sampled_from(
     [
@@ -20,8 +18,15 @@ KEYS = st.sampled_from(
         "user_id", "previous_response_id", "stream", "max_tokens", "system", "instructions", "id", "function", "name", "arguments",
     ]
 )  # fmt: skip
+PLAIN = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=20),
+)
 VALUES = st.recursive(
-    st.one_of(st.sampled_from(["user", "assistant", "tool", "gpt-5", "call_1", "x"]), JSONISH),
+    st.one_of(st.sampled_from(["user", "assistant", "tool", "gpt-5", "call_1", "x"]), PLAIN),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=4)),
     max_leaves=12,
 )
@@ -37,11 +42,11 @@ def gateway(tmp_path_factory):
 
 
 @given(st.sampled_from(PATHS), st.dictionaries(KEYS, VALUES, max_size=6))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_body_reaches_the_provider(gateway, path, body):
     """Its answer comes back, whatever the body is."""
     url, client = gateway
-    text = json.dumps(body, default=str)
+    text = json.dumps(body)
     answer = client.post(f"{url}{path}", content=text, headers={"content-type": "application/json"})
     assert 400 == answer.status_code, answer.text
     assert "overloaded_error" in answer.text
