@@ -375,7 +375,7 @@ def from_sessions(data: object) -> Brought:
     named = mapping(data) or {str(place): value for place, value in enumerate(items(data))}
     found: list[BroughtSession] = []
     left_out: Counter[str] = Counter()
-    for key, value in named.items():
+    for key, value in ((str(key), value) for key, value in named.items()):
         session = SessionValue.of(cast("JsonObject", _parsed(value)))
         chat = session.meta.conversation_id or key.removeprefix(SESSION_KEY % "")
         if not mapping(_parsed(value)) or (chat == key and not isinstance(data, Mapping)):
@@ -400,7 +400,7 @@ def _parsed(value: object) -> object:
         return None
 
 
-#: Fields of a session that are said elsewhere: whose it is, and the older name of what is shared.
+#: Fields stored elsewhere: the owner, and the older name of the shared entities.
 _SAID_ELSEWHERE = frozenset({"user_id", "entities"})
 
 

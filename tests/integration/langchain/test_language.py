@@ -68,6 +68,6 @@ async def test_every_request_is_in_the_language_of_the_user(memory, talk):
         for message in call:
             assert [] == talk.foreign(str(message.text))
     assert "📎" in "".join(str(message.text) for message in model.calls[2])
-    assert 5 == len(model.described)
+    assert 7 == len(model.described)
     for schema in model.described:
         assert [] == talk.foreign(words(schema)), json.dumps(schema, ensure_ascii=False)

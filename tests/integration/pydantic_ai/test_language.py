@@ -45,7 +45,7 @@ async def test_every_request_is_in_the_language_of_the_user(memory, talk):
     for sent, offered in zip(script.sent, schemas, strict=True):
         texts = [sent.instructions, *sent.said, *sent.returned, *sent.answered]
         assert [] == talk.foreign("\n".join(texts))
-        assert 6 == len(offered)
+        assert 8 == len(offered)
         for tool in offered:
             about = tool.parameters_json_schema["properties"].values()
             assert [] == talk.foreign(
