@@ -39,14 +39,14 @@ from pagefile.settings import GatewaySettings, Settings
 from pagefile.shapes.skeleton import as_object
 from pagefile.stores.key_secrets import is_key
 
-#: Hop-by-hop headers, those that a proxy writes itself, and cookies, which are this host's: the inspector's is a key.
+#: Hop-by-hop headers, those that a proxy writes itself, and cookies: they are this host's, and the inspector's is a key.
 _HOP = frozenset(
     {
         "connection", "content-length", "cookie", "date", "host", "keep-alive", "proxy-authenticate", "proxy-authorization",
         "server", "set-cookie", "te", "trailer", "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
-#: What stands for itself in a path (RFC 3986), and what is already encoded.
+#: Characters that are not encoded in a path (RFC 3986), and what is already encoded.
 _IN_PATHS = "/%!$&'()*+,;=:@~"
 #: Headers that say on whose account a key of OpenAI's is used: they belong to the client's own.
 _OF_A_KEY = frozenset({"openai-organization", "openai-project"})
