@@ -314,20 +314,6 @@ def statement_key(text: str) -> str:
     return _SPACE_BESIDE_HAN.sub("", plain) or key
 
 
-#: Words that turn a statement around; not all of them are terms.
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|without|nor|neither|former|formerly|used to)\b|n['’]t\b|[不没未无非别]|从前|以前|曾经",
-    re.IGNORECASE,
-)
-
-
-def gist(text: str) -> str:
-    """The same for statements in the same words, endings and small words aside; "" if there are too few to tell."""
-    words = terms(statement(fact_key(text)), keep_stop_words_if_empty=False)
-    turned = " ".join(sorted(set(_NEGATION.findall(text.casefold()))))
-    return f"{' '.join(words)}|{turned}" if len(words) > 1 else ""
-
-
 def coerced_confidence(value: object, default: float = 1.0) -> float:
     """A confidence in [0, 1]; anything that is not a number gets the default."""
     found = number(value)

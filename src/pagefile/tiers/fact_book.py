@@ -17,13 +17,7 @@ from pagefile.errors import ConflictError, ErasedError, FactRejectedError, Inval
 from pagefile.lru import Lru
 from pagefile.ports import Clock, FactStore
 from pagefile.records import Fact, Outcome, Revision, Scope, checked_id, checked_text, utc
-from pagefile.text.fact_ranking import (
-    FactIndex,
-    coerced_confidence,
-    confirmed_confidence,
-    gist,
-    statement_key,
-)
+from pagefile.text.fact_ranking import FactIndex, coerced_confidence, confirmed_confidence, statement_key
 from pagefile.text.fact_rules import order_in, secret_in
 from pagefile.tiers.base import Counter
 
@@ -70,11 +64,6 @@ def _says(fact: Fact) -> _Key:
     return who, statement_key(fact.text), fact.project, fact.agent
 
 
-def _means(fact: Fact) -> _Key:
-    who = None if fact.subject == USER else fact.subject
-    return who, gist(fact.text) or None, fact.project, fact.agent
-
-
 def _about(fact: Fact) -> _Key:
     return fact.subject, fact.attribute, fact.project, fact.agent
 
@@ -86,9 +75,8 @@ class Held:
         self.stamp = stamp
         self.facts: dict[str, Fact] = {}
         self.index: FactIndex[str] = FactIndex()
-        #: By what a fact says, by its gist, and by what it is about: facts of two projects or agents never meet.
+        #: By what a fact says, and by what it is about: facts of two projects or agents never meet.
         self._by_key: defaultdict[_Key, set[str]] = defaultdict(set)
-        self._by_gist: defaultdict[_Key, set[str]] = defaultdict(set)
         self._by_attribute: defaultdict[_Key, set[str]] = defaultdict(set)
         self.take(facts)
 
@@ -99,12 +87,10 @@ class Held:
         for fact in facts:
             if (before := self.facts.pop(fact.id, None)) is not None:
                 self._by_key[_says(before)].discard(fact.id)
-                self._by_gist[_means(before)].discard(fact.id)
                 self._by_attribute[_about(before)].discard(fact.id)
             if fact.retracted is None and fact.valid_to is None:
                 self.facts[fact.id] = fact
                 self._by_key[_says(fact)].add(fact.id)
-                self._by_gist[_means(fact)].add(fact.id)
                 if fact.attribute is not None:
                     self._by_attribute[_about(fact)].add(fact.id)
                 if before is None or before.text != fact.text:
@@ -117,11 +103,6 @@ class Held:
     def equal_to(self, fact: Fact) -> Fact | None:
         """The fact that says the same, punctuation and the like aside."""
         return self._newest(self._by_key.get(_says(fact), ()))
-
-    def near(self, fact: Fact) -> Fact | None:
-        """The fact that says the same in nearly the same words."""
-        key = _means(fact)
-        return None if key[1] is None else self._newest(self._by_gist.get(key, ()))
 
     def about(self, fact: Fact) -> Fact | None:
         """The fact that it would replace."""
@@ -381,13 +362,6 @@ def decided(
         confirmed = _confirmed(same, fact)
         return "duplicate", () if confirmed == same else (confirmed,)
     other = held.about(fact)
-    if (near := held.near(fact)) is not None and other in {None, near} and _same_attribute(near, fact):
-        # The newer wording stays, with all that is known; undoing it brings the older one back.
-        sure = replace(
-            _confirmed(near, fact), id=fact.id, text=fact.text, tokens=fact.tokens, counter=fact.counter
-        )
-        source = {name: getattr(fact, name) for name in ("scope", "recorded", "source_turn", "source_quote")}
-        return "merged", (_retracted(near, fact.recorded), replace(sure, supersedes=near.id, **source))
     if other is None:
         return "stored", (fact,)
     late = dated and fact.valid_from < other.valid_from
@@ -400,10 +374,6 @@ def decided(
     since = max(fact.valid_from, other.valid_from)
     closed = replace(other, valid_to=since)
     return "superseded", (closed, replace(fact, valid_from=since, supersedes=other.id))
-
-
-def _same_attribute(one: Fact, other: Fact) -> bool:
-    return one.attribute is None or other.attribute is None or one.attribute == other.attribute
 
 
 def _confirmed(same: Fact, fact: Fact) -> Fact:
