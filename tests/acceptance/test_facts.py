@@ -604,6 +604,32 @@ async def test_a_fact_is_corrected_in_one_revision(open_memory):
         assert [wrong.id] == [fact.id for fact in await memory.facts("u")]
 
 
+async def test_a_corrected_fact_is_about_what_it_says_now(open_memory):
+    """Not about what only the wrong one named: that may still be stated, and both are held."""
+    async with open_memory() as memory:
+        nuts = await memory.remember("is allergic to nuts", user_id="u", attribute="allergy:nuts")
+        assert (await memory.correct(nuts.id, "is allergic to eggs")).attribute is None
+        again = await memory.remember("is allergic to nuts", user_id="u", attribute="allergy:nuts")
+        assert "stored" == again.outcome
+        bob = await memory.remember("Bob lives in Rome", user_id="u", subject="Bob", attribute="residence")
+        kept = await memory.correct(bob.id, "Bob lives in Oslo")
+        assert ("Bob", "residence") == (kept.subject, kept.attribute)
+        cleo = await memory.correct(kept.id, "Cleo lives in Oslo")
+        assert (None, None) == (cleo.subject, cleo.attribute)
+
+
+async def test_a_fact_corrected_into_one_that_is_held_leaves_that_one(open_memory):
+    """Once, and undoing it brings the other one back."""
+    async with open_memory() as memory:
+        tea = await memory.remember("likes tea", user_id="u", confidence=0.5)
+        wrong = await memory.remember("likes tee", user_id="u")
+        right = await memory.correct(wrong.id, "The user likes tea.", user_id="u")
+        assert (tea.id, "corrected", 1.0) == (right.id, right.outcome, right.confidence)
+        assert [tea.id] == [fact.id for fact in await memory.facts("u")]
+        await memory.undo("u")
+        assert {tea.id: 0.5, wrong.id: 1.0} == {fact.id: fact.confidence for fact in await memory.facts("u")}
+
+
 async def test_facts_know_whose_they_are(open_memory):
     """In a conversation of several people a fact is about who said it, by a message's name or the turn's metadata."""
     settings = Settings(language="en", facts=FactSettings(extract="rules"))

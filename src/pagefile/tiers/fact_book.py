@@ -181,7 +181,7 @@ class FactBook:
     async def retract(self, scope: Scope, fact_id: str) -> Fact:
         """Stop holding a fact; idempotent."""
 
-        def change(fact: Fact, now: datetime) -> list[Fact]:
+        async def change(fact: Fact, now: datetime) -> list[Fact]:
             return [] if fact.retracted is not None else [_retracted(fact, now)]
 
         return await self._changed(scope, fact_id, "retracted", change)
@@ -191,7 +191,7 @@ class FactBook:
         text = checked_text(text, "fact").strip()
         _check(text, None)
 
-        def change(fact: Fact, now: datetime) -> list[Fact]:
+        async def change(fact: Fact, now: datetime) -> list[Fact]:
             if fact.retracted is not None or fact.valid_to is not None:
                 raise ConflictError(
                     f"Fact {fact_id!r} is no longer held: remember the new statement instead."
@@ -209,14 +209,22 @@ class FactBook:
                 tokens=self.counter.count(text),
                 counter=self.counter.name,
                 supersedes=fact.id,
+                **_topic(fact, text),
             )
+            same = (await self.held(fact.scope)).equal_to(right)
+            if same is not None and same.id != fact.id:
+                right = replace(same, confidence=1.0)
             return [_retracted(fact, now), right]
 
         fact = await self._changed(scope, fact_id, "corrected", change)
         return fact if fact.id == fact_id else replace(fact, outcome="corrected")
 
     async def _changed(
-        self, scope: Scope, fact_id: str, action: str, change: Callable[[Fact, datetime], Sequence[Fact]]
+        self,
+        scope: Scope,
+        fact_id: str,
+        action: str,
+        change: Callable[[Fact, datetime], Awaitable[Sequence[Fact]]],
     ) -> Fact:
         """The last of the facts that a change gives for one, written as one revision; the fact itself if it gives none."""
         fact = await self.store.get(scope, fact_id)
@@ -225,7 +233,7 @@ class FactBook:
             epoch, expected = await self.epoch(), (await self.store.changed(owner))[0]
             fact = await self.store.get(scope, fact_id)
             now = self.clock.now()
-            written = change(fact, now)
+            written = await change(fact, now)
             if not written:
                 return fact
             try:
@@ -324,6 +332,14 @@ class FactBook:
 
 def _retracted(fact: Fact, now: datetime) -> Fact:
     return replace(fact, retracted=max(utc(now), fact.recorded))
+
+
+def _topic(fact: Fact, text: str) -> dict[str, str | None]:
+    """What a corrected fact is still about: neither a key ("allergy:nuts") nor somebody that the new text does not name."""
+    subject, attribute = fact.subject, fact.attribute
+    if subject is not None and subject != USER and subject.casefold() not in text.casefold():
+        return {"subject": None, "attribute": None}
+    return {"subject": subject, "attribute": None if ":" in (attribute or "") else attribute}
 
 
 def _check(text: str, quote: str | None) -> None:
