@@ -46,7 +46,7 @@ class StandIn(BaseChatModel):
         if "请记住" in messages[-1].text:
             call = {"name": "remember", "args": {"text": "小林对青霉素过敏"}, "id": "call_1"}
             answer = AIMessage("", tool_calls=[call])
-        elif "青霉素过敏" in known:
+        elif "青霉素过敏" in known and messages[-1].type != "tool":
             answer = AIMessage("小林，您对青霉素过敏，不要吃阿莫西林。")
         else:
             answer = AIMessage("好的，已记住。")

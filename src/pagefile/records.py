@@ -24,6 +24,8 @@ MAX_INT = 2**53 - 1
 CHECKPOINT_QUERY = "[MEMORY_CHECKPOINT]"
 #: The `query` column of a reset's row.
 RESET_QUERY = "[MEMORY_RESET]"
+#: The key of a window's snapshot in the options of its record.
+SNAPSHOT_KEY = "moment"
 
 #: Replaces something erased on its own: the `query` of a turn's row, or the result of a tool.
 ERASED = "[MEMORY_ERASED]"

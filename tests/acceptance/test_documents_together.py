@@ -60,7 +60,7 @@ async def test_every_document_speaks_through_one_window():
         await chat.workspace().absorb("smart_search", {"query": "母线"}, HITS)
         for placement in ("tail", "head"):
             window = await chat.context(
-                "你还记得我的猫叫什么吗？", instructions="请简短。", placement=placement
+                "你还记得我的猫叫什么吗？我对青霉素过敏吗？", instructions="请简短。", placement=placement
             )
             blocks = window.receipt.tokens_by_block()
             assert told.keys() <= blocks.keys(), blocks

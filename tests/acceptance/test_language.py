@@ -495,6 +495,7 @@ async def test_placeholders_are_worded_again_when_the_language_is_decided(memory
     page = await fetched(chat, ZH, said="hi")
     (turn,) = await chat.turns()
     assert turn.steps[0].result.startswith("📎 [archived tool result:")
+    await memory.settle()
     window = await chat.context(ZH.asking)
     assert f"📎 [工具结果存档: {page}]" in ours(window)
     assert [] == ZH.foreign(ours(window).replace("hi", ""))

@@ -309,11 +309,11 @@ async def test_recall_finds_words_in_chinese_and_english(memory):
     assert set(hits[0].parts) == {
         "words",
         "neighbours",
-        "sitting",
+        "session",
         "meaning",
         "time",
         "coverage",
-        "likeness",
+        "similarity",
         "inside",
     }
     assert [hit.id for hit in await memory.recall("does my knee hurt after I ran a run?", user_id="u")][

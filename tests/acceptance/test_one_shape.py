@@ -87,7 +87,7 @@ async def test_each_record_is_printed_in_one_shape():
         archive = await asked(client, urls.twin(urls.ARCHIVE), **HERE)
         assert revisions == (await asked(client, "/v1/facts/revisions", user_id="王芳"))["items"]
         assert revisions == facts["revisions"][::-1]
-        assert heads == (await asked(client, "/v1/conversations"))["items"] == [timeline["head"]]
+        assert heads == (await asked(client, "/v1/memory/conversations"))["items"] == [timeline["head"]]
     assert cli == http
     assert all(cli.values())
     marks = [entry for entry in timeline["entries"] if "summary" in entry]

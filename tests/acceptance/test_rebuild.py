@@ -57,7 +57,7 @@ async def test_a_rebuild_makes_vectors_again_and_removes_the_old(place):
         counts = await memory.rebuild(progress=lambda done, total: seen.append((done, total)))
         assert counts == {"terms": 0, "vectors": 11, "dropped": 11}
         assert await vectors(memory) == {NEW: 11}
-        assert (await memory.recall("科幻电影", user_id="u"))[0].parts["likeness"] > 0
+        assert (await memory.recall("科幻电影", user_id="u"))[0].parts["similarity"] > 0
         assert (await memory.describe())["recall"]["trouble"] is None
         assert await memory.rebuild() == {"terms": 0, "vectors": 0, "dropped": 0}
         assert await memory.rebuild(from_scratch=True) == {"terms": 11, "vectors": 11, "dropped": 0}

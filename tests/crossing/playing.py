@@ -49,6 +49,7 @@ LOOSE = frozenset({"POST /v1/context", "Conversation.context"})
 ABOUT = {"turn_id": "turn", "turn": "turn", "call_id": "call", "uuid": "page", "page": "page"}
 CHANGING = ("step", "extend", "complete", "abort")
 FORGETTING = frozenset({"POST /v1/forget", "Memory.forget", "POST /inspector/erase"})
+CORRECTING = frozenset({"POST /v1/facts/correct", "Memory.correct"})
 
 
 class Echo(ChatModel):
@@ -250,6 +251,11 @@ class Player:
             # A line names its own user.
             for user in world.users_of(speaker.tenant):
                 self.names.said[Owner(speaker.tenant, user)] |= ids
+        if target.name in CORRECTING:
+            # Whoever says it, it is said about the user of the fact, who may read it.
+            users = {one["user_id"] for one in answer.data if isinstance(one, dict) and "user_id" in one}
+            for name in filter(is_text, found_in(sent)):
+                self.names.owners[name] |= {Owner(speaker.tenant, user) for user in users}
         if target.name in FORGETTING:
             world.forgot(speaker.tenant)
         if target.name.endswith("export") and not viewer.whole:

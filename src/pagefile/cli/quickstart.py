@@ -16,7 +16,7 @@ from pagefile.settings import Settings
 from pagefile.settings.sources import child_environment, shown
 
 _START_S = 60.0
-#: What agents read, what it is called in the settings, where it leads unless it is set, and what the gateway has behind its address.
+#: The variable that agents read, the setting, its default URL, and the path on the gateway.
 _PROVIDERS = (
     ("OPENAI_BASE_URL", "openai_url", "https://api.openai.com/v1", "/v1"),
     ("ANTHROPIC_BASE_URL", "anthropic_url", "https://api.anthropic.com", ""),

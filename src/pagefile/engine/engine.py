@@ -55,7 +55,7 @@ _RESERVED = frozenset({WindowRecorder.name, Elsewhere.name, Jobs.name, "pinned"}
 _POLL_S = 2.0
 
 
-def _unnoted(_: str) -> None:
+def _noop(_: str) -> None:
     """There is no receipt to write to."""
 
 
@@ -144,7 +144,7 @@ class Engine:
             try:
                 wants = await tier.absorb(turn)
             except Exception as error:
-                self._caught(tier.name, _unnoted, error)
+                self._caught(tier.name, _noop, error)
             else:
                 if wants:
                     self.worker.wake(tier.name, turn.scope)
@@ -357,7 +357,7 @@ class Engine:
     async def _erase_elsewhere(self) -> tuple[Counts, list[str]]:
         counts, left = await self.elsewhere.erase()
         if any(CACHE_NAME in line for line in left):
-            # Other processes believe what the cache holds for a moment: nobody reads it once this returns.
+            # Other processes trust cached values for `TRUST_S`: wait until that has passed.
             await anyio.sleep(TRUST_S)
         return counts, left
 
@@ -371,7 +371,7 @@ class Engine:
 
     # -- failing ------------------------------------------------------------------------------------------------------
 
-    def guard(self, tier: str, note: Note = _unnoted) -> AbstractContextManager[None]:
+    def guard(self, tier: str, note: Note = _noop) -> AbstractContextManager[None]:
         """Continues after the block if a tier fails in it."""
         return guarded(partial(self._caught, tier, note))
 
@@ -393,14 +393,14 @@ class Engine:
 
     def go_on_without_store(self, error: StoreError) -> None:
         """Report that the store failed while a window was made, or raise it if the settings say so."""
-        self._caught("store", _unnoted, error)
+        self._caught("store", _noop, error)
 
     def failed(self, tier: str, error: Exception, *, logs: bool = True) -> None:
         """Count and log a failure that no caller has to handle; `logs=False` only counts, for repeats of a logged one."""
         self.failures[tier] = self.failures.get(tier, 0) + 1
         self.meter.count("pagefile_degraded_total", tier=tier)
         if logs and isinstance(error, ModelUnavailableError):
-            # The tier works: a model that is still loading, or slow, is no failure of its own.
+            # The tier works: a model that is slow or still loading is not a failure of the tier.
             logger.warning("the %s tier goes on without its model: %s", tier, error)
         elif logs:
             logger.error("the %s tier failed; going on without it", tier, exc_info=error)

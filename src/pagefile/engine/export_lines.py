@@ -18,7 +18,7 @@ from pagefile.arrays import np
 from pagefile.content import JsonObject, JsonValue, Media, Message, Other, Reasoning, ToolCall, ToolResult
 from pagefile.content import Text as TextPart
 from pagefile.engine.arguments import checked_json, checked_labels
-from pagefile.engine.snapshots import KEY, Snapshot
+from pagefile.engine.snapshots import Snapshot
 from pagefile.ports import KeptItem, Labels, StoredItem
 from pagefile.schema import Body, Count, Id, Mirror, Moment, Text
 from pagefile.tiers.base import traced_rows
@@ -289,7 +289,7 @@ class CallLine(_OfConversation[records.WindowRecord]):
         try:
             ReceiptLine.model_validate(self.receipt)
             # A call recorded before snapshots were introduced has none.
-            if self.options.get(KEY) is not None:
+            if self.options.get(records.SNAPSHOT_KEY) is not None:
                 OptionsLine.model_validate(self.options)
         except ValidationError as error:
             fault = first_fault(error)

@@ -21,7 +21,6 @@ from pagefile.content import Message, ToolCall, ToolResult, media_in
 from pagefile.engine import export_lines as lines
 from pagefile.engine.engine import Engine
 from pagefile.engine.log_queries import KINDS, entries_of
-from pagefile.engine.snapshots import KEY
 from pagefile.errors import HandleNotFoundError, InvalidArgumentError, TransferError
 from pagefile.shapes.skeleton import Filling, filled
 from pagefile.stores.restoration import check_whole, restoration
@@ -256,7 +255,7 @@ def _not_json(number: int, why: str) -> TransferError:
 
 def last_place(call: records.WindowRecord) -> int:
     """The last `seq` that the window of a call was built from; 0 if it does not say."""
-    moment = cast("Mapping[str, Any] | None", call.options.get(KEY))
+    moment = cast("Mapping[str, Any] | None", call.options.get(records.SNAPSHOT_KEY))
     return 0 if moment is None else moment["last_seq"]
 
 

@@ -25,7 +25,7 @@ SHIELD_S = 5.0
 
 
 async def shielded(work: Callable[[], Awaitable[R]]) -> R:
-    """Run idempotent work to the end even if the caller is cancelled, in which every `await` would raise at once."""
+    """Run idempotent work to the end even if the caller's scope is cancelled, where every `await` raises."""
     with anyio.move_on_after(SHIELD_S, shield=True):
         return await work()
     # It is slow. Outside the shield a cancelled caller is cancelled here, and any other waits as long as it
@@ -77,7 +77,7 @@ class Opening(AbstractAsyncContextManager[T], Generic[T]):
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None and issubclass(kind, asyncio.CancelledError) and self._keeping is not None:
-            # Whoever is cancelled does not wait for what is left to do: it is made up for later.
+            # A cancelled caller does not wait for remaining work; the next process does it.
             self._keeping.cancel()
         await self.close()
 

@@ -1,7 +1,7 @@
 """The session values of a memory, complete, and from a cache where there is one.
 
-A cached value counts when it is sealed with the database's own secret and its version is the database's. Two things spare
-asking the database: whoever reads the log anyway gets the version with it, and a version that was compared is believed
+A cached value counts when it is sealed with the database's own secret and its version is the database's. Two things save
+a query: a caller that reads the log anyway gets the version with it, and a checked version is trusted
 for `TRUST_S`. Every write through a memory invalidates the value before it is acknowledged, so the two seconds matter only
 for writes that could not reach the cache: of a process that has none, lost its connection, or died in between.
 """
@@ -39,7 +39,7 @@ logger = logging.getLogger("pagefile")
 
 T = TypeVar("T")
 
-#: How long a process believes a cached session after its version was compared with the database's.
+#: How long a process trusts a cached session after its version was checked against the database.
 TRUST_S = 2.0
 #: Conversations whose version is remembered.
 _REMEMBERED = 10_000
@@ -72,7 +72,7 @@ class Sessions:
         return await self._get(scope, operator=False)
 
     async def get_for_operator(self, scope: Scope) -> JsonObject | None:
-        """The same whoever owns the conversation, for code that knows conversations but no users."""
+        """The same without an owner check, for code that knows conversations but not users."""
         return await self._get(scope, operator=True)
 
     async def read(self, scope: Scope, view: Callable[[], Awaitable[LogView]]) -> SessionRead:
@@ -97,7 +97,7 @@ class Sessions:
         await self._put(scope)
 
     async def change(self, scope: Scope, change: Callable[[JsonObject | None], JsonObject]) -> None:
-        """Replace what is stored by what is made of it; no other change comes in between."""
+        """Atomically replace the stored value with the result of `change`."""
         await self._store.sessions.change(scope, change)
         await self._put(scope)
 
@@ -335,7 +335,7 @@ def _is_of(cached: CachedSession, scope: Scope) -> bool:
 
 
 class FollowedLog(TurnLog):
-    """A turn log whose writes are told to the sessions beside it."""
+    """A turn log that notifies the session store of its writes."""
 
     def __init__(self, log: TurnLog, changed: Callable[[Scope], Awaitable[None]]) -> None:
         self._log = log
@@ -361,5 +361,5 @@ class FollowedLog(TurnLog):
         try:
             return await write
         finally:
-            # Of a write that failed nobody knows whether it is there.
+            # A failed write may still have been committed.
             await self._changed(scope)

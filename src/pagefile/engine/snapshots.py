@@ -44,8 +44,6 @@ DECIDING = (
     "workspace.enabled",
     "workspace.max_tokens",
 )
-#: The key of the snapshot in a call's options.
-KEY = "moment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ def present_names(settings: Mapping[str, records.JsonValue]) -> dict[str, record
 
 def recorded_snapshot(call: records.WindowRecord) -> Snapshot | None:
     """The snapshot of a call; None for calls recorded before snapshots were introduced."""
-    value = cast("Mapping[str, Any] | None", call.options.get(KEY))
+    value = cast("Mapping[str, Any] | None", call.options.get(records.SNAPSHOT_KEY))
     if value is None:
         return None
     given: dict[str, Any] = {name: value.get(name) for name in _NAMES}

@@ -14,11 +14,10 @@ from pagefile.content import Media, media_in
 from pagefile.engine.arguments import Request
 from pagefile.engine.engine import Engine
 from pagefile.engine.messages import Desk
-from pagefile.engine.snapshots import KEY as SNAPSHOT
 from pagefile.engine.snapshots import snapshot_of
 from pagefile.errors import ConflictError, ErasedError, NotFoundError, StoreError
 from pagefile.ports import NO_LABELS, LogView, ViewRequest
-from pagefile.records import NEVER, ConversationInfo, Scope, Turn, WindowRecord
+from pagefile.records import NEVER, SNAPSHOT_KEY, ConversationInfo, Scope, Turn, WindowRecord
 from pagefile.shapes.media import keeper, note
 from pagefile.shapes.parser import cleaned
 from pagefile.stores.session import FULL_HISTORY, SUMMARY_N
@@ -322,7 +321,7 @@ def _call(
         at=at,
         turn_id=request.turn_id,
         query=made.request.query,
-        options={**request.options(), SNAPSHOT: snapshot.to_json()},
+        options={**request.options(), SNAPSHOT_KEY: snapshot.to_json()},
         tokens=window.tokens,
         ratio=window.ratio,
         mode=window.mode,

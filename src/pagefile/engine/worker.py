@@ -221,7 +221,7 @@ class Line:
                     del self._running[key]
                 self._note_progress()
                 if relieved:
-                    # Whoever took the place passed over what was asked of the same conversation meanwhile.
+                    # The relief worker skipped new tasks of the conversations in this batch: run them now.
                     self._wake.set()
 
     async def _relieve(self, relief: anyio.CancelScope) -> None:

@@ -173,7 +173,7 @@ class Adapter(ABC):
         """The ids of the tool calls in messages of the model."""
 
     def unfolded(self, message: Json, said: Sequence[Json]) -> list[Json]:
-        """What the model said and was told, in place of the one message that the client saw of it."""
+        """The model's messages and tool results, in place of the single message that the client saw."""
         del message
         return list(said)
 
@@ -234,7 +234,7 @@ class Reply(ABC):
         #: What was held back, as it came.
         self._held: list[bytes] = []
         self._holding = False
-        #: Whether something arrived that is no event: the answer has a hole.
+        #: Whether something arrived that is not a valid event: the answer is incomplete.
         self._broken = False
         self._whole = b""
 
@@ -292,7 +292,7 @@ class Reply(ABC):
 
     @abstractmethod
     def round_of(self, payload: Json) -> Round:
-        """What an answer that is no stream says."""
+        """The text of an answer that is not a stream."""
 
     @abstractmethod
     def merged(self, payload: Json) -> Json:
@@ -314,7 +314,7 @@ class Reply(ABC):
         changed = None if data is None else self.take(event, data)
         out = event.raw if changed is None else changed
         if event.data == _DONE or event.name in _LAST:
-            # Whoever has heard the end finds the answer in the log.
+            # Hold the end back until the answer is in the log, so that a client that saw the end finds it there.
             self.hold()
         if not self._holding:
             return out

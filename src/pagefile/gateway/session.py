@@ -81,7 +81,7 @@ class Call:
     sent: Json = field(default_factory=dict[str, Any])
     offered: bool = False
     reply: Reply = field(init=False)
-    #: What the model said and was told, of all rounds.
+    #: The model's messages and tool results of all rounds.
     said: list[Json] = field(default_factory=list[Json])
     ended: bool = False
 
@@ -197,7 +197,7 @@ class Call:
         return Talk(talk.preamble, [*earlier, replace(current, rest=tuple(rest))])
 
     def is_refused(self, status: int) -> bool:
-        """Whether a provider may have refused what memory made of the request: then it gets the request as it came."""
+        """Whether the provider may have refused the rewritten request: then the original is sent."""
         return self.status == "memory" and status in _REFUSING
 
     def bypassed(self) -> bytes:
@@ -302,7 +302,7 @@ class Call:
         turn = await self.place.chat.extend(turn, said) if said else turn
         await self.place.chat.abort(turn)
 
-    # -- what the client is told -----------------------------------------------------------------------------------------
+    # -- responses to the client -----------------------------------------------------------------------------------------
 
     def headers(self) -> dict[str, str]:
         told = {"x-pagefile-status": self.status}

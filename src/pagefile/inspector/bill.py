@@ -12,7 +12,7 @@ from pagefile.inspector.charts import Part, Point, costs, stacked
 from pagefile.inspector.conversations import chat_in
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
-from pagefile.records import WindowRecord
+from pagefile.records import SNAPSHOT_KEY, WindowRecord
 from pagefile.window.comparison import BlockBill
 from pagefile.window.receipt import Receipt, Verdict
 
@@ -134,7 +134,7 @@ def _label(tokens: int, budget: int, reader: Reader) -> str:
 
 def show_call(data: Explanation, reader: Reader) -> ui.View:
     say, call, receipt = reader.say, data.call, data.receipt
-    given = {key: value for key, value in call.options.items() if key != "moment"}
+    given = {key: value for key, value in call.options.items() if key != SNAPSHOT_KEY}
     bar = bill_bar(receipt, data.blocks, call.tokens, reader)
     body: list[Content] = [
         inexact(data.exact, data.why, reader),

@@ -11,17 +11,24 @@ from pagefile.records import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """The observations of a histogram: their sum, and upper bounds for their median and 95th percentile."""
+
+    total: float
+    p50: float | None
+    p95: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
-    """One series: a counter, or a histogram's count and sum."""
+    """One series: a counter, or a histogram."""
 
     name: str
     tells: str
     labels: str
     count: float
-    #: For a histogram: the sum of its observations, and upper bounds for its median and 95th percentile.
-    total: float | None = None
-    p50: float | None = None
-    p95: float | None = None
+    #: None for a counter.
+    spread: Spread | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,9 @@ def _row(measure: Measure, reader: Reader) -> tuple[ui.Value, ...]:
             return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
         return reader.number(value)
 
-    mean = measure.total / measure.count if measure.total is not None and measure.count else None
+    spread = measure.spread
+    mean = spread.total / measure.count if spread and measure.count else None
+    bounds = (spread.p50, spread.p95) if spread else (None, None)
     about = reader.known(f"tells.{measure.name}", measure.tells)
     name = [el("code", measure.name), ui.some("span", measure.labels, class_="tag"), el("small", about)]
-    return name, reader.number(measure.count), as_text(mean), as_text(measure.p50), as_text(measure.p95)
+    return name, reader.number(measure.count), *map(as_text, (mean, *bounds))

@@ -19,7 +19,7 @@ _HITS = 10
 LOOKED_AT = 3_000
 _SHOWN = 700
 #: Parts that rate a turn on its own; they are not added to the score.
-_BESIDE = ("coverage", "likeness")
+_BESIDE = ("coverage", "similarity")
 
 
 @dataclass(frozen=True, slots=True)

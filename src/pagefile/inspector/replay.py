@@ -11,7 +11,7 @@ from pagefile.inspector import ui, urls
 from pagefile.inspector.bill import bill_bar, called, crumbs_of, inexact, left_out, question
 from pagefile.inspector.markup import Content, Element, el
 from pagefile.inspector.page_request import PageRequest, Reader
-from pagefile.records import JsonValue, WindowRecord
+from pagefile.records import SNAPSHOT_KEY, JsonValue, WindowRecord
 from pagefile.window.comparison import CandidateChange, DiffLine, bill
 
 #: What the form offers; every other name that can be changed works in the query string.
@@ -48,9 +48,9 @@ class Compared:
 
 async def gather(memory: Memory, asked: PageRequest) -> Compared:
     call, chat = await called(memory, asked)
-    moment = call.options.get("moment")
+    moment = call.options.get(SNAPSHOT_KEY)
     settings = moment.get("settings") if isinstance(moment, Mapping) else None
-    recorded = {name: value for name, value in call.options.items() if name != "moment"}
+    recorded = {name: value for name, value in call.options.items() if name != SNAPSHOT_KEY}
     recorded |= present_names(settings) if isinstance(settings, Mapping) else {}
     names = [name.removeprefix("set.") for name in asked.values if name.startswith("set.")]
     given = {name: text for name in names if (text := asked.text(f"set.{name}")) is not None}

@@ -400,7 +400,7 @@ def _parsed(value: object) -> object:
         return None
 
 
-#: Fields of a session that are said elsewhere: whose it is, and the older name of what is shared.
+#: Fields stored elsewhere: the owner, and the older name of the shared entities.
 _SAID_ELSEWHERE = frozenset({"user_id", "entities"})
 
 

@@ -65,7 +65,7 @@ def _line(number: int, one: Said) -> dict[str, int | str]:
 
 
 def _of_speaker(found: Proposal, speaker: str | None) -> Proposal:
-    """A model says "the user" of everybody who speaks of themselves."""
+    """A model writes "the user" for every first-person speaker."""
     if speaker is None or found.subject not in {None, "user"}:
         return found
     text, subject = said_by(speaker, found.text, found.subject)

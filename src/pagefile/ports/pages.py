@@ -163,7 +163,7 @@ class PageIndex(ABC):
 
     @abstractmethod
     async def embeddings(self, scope: Scope, model: EmbeddingModel) -> Mapping[str, Vector]:
-        """The embeddings that this model made of unpurged pages of the scope, by uuid: one row or more; of another length they are missing."""
+        """The embeddings that this model made of unpurged pages of the scope, by uuid: one row or more; embeddings of another dimension are omitted."""
 
     @abstractmethod
     async def embed(self, scope: Scope, model: EmbeddingModel, made: Mapping[str, Vector]) -> None:

@@ -135,9 +135,9 @@ class SessionStore(ABC):
 
     @abstractmethod
     async def change(self, scope: Scope, change: Callable[[JsonObject | None], JsonObject]) -> None:
-        """Replace the session value by what is made of the one there, or of None; no other change comes in between.
+        """Atomically replace the value with `change(current)`, or `change(None)` if there is none.
 
-        It may be made several times, of which the last counts.
+        `change` may be called more than once; its last result counts.
         """
 
     async def secret(self) -> bytes:
@@ -196,7 +196,7 @@ class SessionCache(ABC):
 
     @abstractmethod
     async def invalidate(self, scope: Scope) -> bool:
-        """Have the value of a conversation not be found until another is put; returns whether the cache was reached.
+        """Hide the cached value until a new one is put; returns whether the cache was reached.
 
         Other programs may still read it meanwhile. Versions refused by `erase` stay refused.
         """

@@ -1,7 +1,7 @@
 """The router and the retriever that the settings name: a service behind a URL, or a Python object by its import path."""
 
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, cast
@@ -21,6 +21,7 @@ class HttpHook:
 
     url: str
     client: httpx.AsyncClient
+    whose: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     async def route(self, **asked: Any) -> Any:
         return await self._asked(asked)
@@ -32,19 +33,13 @@ class HttpHook:
         named = cast("dict[str, Any]", found)
         return next((named[name] for name in _LISTS if name in named), ())
 
-    def of(self, **whose: str | None) -> "_Asking":
+    def of(self, **whose: str | None) -> "HttpHook":
         """The same for one user's question."""
-        return _Asking(partial(self.route, **whose), partial(self.retrieve, **whose))
+        return replace(self, whose=whose)
 
     async def _asked(self, asked: dict[str, Any]) -> Any:
-        answer = await self.client.post(self.url, json=asked)
+        answer = await self.client.post(self.url, json={**self.whose, **asked})
         return answer.raise_for_status().json()
-
-
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    route: Any
-    retrieve: Any
 
 
 @dataclass(frozen=True, slots=True)

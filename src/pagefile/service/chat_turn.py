@@ -126,7 +126,7 @@ class ChatRun:
         work = find_route(decide, asked.message, asked.session_id or self.chat.id, asked.agent_type)
         found = await self._tried("router", degraded, work)
         self.route = found or Route(agent_type=asked.agent_type or DEFAULT_AGENT)
-        # Whoever sets a retriever and no router wants every question looked up.
+        # With a retriever and no router, every question is looked up.
         self.retrieves = retriever is not None and (decide is None or self.route.use_retrieval)
         told = {"kb_prefix": self.route.kb_prefix, "agent_type": self.route.agent_type}
         await tell(_ended("route", began, **told, use_retrieval=self.retrieves, degraded=degraded))
@@ -217,7 +217,7 @@ class ChatRun:
     # -- helpers ------------------------------------------------------------------------------------------------------------
 
     async def _tried(self, what: str, degraded: list[str], work: Awaitable[R]) -> R | None:
-        """What somebody else's code returns in time; a failure is noted, logged and counted, and costs no answer."""
+        """The result of third-party code, if it comes in time; a failure is noted, logged and counted, and the question is answered without it."""
 
         async def in_time() -> R:
             with anyio.fail_after(self.hooks.settings.timeout_s):
@@ -269,7 +269,7 @@ async def stream(request: Request, body: wire.AskChat) -> Response:
     takes effect, and `done` with the turn's place and exact tokens, or `error` with a problem document. Lines that begin with a colon
     are heartbeats. The model's calls of `load_tool_history` and `search_tool_history` are answered here.
 
-    Every event has an id. Who loses the line sends the same request again with the `Last-Event-ID`, and gets what came after that event;
+    Every event has an id. A client that loses its connection repeats the request with the `Last-Event-ID`, and gets what came after that event;
     the same `id` or `Idempotency-Key` alone brings the whole answer, which the model is asked for once. A turn that is done is answered
     from the log. `POST /v1/turns/abort` stops an answer.
     """
@@ -308,7 +308,7 @@ async def resume(request: Request, params: Annotated[wire.ResumeParams, Query()]
     found = await _answer_of(turn, chat, cast("Streams", request.app.state.streams), last)
     if found is None:
         raise ConflictError(
-            f"Turn {turn.id!r} is open, and nobody answers it here: send its message again with its id."
+            f"Turn {turn.id!r} is open, but no answer is in progress here: send its message again with its id."
         )
     return found
 
@@ -316,7 +316,7 @@ async def resume(request: Request, params: Annotated[wire.ResumeParams, Query()]
 async def _answer_of(
     turn: Turn, chat: Conversation, streams: Streams, last: EventId | None
 ) -> Response | None:
-    """The answer of a turn that is done or being answered; None if nobody does."""
+    """The answer of a turn that is done or in progress; None if neither."""
     if turn.status == "done":
         if last is not None and last.is_end and last.turn_id == turn.id:
             return Response(status_code=204)

@@ -31,7 +31,7 @@ from pagefile.service.vendor_paths import is_vendors
 from pagefile.settings import GatewaySettings, Settings
 from pagefile.stores.key_secrets import is_key
 
-#: Headers of one connection, or written by whoever sends a message on.
+#: Hop-by-hop headers, and those that a proxy writes itself.
 _HOP = frozenset(
     {
         "connection", "content-length", "date", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "server",

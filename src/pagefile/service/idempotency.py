@@ -62,7 +62,7 @@ class IdempotencyMiddleware:
     def __init__(self, app: ASGIApp, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._app = app
         self._clock = clock
-        #: By caller and idempotency key, oldest first: answers leave by age, not by use, so this is no `Lru`.
+        #: By caller and idempotency key, oldest first: answers expire by age, not by use, so `Lru` does not fit.
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
         self._bytes = 0
 

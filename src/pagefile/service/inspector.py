@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pagefile.engine.ownership import looked_up
 from pagefile.errors import AccessError, InvalidArgumentError
 from pagefile.inspector import erasure, metrics, scripted, site, start, urls
-from pagefile.inspector.metrics import Measure
+from pagefile.inspector.metrics import Measure, Spread
 from pagefile.inspector.page_request import PageRequest, Reader, chat_of
 from pagefile.inspector.ui import View
 from pagefile.record_json import to_json
@@ -159,12 +159,11 @@ def _measures(text: str) -> list[Measure]:
 
 def _measure(family: Any, labels: str, samples: list[Any]) -> Measure:
     if family.type != "histogram":
-        return Measure(samples[0].name, family.documentation, labels, samples[0].value)
+        return Measure(samples[0].name, family.documentation, labels, samples[0].value, None)
     values = {one.name.removeprefix(family.name): one.value for one in samples if "le" not in one.labels}
     buckets = [(float(one.labels["le"]), one.value) for one in samples if "le" in one.labels]
-    median, high = metrics.quantile(buckets, 0.5), metrics.quantile(buckets, 0.95)
-    counts = values["_count"], values["_sum"]
-    return Measure(family.name, family.documentation, labels, *counts, median, high)
+    spread = Spread(values["_sum"], metrics.quantile(buckets, 0.5), metrics.quantile(buckets, 0.95))
+    return Measure(family.name, family.documentation, labels, values["_count"], spread)
 
 
 # -- actions ---------------------------------------------------------------------------------------------------------------

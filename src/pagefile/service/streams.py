@@ -101,7 +101,7 @@ class Answer:
         #: How long the run goes on without a reader.
         self.linger_s = linger_s
         self.readers = 0
-        #: Cancelled when nobody reads any more.
+        #: Cancelled when there is no reader left.
         self.scope: anyio.CancelScope | None = None
         self._first = 1
         self._events: list[tuple[str, bytes]] = []
@@ -182,7 +182,7 @@ class Answer:
         return EventStream(lambda send: self.follow(send, last), left, gone=gone, headers=headers)
 
     async def deserted(self) -> None:
-        """Return once nobody has read for as long as the run goes on without a reader."""
+        """Return when there has been no reader for as long as a run continues without one."""
         while True:
             await self._until(lambda: not self.readers)
             with anyio.move_on_after(self.linger_s):
@@ -235,7 +235,7 @@ class Streams:
                     finally:
                         self._locks.give(place)
                 answer.end()
-                # Whoever was away when it failed learns why; one that is done is in the log.
+                # Keep the answer for a client that reconnects after a failure; a completed answer is in the log.
                 await anyio.sleep(answer.linger_s)
                 together.cancel_scope.cancel()
         finally:

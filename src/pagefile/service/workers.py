@@ -60,7 +60,7 @@ def check(settings: Settings) -> None:
 
 
 def serve_one(settings: Settings, listener: socket.socket) -> None:
-    # uvicorn shuts down in order and then raises the signal again: whoever asked politely must not read "killed".
+    # uvicorn shuts down cleanly and then raises the signal again: a clean stop must not be reported as "killed".
     signal.signal(signal.SIGTERM, _ended_already)
     _run(settings, uvicorn.Server(_config(settings)), listener)
 

@@ -71,7 +71,7 @@ class ConversationSummarizer:
         read = at_least(100, max_input_chars, "max_input_chars")
         self._writer = None if llm is None else _writer(llm, system_prompt, read)
         if self._writer is not None and isinstance(self.store.checkpoints.summarizer, ExtractiveSummarizer):
-            # A window that fills up is summarised by whom the caller gave as well, instead of by extraction.
+            # A window that fills up is also summarised by the caller's summarizer instead of by extraction.
             self.store.checkpoints.summarizer = self._writer
 
     # -- reading: never waits for a model ---------------------------------------------------------------------------------

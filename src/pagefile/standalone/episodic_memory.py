@@ -155,7 +155,7 @@ class _LogEpisodes:
         found: list[ConversationMessage] = []
         for hit in best[:top_k]:
             turn = await self.store.turn_of(hit)
-            # What was said before a reset of this conversation is no part of it any more.
+            # Turns before a reset no longer belong to the conversation.
             if turn and (hit.conversation_id != conversation_id or (turn.seq or 0) > reset):
                 found += _recalled(hit.conversation_id, _said(turn), int(turn.at.timestamp()), turn.id)
         return found

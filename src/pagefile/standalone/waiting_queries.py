@@ -1,4 +1,4 @@
-"""Queries that wait for their answers, for an answer that reaches another process than its query did.
+"""Pending queries, for answers that arrive in another process than their query.
 
 They are items of the database, for half an hour, and are erased with their conversation (`asked` in `items.sql`).
 """

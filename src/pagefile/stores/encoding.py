@@ -8,10 +8,10 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from pydantic_core import to_json as fast_json
 
@@ -223,9 +223,8 @@ Codec: TypeAlias = Literal["raw", "zlib"]
 _LEVEL = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """A text or a file as it is on disk."""
+class Blob(NamedTuple):
+    """A text or a file as it is on disk, once, under its hash; the parameters of the statement `blob_put`."""
 
     hash: str
     codec: Codec

@@ -20,6 +20,7 @@ from pagefile.errors import (
 )
 from pagefile.records import (
     NEVER,
+    SNAPSHOT_KEY,
     ApiKey,
     Checkpoint,
     ConversationInfo,
@@ -85,7 +86,7 @@ def lists(scope: Scope, owned: Scope) -> bool:
 
 def made_for(call: WindowRecord) -> Scope:
     """The owner of a recorded window: a handle without a user used to act for the owner, which the call names."""
-    if call.scope.user is not None or not isinstance(moment := call.options.get("moment"), Mapping):
+    if call.scope.user is not None or not isinstance(moment := call.options.get(SNAPSHOT_KEY), Mapping):
         return call.scope
     return replace(call.scope, user=cast("Mapping[str, str | None]", moment).get("owner"))
 

@@ -37,7 +37,7 @@ def summary_line(summary: str) -> str:
 
 
 def blank(scope: Scope) -> SessionValue:
-    """The session of a conversation that nobody put one for; fields of a trade, such as allergies, come with who puts them."""
+    """The default session value; domain fields such as allergies are added by the application."""
     user = scope.user or ""
     return {
         "meta": {"conversation_id": scope.conversation, "user_id": user, "updated_at": 0},

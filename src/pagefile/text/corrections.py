@@ -30,7 +30,7 @@ CERTAIN = 0.4
 SURE = 0.75
 LIKELY = 0.2
 POSSIBLE = 0.03
-#: What is left of the probability of a statement beside a likelier one.
+#: Factor for the probability of a statement that competes with a likelier one.
 _RIVAL = 0.5
 _KINDS = frozenset({"date", "weekday", "time", "frequency", "count", "measure", "number", "other"})
 _DIGITS = str.maketrans("一二三四五六七八九两", "1234567892")
@@ -110,7 +110,7 @@ def successions(said: Sequence[Statement], known: int = 0) -> list[Succession]:
 
 
 def _without_rivals(olds: Sequence[tuple[float, int, frozenset[str]]]) -> Iterator[tuple[int, float]]:
-    """A turn usually corrects one thing: beside the likeliest statement only those with values of the same kinds count in full."""
+    """A turn usually corrects one thing: statements less likely than the best one are discounted unless their values are of the same kind."""
     best, _, kinds = max(olds)
     for chance, old, conflicts in olds:
         rival = chance < best and not (kinds & conflicts)

@@ -31,7 +31,7 @@ _BESIDE = 24
 
 
 def anchor_phrases(text: str) -> list[str]:
-    """The anchors of a text with the words around them, once each: a number alone tells nobody what it counts."""
+    """The anchors of a text, each once, with the words around them: a bare number does not say what it counts."""
     found: dict[str, None] = {}
     for clause in (match[0].rstrip(". ") for piece in sentences(text) for match in _CLAUSE.finditer(piece)):
         matches = _ANCHOR.finditer(clause)
@@ -63,7 +63,7 @@ _USERS = frozenset({"user", "human", "用户"})
 _ASSISTANTS = frozenset({"assistant", "ai", "助手"})
 _SPEAKERS = _USERS | _ASSISTANTS | frozenset({"system", "系统", "tool", "工具"})
 _NAMES = {"zh": {"user": "用户", "assistant": "助手", "system": "系统", "tool": "工具"}}
-#: Before a statement that is about the same as the one before it, and newer.
+#: Prefix of a statement that updates the one before it.
 _LATER = {"en": "Later: ", "zh": "后来："}
 
 #: Weights of the parts of a sentence's score, relative to its centrality, which is 0 to 1.
@@ -73,7 +73,7 @@ _PER_ANCHOR = 0.2
 _MOST_ANCHORS = 4
 _OPENS_TEXT = 0.15
 _IS_QUESTION = -0.6
-#: Questions that stay open are no questions to the assistant.
+#: Open issues, as opposed to questions put to the assistant.
 _IS_OPEN = 0.8
 _OPEN = re.compile(
     r"\b(?:open|undecided|decide|wonder\w*|haven't|not sure|remind)\b|没想好|还没|未定|犹豫|没定|下次要问|再考虑",
@@ -102,7 +102,7 @@ class _Sentence(NamedTuple):
     opens: bool
     words: frozenset[str]
     anchors: int
-    #: Whether it may overrule the sentence before it in its line.
+    #: Whether it may supersede the sentence before it in its line.
     later: bool = False
 
 
@@ -165,7 +165,7 @@ def _read_one(whole: _Sentence, text: str) -> list[_Sentence]:
 
 
 def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
-    """Without what a user corrected later and the answers to it; what was perhaps corrected is followed by what is newer."""
+    """Drops corrected statements and the replies to them; a possibly corrected one is followed by its correction."""
     places = [at for at, sentence in enumerate(pool) if sentence.speaker.casefold() in _USERS]
     known = sum(pool[at].source < known_below for at in places)
     found = successions([_statement(pool, at) for at in places], known)
@@ -180,7 +180,7 @@ def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
             continue
         new, chance = next_of[at]
         if sentence.later:
-            # What it perhaps overruled is twice overruled now.
+            # Drop what this sentence superseded: it is now superseded too.
             kept.pop(at - 1, None)
         if may_go(sentence.text, chance):
             kept[at] = _read_one(sentence._replace(later=False), remaining(sentence.text, pool[new].text))
@@ -190,14 +190,14 @@ def _current(pool: Sequence[_Sentence], *, known_below: int) -> list[_Sentence]:
 
 
 def _end_of(at: int, next_of: Mapping[int, tuple[int, float]], pool: Sequence[_Sentence]) -> int:
-    """Where a sentence ends up that is perhaps overruled itself: before the last of those that are."""
+    """The last successor of a sentence in a chain of possible corrections, which it is shown before."""
     while at in next_of and not may_go(pool[at].text, next_of[at][1]):
         at = next_of[at][0]
     return at
 
 
 def _first_of_each(found: Iterable[Succession]) -> list[Succession]:
-    """Of each statement the first that certainly overrules it, else the likeliest."""
+    """For each statement, the first that certainly supersedes it, else the likeliest."""
     best: dict[int, Succession] = {}
     for one in found:
         other = best.get(one.old)
@@ -207,7 +207,7 @@ def _first_of_each(found: Iterable[Succession]) -> list[Succession]:
 
 
 def _with_earlier(some: Sequence[_Sentence], earlier: Sequence[_Sentence]) -> list[_Sentence]:
-    """Sentences after what the first of them perhaps overrules, which becomes one sentence."""
+    """Puts the statements that the first sentence may supersede before it, joined into one."""
     if not earlier or not some:
         return [*earlier, *some]
     first, text = some[0], earlier[0].text
@@ -219,12 +219,12 @@ def _with_earlier(some: Sequence[_Sentence], earlier: Sequence[_Sentence]) -> li
 
 
 def _statement(pool: Sequence[_Sentence], at: int) -> Statement:
-    """A user's sentence; with the last one of a text goes what was answered."""
+    """A user's sentence; the last of a message carries the reply."""
     one, answer = pool[at], list[str]()
     if at + 1 < len(pool) and pool[at + 1].source == one.source + 1:
         said = (other for other in pool[at + 1 :] if other.source == one.source + 1)
         answer = [other.text for other in said if other.speaker.casefold() not in _USERS]
-    # A turn has two texts: what is counted is turns.
+    # Two texts per turn: convert to a turn index.
     return Statement(one.text, (one.source + 1) // 2, " ".join(answer))
 
 
@@ -302,7 +302,7 @@ def _choose(
     left = limit + 1  # the first line has no line break before it
     sizes = [measure(sentence.text) for sentence in pool]
     for group, reserve in ((olds, keep_free), (news, 0), (olds, 0)):
-        # What is perhaps overruled is not told without what overrules it.
+        # Never show a possibly superseded sentence without its successor.
         open_still = {at for at in group if not _waits(pool, at, chosen)} - chosen
         shortest = min((sizes[at] for at in open_still), default=0)
         while open_still and shortest < left - reserve:

@@ -49,8 +49,8 @@ _LEAST, _LEAST_SHARE, _OPENING = 0.1, 0.41, 0.18
 #: The share if the most relevant fact has fewer words than this in common with the message: then meaning alone decides, which is less sure.
 _FEW_WORDS, _LEAST_SHARE_BY_MEANING = 0.1, 0.3
 _LEAST_BY_WORDS, _LEAST_SHARE_BY_WORDS = 0.04, 0.3
-#: What these change by: each e-fold of the message's terms above this many, others as the topic, nobody asking for themselves (the
-#: least, the opening), each mention of what is one's own (two at most), and a request to plan something (the share, the opening).
+#: Adjustments: per e-fold of the message's terms above this many; other people as the topic; an impersonal message (the least, the
+#: opening); each mention of the user's own things (two at most); and a request to plan something (the share, the opening).
 _SHORT_TERMS, _LONGER, _LONGER_OPENING = 10, 0.18, 0.36
 _OF_OTHERS, _OWN_THINGS, _IMPERSONAL, _IMPERSONAL_OPENING = 0.1, 0.08, 0.05, 0.02
 _PLANNED_SHARE, _PLANNED_OPENING = 0.37, 0.03

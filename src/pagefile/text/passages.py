@@ -26,7 +26,7 @@ _Reach = Literal["group", "where", "page"]
 _MATCHES = 3
 #: At how many places to read: a minimum, and one more for this many tokens of budget.
 _LEAST_PLACES, _PER_PLACE = 3, 150
-#: How much is said of what encloses a passage.
+#: Maximum length of the heading that gives a passage's context.
 _WHERE_CHARS = 200
 #: The most rounds of counting again, and the share of the budget below which it is not worth another.
 _ROUNDS, _UNUSED = 3, 0.05
@@ -48,7 +48,7 @@ class Selection(list[Passage]):
     answers = False
     #: Where what answers best begins, and where in it the words of the question are.
     found_at: tuple[int, int] = (0, 0)
-    #: Where to read on: behind what answers best, and where something is missing first.
+    #: The offset to continue from, after the best match, and the offset of the first gap.
     read_on, gap = 0, 0
 
 
@@ -211,7 +211,7 @@ class _Shown:
         return piece.frame.place(piece.start), piece.frame.place(words)
 
     def read_on(self, seeds: Sequence[int]) -> int:
-        """Behind the best seed that is shown and what follows it; if that is the end, where something is missing first."""
+        """The offset after the best shown seed and what follows it without a gap; at the end of the text, the first gap."""
         shown = [at for at in seeds if at in self._taken]
         at = self._run_end(shown[0]) if shown else len(self.pieces)
         if at == len(self.pieces) or (at == len(self.pieces) - 1 and self._taken[at] is self.pieces[at]):
@@ -246,7 +246,7 @@ class _Shown:
         return True
 
     def _price(self, at: int) -> tuple[int, int]:
-        """What it costs to show a piece, and what precedes it: the less, the nearer another is that is shown."""
+        """The tokens to show a piece and its heading; less if a neighbour is already shown."""
         piece = self.pieces[at]
         if at not in self._costs:
             self._costs[at] = self.cost(piece.text.rstrip("\n") + "\n")
@@ -281,7 +281,7 @@ class _Shown:
         return side.room >= 0 and self._take(at)
 
     def _next(self, at: int, step: int) -> int | None:
-        """The next piece in a direction that is not shown."""
+        """The next piece not yet shown in that direction."""
         while at in self._taken:
             at += step
         return at if 0 <= at < len(self.pieces) else None
@@ -297,7 +297,7 @@ class _Shown:
         return self.cost(self.render(self.passages)) if self._taken else 0
 
     def _take_part(self, seed: int) -> bool:
-        """As much as fits, up to a boundary, of a seed that is too long, or of the next piece after it."""
+        """Take the part of an overlong seed, or of the piece after it, that fits, cut at a boundary."""
         at = self._next(seed, 1)
         if at is None:
             return False

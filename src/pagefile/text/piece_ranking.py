@@ -19,7 +19,7 @@ _MOST_STEMS = 64
 _AROUND = 0.5
 #: How much a piece counts beside another that holds the same words of the question.
 _AGAIN = 0.7
-#: What has fewer characters tells nothing as the beginning of a page; a piece with fewer words does not stand out.
+#: Minimum length of an informative opening of a page, in characters, and of a distinctive piece, in words.
 _TELLS, _FEW_WORDS = 30, 3
 #: A longer run of letters is no word.
 _LONGEST_WORD = 24
@@ -132,7 +132,7 @@ class RankedPage:
 
 
 def standing_out(text: str, most: int) -> list[str]:
-    """The pieces that tell most about a page: its beginning, what stands out, its end."""
+    """The most informative pieces of a page: its beginning, the most distinctive ones, its end."""
     page = RankedPage(text, "")
     return [page.pieces[at].text.strip() for at in page.places(most)[:most]] if page.pieces else []
 

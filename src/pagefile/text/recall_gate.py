@@ -116,15 +116,15 @@ def answers(parts: Mapping[str, float], *, foreign: bool = False) -> bool:
     A turn found only through its neighbours' words counts as well: it is part of what was said about them. A question
     in a `foreign` language has only its meaning.
     """
-    shared = sum(parts.get(name, 0.0) for name in ("words", "neighbours", "sitting", "time"))
-    return shared > 0 or parts.get("likeness", 0.0) >= (
+    shared = sum(parts.get(name, 0.0) for name in ("words", "neighbours", "session", "time"))
+    return shared > 0 or parts.get("similarity", 0.0) >= (
         SOME_FOREIGN_SIMILARITY if foreign else SOME_SIMILARITY
     )
 
 
 def passes(parts: Mapping[str, float], gate: Gate, how: Asking = "anything") -> bool:
     """Whether a turn that was found may enter a window."""
-    coverage, similarity = parts.get("coverage", 0.0), parts.get("likeness", 0.0)
+    coverage, similarity = parts.get("coverage", 0.0), parts.get("similarity", 0.0)
     if gate == "never":
         return False
     if parts.get("inside") and (how != "anything" or coverage >= SELF_COVERAGE or similarity >= NEARER):

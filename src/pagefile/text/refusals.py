@@ -27,7 +27,7 @@ _REFUSAL = re.compile(
 
 @cache
 def _genre() -> frozenset[str]:
-    """Whoever writes about these writes a summary, whatever else its words are. An import would read the dictionary for them."""
+    """Words that mark a text as a summary. Cached here instead of at import, which would load the dictionary."""
     return frozenset(terms("user assistant conversation summary 用户 助手 对话 摘要"))
 
 

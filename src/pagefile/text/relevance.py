@@ -24,8 +24,8 @@ TURN = (
     "score",
     "coverage",
     "coverage_gap",
-    "likeness",
-    "likeness_gap",
+    "similarity",
+    "similarity_gap",
     "words",
     "surroundings",
     "inside",
@@ -33,8 +33,8 @@ TURN = (
 #: What is known of a message, in the order of its features.
 MESSAGE = (
     "coverage",
-    "likeness",
-    "first_likeness",
+    "similarity",
+    "first_similarity",
     "both",
     "known",
     "terms",
@@ -46,7 +46,7 @@ MESSAGE = (
     "names_speaker",
     "names_time",
     "foreign",
-    "foreign_likeness",
+    "foreign_similarity",
     "general",
     "exercise",
 )
@@ -55,7 +55,7 @@ PAGE = ("coverage", "similarity", "in_text", "terms")
 FEATURES: Mapping[str, tuple[str, ...]] = {"turn": TURN, "message": MESSAGE, "page": PAGE}
 #: The coverage of a message is the best among this many turns.
 _FIRST = 20
-#: A message that brings what it is about: a quotation, or something behind a colon.
+#: A message that contains its own material: a quotation, or text after a colon.
 _MATERIAL = re.compile(r"[:：]\s*\S|“[^”]+”|「[^」]+」|\"[^\"]+\"|(?<!\w)['‘][^'’]{3,}['’](?!\w)")
 #: People speaking of themselves, which 帮我…, "tell me" are not.
 _FIRST_PERSON = re.compile(r"\b(?:i|my|mine|we|our|ours|us)\b|(?<![帮给教让请替诉])[我咱]", re.IGNORECASE)
@@ -119,7 +119,7 @@ def page_helps(message: str, coverage: float, similarity: float, *, in_text: boo
 
 
 def _by_meaning(found: Sequence[Found[Any]]) -> bool:
-    return any(one.parts["likeness"] for one in found)
+    return any(one.parts["similarity"] for one in found)
 
 
 def turn_features(found: Sequence[Found[Any]]) -> Floats:
@@ -133,8 +133,8 @@ def turn_features(found: Sequence[Found[Any]]) -> Floats:
             score / score[0],
             parts["coverage"],
             parts["coverage"].max() - parts["coverage"],
-            parts["likeness"],
-            parts["likeness"].max() - parts["likeness"],
+            parts["similarity"],
+            parts["similarity"].max() - parts["similarity"],
             parts["words"] / (parts["words"].max() or 1.0),
             near / (near.max() or 1.0),
             parts["inside"],
@@ -144,26 +144,26 @@ def turn_features(found: Sequence[Found[Any]]) -> Floats:
 
 
 def is_general(message: str) -> bool:
-    """Whether a message asks about the world, and nobody speaks of themselves in it."""
+    """Whether a message asks about general knowledge, without reference to the user."""
     return _FIRST_PERSON.search(message) is None and _GENERAL.search(message) is not None
 
 
 def is_exercise(message: str) -> bool:
-    """Whether a message asks for work that brings all it needs, as a translation or a sum."""
+    """Whether a message asks for self-contained work, such as a translation or a sum."""
     return _EXERCISE.search(message) is not None
 
 
 def message_features(message: str, found: Sequence[Found[Any]], familiarity: Familiarity) -> Floats:
     """What a message and the turns found for it tell about whether it needs them."""
-    likeness = max(one.parts["likeness"] for one in found)
+    similarity = max(one.parts["similarity"] for one in found)
     coverage = max(one.parts["coverage"] for one in found[:_FIRST])
     how = asking(message)
     return np.array(
         [
             coverage,
-            likeness,
-            found[0].parts["likeness"],
-            likeness * coverage,
+            similarity,
+            found[0].parts["similarity"],
+            similarity * coverage,
             familiarity.known,
             math.log1p(familiarity.terms),
             how in {"self", "time"},
@@ -174,7 +174,7 @@ def message_features(message: str, found: Sequence[Found[Any]], familiarity: Fam
             familiarity.names_speaker,
             max(one.parts["inside"] for one in found),
             familiarity.foreign,
-            familiarity.foreign * likeness,
+            familiarity.foreign * similarity,
             is_general(message),
             is_exercise(message),
         ],

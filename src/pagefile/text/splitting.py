@@ -60,7 +60,7 @@ def split(text: str, *, target_chars: int = 1200, max_chars: int = 4000) -> list
 
     Cuts fall before headings, at blank lines, line ends, sentence ends, in this order. Images, links, code
     blocks, tables, tags, JSON values and rows of CSV are never cut; one longer than `max_chars` becomes a
-    passage on its own. A long text inside of JSON is cut like one outside, never in an escape. Only text without
+    passage on its own. A long text inside JSON is cut like one outside, never in an escape. Only text without
     any boundary is cut at `max_chars`.
     """
     target = max(2, target_chars)
@@ -94,7 +94,7 @@ def page_slice(text: str, offset: int, limit: int) -> tuple[int, int]:
             return start, behind[0]
         least = first + 1
         if found.layout == "json":
-            # Not inside of an escape, and rather at the end of a line or sentence.
+            # Not inside an escape, and rather at the end of a line or sentence.
             return start, _string_end(text, behind[0], (max(least, end - limit // 4), least), end)
         if behind[0] > first:
             return start, max(least, text.rfind("\n", first + limit // 2, end) + 1) if "\n" in text[
@@ -154,7 +154,7 @@ def _comma(found: Units, start: int, limits: _Limits) -> int:
 def _string_end(text: str, start: int, low: tuple[int, int], high: int) -> int:
     """Where to cut a long string of JSON: after a line, a sentence, or a word, the last up to `high`, else between characters.
 
-    `start` is not inside of an escape. Nothing is cut before the first of `low`; between characters not before the second.
+    `start` is not inside an escape. `low`: earliest cut at a boundary, and earliest cut between characters.
     """
     best, place, safe = 0, 0, high
     for mark in _STRING_MARKS.finditer(text, start, high + _LONGEST_ESCAPE):

@@ -71,7 +71,7 @@ SILENCE_S = 6 * 3600
 class Found(Generic[K]):
     """A turn and why it was found: the score is the sum of the parts, apart from three that tell how well it answers.
 
-    `coverage` is the share of the question's weight whose words it has, `likeness` its similarity in meaning,
+    `coverage` is the share of the question's weight whose words it has, `similarity` its similarity in meaning,
     `inside` is 1 if it was said in a time that the question names.
     """
 
@@ -208,7 +208,7 @@ class TurnIndex(Generic[K]):
             best = best_first(score, limit, _copied(self._at, np.float64))[:limit]
             keys = [self._keys[slot] for slot in best]
             coverage, _ = self._words.shares(_asked(list(about)))
-            parts |= {"coverage": coverage, "likeness": similarity, "inside": inside.astype(np.float64)}
+            parts |= {"coverage": coverage, "similarity": similarity, "inside": inside.astype(np.float64)}
         columns = [column[best].tolist() for column in parts.values()]
         return [
             Found(key, value, dict(zip(parts, row, strict=True)))
@@ -287,7 +287,7 @@ class TurnIndex(Generic[K]):
         return {
             "words": weight * own,
             "neighbours": weight * (near - own),
-            "sitting": weight * session,
+            "session": weight * session,
             "meaning": weight * (meaning + surroundings),
             "time": weight * time,
         }

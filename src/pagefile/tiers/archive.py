@@ -44,7 +44,7 @@ FALLBACK_CHARS = 11_000
 #: Apart from whole pages, our own answers are never longer: anything longer came from elsewhere and must not
 #: be lost.
 ANSWER_CHARS = 10_000
-#: Conversations of which it is known what their last window showed.
+#: Conversations whose last window is remembered.
 _CONVERSATIONS = 10_000
 #: A conversation that was written to within this time is in use, however short the retention.
 IN_USE_S = 1800.0
@@ -52,7 +52,7 @@ IN_USE_S = 1800.0
 _EVERY_TURN = 2**62
 #: Pages that a strategy chooses from.
 _RELEVANT = 5
-#: Fewer points are as good as none.
+#: Scores below this are ignored.
 _TRIFLE = 0.1
 #: How often the retention rules are applied.
 RETENTION_EVERY_S = 3600.0
@@ -321,7 +321,7 @@ class Archive(base.OwnTier):
 
         If the scope was erased since `epoch` (from `claim` or `admit`), `ErasedError` is raised.
         """
-        # Only what a reader of either language may have fetched needs to know which one it is for.
+        # Only results in mixed languages need the conversation's language.
         mixed = await self._languages.of(scope, step.result[:2000]) if is_mixed(step.result) else None
         prepare = partial(_draft, scope, step, turn_id, self._counter, mixed)
         draft = await base.off_loop(prepare, len(step.result), page_in.THREAD_FROM_CHARS)

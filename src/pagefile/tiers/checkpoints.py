@@ -60,7 +60,7 @@ def summary_tokens(window_tokens: int) -> int:
 
 
 class Summary(NamedTuple):
-    """A summary, and why it was extracted although somebody should have written it."""
+    """A summary, and why extraction replaced the configured summarizer."""
 
     text: str
     fallback_reason: str | None = None

@@ -35,10 +35,10 @@ _BATCH = 1000
 SEARCH_THREAD_FROM = 20_000
 #: How many turns are searched by meaning.
 NEAREST = 1000
-#: How many turns a window considers, and how few tokens one takes: what is not worth those is not read.
+#: How many turns a window considers, and the fewest tokens a turn can take: a turn not worth that many is not read.
 DEPTH = 120
 _LEAST_TOKENS = 10
-#: Of how many turns it is asked whether a later one says something else.
+#: How many turns are checked for a later, different statement.
 _CHECKED = 3
 #: Minimum time a recall waits for the vector of its question; a window has its own limit.
 TIMEOUT_S = 10.0
@@ -264,7 +264,7 @@ class Episodes(base.OwnTier):
         self, query: str, fresh: Sequence[Found[_Key]], familiarity: Familiarity, *, in_talk: bool
     ) -> list[_Chosen]:
         """Those that are worth the fewest tokens a turn may take; none if the message does not need memory."""
-        # Whoever asks for nothing but a time wants what was said then, whatever it was.
+        # A question about a time alone asks for everything said then.
         if names_only_a_time(query) and (then := [one for one in fresh if one.parts["inside"]]):
             return [_Chosen(*one.key, one.score, 1.0) for one in then]
         need = relevance.needs(query, fresh, familiarity) if self.gate == "auto" else 1.0

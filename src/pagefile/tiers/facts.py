@@ -40,6 +40,7 @@ from pagefile.text.fact_relevance import (
 )
 from pagefile.text.fact_rules import own_words
 from pagefile.text.sentences import clip
+from pagefile.text.words import terms
 from pagefile.tiers import base
 from pagefile.tiers.fact_book import USER, Draft, FactBook, Held, refuse_orders
 from pagefile.window.budget import CORRECTIONS_TOKENS, share_of
@@ -150,7 +151,7 @@ class FactExtraction:
             valid_from=turn.at,
             later=later,
             epoch=epoch,
-            # How things are done is a matter of the project; what is true of people goes with them.
+            # Procedures belong to the project; facts about people apply in every project.
             project=project if proposal.category == HOWTO else None,
         )
         try:
@@ -284,7 +285,7 @@ class Facts(base.OwnTier):
     # -- choosing those for a window ----------------------------------------------------------------------------------
 
     def limits(self, window_tokens: int) -> Mapping[Block, int]:
-        """Corrections count against the limit of facts as well, and so does what is written around both."""
+        """Corrections and the text around both blocks count against the limit of facts too."""
         most = share_of(window_tokens, self.rules.budget_tokens)
         around = max(self.counter.count(MemoryPart({"facts": ("",)}, tongue).text) for tongue in WORDINGS)
         return {"facts": max(0, most - around), "corrections": min(most, CORRECTIONS_TOKENS)}
@@ -322,8 +323,8 @@ class Facts(base.OwnTier):
         if found is None:
             return [Ranked(facts[i], float(scored[i])) for i in order[:TOP_BY_CONFIDENCE]]
         helps = found.values * weighed(sure, **weights)
-        if found.by_words:
-            # Words miss what a question means: the best of the others are shown as before there were vectors.
+        if found.by_words and terms(topic.question or ""):
+            # Words alone miss paraphrases: the most confident facts get a minimum value.
             helps[order[:TOP_BY_CONFIDENCE]] = np.maximum(_UNKNOWN_VALUE, helps[order[:TOP_BY_CONFIDENCE]])
         order = [order[place] for place in diverse([facts[i].text for i in order])]
         return [Ranked(facts[i], float(scored[i]), float(f"{helps[i]:.3g}")) for i in order]

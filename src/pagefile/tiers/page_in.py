@@ -119,7 +119,7 @@ async def excerpt(
             part = _from(text, begin, limit, budget_tokens, count)
             return part if words < part.read_on else _from(text, words, limit, budget_tokens, count)
         placed = [replace(one, start=one.start + start, end=one.end + start) for one in chosen]
-        # Who asked for the page and not for passages of it reads it from the beginning.
+        # A caller that asked for the page, not for passages, continues from the first gap.
         read_on = (implied and chosen.gap) or chosen.read_on
         return Part(ended + note + render_excerpt(placed, len(text), zh=zh), start + read_on)
 
@@ -349,7 +349,7 @@ class Paging:
         room = request.window_tokens - request.instructions_tokens
         limit = int(HIGH_WATER * room)
         key = request.scope, limit, request.wording.gathered
-        # Taken out while it goes on, in a thread if there is much: a caller that comes meanwhile starts from the log.
+        # Removed while in use, possibly by a thread: a concurrent caller starts from the log.
         folded = self._evictions.pop(key, None)
         if folded is None or not folded.follows(items):
             folded = Evictions(

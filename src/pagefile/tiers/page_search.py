@@ -81,7 +81,7 @@ class Found(NamedTuple):
     points: float
 
 
-class _Near(NamedTuple):
+class _Similarity(NamedTuple):
     """How similar a page is to a query: what it is about, and the piece of it that is most similar."""
 
     about: float = 0.0
@@ -116,7 +116,7 @@ class _Index:
             self.embeddings.pop(uuid, None)
 
     def ranked(
-        self, query: str, near: Mapping[str, _Near], translated: Mapping[str, float], passages: int
+        self, query: str, near: Mapping[str, _Similarity], translated: Mapping[str, float], passages: int
     ) -> list[Found]:
         """The pages that share a word with the query, or are about the same, best first."""
         wanted = terms(query)
@@ -128,7 +128,7 @@ class _Index:
             passage = key if key.in_text else None
             if uuid not in best:
                 coverage = self.words.share(key, asked)
-                best[uuid] = _found(uuid, one.score, passage, coverage, near.get(uuid, _Near()))
+                best[uuid] = _found(uuid, one.score, passage, coverage, near.get(uuid, _Similarity()))
             elif best[uuid].passage is None:
                 best[uuid] = best[uuid]._replace(passage=passage)
         for uuid, one in near.items():
@@ -147,10 +147,10 @@ class _Index:
         Chinese words come whole and in pairs, so a pair that is a word comes twice. A name counts as its words.
         """
         asked = Counter(wanted)
-        strays = [
+        candidates = [
             term for term, times in asked.items() if not term.isascii() and (len(term) > 2 or times == 1)
         ]
-        for term in strays:
+        for term in candidates:
             if not self.words.knows(term):
                 del asked[term]
         for name, words in names.items():
@@ -289,7 +289,7 @@ class PageSearch:
 
     async def _meant(
         self, scope: Scope, index: _Index, query: str
-    ) -> tuple[dict[str, _Near], dict[str, float]]:
+    ) -> tuple[dict[str, _Similarity], dict[str, float]]:
         """How similar each page is to a query, and words of other languages for its own; what is not known in time is left out."""
         embedder, translated = self.embedder, dict[str, float]()
         if embedder is None or not index.pages:
@@ -311,7 +311,7 @@ class PageSearch:
             return {}, translated
         rows = {uuid: rows @ asked for uuid, rows in index.embeddings.items() if uuid in index.pages}
         return {
-            uuid: _Near(float(one[0]), float(one[1:].max(initial=0.0))) for uuid, one in rows.items()
+            uuid: _Similarity(float(one[0]), float(one[1:].max(initial=0.0))) for uuid, one in rows.items()
         }, translated
 
     async def _embedded(self, scope: Scope, embedder: Embedder, known: dict[str, Vector]) -> list[str]:
@@ -344,7 +344,7 @@ class PageSearch:
         return [piece[:_PIECE_CHARS] for piece in pieces]
 
 
-def _found(uuid: str, words: float, passage: _Key | None, coverage: float, near: _Near) -> Found:
+def _found(uuid: str, words: float, passage: _Key | None, coverage: float, near: _Similarity) -> Found:
     points = words + _MEANING * near.about
     score = points + _PIECE * near.piece + _COVERED * coverage**_FALLING
     return Found(uuid, score, passage, coverage, near.about, points)

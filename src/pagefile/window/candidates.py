@@ -117,7 +117,7 @@ TURNS: frozenset[Block] = frozenset({"recent", "older"})
 RUNNING: frozenset[Block] = frozenset({"current", "steps"})
 
 
-#: What is spent on a block counts against the limit of this one as well.
+#: Tokens spent on a block also count against the limit of this one.
 SHARED_CAPS: Mapping[Block, Block] = {"corrections": "facts"}
 
 

@@ -29,7 +29,7 @@ from pagefile.window.wording import WORDINGS
 _position = attrgetter("position")
 #: Turns leave the window in blocks of this size.
 CUT_TURNS = 8
-#: In a smaller window the summary takes nothing of what is kept free for what the question touches.
+#: In a smaller window the summary may not use the reserve for candidates that match the question.
 SUMMARY_FROM = 1500
 
 
@@ -182,7 +182,7 @@ def compile_window(
         packing.left += reserve
         left_out = [c for c in rest if c.block == "summary" and c.id not in packing.kept]
         if budget.tokens >= SUMMARY_FROM:
-            # What it covers is nowhere else in the window: it comes before single memories.
+            # Nothing else in the window covers those turns: the summary comes before single memories.
             left_out = [summary for summary in left_out if not packing.offer(summary)]
         _pack_by_value(packing, valued)
         for summary in left_out:
@@ -235,7 +235,7 @@ def _pack_steps(packing: _Packing, steps: Sequence[Candidate]) -> None:
 
 
 def _reserve(packing: _Packing, valued: Sequence[Candidate]) -> int:
-    """The room that is kept free for candidates with a value: what they want, within their share.
+    """The tokens reserved for candidates with a value: what they ask for, up to their share.
 
     It depends on nothing that is kept, so that a larger window never holds less of the conversation.
     """
@@ -291,7 +291,7 @@ def _cut_in_blocks(packing: _Packing, turns: Sequence[Candidate]) -> None:
 
 
 def _last_in_rank(packing: _Packing, ordered: Sequence[Candidate], tokens: int) -> set[str]:
-    """The last of what is kept, as many as have the tokens that are too much."""
+    """The lowest-ranked kept candidates whose tokens make up the excess."""
     excess, last = tokens - packing.budget.tokens, set[str]()
     for candidate in reversed(ordered):
         fits = candidate.id not in packing.kept or candidate.id in last or candidate.block in REQUIRED

@@ -28,13 +28,14 @@ Key: TypeAlias = tuple[str, int, str]
 
 #: This many of the last results stay whole, if they take no more than this share of what results keep.
 WHOLE_RESULTS, WHOLE_SHARE = 3, 0.6
-#: The newest does even if it takes this share of all the room for results; a smaller one, down to the least, under this low water.
+#: The newest stays whole even if it takes `NEWEST_MOST` of the results' budget. With a low water below `_LITTLE_STAYS`, its share is
+#: the low water, but at least `NEWEST_LEAST`.
 NEWEST_LEAST, NEWEST_MOST, _LITTLE_STAYS = 0.15, 0.5, 0.4
 #: Results leave when a window is this full: the rest is for what changes from call to call, such as memories.
 HIGH_WATER = 0.875
 #: When results take this share of the limit, some are soon to leave.
-NEAR_SHARE = 0.2
-#: What was said and called last, to which the newest result answers.
+NEAR_SHARE = 0.7
+#: How many of the last messages and calls form the query for the newest result.
 _ASKING_ITEMS = 8
 #: How much of a result its line shows, and how much of a call is shown above its passages.
 _ABOUT_CHARS, _ASKED_CHARS, _QUERY_CHARS = 40, 60, 40
@@ -150,7 +151,7 @@ class Evictions:
 
     @property
     def _newest_share(self) -> float:
-        """Where little is to stay, less of the newest does, too."""
+        """The share of the results' budget up to which the newest result stays whole."""
         return NEWEST_MOST if self.low_water >= _LITTLE_STAYS else max(NEWEST_LEAST, self.low_water)
 
     def _newest_cut(self) -> bool:
@@ -169,7 +170,7 @@ class Evictions:
 
     @property
     def is_near(self) -> bool:
-        """Whether something left, or will if results go on coming."""
+        """Whether a result was paged out, or soon will be if more results come."""
         return bool(self.out) or self.pageable > NEAR_SHARE * self.limit
 
     @property
@@ -217,7 +218,7 @@ class Evictions:
     def _gather(
         self, older: Sequence[tuple[Pageable, Chunked]], room: float, whole: Mapping[Key, Pageable]
     ) -> None:
-        """What is older becomes lines; its passages that the last steps point to follow the last line of a result."""
+        """Older results become one line each; passages of them that the last steps refer to follow the line of the last result."""
         for result, _ in older:
             self.out[result.key] = PagedOut(result.note, result.note_tokens, (), self.steps)
         last = next((result for result, _ in reversed(older) if not result.is_input), None)
@@ -241,7 +242,7 @@ class Evictions:
                 self.out[last.key] = shown._replace(text=text, tokens=last.note_tokens + more)
                 self.pageable += more
                 return
-            # What it costs was estimated.
+            # The cost was an estimate: shrink and retry.
             room = room * 0.8 - 1
 
     def _stay_whole(self, room: float) -> dict[Key, Pageable]:

@@ -211,7 +211,7 @@ def shown_summary(
 
 
 def _current(anchors: Sequence[str], summary: str) -> list[str]:
-    """Those that neither a later one nor the summary overrules."""
+    """The anchors that neither a later one nor the summary supersedes."""
     later = sentences(summary)
     said = [Statement(text.strip(), turn) for turn, text in enumerate([*anchors, *later])]
     gone = overruled(said)

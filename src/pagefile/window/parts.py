@@ -266,7 +266,7 @@ def plain_text(parts: Parts, tongue: Language | None = None) -> str:
             function = cast("Mapping[str, str]", call["function"])
             lines.append(f"{name}: [{function['name']} {function['arguments']}]")
         if text := text_of(message):
-            # A line inside of a message must not look like another speaker's.
+            # A line inside a message must not look like another speaker's.
             lines.append(f"{name}: {others.sub('  ', text)}")
     return "\n".join(lines)
 

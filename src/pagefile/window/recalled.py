@@ -17,7 +17,7 @@ SAID_CHARS = 1300
 PASSAGE_CHARS, LEAST_CHARS, PASSAGE_WINDOW = 450, 60, 4
 #: A longer side is never shown whole.
 MOST_CHARS = 4000
-#: Questions whose pattern is kept: one is asked of many turns.
+#: Size of the pattern cache: the same question is matched against many turns.
 _QUESTIONS = 16
 #: Occurrences of words that are looked at.
 _MOST_PLACES = 40

@@ -38,11 +38,11 @@ _ONCE_MORE = re.compile(
 ABOUT_SCORE, SOME_COVERAGE = 20.0, 0.1
 #: … or that has nearly all of them …
 WHOLE_COVERAGE = 0.9
-#: … or that leads the next one by this much, covers so much and is so similar: the less the one, the more the other.
+#: … or that leads the runner-up by this factor and meets one of these (coverage, similarity) pairs.
 LEAD, LEADING = 2.0, ((0.25, 0.08), (0.08, 0.12))
-#: If similarity is not known, one that leads must cover so much.
+#: Without a similarity, the leader needs this coverage.
 WORDS_COVERAGE = 0.4
-#: Whoever refers back names little of it.
+#: A question that refers back needs fewer points.
 BACK_SCORE = 12.0
 
 

@@ -15,7 +15,7 @@ from pagefile.window.measure import Count, resting_tokens, side_tokens
 from pagefile.window.placeholder import LOAD_TOOL, TURN_HANDLE
 from pagefile.window.wording import ZH, Wording
 
-#: A turn that takes more than the window divided by this also has shorter forms, of the window divided by these.
+#: Turns larger than the window divided by `LARGE` also get shorter forms, of these fractions (1/n) of the window.
 LARGE, SHARES = 4, (2, 4, 8)
 #: No turn is abridged to less than the room divided by this.
 _LEAST = 16

@@ -22,8 +22,8 @@ class AskChat(LabelFields, Anywhere, Body):
     """The kind of agent asked for; the router may choose another."""
     debug: bool = Field(default=False, description="Whether `generate` reports the prompt.")
     on_disconnect: Literal["abort", "continue"] | None = None
-    """What becomes of the answer when the line is lost: it is continued for `chat.resume_s` seconds, for a client that comes back,
-    or aborted. By default it is continued if the request has an `id` or an `Idempotency-Key` to come back with."""
+    """What happens to the answer when the connection is lost: it continues for `chat.resume_s` seconds, so that the client can
+    reconnect, or is aborted. By default it continues if the request has an `id` or an `Idempotency-Key`."""
     id: Id | None = Field(default=None, description="The turn's id; generated when left out.")
     instructions: Text | None = Field(default=None, description="What the model is told first.")
     window_tokens: Tokens | None = None

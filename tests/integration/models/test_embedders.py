@@ -173,7 +173,7 @@ async def test_the_settings_name_an_endpoint(tmp_path):
             await memory.conversation("c", user_id="u").record("血压偏高怎么办？", "少盐，多运动。")
             await memory.settle()
             hits = await memory.recall("血压高", user_id="u")
-            assert hits[0].parts["likeness"] > 0
+            assert hits[0].parts["similarity"] > 0
             assert (await memory.describe())["recall"]["vectors"] == {"bge-m3/3": 1}
     assert server.seen[0][2]["model"] == "bge-m3"
 

@@ -27,7 +27,7 @@ async def test_turns_are_indexed_found_and_forgotten():
         assert await indexed(one) == await indexed(two) == [f"{number:02}" for number in range(12)]
         hits = await two.recall("那部科幻电影的导演", user_id="u")
         assert hits[0].id == "00"
-        assert hits[0].parts["likeness"] > 0
+        assert hits[0].parts["similarity"] > 0
         assert (await one.forget(conversation_id="c0")).counts["conversation_episodes"] == 5
         assert (await one.forget(user_id="u")).counts["conversation_episodes"] == 7
         assert await indexed(two) == []

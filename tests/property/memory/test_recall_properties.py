@@ -97,7 +97,7 @@ async def check(memory, model):
         assert len({hit.id for hit in hits}) == len(hits) <= 5
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
         for hit in hits:
-            parts = sum(value for part, value in hit.parts.items() if part not in {"coverage", "likeness"})
+            parts = sum(value for part, value in hit.parts.items() if part not in {"coverage", "similarity"})
             assert abs(parts - hit.score) < 1e-6 * max(1.0, hit.score)
 
 

@@ -11,7 +11,7 @@ from pagefile.text.turn_ranking import Placed, TurnIndex
 from pagefile.text.words import terms
 
 NOON = datetime(2025, 6, 18, 12, tzinfo=UTC)
-APART = {"coverage", "likeness", "inside"}
+APART = {"coverage", "similarity", "inside"}
 
 lines = st.sampled_from(
     [
@@ -50,8 +50,8 @@ def test_a_ranking_explains_itself(
     for one in found:
         assert pytest.approx(one.score) == sum(part for name, part in one.parts.items() if name not in APART)
         assert min(one.parts.values()) >= 0
-        assert max(one.parts["coverage"], one.parts["likeness"]) <= 1 + 1e-9
-        assert pytest.approx(max(0.0, meaning.get(one.key, 0.0))) == one.parts["likeness"]
+        assert max(one.parts["coverage"], one.parts["similarity"]) <= 1 + 1e-9
+        assert pytest.approx(max(0.0, meaning.get(one.key, 0.0))) == one.parts["similarity"]
 
 
 @given(said=turns, question=questions, meaning=nearness)

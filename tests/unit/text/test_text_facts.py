@@ -51,7 +51,7 @@ def test_chinese_facts_are_told_apart():
     assert max(index_of(MIXED).similarities("周末去哪里爬山好").items(), key=lambda pair: pair[1])[0] == 5
 
 
-def test_likeness_is_relative_to_the_best():
+def test_similarity_is_relative_to_the_best():
     """So 0.6 and 0.4 speak of the same range: relevance beats confidence."""
     plain = [0.6 * 0.2 + 0.4 * 1.0, 0.6 * 0.6 + 0.4 * 0.3]
     assert plain[0] > plain[1]

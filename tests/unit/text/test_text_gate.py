@@ -105,7 +105,7 @@ def test_a_question_for_advice(question):
 )
 def test_what_passes(coverage, similarity, anything, of_self, back, always):
     """Bars by word and by meaning, lower ones for who asks of oneself or points back; nothing with nothing in common."""
-    parts = {"coverage": coverage, "likeness": similarity}
+    parts = {"coverage": coverage, "similarity": similarity}
     assert passes(parts, "auto") is anything
     assert passes(parts, "auto", "self") is of_self
     assert passes(parts, "auto", "back") is back
@@ -118,16 +118,16 @@ def test_what_answers():
     assert answers({"words": 0.1})
     assert answers({"neighbours": 0.1})
     assert answers({"time": 0.1})
-    assert answers({"likeness": SOME_SIMILARITY})
-    assert not answers({"likeness": SOME_SIMILARITY - 0.01, "meaning": 0.2})
+    assert answers({"similarity": SOME_SIMILARITY})
+    assert not answers({"similarity": SOME_SIMILARITY - 0.01, "meaning": 0.2})
     assert not answers({})
 
 
 def test_a_turn_that_holds_all_the_question_names_passes():
     """Though a short turn and a long question are seldom alike; not when they mean quite different things."""
-    assert passes({"coverage": WHOLE_COVERAGE, "likeness": NOT_APART}, "auto")
-    assert not passes({"coverage": WHOLE_COVERAGE, "likeness": NOT_APART - 0.01}, "auto")
-    assert not passes({"coverage": WHOLE_COVERAGE - 0.01, "likeness": NOT_APART}, "auto")
+    assert passes({"coverage": WHOLE_COVERAGE, "similarity": NOT_APART}, "auto")
+    assert not passes({"coverage": WHOLE_COVERAGE, "similarity": NOT_APART - 0.01}, "auto")
+    assert not passes({"coverage": WHOLE_COVERAGE - 0.01, "similarity": NOT_APART}, "auto")
 
 
 @pytest.mark.parametrize(
@@ -162,4 +162,4 @@ def test_a_turn_of_the_named_time_passes_with_less():
     """Where the question is about oneself, or the turn has something of it."""
     assert passes({"inside": 1.0}, "auto", "self")
     assert not passes({"inside": 1.0}, "auto", "anything")
-    assert passes({"inside": 1.0, "likeness": NEARER}, "auto", "anything")
+    assert passes({"inside": 1.0, "similarity": NEARER}, "auto", "anything")

@@ -24,12 +24,12 @@ from pagefile.text.scores import UNSCORED, normalised, number
     ],
 )
 def test_each_scale_is_told_by_its_size(scores, expected):
-    """Likeness stays, fused ranks and BM25 are measured against their best, FTS5's minus sign is read right."""
+    """Similarity stays, fused ranks and BM25 are measured against their best, FTS5's minus sign is read right."""
     assert pytest.approx(expected) == normalised(scores)
 
 
 def test_whoever_knows_the_scale_says_so():
-    """Likeness that is low all over stays low; a set out of 100 that nobody filled is measured against its best."""
+    """Similarity that is low all over stays low; a set out of 100 that nobody filled is measured against its best."""
     assert [0.01] == normalised([0.01], "unit")
     assert [1.0, 0.5] == normalised([0.8, 0.4], "best")
     assert [0.0, 0.0] == normalised([0.0, 0.0], "best")

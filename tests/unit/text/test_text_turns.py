@@ -1,4 +1,4 @@
-"""Turns and the questions they answer: words, neighbours, sittings, times."""
+"""Turns and the questions they answer: words, neighbours, sessions, times."""
 
 import threading
 import time
@@ -72,11 +72,11 @@ def test_the_score_is_the_sum_of_its_parts():
         placed("b", "pottery class and clay", at=NOON - timedelta(days=1)),
         placed("c", "something else", conversation="d"),
     )
-    apart = {"coverage", "likeness", "inside"}
+    apart = {"coverage", "similarity", "inside"}
     for one in index.search("the pottery class yesterday", 9, meaning={"a": 0.4, "b": 0.7, "c": -0.1}):
         assert pytest.approx(one.score) == sum(part for name, part in one.parts.items() if name not in apart)
-        assert {"words", "neighbours", "sitting", "meaning", "time"} == set(one.parts) - apart
-        assert {"a": 0.4, "b": 0.7, "c": 0}[one.key] == one.parts["likeness"]
+        assert {"words", "neighbours", "session", "meaning", "time"} == set(one.parts) - apart
+        assert {"a": 0.4, "b": 0.7, "c": 0}[one.key] == one.parts["similarity"]
     best = index.search("the pottery class yesterday", 1)[0]
     assert ("b", 1.0) == (best.key, best.parts["coverage"])
     assert best.parts["time"] > 0
@@ -89,12 +89,12 @@ def test_a_turn_is_found_by_what_it_means():
     )
     found = index.search("pet illness", 9, meaning={"dog": 0.8, "gone": 0.9, "cat": -0.2})
     assert ["dog"] == keys(found)
-    assert (0.0, 0.8) == (found[0].parts["coverage"], found[0].parts["likeness"])
+    assert (0.0, 0.8) == (found[0].parts["coverage"], found[0].parts["similarity"])
     assert [] == index.search("pet illness", 9) == index.search("pet illness", 9, meaning={})
 
 
-def test_a_sitting_near_in_meaning_lends_its_weight():
-    """Of two turns that are equally near, the one whose sitting is about the same comes first; what has nothing stays out."""
+def test_a_session_near_in_meaning_lends_its_weight():
+    """Of two turns that are equally near, the one whose session is about the same comes first; what has nothing stays out."""
     evening = NOON + timedelta(hours=8)
     index = index_of(
         placed("m0", "x"),
@@ -115,11 +115,11 @@ def test_a_turn_that_is_not_among_the_nearest_is_not_taken_for_far():
     index = index_of(*(placed(str(number), "zebra", conversation=str(number)) for number in range(4)))
     found = {one.key: one for one in index.search("zebra", 9, meaning={"0": 0.8, "1": 0.6})}
     meant = {key: one.parts["meaning"] for key, one in found.items()}
-    # Each is in a sitting of its own, which lends nothing to those that were not near.
+    # Each is in a session of its own, which lends nothing to those that were not near.
     lent = 1 + SESSION_MEANING / SESSION_TURNS / MEANING
     assert pytest.approx(meant["0"] / meant["2"]) == 0.8 * lent / (NOT_NEAR * 0.6)
     assert meant["0"] > meant["1"] > meant["2"] == meant["3"] > 0
-    assert 0.0 == found["2"].parts["likeness"]
+    assert 0.0 == found["2"].parts["similarity"]
 
 
 def test_who_is_named_counts_more():
@@ -148,7 +148,7 @@ def test_who_only_asks_counts_less():
     )
     told, asked = index.search("红烧肉用什么肉", 2)
     assert ("told", "asked") == (told.key, asked.key)
-    for name in ("words", "neighbours", "sitting", "meaning", "time"):
+    for name in ("words", "neighbours", "session", "meaning", "time"):
         assert pytest.approx((1 - ASKING_TURN) * told.parts[name]) == asked.parts[name]
     assert told.parts["coverage"] == asked.parts["coverage"]
 
@@ -224,8 +224,8 @@ def test_the_time_decides_between_equals():
     assert ["june", "april", "march"] == keys(index.search("跑步跑了多远？", 9))
 
 
-def test_a_sitting_lends_its_weight():
-    """Of two equal turns the one whose sitting is about the question comes first; a long silence ends a sitting."""
+def test_a_session_lends_its_weight():
+    """Of two equal turns the one whose session is about the question comes first; a long silence ends a session."""
     morning = [placed("m0", "sailing boats"), placed("m1", "zebra"), placed("m2", "x"), placed("m3", "x")]
     evening = [
         placed(turn.key.replace("m", "e"), text, at=NOON + timedelta(hours=8))
@@ -234,9 +234,9 @@ def test_a_sitting_lends_its_weight():
     apart = [placed("pause", "x " * 9, at=NOON + timedelta(hours=1)) for _ in range(1)]
     index = index_of(*morning, *apart, *evening)
     found = {one.key: one for one in index.search("zebra sailing", 20)}
-    assert found["m1"].parts["sitting"] > found["e1"].parts["sitting"] > 0
+    assert found["m1"].parts["session"] > found["e1"].parts["session"] > 0
     best = max(one.parts["words"] + one.parts["neighbours"] for one in found.values())
-    assert pytest.approx(SESSION * best) == found["m1"].parts["sitting"]
+    assert pytest.approx(SESSION * best) == found["m1"].parts["session"]
 
 
 def test_an_answer_counts_less_than_what_the_user_says():

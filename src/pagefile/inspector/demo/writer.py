@@ -197,6 +197,8 @@ class _Writer:
             await chat.reset()
 
     async def _window(self, chat: Conversation, talk: Talk) -> None:
+        # What is recalled depends on what the background has indexed: the demo says the same every time.
+        await self._memory.settle()
         await chat.context(window_tokens=talk.window_tokens, instructions=talk.instructions)
         self._written["windows"] += 1
 

@@ -116,7 +116,7 @@ def _tool(
         except PagefileError as error:
             return await asking.refused(name, error)
 
-    # There is no runtime outside of an agent. LangChain finds the parameter by this very annotation, so it cannot say None too.
+    # There is no runtime outside an agent. LangChain finds the parameter by this very annotation, so it cannot say None too.
     def call(runtime: ToolRuntime[Any, Any] = _NO_RUNTIME, **arguments: Any) -> str:
         who = find(part_of(runtime, "context"))
         return edge.attempt_blocking(name, lambda: work(who, arguments), unavailable(who))

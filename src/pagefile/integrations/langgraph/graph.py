@@ -71,7 +71,7 @@ class ConversationNodes:
         callbacks: passed to a LangChain model, for instance Langfuse's.
         window_tokens: the maximum size of a prompt; by default the memory's setting.
         tools: whether the model is offered the tools that load what was paged out, recall and remember; their calls are
-            answered inside of `generate`.
+            answered inside `generate`.
         timeout_s: how long a node waits for the memory.
     """
 

@@ -121,7 +121,7 @@ async def recall_node(state: ConversationState, *, sources: RecallSources) -> Co
 async def _placeholders(
     history: standalone.ConversationHistory, conversation: str, user: str | None
 ) -> dict[str, str]:
-    """By turn, what stands for the tool results that were paged out of it: how they are loaded."""
+    """By turn, the placeholders of the tool results that were paged out, which say how to load them."""
     chat = history.store.conversation(conversation, user or None)
     turns = await chat.turns(newest=True, limit=history.window_messages)
     paged = {turn.id: [step.result for step in turn.steps if step.page and not step.whole] for turn in turns}
@@ -206,7 +206,7 @@ def retries(model: Runnable[Any, Any]) -> bool:
 
 
 def with_tools(model: Runnable[Any, Any], tools: Tools) -> Runnable[Any, Any]:
-    """The model offering these tools beside its own; itself if it takes none, as with structured output."""
+    """The model with these tools added to its own; unchanged if it takes no tools, as with structured output."""
     if isinstance(model, RunnableBindingBase):
         offering = with_tools(cast("Any", model).bound, tools)
         own: list[Any] = list(model.kwargs.get("tools", ()))
@@ -321,7 +321,7 @@ MAX_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class MemoryTools:
-    """Pagefile's own tools, whose calls are answered inside of `generate`."""
+    """Pagefile's own tools, whose calls are answered inside `generate`."""
 
     schemas: Tools
     call: CallTool

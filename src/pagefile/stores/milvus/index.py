@@ -75,7 +75,7 @@ class Recent:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._now = monotonic
-        # By age, oldest first: rows leave by time, not by use, so this is no `Lru`.
+        # By age, oldest first. Rows expire by age, not by use, so `Lru` does not fit.
         self._rows: OrderedDict[str, tuple[float, Written]] = OrderedDict()
         self._strong_until = 0.0
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 import asyncpg  # pyright: ignore[reportMissingTypeStubs] - it is typed in part, and says so nowhere
 
 from pagefile import errors
+from pagefile.stores.sql.failures import Failure, translated
 from pagefile.stores.sql.texts import ALL_ROWS, COMMON, parameters, statement_texts, type_of, with_parameters
 
 Row = Sequence[Any]
@@ -141,6 +142,47 @@ LOST: tuple[type[Exception], ...] = (
 REFUSED: tuple[type[Exception], ...] = (asyncpg.PostgresError,)
 #: The role of the URL may not do this.
 FORBIDDEN: tuple[type[Exception], ...] = (asyncpg.InsufficientPrivilegeError,)
+_FAILURES = (
+    Failure(
+        (TimeoutError, asyncpg.LockNotAvailableError),
+        "{place} did not answer in time: look at the server's load and locks, or raise `command_timeout` in the URL.",
+    ),
+    Failure(
+        LOST,
+        "{place} cannot be reached ({why}): check that the server runs and that host and port are right.",
+    ),
+    Failure(
+        (asyncpg.DiskFullError,),
+        "The disk of {place} is full: free some space; everything already recorded is safe.",
+        errors.StoreFullError,
+    ),
+    Failure(
+        (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError),
+        "{place} refused the connection ({why}): check user, password and database name in the URL.",
+    ),
+    Failure(
+        (asyncpg.TooManyConnectionsError, asyncpg.QueryCanceledError),
+        "{place} is too busy ({why}): try again, or give it more connections.",
+    ),
+    Failure(
+        (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError),
+        (
+            "The tables in {place} are not those of this version of Pagefile ({why}): they were changed or removed. "
+            "Open the store again to bring them up to date."
+        ),
+        errors.SchemaVersionError,
+    ),
+    Failure(
+        (asyncpg.InsufficientPrivilegeError,),
+        "{place} does not allow this ({why}): grant the user of the URL the right to create and use tables.",
+    ),
+    Failure(
+        (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError),
+        "{place} is damaged ({why}): restore it from a backup.",
+        errors.StoreCorruptError,
+    ),
+    Failure((Exception,), "{place} failed: {why}.", errors.StoreError),
+)
 
 
 @contextmanager
@@ -152,46 +194,9 @@ def translating(place: str) -> Generator[None]:
 
 
 def _ours(error: Exception, place: str) -> errors.PagefileError:
-    if isinstance(error, TimeoutError | asyncpg.LockNotAvailableError):
-        return errors.StoreUnavailableError(
-            f"{place} did not answer in time: look at the server's load and locks, or raise `command_timeout` in the URL."
-        )
     if isinstance(error, UNFIT):
         return errors.InvalidArgumentError(f"PostgreSQL cannot store this value: {error}.")
-    if isinstance(error, LOST):
-        return errors.StoreUnavailableError(
-            f"{place} cannot be reached ({_error_text(error)}): check that the server runs and that host and port are right."
-        )
-    return _refused(cast("asyncpg.PostgresError", error), place)
-
-
-def _refused(error: asyncpg.PostgresError, place: str) -> errors.PagefileError:
-    if isinstance(error, asyncpg.DiskFullError):
-        return errors.StoreFullError(
-            f"The disk of {place} is full: free some space; everything already recorded is safe."
-        )
-    if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError | asyncpg.InvalidCatalogNameError):
-        return errors.StoreUnavailableError(
-            f"{place} refused the connection ({_error_text(error)}): check user, password and database name in the URL."
-        )
-    if isinstance(error, asyncpg.TooManyConnectionsError | asyncpg.QueryCanceledError):
-        return errors.StoreUnavailableError(
-            f"{place} is too busy ({_error_text(error)}): try again, or give it more connections."
-        )
-    if isinstance(error, asyncpg.UndefinedTableError | asyncpg.UndefinedColumnError):
-        return errors.SchemaVersionError(
-            f"The tables in {place} are not those of this version of Pagefile ({_error_text(error)}): they were changed or removed. "
-            "Open the store again to bring them up to date."
-        )
-    if isinstance(error, asyncpg.InsufficientPrivilegeError):
-        return errors.StoreUnavailableError(
-            f"{place} does not allow this ({_error_text(error)}): grant the user of the URL the right to create and use tables."
-        )
-    if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
-        return errors.StoreCorruptError(
-            f"{place} is damaged ({_error_text(error)}): restore it from a backup."
-        )
-    return errors.StoreError(f"{place} failed: {_error_text(error)}.")
+    return translated(error, _FAILURES, place, _error_text(error))
 
 
 def _error_text(error: Exception) -> str:

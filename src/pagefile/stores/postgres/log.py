@@ -71,7 +71,7 @@ async def _append(connection: Connection, draft: ports.TurnDraft, values: Values
     if draft.epoch is not None:
         await played(connection, check_writable(draft.epoch, [draft.scope]))
     try:
-        # In a transaction this is a savepoint: what is read when the id is taken needs the transaction whole.
+        # A savepoint, so that the reads after a unique violation can still use the transaction.
         async with connection.raw.transaction() if draft.epoch is not None else nullcontext():
             told = await connection.row("append_media" if values["hashes"] else "append", values)
     except TAKEN:
@@ -151,7 +151,7 @@ class PostgresReader(SqlReader):
             return ports.LogView(rules.no_head(request.scope, await self.epoch()), None, ())
         rules.check_owner(request.scope, top[0])
         head, checkpoint, rest = head_and_checkpoint(top, request.scope)
-        # Open turns come newest first; of equal times, that is what tells them apart.
+        # Rows come newest first; reversing keeps the order of turns with equal times.
         turns = [turn_of(row[1:], head.scope) for row in reversed(found) if row[0] is None]
         ended = sorted((turn for turn in turns if turn.seq is not None), key=lambda turn: turn.seq or 0)
         running = sorted((turn for turn in turns if turn.seq is None), key=lambda turn: turn.created)

@@ -74,8 +74,8 @@ class SqlAuditor(SqlPort, audit.Auditor):
             found: list[audit.Orphan] = []
             for kind in _KINDS:
                 if kind != "vector" or (there and there[0]):
-                    strays = yield from rows(f"strays_{kind}", {"tenants": tenant, "limit": limit})
-                    found += [audit.Orphan(kind, *one) for one in strays]
+                    orphans = yield from rows(f"orphans_{kind}", {"tenants": tenant, "limit": limit})
+                    found += [audit.Orphan(kind, *one) for one in orphans]
             return found
 
         return await self._player.read(play)
@@ -111,7 +111,7 @@ class SqlAuditor(SqlPort, audit.Auditor):
 
     async def drop(self, orphans: Sequence[audit.Orphan]) -> int:
         return sum(
-            [await self._change(f"stray_drop_{one.kind}", asdict(one)) for one in orphans if one.derived]
+            [await self._change(f"orphan_drop_{one.kind}", asdict(one)) for one in orphans if one.derived]
         )
 
 

@@ -53,7 +53,7 @@ def _put(page: Page, blob: Blob, draft: ports.PageDraft) -> Play[Page]:
         if stored.purged is None or not living:
             return stored
     if living:
-        yield from count("blob_put", blob_values(blob))
+        yield from count("blob_put", blob._asdict())
     digests = {"digest": encoding.record_digest(page), "blob": blob.hash if living else None}
     yield from count("page_put", {**values_of(page), **digests, "full": draft.text if living else None})
     if living:
@@ -102,15 +102,10 @@ def attach(
 ) -> Play[None]:
     named = rules.attached(turn, blobs)
     place = {**keys(scope), "id": turn_id}
-    yield from many("blob_put", [blob_values(blobs[key]) for key in named])
+    yield from many("blob_put", [blobs[key]._asdict() for key in named])
     yield from many(
         "attach", [{**place, "hash": key, "media_type": media_type} for key, media_type in named.items()]
     )
-
-
-def blob_values(blob: Blob) -> dict[str, object]:
-    """The parameters of the statement `blob_put`, which stores bytes once, under their hash."""
-    return {"hash": blob.hash, "codec": blob.codec, "data": blob.data}
 
 
 class SqlPageKeeper(SqlPort, ports.PageKeeper):

@@ -35,7 +35,7 @@ class Place:
 
 
 class FileWatch:
-    """Notices that the open file was deleted or replaced: SQLite would go on writing into a file that nobody finds again."""
+    """Detects that the open file was deleted or replaced: SQLite would keep writing to the unlinked file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 import apsw
 
 from pagefile import errors
+from pagefile.stores.sql.failures import Failure, translated
 
 Row = tuple[Any, ...]
 #: By name, or in the order of the parameters.
@@ -63,6 +64,48 @@ class InterruptedStatementError(Exception):
     """A statement was interrupted because its caller was cancelled; never leaves this package."""
 
 
+_FAILURES = (
+    Failure(
+        (apsw.FullError,),
+        (
+            "The disk of {place!r} is full: free some space, or erase what is no longer wanted, for which room is kept in "
+            "reserve. Everything recorded before is safe."
+        ),
+        errors.StoreFullError,
+    ),
+    Failure(
+        (apsw.NotADBError,),
+        "{place!r} is not a SQLite database: move the file away or name another one. It was left untouched.",
+        errors.StoreCorruptError,
+    ),
+    Failure(
+        (apsw.CorruptError,),
+        (
+            "{place!r} is damaged ({why}): restore a backup, or save what can be read with "
+            "`sqlite3 FILE .recover` into a new file."
+        ),
+        errors.StoreCorruptError,
+    ),
+    Failure(
+        (apsw.BusyError, apsw.LockedError),
+        "{place!r} is held by another process for too long: end the program that keeps it locked, or try again.",
+    ),
+    Failure(
+        (apsw.ReadOnlyError, apsw.PermissionsError),
+        "{place!r} cannot be written: give this user write permission to the file and to its directory.",
+    ),
+    Failure(
+        (apsw.CantOpenError,),
+        "{place!r} cannot be opened: make sure that its directory exists and that this user may read and write there.",
+    ),
+    Failure(
+        (apsw.IOError,),
+        "The disk of {place!r} failed ({why}): check the disk, then open it again.",
+    ),
+    Failure((apsw.Error,), "SQLite refused ({kind}: {why}) on {place!r}.", errors.StoreError),
+)
+
+
 class translating:  # noqa: N801 - reads as a word of the `with` statement
     """Raises our errors for the driver's. Every transaction enters it several times: a class costs a third of a generator."""
 
@@ -82,46 +125,9 @@ class translating:  # noqa: N801 - reads as a word of the `with` statement
         if isinstance(error, apsw.InterruptError):
             raise InterruptedStatementError from error
         if isinstance(error, apsw.Error):
-            raise _translated(error, self._place) from error
+            raise translated(error, _FAILURES, self._place, str(error)) from error
         if isinstance(error, UnicodeEncodeError):
             raise errors.InvalidArgumentError(
                 f"A text is not valid Unicode at position {error.start} (a lone surrogate): decode its source with "
                 "errors='replace'."
             ) from error
-
-
-def _translated(error: apsw.Error, place: str) -> errors.StoreError:
-    match error:
-        case apsw.FullError():
-            return errors.StoreFullError(
-                f"The disk of {place!r} is full: free some space, or erase what is no longer wanted, for which room is kept in "
-                "reserve. Everything recorded before is safe."
-            )
-        case apsw.NotADBError():
-            return errors.StoreCorruptError(
-                f"{place!r} is not a SQLite database: move the file away or name another one. It was left untouched."
-            )
-        case apsw.CorruptError():
-            return errors.StoreCorruptError(
-                f"{place!r} is damaged ({error}): restore a backup, or save what can be read with "
-                "`sqlite3 FILE .recover` into a new file."
-            )
-        case apsw.BusyError() | apsw.LockedError():
-            return errors.StoreUnavailableError(
-                f"{place!r} is held by another process for too long: end the program that keeps it locked, or try again."
-            )
-        case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return errors.StoreUnavailableError(
-                f"{place!r} cannot be written: give this user write permission to the file and to its directory."
-            )
-        case apsw.CantOpenError():
-            return errors.StoreUnavailableError(
-                f"{place!r} cannot be opened: make sure that its directory exists and that this user may read and "
-                "write there."
-            )
-        case apsw.IOError():
-            return errors.StoreUnavailableError(
-                f"The disk of {place!r} failed ({error}): check the disk, then open it again."
-            )
-        case _:
-            return errors.StoreError(f"SQLite refused ({type(error).__name__}: {error}) on {place!r}.")

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 #: Keeps one commit, and the wait for it, short.
 _MOST_IN_A_GROUP = 256
-_TRUNCATE_PATIENCE_MS = 1000
+_TRUNCATE_TIMEOUT_MS = 1000
 _OFTEN = 50
 #: A read that took less than this is done in place the next time. A window's turns take a quarter of a millisecond; the rest is
 #: for times when another thread holds the interpreter, which can take five.
@@ -222,14 +222,14 @@ class Writer(_Lane):
 
     def _truncated(self) -> bool:
         connection = self._connection
-        patience = connection.pragma("busy_timeout")
-        connection.pragma("busy_timeout", _TRUNCATE_PATIENCE_MS)
+        timeout = connection.pragma("busy_timeout")
+        connection.pragma("busy_timeout", _TRUNCATE_TIMEOUT_MS)
         try:
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
         except apsw.Error:
             return False
         finally:
-            connection.pragma("busy_timeout", patience)
+            connection.pragma("busy_timeout", timeout)
         return busy == 0
 
 

@@ -92,9 +92,7 @@ class AuditorContract(Contract):
         await audit.set_mark(CHAT, "tier", 1)
         assert await store.watermarks.known(CHAT, "tier") == {CHAT.conversation: 1}
 
-    async def test_a_good_store_has_no_strays_and_nothing_to_complain_of(
-        self, store: Store, audit: Auditor
-    ) -> None:
+    async def test_a_good_store_has_no_orphans_and_no_errors(self, store: Store, audit: Auditor) -> None:
         """Whatever was written and erased."""
         await write(store, done("t0"), done("t1"))
         await store.terms.write(TENANT, [TurnTerms("chat", 1, "t0", AT, "a", "b")], "words")

@@ -234,7 +234,7 @@ class TurnLogContract(Contract):
         assert (turn.steps, turn.tokens) == ((step(), other), 17)
 
     async def test_every_field_of_a_step_comes_back(self, store: Store) -> None:
-        """Including its pages, and what was lost."""
+        """Including its pages and the number of lost characters."""
         result = Step("search", None, "📎", "1", 2, 3)
         paged = replace(result, page="p", whole=False, page_tokens=900, page_chars=50_000)
         lost = replace(result, input={}, result="head … tail", lost_chars=7)

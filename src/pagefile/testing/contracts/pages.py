@@ -133,11 +133,11 @@ def names(pages: Sequence[Page]) -> list[str]:
     return [found.uuid for found in pages]
 
 
-class Shelved(Contract):
+class StoredPages(Contract):
     """Pages of several owners, oldest first, three bytes each."""
 
     @pytest.fixture
-    async def shelf(self, store: Store) -> Store:
+    async def filled_store(self, store: Store) -> Store:
         scopes = (CHAT, ELSE, HIS, ANYBODY, CHAT, FIRM_CHAT)
         for uuid, minutes, scope in zip("abcdef", range(6), scopes, strict=True):
             await store.pages.put(page(uuid, uuid * 3, scope=scope, minutes=minutes, spans=((0, 1), (1, 3))))
@@ -148,31 +148,31 @@ async def purged(store: Store, scope: Scope, **conditions: object) -> list[str]:
     return names(await store.page_keeper.purge(replace(PurgeRequest(scope, LATER), **conditions)))
 
 
-class PageKeeperContract(Shelved):
+class PageKeeperContract(StoredPages):
     """`PageKeeper`."""
 
-    async def test_tenants_are_those_with_a_text(self, shelf: Store) -> None:
+    async def test_tenants_are_those_with_a_text(self, filled_store: Store) -> None:
         """In order; a tombstone does not count."""
-        assert ["firm", "tenant"] == await shelf.page_keeper.tenants()
+        assert ["firm", "tenant"] == await filled_store.page_keeper.tenants()
         for scope, left in ((FIRM, ["tenant"]), (TENANT, [])):
-            await purged(shelf, scope, max_bytes=0)
-            assert left == await shelf.page_keeper.tenants()
+            await purged(filled_store, scope, max_bytes=0)
+            assert left == await filled_store.page_keeper.tenants()
 
-    async def test_a_page_is_known_without_its_text(self, shelf: Store) -> None:
+    async def test_a_page_is_known_without_its_text(self, filled_store: Store) -> None:
         """Purged or not; an unknown or foreign page raises `HandleNotFoundError`."""
-        assert await shelf.page_keeper.page(CHAT, "b") == (await shelf.pages.load(CHAT, "b"))[0]
-        await purged(shelf, TENANT, uuids=frozenset({"b"}))
-        assert (await shelf.page_keeper.page(ADA, "b")).purged == LATER
+        assert await filled_store.page_keeper.page(CHAT, "b") == (await filled_store.pages.load(CHAT, "b"))[0]
+        await purged(filled_store, TENANT, uuids=frozenset({"b"}))
+        assert (await filled_store.page_keeper.page(ADA, "b")).purged == LATER
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
-            await refused(errors.HandleNotFoundError, shelf.page_keeper.page(scope, uuid))
+            await refused(errors.HandleNotFoundError, filled_store.page_keeper.page(scope, uuid))
 
-    async def test_pages_are_named_together(self, shelf: Store) -> None:
+    async def test_pages_are_named_together(self, filled_store: Store) -> None:
         """Purged or not, oldest first; unknown and foreign ones are left out."""
-        await purged(shelf, TENANT, uuids=frozenset({"b"}))
-        found = await shelf.page_keeper.named(ADA, ["e", "b", "nope", "c", "b"])
+        await purged(filled_store, TENANT, uuids=frozenset({"b"}))
+        found = await filled_store.page_keeper.named(ADA, ["e", "b", "nope", "c", "b"])
         assert names(found) == ["b", "e"]
-        assert found[0] == await shelf.page_keeper.page(ADA, "b")
-        assert await shelf.page_keeper.named(ADA, []) == []
+        assert found[0] == await filled_store.page_keeper.page(ADA, "b")
+        assert await filled_store.page_keeper.named(ADA, []) == []
 
     async def test_pages_are_found_by_their_text(self, store: Store) -> None:
         """Of whoever may load them, by the hash of the text, oldest first, as long as they have one."""
@@ -185,43 +185,49 @@ class PageKeeperContract(Shelved):
         await purged(store, ADA, uuids=frozenset({"b"}))
         assert names(await store.page_keeper.holding(ADA, [key])) == ["a"]
 
-    async def test_spared_pages_go_only_by_name(self, shelf: Store) -> None:
+    async def test_spared_pages_go_only_by_name(self, filled_store: Store) -> None:
         """By age and by size they stay, and `due` says so beforehand."""
         spared, before = frozenset({"a", "b"}), AT + timedelta(minutes=3)
         request = PurgeRequest(TENANT, LATER, None, before, spared=spared)
-        assert names(await shelf.page_keeper.due(request)) == ["c"]
-        assert names(await shelf.page_keeper.purge(request)) == ["c"]
-        assert await purged(shelf, TENANT, max_bytes=0, spared=spared) == ["d", "e"]
-        assert await purged(shelf, TENANT, uuids=frozenset({"a"}), spared=spared) == ["a"]
+        assert names(await filled_store.page_keeper.due(request)) == ["c"]
+        assert names(await filled_store.page_keeper.purge(request)) == ["c"]
+        assert await purged(filled_store, TENANT, max_bytes=0, spared=spared) == ["d", "e"]
+        assert await purged(filled_store, TENANT, uuids=frozenset({"a"}), spared=spared) == ["a"]
 
-    async def test_pinning_is_for_whoever_may_load(self, shelf: Store) -> None:
+    async def test_pinning_is_for_whoever_may_load(self, filled_store: Store) -> None:
         """Pinning is idempotent; an unknown, foreign or purged page raises."""
         for pinned in (True, True, False):
-            found = await shelf.page_keeper.pin(CHAT, "b", pinned=pinned)
+            found = await filled_store.page_keeper.pin(CHAT, "b", pinned=pinned)
             assert found.pinned is pinned
-            assert (await shelf.pages.load(CHAT, "b"))[0] == found == await shelf.page_keeper.page(CHAT, "b")
+            assert (
+                (await filled_store.pages.load(CHAT, "b"))[0]
+                == found
+                == await filled_store.page_keeper.page(CHAT, "b")
+            )
         for scope, uuid in ((CHAT, "nope"), (BOB, "a"), (FIRM, "a"), (ADA, "d")):
-            await refused(errors.HandleNotFoundError, shelf.page_keeper.pin(scope, uuid, pinned=True))
-        await purged(shelf, CHAT, uuids=frozenset({"a"}))
-        await refused(errors.PagePurgedError, shelf.page_keeper.pin(CHAT, "a", pinned=True))
+            await refused(errors.HandleNotFoundError, filled_store.page_keeper.pin(scope, uuid, pinned=True))
+        await purged(filled_store, CHAT, uuids=frozenset({"a"}))
+        await refused(errors.PagePurgedError, filled_store.page_keeper.pin(CHAT, "a", pinned=True))
 
-    async def test_touching_counts_loads(self, shelf: Store) -> None:
+    async def test_touching_counts_loads(self, filled_store: Store) -> None:
         """Once each time a page is named; missing, purged and foreign ones are ignored, and the time never goes back."""
-        await purged(shelf, CHAT, uuids=frozenset({"e"}))
-        await shelf.page_keeper.touch(CHAT, ["a", "nope", "b", "c", "e", "a"], LATER)
-        await shelf.page_keeper.touch(CHAT, ["a"], AT)
-        await shelf.page_keeper.touch(CHAT, [], AT)
-        counted = [(found.uuid, found.loads, found.last_load) for found in await shelf.pages.list(TENANT)]
+        await purged(filled_store, CHAT, uuids=frozenset({"e"}))
+        await filled_store.page_keeper.touch(CHAT, ["a", "nope", "b", "c", "e", "a"], LATER)
+        await filled_store.page_keeper.touch(CHAT, ["a"], AT)
+        await filled_store.page_keeper.touch(CHAT, [], AT)
+        counted = [
+            (found.uuid, found.loads, found.last_load) for found in await filled_store.pages.list(TENANT)
+        ]
         assert counted == [("e", 0, None), ("d", 0, None), ("c", 0, None), ("b", 1, LATER), ("a", 3, LATER)]
 
-    async def test_pinned_pages_are_of_a_conversation_or_a_user(self, shelf: Store) -> None:
+    async def test_pinned_pages_are_of_a_conversation_or_a_user(self, filled_store: Store) -> None:
         """Oldest first; a conversation's include those without a user, never another user's."""
         for uuid in "edcba":
-            await shelf.page_keeper.pin(TENANT, uuid, pinned=True)
-        await shelf.page_keeper.pin(TENANT, "e", pinned=False)
+            await filled_store.page_keeper.pin(TENANT, uuid, pinned=True)
+        await filled_store.page_keeper.pin(TENANT, "e", pinned=False)
         theirs = {CHAT: "ad", ELSE: "b", ADA: "ab", STRANGER: "d", ANYBODY: "d", TENANT: "abcd", FIRM: ""}
         for scope, uuids in theirs.items():
-            assert names(await shelf.page_keeper.pinned(scope)) == list(uuids)
+            assert names(await filled_store.page_keeper.pinned(scope)) == list(uuids)
 
     async def test_an_equal_call_gives_the_newest_page(self, store: Store) -> None:
         """Created at or after a given time, loadable from the scope and not purged; without a hash there is no match."""
@@ -240,61 +246,65 @@ class PageKeeperContract(Shelved):
         await purged(store, ADA, uuids=frozenset({"b"}))
         assert await equal(CHAT, "x") == "a"
 
-    async def test_purging_leaves_a_tombstone(self, shelf: Store) -> None:
+    async def test_purging_leaves_a_tombstone(self, filled_store: Store) -> None:
         """With everything but the text and passages; purging is idempotent."""
-        await shelf.page_keeper.touch(CHAT, ["a"], AT)
-        before = await shelf.page_keeper.page(CHAT, "a")
+        await filled_store.page_keeper.touch(CHAT, ["a"], AT)
+        before = await filled_store.page_keeper.page(CHAT, "a")
         request = PurgeRequest(CHAT, LATER, frozenset({"a", "b", "nope"}))
-        gone = await shelf.page_keeper.purge(request)
+        gone = await filled_store.page_keeper.purge(request)
         assert gone == [replace(before, purged=LATER)]
-        assert await shelf.page_keeper.purge(request) == []
-        assert await shelf.page_keeper.page(CHAT, "a") == gone[0]
-        assert await shelf.page_index.read(CHAT, ["a"]) == []
-        assert await loadable(shelf, TENANT, "abcde") == set("bcde")
+        assert await filled_store.page_keeper.purge(request) == []
+        assert await filled_store.page_keeper.page(CHAT, "a") == gone[0]
+        assert await filled_store.page_index.read(CHAT, ["a"]) == []
+        assert await loadable(filled_store, TENANT, "abcde") == set("bcde")
 
-    async def test_purging_by_age_and_by_name(self, shelf: Store) -> None:
+    async def test_purging_by_age_and_by_name(self, filled_store: Store) -> None:
         """A page that meets any condition is purged, oldest first; one created exactly at the limit stays. No condition purges nothing."""
-        assert await purged(shelf, TENANT) == []
+        assert await purged(filled_store, TENANT) == []
         before = AT + timedelta(minutes=1)
-        assert await purged(shelf, TENANT, before=before, uuids=frozenset({"d", "c", "f"})) == ["a", "c", "d"]
-        assert await loadable(shelf, TENANT, "abcde") == set("be")
-        assert await loadable(shelf, FIRM, "f") == {"f"}
+        assert await purged(filled_store, TENANT, before=before, uuids=frozenset({"d", "c", "f"})) == [
+            "a",
+            "c",
+            "d",
+        ]
+        assert await loadable(filled_store, TENANT, "abcde") == set("be")
+        assert await loadable(filled_store, FIRM, "f") == {"f"}
 
-    async def test_purging_by_size_takes_the_oldest(self, shelf: Store) -> None:
+    async def test_purging_by_size_takes_the_oldest(self, filled_store: Store) -> None:
         """The remaining pages of the scope take at most `max_bytes`; pinned pages count but stay."""
-        assert await purged(shelf, TENANT, max_bytes=15) == []
-        await shelf.page_keeper.pin(TENANT, "a", pinned=True)
-        assert await purged(shelf, TENANT, max_bytes=14) == ["b"]
-        assert await purged(shelf, TENANT, max_bytes=8, uuids=frozenset({"e"})) == ["c", "e"]
-        assert await purged(shelf, TENANT, max_bytes=0) == ["d"]
-        assert await loadable(shelf, TENANT, "abcde") == {"a"}
+        assert await purged(filled_store, TENANT, max_bytes=15) == []
+        await filled_store.page_keeper.pin(TENANT, "a", pinned=True)
+        assert await purged(filled_store, TENANT, max_bytes=14) == ["b"]
+        assert await purged(filled_store, TENANT, max_bytes=8, uuids=frozenset({"e"})) == ["c", "e"]
+        assert await purged(filled_store, TENANT, max_bytes=0) == ["d"]
+        assert await loadable(filled_store, TENANT, "abcde") == {"a"}
 
-    async def test_purging_keeps_to_its_scope(self, shelf: Store) -> None:
+    async def test_purging_keeps_to_its_scope(self, filled_store: Store) -> None:
         """A conversation's are its own pages and those without a user there; never another user's."""
-        assert await purged(shelf, BOB, before=LATER, uuids=frozenset("abde")) == ["c"]
+        assert await purged(filled_store, BOB, before=LATER, uuids=frozenset("abde")) == ["c"]
         for scope, most, gone in ((STRANGER, 0, ["d"]), (CHAT, 3, ["a"]), (ADA, 0, ["b", "e"])):
-            assert await purged(shelf, scope, max_bytes=most) == gone
+            assert await purged(filled_store, scope, max_bytes=most) == gone
 
-    async def test_pages_are_erased_alone(self, shelf: Store) -> None:
+    async def test_pages_are_erased_alone(self, filled_store: Store) -> None:
         """Including pinned ones and tombstones, without a trace; others' pages stay, and so does a text shared with another page."""
-        await shelf.page_keeper.pin(TENANT, "a", pinned=True)
-        await purged(shelf, TENANT, uuids=frozenset({"b"}))
-        assert 0 == await shelf.page_keeper.erase(BOB, ["a", "b", "nowhere"])
-        assert 2 == await shelf.page_keeper.erase(TENANT, ["a", "b", "a"])
-        assert await loadable(shelf, TENANT, "abcde") == set("cde")
+        await filled_store.page_keeper.pin(TENANT, "a", pinned=True)
+        await purged(filled_store, TENANT, uuids=frozenset({"b"}))
+        assert 0 == await filled_store.page_keeper.erase(BOB, ["a", "b", "nowhere"])
+        assert 2 == await filled_store.page_keeper.erase(TENANT, ["a", "b", "a"])
+        assert await loadable(filled_store, TENANT, "abcde") == set("cde")
         for uuid in "ab":
-            await refused(errors.HandleNotFoundError, shelf.page_keeper.page(TENANT, uuid))
-        assert "a" not in await shelf.page_index.uuids(TENANT)
-        assert await loadable(shelf, FIRM, "f") == {"f"}
+            await refused(errors.HandleNotFoundError, filled_store.page_keeper.page(TENANT, uuid))
+        assert "a" not in await filled_store.page_index.uuids(TENANT)
+        assert await loadable(filled_store, FIRM, "f") == {"f"}
 
-    async def test_pinned_pages_are_never_purged(self, shelf: Store) -> None:
+    async def test_pinned_pages_are_never_purged(self, filled_store: Store) -> None:
         """By no condition, until they are unpinned."""
-        await shelf.page_keeper.pin(CHAT, "a", pinned=True)
+        await filled_store.page_keeper.pin(CHAT, "a", pinned=True)
         everything = {"uuids": frozenset({"a"}), "before": LATER, "max_bytes": 0}
-        assert await purged(shelf, ELSE, **everything) == ["b"]
-        assert await purged(shelf, CHAT, **everything) == ["d", "e"]
-        await shelf.page_keeper.pin(CHAT, "a", pinned=False)
-        assert await purged(shelf, CHAT, **everything) == ["a"]
+        assert await purged(filled_store, ELSE, **everything) == ["b"]
+        assert await purged(filled_store, CHAT, **everything) == ["d", "e"]
+        await filled_store.page_keeper.pin(CHAT, "a", pinned=False)
+        assert await purged(filled_store, CHAT, **everything) == ["a"]
 
     async def test_a_text_goes_with_the_last_page_that_holds_it(self, store: Store) -> None:
         """Until then it counts for each of them."""
@@ -305,38 +315,40 @@ class PageKeeperContract(Shelved):
         assert await purged(store, HIS, max_bytes=3) == ["b"]
         assert (await store.erase(HIS)).counts["blobs"] == 0
 
-    async def test_tombstones_are_erased(self, shelf: Store) -> None:
+    async def test_tombstones_are_erased(self, filled_store: Store) -> None:
         """Erasing removes everything."""
-        await purged(shelf, CHAT, uuids=frozenset({"a"}))
-        counts = (await shelf.erase(ADA)).counts
+        await purged(filled_store, CHAT, uuids=frozenset({"a"}))
+        counts = (await filled_store.erase(ADA)).counts
         assert (counts["tool_result_archive"], counts["blobs"], counts["archive_passage"]) == (3, 2, 4)
-        await refused(errors.HandleNotFoundError, shelf.pages.load(TENANT, "a"), match="no archived page")
+        await refused(
+            errors.HandleNotFoundError, filled_store.pages.load(TENANT, "a"), match="no archived page"
+        )
 
 
-class PageIndexContract(Shelved):
+class PageIndexContract(StoredPages):
     """`PageIndex`."""
 
-    async def test_living_pages_of_a_scope_oldest_first(self, shelf: Store) -> None:
+    async def test_living_pages_of_a_scope_oldest_first(self, filled_store: Store) -> None:
         """Of a conversation, a user or a tenant; without purged ones."""
         for scope, uuids in ((CHAT, "ade"), (ADA, "abe"), (ANYBODY, "d"), (TENANT, "abcde"), (BOB, "c")):
-            assert await shelf.page_index.uuids(scope) == list(uuids)
-        await purged(shelf, TENANT, uuids=frozenset("ac"))
-        assert await shelf.page_index.uuids(TENANT) == ["b", "d", "e"]
+            assert await filled_store.page_index.uuids(scope) == list(uuids)
+        await purged(filled_store, TENANT, uuids=frozenset("ac"))
+        assert await filled_store.page_index.uuids(TENANT) == ["b", "d", "e"]
 
-    async def test_terms_come_back_as_they_were_written(self, shelf: Store) -> None:
+    async def test_terms_come_back_as_they_were_written(self, filled_store: Store) -> None:
         """None before they are written; writing again replaces them."""
         spans = ((0, 1), (1, 3))
-        assert await shelf.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, None)]
+        assert await filled_store.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, None)]
         for terms in (("", "头晕 血压"), ("x", "")):
-            await shelf.page_index.write(CHAT, "a", terms)
-            assert await shelf.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, terms)]
+            await filled_store.page_index.write(CHAT, "a", terms)
+            assert await filled_store.page_index.read(CHAT, ["a"]) == [PageTerms("a", spans, terms)]
 
-    async def test_passages_are_read_in_the_order_asked_for(self, shelf: Store) -> None:
+    async def test_passages_are_read_in_the_order_asked_for(self, filled_store: Store) -> None:
         """Missing, purged and foreign pages are left out."""
-        await purged(shelf, CHAT, uuids=frozenset({"a"}))
-        read = await shelf.page_index.read(CHAT, ["e", "nope", "a", "c", "d", "b"])
+        await purged(filled_store, CHAT, uuids=frozenset({"a"}))
+        read = await filled_store.page_index.read(CHAT, ["e", "nope", "a", "c", "d", "b"])
         assert [found.uuid for found in read] == ["e", "d", "b"]
-        assert await shelf.page_index.read(CHAT, []) == []
+        assert await filled_store.page_index.read(CHAT, []) == []
 
     async def test_a_page_without_passages_has_nothing_to_index(self, store: Store) -> None:
         """Its terms exist and are empty."""
@@ -344,42 +356,44 @@ class PageIndexContract(Shelved):
         await store.page_index.write(CHAT, "p", [])
         assert await store.page_index.read(CHAT, ["p"]) == [PageTerms("p", (), ())]
 
-    async def test_embeddings_come_back_to_their_model(self, shelf: Store) -> None:
+    async def test_embeddings_come_back_to_their_model(self, filled_store: Store) -> None:
         """Of unpurged pages of the scope; written again they are replaced, and another model finds none."""
         model = EmbeddingModel("test", 2)
         one, two = np.array([[1, 0]], dtype=np.float32), np.array([[0.5, -2], [3, 4]], dtype=np.float32)
-        await shelf.page_index.embed(ADA, model, {"a": one, "b": one, "c": one, "nope": one})
-        await shelf.page_index.embed(ADA, model, {"b": two})
-        found = await shelf.page_index.embeddings(ADA, model)
+        await filled_store.page_index.embed(ADA, model, {"a": one, "b": one, "c": one, "nope": one})
+        await filled_store.page_index.embed(ADA, model, {"b": two})
+        found = await filled_store.page_index.embeddings(ADA, model)
         assert {uuid: vector.tolist() for uuid, vector in found.items()} == {
             "a": [[1, 0]],
             "b": [[0.5, -2], [3, 4]],
         }
-        assert list(await shelf.page_index.embeddings(CHAT, model)) == ["a"]
-        assert await shelf.page_index.embeddings(TENANT, EmbeddingModel("test", 2, "v2")) == {}
-        await purged(shelf, ADA, uuids=frozenset({"a"}))
-        assert list(await shelf.page_index.embeddings(TENANT, model)) == ["b"]
+        assert list(await filled_store.page_index.embeddings(CHAT, model)) == ["a"]
+        assert await filled_store.page_index.embeddings(TENANT, EmbeddingModel("test", 2, "v2")) == {}
+        await purged(filled_store, ADA, uuids=frozenset({"a"}))
+        assert list(await filled_store.page_index.embeddings(TENANT, model)) == ["b"]
 
-    async def test_an_embedding_has_the_length_of_its_model(self, shelf: Store) -> None:
+    async def test_an_embedding_has_the_length_of_its_model(self, filled_store: Store) -> None:
         """One of another length, or that is not finite, is refused, and none of the call is stored."""
         model, good = EmbeddingModel("test", 2), np.ones((1, 2), dtype=np.float32)
         wrong = np.ones((1, 3)), np.ones(2), np.ones((0, 2)), np.array([[1, 1], [1, np.nan]])
         for bad in (one.astype(np.float32) for one in wrong):
-            await refused(errors.VectorIndexError, shelf.page_index.embed(ADA, model, {"a": good, "b": bad}))
-        assert await shelf.page_index.embeddings(ADA, model) == {}
+            await refused(
+                errors.VectorIndexError, filled_store.page_index.embed(ADA, model, {"a": good, "b": bad})
+            )
+        assert await filled_store.page_index.embeddings(ADA, model) == {}
 
-    async def test_terms_are_one_for_each_passage(self, shelf: Store) -> None:
+    async def test_terms_are_one_for_each_passage(self, filled_store: Store) -> None:
         """Any other number raises `InvalidArgumentError` and changes nothing."""
         for terms in ([], ["x"], ["x", "y", "z"]):
-            await refused(errors.InvalidArgumentError, shelf.page_index.write(CHAT, "a", terms))
-        assert (await shelf.page_index.read(CHAT, ["a"]))[0].terms is None
+            await refused(errors.InvalidArgumentError, filled_store.page_index.write(CHAT, "a", terms))
+        assert (await filled_store.page_index.read(CHAT, ["a"]))[0].terms is None
 
-    async def test_writing_to_a_page_that_is_gone_does_nothing(self, shelf: Store) -> None:
+    async def test_writing_to_a_page_that_is_gone_does_nothing(self, filled_store: Store) -> None:
         """Unknown, purged or foreign."""
-        await purged(shelf, CHAT, uuids=frozenset({"a"}))
+        await purged(filled_store, CHAT, uuids=frozenset({"a"}))
         for scope, uuid in ((CHAT, "nope"), (CHAT, "a"), (BOB, "b"), (FIRM, "b")):
-            await shelf.page_index.write(scope, uuid, ["x", "y"])
-        assert (await shelf.page_index.read(ADA, ["b"]))[0].terms is None
+            await filled_store.page_index.write(scope, uuid, ["x", "y"])
+        assert (await filled_store.page_index.read(ADA, ["b"]))[0].terms is None
 
 
 class MediaStoreContract(Contract):

@@ -110,7 +110,7 @@ class SessionStoreContract(Contract):
         assert await session_of(store) == {"mine": 1}
 
     async def test_changes_at_the_same_time_all_count(self, store: Store) -> None:
-        """Each is made of what the one before it left, the first of None, and it begins the conversation."""
+        """Each change gets the result of the one before it; the first gets None and creates the conversation."""
         made: list[JsonObject | None] = []
 
         async def change(name: str) -> None:
@@ -220,7 +220,7 @@ class SessionCacheContract(ABC):
         assert CachedSession({"is": "older"}, 4) == await cache.get(CHAT)
 
     async def test_an_invalid_value_is_not_found(self, cache: SessionCache) -> None:
-        """Until another is put, of whatever version; what was erased stays erased."""
+        """Until another value of any version is put; an erased conversation stays erased."""
         await cache.put(CHAT, {"is": "here"}, version=5)
         for _ in range(2):
             assert await cache.invalidate(CHAT)

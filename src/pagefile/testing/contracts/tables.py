@@ -8,7 +8,7 @@ import numpy as np
 
 from pagefile.errors import ConflictError, InvalidArgumentError, NotFoundError
 from pagefile.ports import ItemWrite, Namespace, Store
-from pagefile.records import Scope
+from pagefile.records import SNAPSHOT_KEY, Scope
 from pagefile.testing.contracts.base import Contract, refused, write
 from pagefile.testing.drafts import AT, api_key, call, done
 from pagefile.testing.scopes import ADA, BOB, CHAT, ELSE, FIRM, FIRM_ADA, FIRM_CHAT, STRANGER, TENANT
@@ -76,7 +76,7 @@ class WindowLogContract(Contract):
     async def test_calls_are_those_that_were_made_for_the_scope(self, store: Store) -> None:
         """A conversation lists only its owner's; a call without a user belongs to the user it was made for. A tenant lists all."""
         nobody, bob = replace(CHAT, user=None), replace(CHAT, user="bob")
-        for_her = replace(call("old", scope=nobody), options={"moment": {"owner": CHAT.user}})
+        for_her = replace(call("old", scope=nobody), options={SNAPSHOT_KEY: {"owner": CHAT.user}})
         await write(store, call("hers"), call("his", scope=bob), call("none", scope=nobody), for_her)
         everyones = ["old", "none", "his", "hers"]
         theirs = {CHAT: ["old", "hers"], bob: ["his"], nobody: ["none"], TENANT: everyones}

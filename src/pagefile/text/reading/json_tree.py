@@ -71,7 +71,7 @@ def _make_key(node: Node, text: str) -> None:
 
 
 def path(outer: str, node: Node, number: int) -> str:
-    """The path of a value inside of another: `data.list[3].note`."""
+    """The path of a value inside another: `data.list[3].note`."""
     if node.key is None:
         return f"{outer}[{number}]"
     if not _NAME.match(node.key):

@@ -97,7 +97,7 @@ class _Page(Transcript):
         return mark.end()
 
     def _behind(self, end: str, place: int, chars: int) -> int:
-        """Where the text goes on behind what is not shown; what is never closed hides nothing, and is not looked for twice."""
+        """The offset after a hidden element; an unclosed one hides nothing and is remembered."""
         found = -1 if end in self._unclosed else self._folded.find(end, place)
         if found < 0:
             self._unclosed.add(end)
@@ -132,7 +132,7 @@ class _Page(Transcript):
             self.put(f" |{rule}\n", place)
             self._cells, self._heads = 0, False
         elif self._cells:
-            # A block inside of a cell stays in its row.
+            # A block inside a cell stays in its row.
             self.put(" ", place)
         elif self.last != "\n":
             self.put("\n", place)

@@ -12,7 +12,7 @@ from pagefile.text.reading.markup import elements, visible
 from pagefile.text.reading.records import Records
 from pagefile.text.synopsis.kinds import kind, rows_kind
 
-#: Texts inside of texts are read to this depth.
+#: Texts inside texts are read to this depth.
 _MOST_FRAMES = 5
 _SOMETHING = re.compile(r"\S")
 

@@ -27,7 +27,7 @@ from pagefile.text.synopsis.wording import Voice, once, plain_text, squeeze
 
 #: The minimum length of a synopsis, if the text has that much to say.
 LEAST_CHARS = 200
-#: How often text inside of JSON is looked into.
+#: How often text inside JSON is looked into.
 _DEPTH = 3
 #: How many JSON lines are examined.
 _ASKED_LINES = 2_000
@@ -86,7 +86,7 @@ def synopsis(text: str, *, max_chars: int = 500, mixed: Language | None = None) 
 
 
 def _opened(text: str) -> tuple[Content, Recognised]:
-    """What is inside of all wrapping, and what it is."""
+    """What is inside all wrapping, and what it is."""
     content = unwrapped(text)
     for _ in range(_DEPTH):
         found = recognise(content.text)

@@ -212,9 +212,7 @@ def _exchange(text: str, say: Voice) -> list[str] | None:
 
 def _metrics(text: str, say: Voice) -> list[str] | None:
     """What a program exposes to Prometheus."""
-    if "# TYPE " not in text[:20_000]:
-        return None
-    names = re.findall(r"(?m)^# TYPE (\S+ \w+)$", text)
+    names = _marked("# TYPE ", r"(?m)^# TYPE (\S+ \w+)$", text)
     if not names:
         return None
     series = re.findall(r"(?m)^[a-zA-Z_:][\w:]*(?:\{[^\n]*\})? [^\s]+", text)
@@ -229,11 +227,14 @@ def _metrics(text: str, say: Voice) -> list[str] | None:
     ]
 
 
+def _marked(mark: str, pattern: str, text: str) -> list[str]:
+    """What a pattern finds in a text; searched only if its beginning has the mark, for most texts have none."""
+    return re.findall(pattern, text) if mark in text[:20_000] else []
+
+
 def _plan(text: str, say: Voice) -> list[str] | None:
     """How a database ran a query: how long it took, and its outermost step."""
-    if " (cost=" not in text[:20_000]:
-        return None
-    steps = re.findall(r"(?m)^ *(?:-> +)?(\S[^\n]{0,200}?) {1,4}\(cost=", text)
+    steps = _marked(" (cost=", r"(?m)^ *(?:-> +)?(\S[^\n]{0,200}?) {1,4}\(cost=", text)
     if not steps:
         return None
     took = re.search(r"Execution Time: ([\d.]+) ms", text)

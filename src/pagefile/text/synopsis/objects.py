@@ -35,7 +35,7 @@ _KEY = re.compile(r'"([^"\\\n]{1,80})"\s*:')
 _TITLE = r"title|summary|subject|标题|主题"
 _COUNTS = r"\w*(?:total|count)\w*"
 _NAMED = r"\w*(?:query|name|project|city|kind)\w*|名称|地点"
-#: What is told first of what surrounds the rows: of a list how long it is, of a record (which has a title) its number and state.
+#: Envelope fields to mention first: the length of a list; the number and state of a record (which has a title).
 _OF_LISTS, _OF_RECORDS = (
     [re.compile(rf"(?i)(?:{names})=") for names in order]
     for order in (
@@ -105,7 +105,7 @@ def _next_names(flats: Sequence[Flat], say: Voice) -> str:
 
 
 def _around(value: JsonValue, rows: Rows, say: Voice) -> str:
-    """Totals, names and states outside of the rows."""
+    """Totals, names and states outside the rows."""
     told: list[str] = []
     inner = value
     for name in (*rows.path, None):
@@ -131,7 +131,7 @@ def _around(value: JsonValue, rows: Rows, say: Voice) -> str:
 
 
 def _told(key: str, value: str) -> str:
-    """A field outside of the rows; `type.name` is the type."""
+    """A field outside the rows; `type.name` is the type."""
     above, _, last = key.rpartition(".")
     name = (
         above.rpartition(".")[2]

@@ -35,7 +35,7 @@ def describe_code(text: str, say: Voice) -> list[str]:
 
 
 def _first_lines(text: str, say: Voice) -> str:
-    """A piece of code that defines nothing is told by its own first lines."""
+    """Code without definitions is described by its first lines."""
     lines = [line.strip() for line in text[:3000].splitlines() if len(line.strip()) > 3]
     telling = [
         line

@@ -20,7 +20,7 @@ _TABLE = table("pagefile.text.synopsis", "runs")
 
 _OUTCOMES = {name: [re.compile(one) for one in told] for name, told in _TABLE["outcomes"].items()}
 _FAILING = [re.compile(one) for one in _TABLE["failing"]["names"]]
-_COMPLAINTS = [re.compile(one) for one in _TABLE["complaints"]["fatal"]]
+_ERRORS = [re.compile(one) for one in _TABLE["errors"]["fatal"]]
 _DIAGNOSTIC = re.compile(_TABLE["diagnostics"]["line"])
 _ONE_TEST = re.compile(r"\s*--- (PASS|FAIL): |(ok|not ok) \d+\b")
 #: Words without one of which no line counts anything or names what failed.
@@ -36,7 +36,7 @@ class Run(NamedTuple):
 
     outcomes: Sequence[str]
     failing: Sequence[str]
-    complaints: Sequence[str]
+    errors: Sequence[str]
     #: The kinds of diagnostics with their numbers, and the files they are about.
     diagnostics: Counter[str]
     files: int
@@ -71,7 +71,7 @@ def run_in(text: str) -> Run | None:
     return Run(
         outcomes,
         failing,
-        _complaints(lines),
+        _errors(lines),
         kinds,
         len({match[1] for match in diagnosed}),
         trace_in(text),
@@ -96,10 +96,10 @@ def describe_run(run: Run, say: Voice) -> list[str]:
             say("失败：", "Failing: ") + say.listed(run.failing, len(run.failing), most=150, name_chars=90)
         )
     said = " ".join(parts)
-    parts += [squeeze(line, 150) for line in run.complaints[:3] if line[:40] not in said]
+    parts += [squeeze(line, 150) for line in run.errors[:3] if line[:40] not in said]
     if run.trace and run.trace.raised[:30] not in " ".join(parts):
         parts.append(squeeze(run.trace.raised, 130))
-    if not run.failing and not run.complaints:
+    if not run.failing and not run.errors:
         parts += [say("开头：", "Begins: ") + run.begins, say("结尾：", "Ends: ") + run.ends]
     return parts
 
@@ -140,9 +140,9 @@ def _outcomes(lines: Sequence[str]) -> list[str]:
     return [squeeze(one.strip("= "), 120) for one in found]
 
 
-def _complaints(lines: Sequence[str]) -> list[str]:
-    """The first lines of complaint, the most telling kind first."""
-    for pattern in _COMPLAINTS:
+def _errors(lines: Sequence[str]) -> list[str]:
+    """The first error lines, the most informative kind first."""
+    for pattern in _ERRORS:
         found = [match[1].strip() for line in lines if (match := pattern.match(line))]
         if found:
             return list(dict.fromkeys(found))[:3]

@@ -117,7 +117,7 @@ def text_inside(value: JsonValue, chars: int) -> Content | None:
     found = max(islice(_strings(value), _MOST_NODES), key=lambda one: len(one[0]), default=None)
     if found is None or len(found[0]) < max(_TEXT_CHARS, 0.55 * chars) or not _is_text(found[0]):
         return None
-    # Of a file with much beside it, what is beside it says more than its size.
+    # If an encoded file comes with many other fields, those say more than its size.
     if is_base64(found[0]) and sum(1 for _ in islice(_strings(value), _FEW_STRINGS)) == _FEW_STRINGS:
         return None
     text, key, around = found

@@ -48,7 +48,7 @@ class CallCache(Generic[T]):
         begun = self._begun.pop(call.key, None) or [self._changes]
         if begun[1:]:
             self._begun[call.key] = begun[1:]
-        # Which of them has ended is not known: the one that began first may know the least.
+        # Equal calls cannot be told apart: assume the oldest one ended.
         if begun[0] == self._changes:
             self._kept[call.key] = _Kept(call, value, self._now())
 
@@ -56,7 +56,7 @@ class CallCache(Generic[T]):
         self._kept.pop(call.key, None)
 
     def changed(self, change: ToolCall) -> None:
-        """Drop the answers that a call may have made untrue."""
+        """Invalidate cached answers that the call may have changed."""
         self._changes += 1
         for kept in [kept for kept in self._kept.values() if affects(change, kept.call)]:
             self.drop(kept.call)

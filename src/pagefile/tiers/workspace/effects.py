@@ -10,7 +10,7 @@ from itertools import product
 
 from pagefile.tiers.workspace.calls import ToolCall
 from pagefile.tiers.workspace.results import Plain
-from pagefile.tiers.workspace.tool_names import deed, is_web, named, texts_in
+from pagefile.tiers.workspace.tool_names import effect, is_web, named, texts_in
 
 _HOST = re.compile(r"https?://([^/?#]+)", re.IGNORECASE)
 _PARTS = re.compile(r"[\\/]+")
@@ -25,14 +25,14 @@ def affects(change: ToolCall, read: ToolCall) -> bool:
     places = _places(change.arguments)
     if is_web(*read):
         # Programs and files do not change the web; a call that changes something there may.
-        return deed(*change) == "changes" and (not places or _same_host(places, _places(read.arguments)))
-    lasting = deed(*read) == "toc" and not _places(read.arguments)
+        return effect(*change) == "changes" and (not places or _same_host(places, _places(read.arguments)))
+    lasting = effect(*read) == "toc" and not _places(read.arguments)
     return not lasting and not _elsewhere(change, read)
 
 
 def touches(change: ToolCall, source: str) -> bool:
     """Whether a call changes the file or the page that something was read from."""
-    if deed(*change) != "changes":
+    if effect(*change) != "changes":
         return False
     places = filter(None, map(_parts, _places(change.arguments)))
     return any(_contains(_parts(source), place) for place in places)
@@ -53,13 +53,13 @@ def overlap(one: str, other: str) -> bool:
 def _mentions(change: ToolCall, read: ToolCall) -> bool:
     told = list(texts_in(change.arguments))
     wanted = (text for text in texts_in(read.arguments) if len(text) >= _TELLING_CHARS)
-    runs = deed(*change) == "runs"
+    runs = effect(*change) == "runs"
     return any(text in told or (runs and any(text in code for code in told)) for text in wanted)
 
 
 def _elsewhere(change: ToolCall, read: ToolCall) -> bool:
     """Whether both name what they are about, and it is not the same."""
-    if deed(*change) == "runs":
+    if effect(*change) == "runs":
         return False
     changed, seen = _places(change.arguments), _places(read.arguments)
     if changed and seen:

@@ -15,13 +15,10 @@ from pagefile.tiers.workspace.found import document_of, page_source, page_text, 
 from pagefile.tiers.workspace.notes import ARCHIVED, AgentMemory
 from pagefile.tiers.workspace.outline import compact, entries
 from pagefile.tiers.workspace.results import Plain, Result, canonical
-from pagefile.tiers.workspace.tool_names import bare_name, deed, is_volatile, is_web
+from pagefile.tiers.workspace.tool_names import bare_name, effect, is_volatile, is_web
 
 Kind = Literal["toc", "search", "page", "nothing"]
 
-#: The relevance of a page that was read.
-PAGE_RELEVANCE = 0.8
-CHAPTER_RELEVANCE = 0.85
 #: Lines kept of a table of contents whose full text is an archived page.
 MAX_LINES = 500
 #: How many seconds an answer holds of a tool that is known only by its name, and of one that reads the web.
@@ -40,7 +37,7 @@ class ToolRule:
     #: If True, an equal call is answered from an earlier result.
     cacheable: bool = False
     #: The relevance of its pages; search results have their own scores.
-    relevance: float = PAGE_RELEVANCE
+    relevance: float = 0.8
     #: How to interpret the scores of its results.
     scale: Scale = "auto"
     #: How many seconds an earlier result answers an equal call; 0 is as long as the run lasts.
@@ -80,7 +77,7 @@ DEFAULT_RULES: tuple[ToolRule, ...] = (
     ToolRule("get_toc", "toc", cacheable=True),
     ToolRule("smart_search", "search", cacheable=True),
     ToolRule("read_page_range", "page", cacheable=True),
-    ToolRule("read_chapter_content", "page", cacheable=True, relevance=CHAPTER_RELEVANCE),
+    ToolRule("read_chapter_content", "page", cacheable=True, relevance=0.85),
 )
 
 
@@ -95,7 +92,7 @@ def rule_for(tool: str, rules: Iterable[ToolRule], arguments: Plain = None) -> T
 
 
 def _suggested(tool: str, arguments: Plain) -> ToolRule:
-    does = deed(tool, arguments)
+    does = effect(tool, arguments)
     if does in (None, "changes", "runs", "apart"):
         return ToolRule("*", changes=does != "apart")
     volatile = is_volatile(tool, arguments)

@@ -225,19 +225,19 @@ class Workspace:
         self._since = None
 
     def trusted(self, unseen: int) -> "Workspace":
-        """Itself, without answers if `unseen` is another number than before: calls it does not know of may have changed something."""
+        """Returns self; clears cached answers if `unseen`, the number of calls it has not seen, has changed."""
         if unseen != self._unseen:
             self._calls.clear()
         self._unseen = unseen
         return self
 
     def changed(self, change: ToolCall) -> None:
-        """Forget the answers that a call may have made untrue, and what was read from the files it names."""
+        """Invalidate cached answers that the call may have changed, and notes from the files it names."""
         self._calls.changed(change)
         self.notes.forget_changed(change)
 
     def disregard(self, step: Step, *, error: bool) -> None:
-        """Do not answer with a step's text: it is an error, which is no knowledge either, or comes with pictures."""
+        """Do not reuse the step's text: it is an error (drop its notes too), or it comes with images."""
         self._calls.drop(ToolCall.of(step.tool, step.input, self._defaults.get(step.tool, {})))
         chunks = self.notes.relevant_chunks
         chunks[:] = [one for one in chunks if not error or one.metadata.get("call_id") != step.call_id]

@@ -13,8 +13,8 @@ from pagefile.tiers.workspace.results import Plain
 
 WORDS: Mapping[str, Sequence[str]] = table("pagefile.tiers.workspace", "tool_words")
 
-#: What a tool reads, or that it changes what it names, may change anything, or does neither.
-Deed = Literal["toc", "search", "page", "list", "changes", "runs", "apart"]
+#: What a tool does: a kind of read, a change to what it names, an arbitrary change, or none of these.
+Effect = Literal["toc", "search", "page", "list", "changes", "runs", "apart"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[\u3400-\u9fff]+")
 _SEPARATORS = re.compile(r"[|&;\n]+")
@@ -52,7 +52,7 @@ def _is_one_of(word: str, group: str) -> bool:
     return word in known or (not word.isascii() and any(one in word for one in known if not one.isascii()))
 
 
-def deed(tool: str, arguments: Plain = None) -> Deed | None:
+def effect(tool: str, arguments: Plain = None) -> Effect | None:
     """What a call does; None if nothing tells, so that it may do anything."""
     name = bare_name(tool)
     words = [*_telling(words_of(name)), name.casefold()]
@@ -77,14 +77,14 @@ def deed(tool: str, arguments: Plain = None) -> Deed | None:
 
 
 def _telling(words: Sequence[str]) -> list[str]:
-    """The words without the nouns that could be verbs: nothing is committed by `get_commit`."""
+    """Drops nouns that look like verbs: "commit" in `get_commit`."""
     verbs = [at for at, word in enumerate(words) if word in WORDS["reading_verbs"]]
     first = verbs[0] if verbs else len(words)
     return [word for at, word in enumerate(words) if at < first or word not in WORDS["nouns"]]
 
 
 def is_volatile(tool: str, arguments: Plain) -> bool:
-    """Whether an equal call may have another answer although nothing was changed by the agent; `get_input` of nothing may, too."""
+    """Whether a repeated call may return something new without a change by the agent, as a call without arguments may."""
     words = words_of(bare_name(tool))
     singular = [word.removesuffix(ending) for word in words for ending in ("s", "es")]
     nameless = not arguments and not has_word(words, "list")

@@ -3,7 +3,7 @@
 -- fragment: owned
 c.user_id IS NOT DISTINCT FROM :user
 
--- fragment: session_told
+-- fragment: session_update
 -- A turn was done: only columns change, the value itself stays as it was put.
 INSERT INTO sessions AS s (tenant, conversation_id, changed, turns, user_id, agent, answer)
 SELECT :tenant, :conversation, told.last_create_time, 1, told.user_id, told.agent, :answer FROM told WHERE :done
@@ -54,7 +54,7 @@ written AS (
     :at, :steps, :metadata, :messages, :digest, :user_tokens, :assistant_tokens, :tokens, :counter,
     CASE WHEN :counted THEN told.done_tokens - :tokens END
   FROM told),
-session AS ({session_told})
+session AS ({session_update})
 
 -- fragment: attached
 INSERT INTO attachments (conversation_id, tenant, message_id, hash, media_type)
@@ -112,7 +112,7 @@ moved AS (
     update_time = :now, update_by = told.user_id
   FROM told WHERE m.message_id = :id AND m.conversation_id = :conversation AND m.tenant = :tenant
   RETURNING m.create_time),
-session AS ({session_told})
+session AS ({session_update})
 
 -- name: advance
 {advanced}

@@ -105,46 +105,46 @@ NOT EXISTS (
 -- fragment: asked
 (:tenants IS NULL OR x.tenant = :tenants)
 
--- name: strays_terms
+-- name: orphans_terms
 SELECT x.tenant, x.conversation_id, x.seq, '' FROM turn_terms AS x WHERE {asked} AND {no_turn} LIMIT :limit
 
--- name: strays_vector
+-- name: orphans_vector
 SELECT x.tenant, x.conversation_id, x.seq, x.maker FROM conversation_episodes AS x WHERE {asked} AND {no_turn} LIMIT :limit
 
--- name: strays_watermark
+-- name: orphans_watermark
 SELECT x.tenant, x.conversation_id, NULL, x.tier FROM watermarks AS x WHERE {asked} AND {no_conversation} LIMIT :limit
 
--- name: strays_summary
+-- name: orphans_summary
 SELECT x.tenant, x.conversation_id, NULL, '' FROM conversation_summaries AS x
 WHERE {asked} AND {no_conversation} LIMIT :limit
 
--- name: strays_session
+-- name: orphans_session
 SELECT x.tenant, x.conversation_id, NULL, '' FROM sessions AS x WHERE {asked} AND {no_conversation} LIMIT :limit
 
--- name: strays_passage
+-- name: orphans_passage
 SELECT DISTINCT x.tenant, NULL, NULL, x.uuid FROM archive_passage AS x WHERE {asked} AND {no_page} LIMIT :limit
 
--- name: strays_text
+-- name: orphans_text
 SELECT NULL, NULL, NULL, b.hash FROM blobs AS b
 WHERE :tenants IS NULL AND NOT EXISTS (SELECT 1 FROM tool_result_archive AS p WHERE p.blob = b.hash)
 AND NOT EXISTS (SELECT 1 FROM attachments AS a WHERE a.hash = b.hash) LIMIT :limit
 
--- name: stray_drop_terms
+-- name: orphan_drop_terms
 DELETE FROM turn_terms AS x
 WHERE x.tenant = :tenant AND x.conversation_id = :conversation AND x.seq = :seq AND {no_turn}
 
--- name: stray_drop_vector
+-- name: orphan_drop_vector
 DELETE FROM conversation_episodes AS x
 WHERE x.tenant = :tenant AND x.conversation_id = :conversation AND x.seq = :seq AND x.maker = :name AND {no_turn}
 
--- name: stray_drop_watermark
+-- name: orphan_drop_watermark
 DELETE FROM watermarks AS x
 WHERE x.tenant = :tenant AND x.conversation_id = :conversation AND x.tier = :name AND {no_conversation}
 
--- name: stray_drop_summary
+-- name: orphan_drop_summary
 DELETE FROM conversation_summaries AS x WHERE x.tenant = :tenant AND x.conversation_id = :conversation AND {no_conversation}
 
--- name: stray_drop_passage
+-- name: orphan_drop_passage
 DELETE FROM archive_passage AS x WHERE x.tenant = :tenant AND x.uuid = :name AND {no_page}
 
 -- name: audit_recount
