@@ -38,7 +38,7 @@ from pagefile.text.fact_rules import passes_luhn, secret_in
         ("account manager's account number 12345678", "an account number"),
         ("account has number 12345678", "an account number"),
         ("account 123 456 789", "an account number"),
-        ("key in /home/bob/dGhpcyBpcyBhIHNlY3JldCBrZXkgMTIz0Q", "a key"),
+        ("key in /opt/bob/dGhpcyBpcyBhIHNlY3JldCBrZXkgMTIz0Q", "a key"),
         ("uses dGhpcyBpcyBhIHNlY3JldCBrZXkgMTIz0Q", "a key"),
     ],
 )
@@ -70,7 +70,7 @@ def test_secrets_are_named(text, what):
         "To deploy run make token-check v2.3.4",
         "Account manager at Acme since 20180101",
         "The user's account has 1 000 000 followers",
-        "Path /Users/bob/Projects/MyApp2024/src/components",
+        "Path /srv/bob/Projects/MyApp2024/src/components",
     ],
 )
 def test_what_only_looks_like_one_is_kept(text):
